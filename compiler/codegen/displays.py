@@ -8,6 +8,8 @@ Rules treat them alike: a record that is only read field by field is not made, a
 from __future__ import annotations
 
 import ast
+import copy
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +18,7 @@ from opchain.runtime.records.columns import Shape
 from opchain.runtime.types.row import Row
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from opchain.compiler.codegen.form import Form
 
@@ -25,17 +27,103 @@ if TYPE_CHECKING:
 class Display:
     """The expressions of the fields, and what the record is: None for a tuple."""
 
-    elements: list[ast.expr]
+    elements: Sequence[ast.expr]
     shape: Shape | None = None
 
-    def with_elements(self, elements: Sequence[ast.expr], form: Form) -> ast.expr:
-        """A display of the same shape."""
-        return displayed(elements, self.shape, form)
+    @property
+    def is_mutable(self) -> bool:
+        """Whether such a record can be changed in place."""
+        return self.shape is not None and self.shape.kind in (Row, dict)
+
+    def expression(self, form: Form) -> ast.expr:
+        """The expression that makes the record."""
+        elements, shape = list(self.elements), self.shape
+        if shape is None:
+            return ast.Tuple(elements, ast.Load())
+        if shape.kind is dict:
+            return ast.Dict([ast.Constant(name) for name in shape.names], elements)
+        maker = f.name(_maker(shape.kind, form))
+        if shape.kind is Row and shape.names:
+            pairs = zip(shape.names, elements, strict=True)
+            call = ast.Call(maker, [], [ast.keyword(name, value) for name, value in pairs])
+        elif shape.kind is Row:
+            call = ast.Call(maker, elements, [])
+        else:
+            form.names.bind(_NEW_TUPLE, "shared")
+            call = ast.Call(f.name(_NEW_TUPLE), [maker, ast.Tuple(elements, ast.Load())], [])
+        call.is_fresh = True  # type: ignore[attr-defined]
+        return call
+
+    def field_read(self, node: ast.AST, variable: str) -> int | None:
+        """The field that an expression reads of such a record in a variable, if the expression does nothing else."""
+        kind = tuple if self.shape is None else self.shape.kind
+        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
+            item = f.constant_item(node, variable)
+            if type(item) is int and 0 <= item < len(self.elements) and kind is not dict:
+                return item
+            return self._position(item) if self.is_mutable else None
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
+            is_field = kind is not dict and not (kind is Row and hasattr(Row, node.attr))
+            return self._position(node.attr) if is_field and _is(node.value, variable) else None
+        if (
+            kind is dict
+            and isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr == "get"
+            and _is(node.func.value, variable)
+            and len(node.args) == 1
+            and isinstance(node.args[0], ast.Constant)
+        ):
+            return self._position(node.args[0].value)
+        return None
+
+    def read(self, record: ast.expr, position: int) -> ast.expr:
+        """An expression that reads a field of such a record."""
+        shape = self.shape
+        key = shape.names[position] if shape is not None and shape.kind is dict else position
+        return ast.Subscript(record, ast.Constant(key), ast.Load())
+
+    def _position(self, name: Any) -> int | None:
+        shape = self.shape
+        if shape is None or not isinstance(name, str) or name not in shape.names:
+            return None
+        return None if name.startswith("_") and shape.kind is not dict else shape.names.index(name)
 
 
-def is_mutable(shape: Shape | None) -> bool:
-    """Whether records of a shape can be changed in place."""
-    return shape is not None and shape.kind in (Row, dict)
+class FieldReads(ast.NodeTransformer):
+    """Puts expressions in place of the fields that are read of a record, and `whole`, if given, in place of the record.
+
+    Args:
+        display: The record's.
+        variable: The variable that holds the record.
+        fields: The expressions, by field.
+        whole: What takes the place of the record itself.
+    """
+
+    def __init__(
+        self,
+        display: Display,
+        variable: str,
+        fields: Sequence[ast.expr] | Mapping[int, ast.expr],
+        whole: ast.expr | None = None,
+    ) -> None:
+        self._display = display
+        self._variable = variable
+        self._fields = fields if isinstance(fields, Mapping) else dict(enumerate(fields))
+        self._whole = whole
+
+    def visit(self, node: ast.AST) -> Any:
+        """The node, or what takes its place."""
+        position = self._display.field_read(node, self._variable)
+        if position is not None and position in self._fields:
+            return copy.deepcopy(self._fields[position])
+        return super().visit(node)
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        """The record itself."""
+        if self._whole is None or node.id != self._variable or not isinstance(node.ctx, ast.Load):
+            return node
+        return copy.deepcopy(self._whole)
 
 
 def display_of(node: ast.expr | None, constants: Mapping[str, Any]) -> Display | None:
@@ -74,7 +162,7 @@ def _of_call(node: ast.Call, kind: Any) -> Display | None:
 
 
 def is_named_tuple(kind: Any) -> bool:
-    """Whether a class is one of named tuples, as `NamedTuple` and `namedtuple` make it, with its own ways of access."""
+    """Whether `NamedTuple` or `namedtuple` made a class, and it does not override how fields are read."""
     if not (isinstance(kind, type) and kind.__bases__ == (tuple,) and hasattr(kind, "_fields")):
         return False
     own = vars(kind)
@@ -94,26 +182,6 @@ _ACCESS = frozenset(
 )
 
 
-def displayed(elements: Sequence[ast.expr], shape: Shape | None, form: Form) -> ast.expr:
-    """An expression that makes a record."""
-    if shape is None:
-        return ast.Tuple(list(elements), ast.Load())
-    if shape.kind is dict:
-        keys: list[ast.expr | None] = [ast.Constant(name) for name in shape.names]
-        return ast.Dict(keys, list(elements))
-    maker = f.name(_maker(shape.kind, form))
-    if shape.kind is Row and shape.names:
-        pairs = zip(shape.names, elements, strict=True)
-        call = ast.Call(maker, [], [ast.keyword(name, value) for name, value in pairs])
-    elif shape.kind is Row:
-        call = ast.Call(maker, list(elements), [])
-    else:
-        form.names.bind(_NEW_TUPLE, "shared")
-        call = ast.Call(f.name(_NEW_TUPLE), [maker, ast.Tuple(list(elements), ast.Load())], [])
-    call.is_fresh = True  # type: ignore[attr-defined]
-    return call
-
-
 def _maker(kind: type, form: Form) -> str:
     for name, value in form.constants.items():
         if value is kind:
@@ -129,44 +197,6 @@ def note_fresh(body: Sequence[ast.stmt], constants: Mapping[str, Any]) -> None:
         for node in ast.walk(statement):
             if isinstance(node, ast.Call) and display_of(node, constants) is not None:
                 node.is_fresh = True  # type: ignore[attr-defined]
-
-
-def field_read(node: ast.AST, variable: str, shape: Shape | None, count: int) -> int | None:
-    """Which of its `count` fields an expression reads of a record, if that is all that it does."""
-    if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
-        item = f.constant_item(node, variable)
-        if type(item) is int and 0 <= item < count and (shape is None or shape.kind is not dict):
-            return item
-        return _position(item, shape) if shape is not None and is_mutable(shape) else None
-    if shape is None or not isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
-        return None
-    if isinstance(node, ast.Attribute) and _is(node.value, variable):
-        is_field = shape.kind is not dict and not (shape.kind is Row and hasattr(Row, node.attr))
-        return _position(node.attr, shape) if is_field else None
-    if (
-        shape.kind is dict
-        and isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
-        and node.func.attr == "get"
-        and _is(node.func.value, variable)
-        and len(node.args) == 1
-        and isinstance(node.args[0], ast.Constant)
-    ):
-        return _position(node.args[0].value, shape)
-    return None
-
-
-def reading(variable: ast.expr, position: int, shape: Shape | None) -> ast.expr:
-    """An expression that reads a field of a record."""
-    is_named = shape is not None and shape.kind is dict
-    key = shape.names[position] if is_named and shape is not None else position
-    return ast.Subscript(variable, ast.Constant(key), ast.Load())
-
-
-def _position(name: Any, shape: Shape) -> int | None:
-    if not isinstance(name, str) or (name.startswith("_") and shape.kind is not dict):
-        return None
-    return shape.names.index(name) if name in shape.names else None
 
 
 def _is(node: ast.expr, variable: str) -> bool:

@@ -14,11 +14,12 @@ from __future__ import annotations
 
 import ast
 import keyword
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.analysis import types_of
-from opchain.compiler.codegen.displays import display_of, displayed
+from opchain.compiler.codegen.displays import Display, FieldReads, display_of
 from opchain.compiler.codegen.static_types import TupleOf, plain_type, type_of
 from opchain.runtime.records.columns import Shape
 from opchain.runtime.types.coders import class_of, form_test, may_be_none
@@ -27,6 +28,8 @@ from opchain.runtime.types.row import Row
 from opchain.runtime.types.type_information import BasicTypeInfo
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from opchain.compiler.codegen.form import Form, Function
     from opchain.compiler.codegen.static_types import StaticType
     from opchain.runtime.types.type_information import TypeInformation
@@ -85,33 +88,13 @@ def _converted(
     call = ast.Call(f.name(convert), [value], [])
     if test is None:
         return [f.let(row, call, operator)]
-    condition = ast.parse(test, mode="eval").body
-    if isinstance(value, ast.Tuple):
-        return _by_fields(function, statement, value, condition)
-    condition = f.replaced(condition, {"value": value})
+    display = display_of(value, form.constants)
+    if display is not None and display.shape is None:
+        made = function.types[row]
+        items = made.items if isinstance(made, TupleOf) else [None] * len(display.elements)
+        return _by_fields(form, function, statement, display, test, items)
+    condition = f.replaced(ast.parse(test, mode="eval").body, {"value": value})
     return [f.let(row, ast.IfExp(condition, value, call), operator)]
-
-
-def _by_fields(
-    function: Function, statement: f.Declare, value: ast.Tuple, condition: ast.expr
-) -> list[ast.stmt]:
-    """Looks at the fields of a tuple that is not made."""
-    operator, row = f.operator_of(statement), statement.target.id
-    lines: list[ast.stmt] = []
-    fields: list[ast.expr] = []
-    kinds = function.types[row]
-    for position, element in enumerate(value.elts):
-        variable = f"field_of_{operator}_{position}"
-        lines.append(f.let(variable, element, operator))
-        fields.append(f.name(variable))
-        function.types[variable] = kinds.items[position] if isinstance(kinds, TupleOf) else None
-    is_right = _Fields(fields).visit(condition)
-    both = ast.Tuple([ast.Name(item.id, ast.Store()) for item in fields], ast.Store())  # type: ignore[attr-defined]
-    call = ast.Call(f.name(f"as_declared_{operator}"), [ast.Tuple(fields, ast.Load())], [])
-    convert = ast.Assign([both], call, lineno=0)
-    lines.append(ast.If(ast.UnaryOp(ast.Not(), is_right), [convert], []))
-    lines.append(f.let(row, ast.Tuple(fields, ast.Load()), operator))
-    return f.marked(lines, operator)
 
 
 def _row_by_fields(
@@ -128,47 +111,63 @@ def _row_by_fields(
         return None
     if display.shape is not None and display.shape != Shape(Row):
         return None
+    known = [type_of(element, types) for element in display.elements]
+    tests = [
+        form_test(field_type, f"value[{position}]", plain_type(known[position]))
+        for position, field_type in enumerate(declared.field_types)
+    ]
+    if None in tests:
+        return None
+    # A field that may need a conversion may be None after it.
+    items = [None if test else kind for test, kind in zip(tests, known, strict=True)]
+    condition = " and ".join(filter(None, tests))
+    return _by_fields(form, function, statement, display, condition, items, Shape(Row, names))
+
+
+def _by_fields(
+    form: Form,
+    function: Function,
+    statement: f.Declare,
+    display: Display,
+    test: str,
+    items: Sequence[StaticType | None],
+    shape: Shape | None = None,
+) -> list[ast.stmt]:
+    """Looks at the fields of a record that is not made.
+
+    Args:
+        form: The vertex.
+        function: The function that the statement is in.
+        statement: What is written out.
+        display: The record.
+        test: What is true if the fields need no conversion, over items of `value`; empty if they never need one.
+        items: The types of the fields behind the conversion.
+        shape: What the record is behind the conversion.
+    """
     operator = f.operator_of(statement)
-    lines: list[ast.stmt] = []
-    tests: list[str] = []
-    fields: list[ast.expr] = []
-    pairs = zip(display.elements, declared.field_types, strict=True)
-    for position, (element, field_type) in enumerate(pairs):
-        variable = f"field_of_{operator}_{position}"
-        known = type_of(element, types)
-        test = form_test(field_type, f"value[{position}]", plain_type(known))
-        if test is None:
-            return None
-        if test:
-            tests.append(test)
-        lines.append(f.let(variable, element, operator))
-        fields.append(f.name(variable))
-        function.types[variable] = None if test else known  # behind a conversion it may be None
-    if tests:
-        is_right = _Fields(fields).visit(ast.parse(" and ".join(tests), mode="eval").body)
-        both = ast.Tuple([ast.Name(item.id, ast.Store()) for item in fields], ast.Store())  # type: ignore[attr-defined]
-        value = display.with_elements(fields, form)
-        call = ast.Call(f.name(f"as_declared_{operator}"), [value], [])
+    names = [f"field_of_{operator}_{position}" for position in range(len(display.elements))]
+    function.types.update(zip(names, items, strict=True))
+    lines = [
+        f.let(name, element, operator)
+        for name, element in zip(names, display.elements, strict=True)
+    ]
+    fields = replace(display, elements=list(map(f.name, names)))
+    if test:
+        condition = ast.parse(test, mode="eval").body
+        is_right = FieldReads(Display(fields.elements), "value", fields.elements).visit(condition)
+        call = ast.Call(f.name(f"as_declared_{operator}"), [fields.expression(form)], [])
+        both = ast.Tuple(list(map(f.target, names)), ast.Store())
         convert = ast.Assign([both], call, lineno=0)
         lines.append(ast.If(ast.UnaryOp(ast.Not(), is_right), [convert], []))
-    made = displayed(fields, Shape(Row, names), form)
+    made = replace(fields, shape=shape).expression(form)
     lines.append(f.let(statement.target.id, made, operator))
     return f.marked(lines, operator)
 
 
 def _are_keywords(names: tuple[str, ...]) -> bool:
-    """Whether names can be those of arguments in a call."""
+    """Whether a call can pass arguments by these names."""
     is_plain = all(name.isidentifier() and not keyword.iskeyword(name) for name in names)
     return is_plain and len(set(names)) == len(names) > 0
-
-
-class _Fields(ast.NodeTransformer):
-    def __init__(self, fields: list[ast.expr]) -> None:
-        self._fields = fields
-
-    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
-        item = f.constant_item(node, "value")
-        return self._fields[item] if type(item) is int else node
 
 
 def _form_of(declared: TypeInformation[Any]) -> StaticType | None:

@@ -25,8 +25,8 @@
 A record per key is an object more per record to make, to find and to drop: with 100,000 keys in no order most of
 the time went into it. Nobody can tell, because:
 
-- the records are tuples, Rows, named tuples or dictionaries, of which one field is the key, an int or a str by itself,
-  and stays as it is;
+- the records are tuples, Rows, named tuples or dictionaries; one field is the key, is an int or a str, and does not
+  change;
 - one other field is an int, a float or a str, and stays one; all others are constants;
 - the expression cannot raise: no error will want to show the record.
 
@@ -36,25 +36,27 @@ The table gets the records when a snapshot is taken (ReduceOperator), and before
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.analysis import types_of
-from opchain.compiler.codegen.displays import Display, display_of, field_read, reading
+from opchain.compiler.codegen.displays import Display, FieldReads, display_of
 from opchain.compiler.codegen.rules.plain_keys import key_program
 from opchain.compiler.codegen.static_types import never_raises, type_of
 from opchain.runtime.program.vertex_program import NO_OPERATOR
 from opchain.runtime.state.keys.key_identity import key_identity
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from opchain.compiler.codegen.form import Form, Function
     from opchain.compiler.codegen.static_types import StaticType
 
 
 @dataclass(frozen=True, slots=True)
 class Narrow:
-    """Which field of a record is the key, and which one changes; the other ones are constants.
+    """A record with one field that is the key, and one that changes; all others are constants.
 
     `changed` is the new value of the field over the fields of `previous` and variables.
     """
@@ -65,7 +67,7 @@ class Narrow:
     changed: ast.expr
 
     @property
-    def elements(self) -> list[ast.expr]:
+    def elements(self) -> Sequence[ast.expr]:
         """The fields of the record that comes."""
         return self.display.elements
 
@@ -80,7 +82,7 @@ class Narrow:
     def added(self, previous: str, total: ast.expr) -> ast.expr:
         """The new value of the field, where `total` is the old one."""
         fields = {self.field: total, self.key: self.elements[self.key]}
-        transformer = _Old(previous, fields, self.display)
+        transformer = FieldReads(self.display, previous, fields)
         found: ast.expr = transformer.visit(f.replaced(self.changed, {}))
         return found
 
@@ -120,10 +122,10 @@ def _narrow_lines(form: Form, fold: f.Fold, narrow: Narrow) -> list[ast.stmt]:
     assert fold.target is not None
     index = f.operator_of(fold)
     key, total, previous, table = fold.key.id, f"sum_{index}", fold.previous, fold.table
-    shape = narrow.display.shape
-    sums = form.names.bind(f"sums_{index}", "sums", index, narrow.layout, shape)
+    display = narrow.display
+    sums = form.names.bind(f"sums_{index}", "sums", index, narrow.layout, display.shape)
     addend = ast.unparse(narrow.elements[narrow.field])
-    earlier = narrow.added(previous, reading(f.name(previous), narrow.field, shape))
+    earlier = narrow.added(previous, display.read(f.name(previous), narrow.field))
     parts: list[ast.expr] = list(narrow.elements)
     parts[narrow.key], parts[narrow.field] = f.name(key), f.name(total)
     lines = f.statements(
@@ -137,7 +139,9 @@ def _narrow_lines(form: Form, fold: f.Fold, narrow: Narrow) -> list[ast.stmt]:
         index,
     )
     if not form.program.is_batch:  # there nothing comes out before the end
-        lines.append(f.let(fold.target.id, narrow.display.with_elements(parts, form), index))
+        lines.append(
+            f.let(fold.target.id, replace(display, elements=parts).expression(form), index)
+        )
     form.remark(index, "kept as one field per key")
     return f.with_comment(lines, f.comment_of(fold))
 
@@ -165,7 +169,7 @@ def narrowed(  # noqa: PLR0911 - one for each condition
         position
         for position, item in enumerate(reduced.elements)
         if not (
-            field_read(item, fold.previous, display.shape, len(elements)) == position
+            display.field_read(item, fold.previous) == position
             or (position == key and ast.dump(item) == ast.dump(elements[key]))
         )
     ]
@@ -184,7 +188,7 @@ def narrowed(  # noqa: PLR0911 - one for each condition
     return found if type_of(probe, known) is kind and never_raises(probe, known) else None
 
 
-def _key_position(function: Function, fold: f.Fold, elements: list[ast.expr]) -> int | None:
+def _key_position(function: Function, fold: f.Fold, elements: Sequence[ast.expr]) -> int | None:
     """The field that is the key."""
     names = (_selected(function, fold.key.id), fold.key.id)
     for position, element in enumerate(elements):
@@ -204,18 +208,3 @@ def _selected(function: Function, key: str) -> str | None:
         ):
             return statement.value.id
     return None
-
-
-class _Old(ast.NodeTransformer):
-    """Puts expressions in place of the fields of the previous record."""
-
-    def __init__(self, previous: str, fields: dict[int, ast.expr], display: Display) -> None:
-        self._previous = previous
-        self._fields = fields
-        self._display = display
-
-    def visit(self, node: ast.AST) -> Any:
-        """The node, or the expression in its place."""
-        count = len(self._display.elements)
-        position = field_read(node, self._previous, self._display.shape, count)
-        return self._fields[position] if position in self._fields else super().visit(node)

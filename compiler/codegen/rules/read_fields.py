@@ -17,11 +17,10 @@ A field that is the same in all records is a constant. Nobody makes the record w
 from __future__ import annotations
 
 import ast
-from functools import partial
 from typing import TYPE_CHECKING
 
 from opchain.compiler.codegen import form as f
-from opchain.compiler.codegen.displays import displayed, field_read
+from opchain.compiler.codegen.displays import Display
 from opchain.compiler.codegen.rules.take_apart import Uses
 from opchain.compiler.codegen.static_types import ColumnsOf, CombinedOf
 from opchain.runtime.program.vertex_program import NO_OPERATOR
@@ -40,12 +39,12 @@ def read_fields(form: Form) -> None:
             continue
         (loop,) = function.body
         assert isinstance(loop, ast.For)
-        shape, count = columns.shape, len(columns.record.items)
-        uses = Uses("value", partial(field_read, variable="value", shape=shape, count=count))
+        fields = [ast.parse(text, mode="eval").body for text in columns.fields]
+        display = Display(fields, columns.shape)
+        uses = Uses("value", display)
         uses.block(loop.body, is_cold=False)
         if uses.others and not uses.items:
-            continue  # the tuples themselves are read
-        fields = [ast.parse(text, mode="eval").body for text in columns.fields]
+            continue  # the records themselves are read
         variables: list[ast.expr] = [ast.Name(text, ast.Store()) for text in columns.variables]
         beside = ""
         if isinstance(loop.target, ast.Tuple):
@@ -53,7 +52,7 @@ def read_fields(form: Form) -> None:
             variables.append(f.target("timestamp"))
         loop.iter = f.expression(f"values.rows({beside})")
         loop.target = variables[0] if len(variables) == 1 else ast.Tuple(variables, ast.Store())
-        loop.body.insert(0, f.let("value", displayed(fields, shape, form), NO_OPERATOR))
+        loop.body.insert(0, f.let("value", display.expression(form), NO_OPERATOR))
         for text, kind in zip(columns.fields, columns.record.items, strict=True):
             if text in columns.variables:
                 function.types[text] = kind

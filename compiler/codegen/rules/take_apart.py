@@ -13,20 +13,16 @@ gets, or that is changed, stays as it is.
 from __future__ import annotations
 
 import ast
-import copy
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.analysis import fresh_of, types_of
-from opchain.compiler.codegen.displays import Display, display_of, field_read, is_mutable
+from opchain.compiler.codegen.displays import Display, FieldReads, display_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from opchain.compiler.codegen.form import Form, Function
-
-    ReadField = Callable[[ast.AST], int | None]
 
 _MOST_COLD_USES = 3
 
@@ -64,37 +60,34 @@ class _Apart:
         self.function = function
         self.name = name
         self.display = display
-        self.fresh = fresh_of(function, types_of(function, form))
-        self.stable = {
-            variable
-            for variable, times in f.stores(function.body).items()
-            if times == 1 or variable.startswith("field_of_")  # set before anybody reads it
-        }
 
     def run(self) -> None:
-        uses = Uses(self.name, self._field)
+        uses = Uses(self.name, self.display)
         uses.block(self.function.body, is_cold=False)
         if not (uses.items or uses.whole):
             return
         is_made = uses.others > 0 or uses.cold > _MOST_COLD_USES
-        if is_made and (uses.keeps or not uses.items or is_mutable(self.display.shape)):
+        if is_made and (uses.keeps or not uses.items or self.display.is_mutable):
             return
         self.is_made = is_made
+        self.fresh = fresh_of(self.function, types_of(self.function, self.form))
+        self.stable = {
+            variable
+            for variable, times in f.stores(self.function.body).items()
+            if times == 1 or variable.startswith("field_of_")  # set before anybody reads it
+        }
         self.function.body = self._block(self.function.body)
 
-    def _field(self, node: ast.AST) -> int | None:
-        return field_read(node, self.name, self.display.shape, len(self.display.elements))
-
     def _block(self, block: list[ast.stmt]) -> list[ast.stmt]:
-        """The block in which the record is made, and what is in and behind it, rewritten."""
+        """Rewrites the block in which the record is made, with the statements after that and the blocks in it."""
         done: list[ast.stmt] = []
         for position, statement in enumerate(block):
             if isinstance(statement, ast.Assign) and self._is_own(statement.targets[0]):
                 lines, elements = self._elements(statement)
                 rest = block[position + 1 :]
-                made = self.display.with_elements(elements, self.form)
+                made = replace(self.display, elements=elements).expression(self.form)
                 whole = None if self.is_made else made
-                transformer = _Fields(self.name, elements, self._field, whole)
+                transformer = FieldReads(self.display, self.name, elements, whole)
                 rest = f.rewritten(rest, partial(self._kept, elements))
                 rest = [transformer.visit(item) for item in rest]
                 comment = f.comment_of(statement)
@@ -146,14 +139,11 @@ class _Apart:
 
 
 class Uses:
-    """How a record is used: by fields, as a whole by statements of ours, in branches that hardly run, otherwise.
+    """How a record is used: by fields, as a whole by statements of ours, in branches that hardly run, otherwise."""
 
-    `read_field` says which field of the record an expression reads.
-    """
-
-    def __init__(self, name: str, read_field: ReadField) -> None:
+    def __init__(self, name: str, display: Display) -> None:
         self.name = name
-        self._read_field = read_field
+        self.display = display
         self.items = self.whole = self.cold = self.others = self.keeps = 0
 
     def block(self, block: list[ast.stmt], *, is_cold: bool) -> None:
@@ -181,7 +171,7 @@ class Uses:
                 self._expression(value, is_cold=is_cold)
 
     def _expression(self, node: ast.AST, *, is_cold: bool) -> None:
-        if self._read_field(node) is not None:
+        if self.display.field_read(node, self.name) is not None:
             self.items += 1
         elif isinstance(node, ast.Name):
             if node.id == self.name and isinstance(node.ctx, ast.Load):
@@ -203,27 +193,3 @@ def _is_unusual(statement: ast.stmt) -> bool:
         if not isinstance(inner, ast.If)
         for node in ast.walk(inner)
     )
-
-
-class _Fields(ast.NodeTransformer):
-    """Puts the elements in place of reads of the fields, and `whole`, if given, in place of the record."""
-
-    def __init__(
-        self, name: str, elements: list[ast.expr], read_field: ReadField, whole: ast.expr | None
-    ) -> None:
-        self._name = name
-        self._elements = elements
-        self._read_field = read_field
-        self._whole = whole
-
-    def visit(self, node: ast.AST) -> Any:
-        """The node, or what takes its place."""
-        position = self._read_field(node)
-        if position is not None:
-            return copy.deepcopy(self._elements[position])
-        return super().visit(node)
-
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        if node.id != self._name or self._whole is None or not isinstance(node.ctx, ast.Load):
-            return node
-        return copy.deepcopy(self._whole)

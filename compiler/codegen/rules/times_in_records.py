@@ -25,7 +25,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from opchain.compiler.codegen import form as f
-from opchain.compiler.codegen.displays import display_of, reading
+from opchain.compiler.codegen.displays import display_of
 from opchain.compiler.codegen.static_types import Traveling
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def _item_of(form: Form, function: Function, send: f.Send) -> str | None:  # noq
     if display is not None:
         for position, element in enumerate(display.elements):
             if isinstance(assigned, ast.Name) and ast.dump(element) == ast.dump(assigned):
-                return ast.unparse(reading(f.name("value"), position, display.shape))
+                return ast.unparse(display.read(f.name("value"), position))
         return None
     if isinstance(record, ast.Name) and f.item_variable(assigned) == record.id:
         if _may_have_changed(function, record.id):
