@@ -24,15 +24,13 @@ import random
 import re
 import statistics
 import tempfile
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from benchmarks.environment import PARALLELISM, environment
+from benchmarks.in_process import exchanged, job_of, lines, measured, read, run, tallied
 from opchain.common import Duration, Row, Types, WatermarkStrategy
 from opchain.common.watermark_strategy import TimestampAssigner
-from opchain.compiler.passes.pipeline import compile_program
-from opchain.datastream.connectors.file_system import FileSource, StreamFormat
 from opchain.datastream.functions import (
     AggregateFunction,
     CoFlatMapFunction,
@@ -46,7 +44,6 @@ from opchain.datastream.functions import (
 )
 from opchain.datastream.state import ValueStateDescriptor
 from opchain.datastream.window import TumblingEventTimeWindows
-from opchain.runtime.local.job import run_in_process
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -55,7 +52,6 @@ if TYPE_CHECKING:
 
     Draw = Callable[[StreamExecutionEnvironment, "Input"], DataStream[Any]]
 
-BATCH = 4096
 KEYS = 1_000
 ITEMS, USERS = 500, 2_000
 WINDOW_MS, DISORDER_MS = 10_000, 2_000
@@ -89,24 +85,6 @@ def spelling(workload: str, name: str, field: Any = None) -> Callable[[Draw], Dr
     return register
 
 
-class Tally(FlatMapFunction[Any, Any]):
-    """Counts results and adds a field of them up, into a file for each subtask."""
-
-    def __init__(self, folder: str, field: Any) -> None:
-        self.folder, self.field, self.results, self.sum = folder, field, 0, 0
-
-    def open(self, runtime_context: Any) -> None:
-        self.name = f"tally-{runtime_context.get_index_of_this_subtask()}"
-
-    def flat_map(self, value: Any) -> Any:
-        self.results += 1
-        self.sum += value if self.field is None else value[self.field]
-        return ()
-
-    def close(self) -> None:
-        Path(self.folder, self.name).write_text(f"{self.results} {self.sum}", encoding="ascii")
-
-
 LONG, STRING = Types.LONG(), Types.STRING()
 PAIR = Types.TUPLE([LONG, LONG])
 WORD = Types.TUPLE([STRING, LONG])
@@ -114,11 +92,6 @@ WORD = Types.TUPLE([STRING, LONG])
 
 def numbers(env: StreamExecutionEnvironment, given: Input) -> DataStream[int]:
     return env.from_sequence(0, given.records - 1)
-
-
-def lines(env: StreamExecutionEnvironment, paths: list[str]) -> DataStream[str]:
-    source = FileSource.for_record_stream_format(StreamFormat.text_line_format(), *paths).build()
-    return env.from_source(source, WatermarkStrategy.no_watermarks(), "lines")
 
 
 # W1 ---------------------------------------------------------------------------------------------------------------
@@ -812,33 +785,9 @@ def _(env: StreamExecutionEnvironment, given: Input) -> DataStream[Any]:
 # By hand ----------------------------------------------------------------------------------------------------------
 
 
-def exchanged(parts: Iterable[Iterable[Any]], key: Callable[[Any], Any]) -> Iterator[Iterator[Any]]:
-    """The records of each partition behind an exchange by key."""
-    received: list[list[bytes]] = [[] for _ in range(PARALLELISM)]
-    for part in parts:
-        buffers: list[list[Any]] = [[] for _ in range(PARALLELISM)]
-        for record in part:
-            partition = hash(key(record)) % PARALLELISM
-            buffer = buffers[partition]
-            buffer.append(record)
-            if len(buffer) >= BATCH:
-                received[partition].append(pickle.dumps(buffer, 5))
-                buffers[partition] = []
-        for blobs, buffer in zip(received, buffers, strict=True):
-            blobs.append(pickle.dumps(buffer, 5))
-    for blobs in received:
-        yield (record for blob in blobs for record in pickle.loads(blob))
-
-
 def halves(given: Input) -> list[range]:
     middle = given.records // 2
     return [range(middle), range(middle, given.records)]
-
-
-def read(paths: list[str]) -> Iterator[Iterator[str]]:
-    for path in paths:
-        with Path(path).open(encoding="utf-8") as text:
-            yield text
 
 
 def w1_by_hand(given: Input) -> Iterator[int]:
@@ -961,38 +910,16 @@ def made(folder: str, records: int) -> Input:
     return Input(records, bids, texts)
 
 
-def job_of(chosen: Spelling, given: Input, folder: str, mode: str) -> Any:
+def program(chosen: Spelling, given: Input, folder: str, mode: str) -> Any:
     """The compiled program."""
     env = environment(execution__runtime_mode=mode)
-    chosen.draw(env, given).flat_map(Tally(folder, chosen.field)).print()
-    job = compile_program(env.program()).job_program
-    assert job is not None
-    return job
-
-
-def run(job: Any, folder: str) -> tuple[int, int]:
-    """How many results there are, and their sum."""
-    run_in_process(job)
-    tallies = [path.read_text().split() for path in Path(folder).glob("tally-*")]
-    results, total = (sum(map(int, column)) for column in zip(*tallies, strict=True))
-    return results, total
+    return job_of(chosen.draw(env, given), folder, chosen.field)
 
 
 def by_hand(workload: str, given: Input, mode: str) -> tuple[int, int]:
     """The same by the loop."""
     fold = [FOLDS[mode]] if workload in FOLDED else []
-    results = total = 0
-    for number in BY_HAND[workload](given, *fold):
-        results += 1
-        total += number
-    return results, total
-
-
-def measured(work: Callable[[], tuple[int, int]]) -> tuple[float, tuple[int, int]]:
-    """CPU seconds, and what came out."""
-    began = time.process_time()
-    result = work()
-    return time.process_time() - began, result
+    return tallied(BY_HAND[workload](given, *fold))
 
 
 def main() -> None:
@@ -1010,7 +937,7 @@ def main() -> None:
         for workload in arguments.workloads:
             spellings = SPELLINGS[workload]
             jobs = {
-                name: job_of(chosen, given, folder, arguments.mode)
+                name: program(chosen, given, folder, arguments.mode)
                 for name, chosen in spellings.items()
             }
             seconds: dict[str, list[float]] = {name: [] for name in ["by hand", *jobs]}

@@ -17,50 +17,23 @@ from __future__ import annotations
 
 import argparse
 import json
-import pickle
 import random
 import tempfile
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from opchain.common import Configuration, Duration, Types, WatermarkStrategy
+from benchmarks.environment import PARALLELISM, environment
+from benchmarks.in_process import exchanged, job_of, lines, measured, read, run, tallied
+from opchain.common import Duration, Types, WatermarkStrategy
 from opchain.common.watermark_strategy import TimestampAssigner
-from opchain.compiler.passes.pipeline import compile_program
-from opchain.datastream import StreamExecutionEnvironment
-from opchain.datastream.connectors.file_system import FileSource, StreamFormat
-from opchain.datastream.functions import FlatMapFunction, KeyedProcessFunction
+from opchain.datastream.functions import KeyedProcessFunction
 from opchain.datastream.state import ListStateDescriptor, ValueStateDescriptor
-from opchain.runtime.local.job import run_in_process
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-PARALLELISM = 2
-BATCH = 4096
 GAP, MINUTE, DISORDER = 30_000, 60_000, 2_000
 KEPT = 3
-
-
-class Tally(FlatMapFunction[Any, Any]):
-    """Counts what comes out, into a file for each subtask."""
-
-    def __init__(self, folder: str) -> None:
-        self.folder, self.results, self.sum = folder, 0, 0
-
-    def open(self, runtime_context: Any) -> None:
-        """Chooses the file."""
-        self.name = f"tally-{runtime_context.get_index_of_this_subtask()}"
-
-    def flat_map(self, value: Any) -> Any:
-        """Adds a result up."""
-        self.results += 1
-        self.sum += value[1]
-        return ()
-
-    def close(self) -> None:
-        """Writes the file."""
-        Path(self.folder, self.name).write_text(f"{self.results} {self.sum}")
 
 
 class Times(TimestampAssigner):
@@ -146,61 +119,24 @@ PROGRAMS: dict[str, tuple[Any, Any]] = {
 }
 
 
-def job_of(name: str, paths: list[str], mode: str) -> Any:
+def program(name: str, paths: list[str], mode: str) -> Any:
     """The compiled program."""
-    configuration = Configuration()
-    configuration.set_string("execution.runtime-mode", mode)
-    env = StreamExecutionEnvironment.get_execution_environment(configuration)
-    env.set_parallelism(PARALLELISM)
+    env = environment(execution__runtime_mode=mode)
     key, function = PROGRAMS[name]
-    text = FileSource.for_record_stream_format(StreamFormat.text_line_format(), *paths).build()
     strategy = WatermarkStrategy.for_bounded_out_of_orderness(Duration.of_millis(DISORDER))
     clicks = (
-        env.from_source(text, WatermarkStrategy.no_watermarks(), "clicks")
+        lines(env, paths)
         .map(json.loads)
         .assign_timestamps_and_watermarks(strategy.with_timestamp_assigner(Times()))
     )
-    clicks.key_by(key).process(function()).flat_map(Tally(str(Path(paths[0]).parent))).print()
-    job = compile_program(env.program()).job_program
-    assert job is not None
-    return job
+    return job_of(clicks.key_by(key).process(function()), str(Path(paths[0]).parent), 1)
 
 
-def run(job: Any, folder: str) -> list[int]:
-    """How many results there are, and their sum."""
-    run_in_process(job)
-    tallies = [path.read_text().split() for path in Path(folder).glob("tally-*")]
-    return [sum(map(int, column)) for column in zip(*tallies, strict=True)]
-
-
-def by_hand(name: str, paths: list[str]) -> list[int]:
+def by_hand(name: str, paths: list[str]) -> tuple[int, int]:
     """The same in loops."""
-    results = total = 0
-    key = PROGRAMS[name][0]
-    blobs: list[list[bytes]] = [[] for _ in range(PARALLELISM)]
-    for path in paths:
-        for partition, blob in _sent(path, key):
-            blobs[partition].append(blob)
-    for received in blobs:
-        records = (record for blob in received for record in pickle.loads(blob))
-        for _, number in LOOPS[name](records):
-            results += 1
-            total += number
-    return [results, total]
-
-
-def _sent(path: str, key: Callable[[Any], Any]) -> Iterator[tuple[int, bytes]]:
-    buffers: list[list[Any]] = [[] for _ in range(PARALLELISM)]
-    with Path(path).open(encoding="utf-8") as lines:
-        for line in lines:
-            click = json.loads(line)
-            partition = hash(key(click)) % PARALLELISM
-            buffers[partition].append(click)
-            if len(buffers[partition]) >= BATCH:
-                yield partition, pickle.dumps(buffers[partition], 5)
-                buffers[partition] = []
-    for partition, buffer in enumerate(buffers):
-        yield partition, pickle.dumps(buffer, 5)
+    sent = (map(json.loads, text) for text in read(paths))
+    partitions = exchanged(sent, PROGRAMS[name][0])
+    return tallied(number for clicks in partitions for _, number in LOOPS[name](clicks))
 
 
 def _sessions(clicks: Iterator[Any]) -> Iterator[tuple[Any, int]]:
@@ -260,14 +196,10 @@ def made(folder: str, records: int) -> list[str]:
     return paths
 
 
-def measured(work: Callable[[], list[int]], reps: int) -> tuple[float, list[int]]:
+def least(work: Callable[[], tuple[int, int]], reps: int) -> tuple[float, tuple[int, int]]:
     """The least CPU seconds of some runs, and what came out."""
-    found, results = [], []
-    for _ in range(reps):
-        began = time.process_time()
-        results = work()
-        found.append(time.process_time() - began)
-    return min(found), results
+    runs = [measured(work) for _ in range(reps)]
+    return min(seconds for seconds, _ in runs), runs[-1][1]
 
 
 def main() -> None:
@@ -282,11 +214,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         paths = made(folder, arguments.records)
         for name in arguments.programs:
-            job = job_of(name, paths, arguments.mode)
+            job = program(name, paths, arguments.mode)
             if arguments.code:
                 print(*(vertex.source for vertex in job.vertices), sep="\n\n")
-            ours, results = measured(lambda job=job: run(job, folder), arguments.reps)  # type: ignore[misc]
-            hand, expected = measured(lambda name=name: by_hand(name, paths), arguments.reps)  # type: ignore[misc]
+            ours, results = least(lambda job=job: run(job, folder), arguments.reps)  # type: ignore[misc]
+            hand, expected = least(lambda name=name: by_hand(name, paths), arguments.reps)  # type: ignore[misc]
             micros = [seconds / arguments.records * 1e6 for seconds in (ours, hand)]
             print(
                 f"{name:9} {arguments.mode}: ours {micros[0]:.2f} us, by hand {micros[1]:.2f} us, ratio "

@@ -1,0 +1,107 @@
+"""What the benchmarks of PyFlink's spellings share: programs and loops by hand in one process, and their CPU time."""
+
+from __future__ import annotations
+
+import pickle
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.environment import PARALLELISM
+from opchain.common import WatermarkStrategy
+from opchain.compiler.passes.pipeline import compile_program
+from opchain.datastream.connectors.file_system import FileSource, StreamFormat
+from opchain.datastream.functions import FlatMapFunction
+from opchain.runtime.local.job import run_in_process
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from opchain import DataStream, StreamExecutionEnvironment
+
+BATCH = 4096
+"""Records of a pickle between two partitions."""
+
+
+class Tally(FlatMapFunction[Any, Any]):
+    """Counts results and adds a field of them up, into a file for each subtask. None adds the results themselves."""
+
+    def __init__(self, folder: str, field: Any) -> None:
+        self.folder, self.field, self.results, self.sum = folder, field, 0, 0
+
+    def open(self, runtime_context: Any) -> None:
+        """Chooses the file."""
+        self.name = f"tally-{runtime_context.get_index_of_this_subtask()}"
+
+    def flat_map(self, value: Any) -> Any:
+        """Adds a result up."""
+        self.results += 1
+        self.sum += value if self.field is None else value[self.field]
+        return ()
+
+    def close(self) -> None:
+        """Writes the file."""
+        Path(self.folder, self.name).write_text(f"{self.results} {self.sum}", encoding="ascii")
+
+
+def lines(env: StreamExecutionEnvironment, paths: list[str]) -> DataStream[str]:
+    """The lines of text files."""
+    source = FileSource.for_record_stream_format(StreamFormat.text_line_format(), *paths).build()
+    return env.from_source(source, WatermarkStrategy.no_watermarks(), "lines")
+
+
+def job_of(results: DataStream[Any], folder: str, field: Any) -> Any:
+    """The compiled program that tallies a stream."""
+    results.flat_map(Tally(folder, field)).print()
+    job = compile_program(results.get_execution_environment().program()).job_program
+    assert job is not None
+    return job
+
+
+def run(job: Any, folder: str) -> tuple[int, int]:
+    """How many results there are, and their sum."""
+    run_in_process(job)
+    tallies = [path.read_text().split() for path in Path(folder).glob("tally-*")]
+    results, total = (sum(map(int, column)) for column in zip(*tallies, strict=True))
+    return results, total
+
+
+def exchanged(parts: Iterable[Iterable[Any]], key: Callable[[Any], Any]) -> Iterator[Iterator[Any]]:
+    """The records of each partition after an exchange by key."""
+    received: list[list[bytes]] = [[] for _ in range(PARALLELISM)]
+    for part in parts:
+        buffers: list[list[Any]] = [[] for _ in range(PARALLELISM)]
+        for record in part:
+            partition = hash(key(record)) % PARALLELISM
+            buffer = buffers[partition]
+            buffer.append(record)
+            if len(buffer) >= BATCH:
+                received[partition].append(pickle.dumps(buffer, 5))
+                buffers[partition] = []
+        for blobs, buffer in zip(received, buffers, strict=True):
+            blobs.append(pickle.dumps(buffer, 5))
+    for blobs in received:
+        yield (record for blob in blobs for record in pickle.loads(blob))
+
+
+def read(paths: list[str]) -> Iterator[Iterator[str]]:
+    """The lines of each file."""
+    for path in paths:
+        with Path(path).open(encoding="utf-8") as text:
+            yield text
+
+
+def tallied(numbers: Iterable[int]) -> tuple[int, int]:
+    """How many numbers there are, and their sum."""
+    results = total = 0
+    for number in numbers:
+        results += 1
+        total += number
+    return results, total
+
+
+def measured(work: Callable[[], tuple[int, int]]) -> tuple[float, tuple[int, int]]:
+    """CPU seconds, and what came out."""
+    began = time.process_time()
+    result = work()
+    return time.process_time() - began, result
