@@ -94,23 +94,21 @@ class KeyedTimers:
 
     def add(self, time: int, namespace: Any, state_key: Any) -> bool:
         """Registers a timer; False where it is registered already."""
+        keys: Keys | None = None
         if time == self._last_time and namespace is self._last_namespace:
             keys = self._last
         elif time not in self._by_time:
             hash(state_key)  # fails where no key is current
             self._by_time[time] = namespace, state_key
             heapq.heappush(self._heap, time)
-            self._count += 1
-            if self.journal is not None:
-                self.journal.setdefault((time, namespace, state_key), False)
-            return True
         elif self._by_time[time] == (namespace, state_key):
             return False
         else:
             keys = self._keys(time, namespace)
-        if state_key in keys:
-            return False
-        keys[state_key] = None
+        if keys is not None:
+            if state_key in keys:
+                return False
+            keys[state_key] = None
         self._count += 1
         if self.journal is not None:
             self.journal.setdefault((time, namespace, state_key), False)

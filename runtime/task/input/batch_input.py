@@ -84,9 +84,8 @@ class KeySortedInput:
             backend.end_each_key(head.context.timers.end_key)
         self._identity = backend.identity
         hasher = next(key.hasher for key in head.program.keys if key is not None)
-        router = KeyRouter(backend.max_parallelism, 1, hasher)
-        self._router = router
-        self._store = ArrivalStore(memory_bytes, router)
+        self._router = KeyRouter(backend.max_parallelism, 1, hasher)
+        self._store = ArrivalStore(memory_bytes, self._router)
         # Only windows in memory can have their keys sorted afterwards.
         self._windows: AlignedWindowOperator | None = None
         self._takes_any_order = chain.takes_any_order
