@@ -13,7 +13,7 @@ Prints CPU microseconds a record and the ratio, by hand / ours: above 1 opchain 
 functions of the first spelling for each record, and pickles 4,096 records at a time between two partitions. Each
 spelling gives the same results, which are checked.
 """
-# ruff: noqa: ARG002, D101, D102, D103, PLW0108 - the spellings are those of PyFlink's users
+# ruff: noqa: ARG002, D101, D102, D103, PLW0108 - written as PyFlink's users write
 
 from __future__ import annotations
 

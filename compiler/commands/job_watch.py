@@ -312,7 +312,7 @@ class JobWatch:
 
 
 class JobWatches:
-    """A JobWatch for each job of a program, also for those that begin later."""
+    """A JobWatch for each job of a program, including jobs that start later."""
 
     def __init__(self, jobs: Sequence[StartedJob]) -> None:
         self.jobs = jobs

@@ -367,7 +367,7 @@ def _python_functions(given: Any) -> Iterator[FunctionType]:
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:
-    """A function's code and that of the functions, comprehensions and lambdas in it."""
+    """The code objects of a function, and of the functions, comprehensions and lambdas in it."""
     yield code
     for constant in code.co_consts:
         if isinstance(constant, CodeType):

@@ -206,7 +206,7 @@ _ONLY_WISHED_FOR = (
 
 
 def set_partitioners(plan: Plan) -> Plan:
-    """Fills `partitioners`: those that replace the stream edge's, by edge index.
+    """Fills `partitioners`: the partitioners that replace those of stream edges, by edge index.
 
     Raises:
         JobGraphError: One of the two internal forwards outside a dynamic graph.

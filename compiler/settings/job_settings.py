@@ -28,7 +28,7 @@ RestartStrategyName = Literal[
 
 
 def _setting(key: str, default: Any, description: str, **limits: Any) -> Any:
-    """A field that a configuration key sets; `limits` are those of pydantic's `Field`."""
+    """A field that a configuration key sets. `limits` are passed to pydantic's `Field`."""
     return Field(default, json_schema_extra={"key": key}, description=description, **limits)
 
 

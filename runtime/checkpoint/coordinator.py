@@ -492,7 +492,7 @@ def lineage_of(storage: CheckpointStorage) -> str:
         lineage = uuid.uuid4().hex
     try:
         storage.publish(_FILE, lineage.encode())
-    except FileExistsError:  # by a run that has replaced this one meanwhile
+    except FileExistsError:  # another run has replaced this one and written it
         return _read(storage)
     return lineage
 
