@@ -15,12 +15,12 @@ from statistics import median
 from time import perf_counter_ns
 from typing import TYPE_CHECKING
 
-from opchain.runtime.mailbox import MailboxProcessor
+from opchain.runtime.mailbox.mailbox_processor import MailboxProcessor
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from opchain.runtime.mailbox import Controller
+    from opchain.runtime.mailbox.mailbox_processor import Controller
 
 ROUNDS = 9
 CALLS = 200_000

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.mailbox import MailboxProcessor
+from opchain.runtime.mailbox.mailbox_processor import MailboxProcessor
+from opchain.runtime.mailbox.processing_time_service import ProcessingTimeService
 from opchain.runtime.operators.async_wait.async_wait_operator import AsyncWaitOperator
 from opchain.runtime.operators.context import OperatorContext, TaskInfo
 from opchain.runtime.operators.operator import Output
 from opchain.runtime.program.operator_specs import AsyncWaitSpec
 from opchain.runtime.program.vertex_program import OperatorProgram, VertexProgram
 from opchain.runtime.state.operator_state import SubtaskStateStore
-from opchain.runtime.testing.operator_harness import ManualProcessingTimeService
+from opchain.runtime.testing.operator_harness import ManualClock
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -86,7 +87,8 @@ class Bench:
         vertex = VertexProgram("id", "fetch", 1, 1, 0, (program,), object_reuse=object_reuse)
         self.processor = MailboxProcessor(lambda controller: None)
         self.executor = self.processor.mailbox_executor(0)
-        self.service = ManualProcessingTimeService(self.executor)
+        self.clock = ManualClock()
+        self.service = ProcessingTimeService(self.clock, self.executor)
         self.out: list[tuple[Any, Any]] = []
         output = Output(
             collect=lambda value, timestamp: self.out.append((value, timestamp)),
@@ -127,7 +129,7 @@ class Bench:
 
     def advance(self, by_ms: int) -> None:
         for _ in range(by_ms):
-            self.service.clock.advance(1)
+            self.clock.advance(1)
             self.run_mail()
 
     def once_it_waits(self, action: Callable[[], object]) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from opchain.runtime.mailbox.mailbox_processor import MailboxProcessor
+from opchain.runtime.mailbox.processing_time_service import ProcessingTimeService
 from opchain.runtime.state.keyed.hash_map_backend import HashMapKeyedStateBackend
 from opchain.runtime.state.keyed.keyed_backend import VOID
 from opchain.runtime.state.keys.key_groups import key_group_range
 from opchain.runtime.state.timers.timer_services import TimerServices
-from opchain.runtime.testing.operator_harness import ManualClock, ManualProcessingTimeService
+from opchain.runtime.testing.operator_harness import ManualClock
 
 
 class Operator:
@@ -29,7 +30,7 @@ class Operator:
         self.backend = HashMapKeyedStateBackend(16, key_group_range(16, parallelism, subtask))
         self.services = TimerServices(
             self.backend,
-            ManualProcessingTimeService(self.processor.mailbox_executor(0), self.clock),
+            ProcessingTimeService(self.clock, self.processor.mailbox_executor(0)),
             is_batch=is_batch,
             where="'count' (job.py:3)",
         )

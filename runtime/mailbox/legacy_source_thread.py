@@ -53,10 +53,6 @@ class LegacySourceContext(Generic[E]):
         """Whether the source should return from `run`."""
         return self._is_cancelled.is_set()
 
-    def wait_until_cancelled(self, timeout_s: float | None = None) -> bool:
-        """Pause, until the timeout or until the source is cancelled; True in the second case."""
-        return self._is_cancelled.wait(timeout_s)
-
     def collect(self, element: E) -> None:
         """Deliver one element while holding the lock.
 

@@ -133,8 +133,14 @@ class MailboxMetrics:
         )
 
 
-class Suspension(Protocol):
+class Suspension:
     """The state of not running the default action."""
+
+    __slots__ = ("_resume", "timer")
+
+    def __init__(self, resume: Callable[[Suspension], None], timer: PeriodTimer | None) -> None:
+        self._resume = resume
+        self.timer = timer
 
     def resume(self) -> None:
         """Run the default action again.
@@ -142,6 +148,7 @@ class Suspension(Protocol):
         From any thread, any number of times, also after the task has ended: only the first call does
         something, and only while this suspension lasts.
         """
+        self._resume(self)
 
 
 class Controller(Protocol):
@@ -179,6 +186,7 @@ class MailboxProcessor:
 
     Attributes:
         metrics: Written as the loop goes, read from any thread.
+        is_completed: Whether the loop has ended for good.
     """
 
     __slots__ = (
@@ -188,9 +196,9 @@ class MailboxProcessor:
         "_before_mail",
         "_default_action",
         "_goes_on",
-        "_is_completed",
         "_mailbox",
         "_suspension",
+        "is_completed",
         "metrics",
     )
 
@@ -209,10 +217,10 @@ class MailboxProcessor:
         self._allow_yield = allow_yield
         self.metrics = MailboxMetrics(self._mailbox.clock_ns)
         self._default_action = default_action
-        self._suspension: _Suspension | None = None
+        self._suspension: Suspension | None = None
         self._action: DefaultAction = default_action  # or what stands in for it
         self._goes_on = True  # false from the mail that ends the loop to the end of that turn
-        self._is_completed = False  # for good; implies that the loop does not continue
+        self.is_completed = False  # for good; implies that the loop does not continue
 
     # The loop
 
@@ -239,7 +247,7 @@ class MailboxProcessor:
         For tests: it never blocks, and so leaves a suspended default action alone.
         """
         self._mailbox.require_mailbox_thread("run a step of the mailbox loop")
-        if self._is_completed:
+        if self.is_completed:
             return False
         if self._mailbox.create_batch() and (mail := self._mailbox.try_take_from_batch()):
             self._run_mail(mail)
@@ -247,7 +255,7 @@ class MailboxProcessor:
             self._default_action(self)
         else:
             return False
-        self._goes_on = not self._is_completed
+        self._goes_on = not self.is_completed
         return True
 
     # Control, from any thread
@@ -320,15 +328,10 @@ class MailboxProcessor:
             raise InternalError(
                 "the default action is already suspended; resume it before suspending it again"
             )
-        self._suspension = _Suspension(self._resume, timer)
-        if not self._is_completed:
+        self._suspension = Suspension(self._resume, timer)
+        if not self.is_completed:
             self._action = self._wait_for_mail
         return self._suspension
-
-    @property
-    def is_completed(self) -> bool:
-        """Whether the loop has ended for good."""
-        return self._is_completed
 
     # The end, from the mailbox thread
 
@@ -362,7 +365,7 @@ class MailboxProcessor:
     # Parts of a turn
 
     def _run_mail_then_default_action(self) -> None:
-        if self._is_completed:
+        if self.is_completed:
             return
         # Only what is waiting now: see the module's docstring.
         waiting = self._mailbox.create_batch()
@@ -393,7 +396,7 @@ class MailboxProcessor:
         self._run_mail_then_default_action()
 
     def _end(self) -> bool:
-        self._goes_on = not self._is_completed
+        self._goes_on = not self.is_completed
         return False
 
     # Control mail
@@ -403,10 +406,10 @@ class MailboxProcessor:
 
     def _complete_loop(self) -> None:
         self._goes_on = False
-        self._is_completed = True
+        self.is_completed = True
         self._action = _do_nothing
 
-    def _resume(self, suspension: _Suspension) -> None:
+    def _resume(self, suspension: Suspension) -> None:
         if self._mailbox.is_mailbox_thread():
             self._resume_default_action(suspension)
         else:
@@ -414,10 +417,10 @@ class MailboxProcessor:
                 partial(self._resume_default_action, suspension), "resume the default action"
             )
 
-    def _resume_default_action(self, suspension: _Suspension) -> None:
+    def _resume_default_action(self, suspension: Suspension) -> None:
         if self._suspension is suspension:
             self._suspension = None
-            if not self._is_completed:
+            if not self.is_completed:
                 self._action = self._default_action
 
     def _send_control_mail(self, command: Callable[[], None], description: str) -> None:
@@ -427,20 +430,6 @@ class MailboxProcessor:
 
         # Together, so that the mailbox cannot be closed between the look and the put.
         self._mailbox.run_exclusively(put_if_open)
-
-
-class _Suspension:
-    """One suspension of the default action."""
-
-    __slots__ = ("_resume", "timer")
-
-    def __init__(self, resume: Callable[[_Suspension], None], timer: PeriodTimer | None) -> None:
-        self._resume = resume
-        self.timer = timer
-
-    def resume(self) -> None:
-        """See Suspension."""
-        self._resume(self)
 
 
 def _do_nothing(_: Controller) -> None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from opchain.runtime.mailbox.task_mailbox import MailboxClosedError
 
@@ -26,45 +26,8 @@ ProcessingTimeCallback = Callable[[int], object]
 """Gets the time that the timer was for, which is not later than the current time."""
 
 
-class TimerHandle(Protocol):
-    """A registered timer."""
-
-    @property
-    def is_cancelled(self) -> bool:
-        """Whether `cancel` has kept it from firing again."""
-
-    def cancel(self) -> bool:
-        """Do not fire (again); False if it has fired for the last time or is cancelled already.
-
-        When called in the task's thread, the callback is not run afterwards.
-        """
-
-
-class ProcessingTimeService(Protocol):
-    """The clock of an operator, and its timers. Times and spans are in milliseconds."""
-
-    def current_processing_time(self) -> int:
-        """Milliseconds since the Unix epoch."""
-
-    def register_timer(self, at_ms: int, callback: ProcessingTimeCallback) -> TimerHandle:
-        """Call back once when the clock has reached this time; soon, if it has passed already."""
-
-    def schedule_at_fixed_rate(
-        self, callback: ProcessingTimeCallback, initial_delay_ms: int, period_ms: int
-    ) -> TimerHandle:
-        """Call back after a delay and then every period; periods missed are replaced."""
-
-    def schedule_with_fixed_delay(
-        self, callback: ProcessingTimeCallback, initial_delay_ms: int, period_ms: int
-    ) -> TimerHandle:
-        """Call back after a delay, and again a period after each callback has returned."""
-
-    def quiesce(self) -> None:
-        """Fire no more; timers registered later never fire. Mail already put still runs."""
-
-
-class MailboxProcessingTimeService:
-    """Delivers the calls of a timer service as mail of one operator.
+class ProcessingTimeService:
+    """The clock of an operator, and its timers, whose callbacks are its mail. Times and spans are in milliseconds.
 
     Args:
         timers: The clock, shared by the operators of a task.
@@ -80,55 +43,55 @@ class MailboxProcessingTimeService:
         self._is_quiesced = False
 
     def current_processing_time(self) -> int:
-        """See ProcessingTimeService; also after `quiesce`."""
+        """Milliseconds since the Unix epoch; also after `quiesce`."""
         return self._timers.current_processing_time()
 
     def register_timer(self, at_ms: int, callback: ProcessingTimeCallback) -> TimerHandle:
-        """See ProcessingTimeService."""
-        return self._start(_Timer(self._cancel, callback), at_ms)
+        """Call back once when the clock has reached this time; soon, if it has passed already."""
+        return self._start(TimerHandle(self._cancel, callback), at_ms)
 
     def schedule_at_fixed_rate(
         self, callback: ProcessingTimeCallback, initial_delay_ms: int, period_ms: int
     ) -> TimerHandle:
-        """See ProcessingTimeService.
+        """Call back after a delay and then every period; periods missed are replaced.
 
         Raises:
             ValueError: The period is not positive.
         """
         _require_positive(period_ms)
         return self._start(
-            _Timer(self._cancel, callback, rate_ms=period_ms),
+            TimerHandle(self._cancel, callback, rate_ms=period_ms),
             self.current_processing_time() + initial_delay_ms,
         )
 
     def schedule_with_fixed_delay(
         self, callback: ProcessingTimeCallback, initial_delay_ms: int, period_ms: int
     ) -> TimerHandle:
-        """See ProcessingTimeService.
+        """Call back after a delay, and again a period after each callback has returned.
 
         Raises:
             ValueError: The period is not positive.
         """
         _require_positive(period_ms)
         return self._start(
-            _Timer(self._cancel, callback, delay_ms=period_ms),
+            TimerHandle(self._cancel, callback, delay_ms=period_ms),
             self.current_processing_time() + initial_delay_ms,
         )
 
     def quiesce(self) -> None:
-        """See ProcessingTimeService.
+        """Fire no more; timers registered later never fire. Mail already put still runs.
 
         Flink's returns a future that completes when no timer is firing; here that is so on return.
         """
         with self._lock:
             self._is_quiesced = True
 
-    def _start(self, timer: _Timer, at_ms: int) -> TimerHandle:
+    def _start(self, timer: TimerHandle, at_ms: int) -> TimerHandle:
         with self._lock:
             self._arm(timer, at_ms)
         return timer
 
-    def _arm(self, timer: _Timer, at_ms: int) -> None:
+    def _arm(self, timer: TimerHandle, at_ms: int) -> None:
         if self._is_quiesced or timer.is_cancelled:
             return
         call = self._timers.call_at(at_ms, partial(self._deliver, timer, at_ms))
@@ -136,7 +99,7 @@ class MailboxProcessingTimeService:
         if call.is_waiting:
             timer.call = call
 
-    def _deliver(self, timer: _Timer, at_ms: int) -> None:
+    def _deliver(self, timer: TimerHandle, at_ms: int) -> None:
         """Put the mail; in the thread of the timers."""
         with self._lock:
             if self._is_quiesced or timer.is_cancelled:
@@ -151,7 +114,7 @@ class MailboxProcessingTimeService:
             if timer.rate_ms is not None:
                 self._arm(timer, at_ms + timer.rate_ms)
 
-    def _fire(self, timer: _Timer, at_ms: int) -> None:
+    def _fire(self, timer: TimerHandle, at_ms: int) -> None:
         """Run the callback; as mail, in the task's thread."""
         if timer.is_cancelled:
             return
@@ -161,7 +124,7 @@ class MailboxProcessingTimeService:
         if timer.delay_ms is not None:
             self._start(timer, self.current_processing_time() + timer.delay_ms)
 
-    def _cancel(self, timer: _Timer) -> bool:
+    def _cancel(self, timer: TimerHandle) -> bool:
         with self._lock:
             if timer.is_cancelled or timer.has_fired:
                 return False
@@ -171,8 +134,8 @@ class MailboxProcessingTimeService:
             return True
 
 
-class _Timer:
-    """A TimerHandle: one callback, and the call it is waiting for."""
+class TimerHandle:
+    """A registered timer: its callback, and the call that it waits for."""
 
     __slots__ = (
         "_cancel",
@@ -186,7 +149,7 @@ class _Timer:
 
     def __init__(
         self,
-        cancel: Callable[[_Timer], bool],
+        cancel: Callable[[TimerHandle], bool],
         callback: ProcessingTimeCallback,
         *,
         rate_ms: int | None = None,
@@ -201,7 +164,10 @@ class _Timer:
         self.is_cancelled = False
 
     def cancel(self) -> bool:
-        """See TimerHandle."""
+        """Do not fire (again); False if it has fired for the last time or is cancelled already.
+
+        When called in the task's thread, the callback is not run afterwards.
+        """
         return self._cancel(self)
 
 

@@ -133,11 +133,6 @@ class IntervalJoinOperator(UserFunctionOperator):
         self.is_event_time = spec.is_event_time
         self.timers: InternalTimerService
 
-    @property
-    def current_key(self) -> Any:
-        """The key of the record at hand."""
-        return self.backend.current_key
-
     def open(self) -> None:
         """Opens the function, and takes over restored cleanup timers."""
         super().open()

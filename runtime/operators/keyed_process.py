@@ -122,11 +122,6 @@ class KeyedFunctionOperator(UserFunctionOperator):
         self.backend: KeyedStateBackend = context.keyed_state
         self.function_context = KeyedProcessContext(self.backend)
 
-    @property
-    def current_key(self) -> Any:
-        """The key of the record or timer at hand."""
-        return self.backend.current_key
-
     def open(self) -> None:
         """Opens the function; restored timers are waiting then."""
         self.function_context._timers = KeyedTimerService(  # noqa: SLF001 - the operator owns its context

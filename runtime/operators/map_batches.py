@@ -200,11 +200,6 @@ class FullWindowOperator(UserFunctionOperator):
         self.contents = self.backend.table(CONTENTS)
         self.timers: InternalTimerService
 
-    @property
-    def current_key(self) -> Any:
-        """The key of the record or of the call at hand."""
-        return self.backend.current_key
-
     def open(self) -> None:
         """Opens the function."""
         self.timers = self.context.timers.service("window-timers", self)

@@ -159,8 +159,9 @@ class StreamOperator:
 
     @property
     def current_key(self) -> Any:
-        """The key of the record at hand, for messages; None where there is none."""
-        return None
+        """The key of the record or timer at hand; None for an operator without key."""
+        backend = self.context.keyed_state
+        return None if backend is None else backend.current_key
 
     def count_late_records(self) -> Counter:
         """The counter of records dropped as late, registered now: for `open`."""

@@ -46,11 +46,6 @@ class ElementWiseOperator(UserFunctionOperator):
         assert key is not None
         return key.selector(value)
 
-    @property
-    def current_key(self) -> Any:
-        """The key of the record at hand, where the function may see it."""
-        return self.context.keyed_state.current_key if self.sets_key else None
-
 
 class MapOperator(ElementWiseOperator):
     """Flink: `StreamMap`."""
@@ -227,12 +222,6 @@ class _CoOperator(UserFunctionOperator):
         if key is not None and self.context.keyed_state is not None:
             self.context.keyed_state.set_current_key(key.selector(value))
 
-    @property
-    def current_key(self) -> Any:
-        """The key of the record at hand."""
-        backend = self.context.keyed_state
-        return None if backend is None else backend.current_key
-
 
 class CoMapOperator(_CoOperator):
     """Flink: `CoStreamMap`; as in PyFlink, None emits nothing."""
@@ -286,12 +275,6 @@ class MultiInputOperator(StreamOperator):
         super().__init__(program, context, output)
         spec: MultiInputSpec = program.spec  # type: ignore[assignment]
         self.functions = spec.functions
-
-    @property
-    def current_key(self) -> Any:
-        """The key of the record at hand."""
-        backend = self.context.keyed_state
-        return None if backend is None else backend.current_key
 
     def open(self) -> None:
         """Opens the functions, in the order of the inputs."""

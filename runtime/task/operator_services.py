@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from opchain.runtime.errors import StateError
 from opchain.runtime.functions.function import DistributedCache, RuntimeContext
 from opchain.runtime.functions.sink import NO_LINEAGE, SinkOrigin
-from opchain.runtime.mailbox.processing_time_service import MailboxProcessingTimeService
+from opchain.runtime.mailbox.processing_time_service import ProcessingTimeService
 from opchain.runtime.metrics.metric_group import MetricGroup
 from opchain.runtime.operators.context import OperatorContext
 from opchain.runtime.state.keyed.keyed_backend import KeyedSubtask
@@ -212,9 +212,9 @@ def operator_context(
 
     `timers` is the operator's clock, `marker_timers` the one of latency markers where that is another.
     """
-    processing_time = marker_time = MailboxProcessingTimeService(timers, executor)
+    processing_time = marker_time = ProcessingTimeService(timers, executor)
     if marker_timers is not None:
-        marker_time = MailboxProcessingTimeService(marker_timers, executor)
+        marker_time = ProcessingTimeService(marker_timers, executor)
     where = f"'{program.name}' ({program.call_site})"
     keyed_state = _keyed_state(program, task, timers, where)
     runtime_context = TaskRuntimeContext(

@@ -35,7 +35,6 @@ from opchain.runtime.functions.record_functions import (
     ReduceFunction,
 )
 from opchain.runtime.mailbox.mailbox_processor import MailboxProcessor
-from opchain.runtime.mailbox.processing_time_service import MailboxProcessingTimeService
 from opchain.runtime.mailbox.timer_service import SteppedClock
 from opchain.runtime.operators.context import TaskInfo
 from opchain.runtime.operators.operator import Output
@@ -58,7 +57,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from opchain.runtime.functions.state_descriptors import MapStateDescriptor, StateDescriptor
-    from opchain.runtime.mailbox.mailbox_executor import MailboxExecutor
     from opchain.runtime.types.output_tag import OutputTag
 
 
@@ -66,29 +64,13 @@ class ManualClock(SteppedClock):
     """A clock that shows 0 until a test moves it.
 
         clock = ManualClock()
-        service = ManualProcessingTimeService(executor, clock)
+        service = ProcessingTimeService(clock, executor)
         service.register_timer(10, fired.append)
         clock.advance(10)  # puts the timer's mail
         processor.run_mailbox_step()  # runs it
 
     Flink: TestProcessingTimeService and ManualClock.
     """
-
-
-class ManualProcessingTimeService(MailboxProcessingTimeService):
-    """Timers of an operator by a manual clock; callbacks arrive as mail, as those of the system do.
-
-    Args:
-        executor: Sends the mail, with the operator's priority.
-        clock: To be shared with the other operators of a task; one of its own if not given.
-
-    Attributes:
-        clock: The clock, to advance.
-    """
-
-    def __init__(self, executor: MailboxExecutor, clock: ManualClock | None = None) -> None:
-        self.clock = ManualClock() if clock is None else clock
-        super().__init__(self.clock, executor)
 
 
 class EmittedRecord(NamedTuple):

@@ -90,11 +90,6 @@ class KeyedWindowOperator(StreamOperator):
         self.lateness = Lateness.of(spec)
         self.evaluation = WindowEvaluation(spec, WindowContext(self), output)
 
-    @property
-    def current_key(self) -> Any:
-        """The key of the record or window at hand."""
-        return self.backend.current_key
-
     def event_time(self) -> int:
         """The event time reached so far, as the windows see it."""
         return self.current_watermark

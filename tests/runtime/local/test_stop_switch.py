@@ -11,7 +11,7 @@ from opchain.datastream import AsyncDataStream, AsyncFunction
 from opchain.runtime.job.client import JobStatus
 from opchain.runtime.local.job import local_run
 from opchain.runtime.local.live_run import JobStoppedError, StopSwitch
-from opchain.runtime.mailbox import MailboxProcessor
+from opchain.runtime.mailbox.mailbox_processor import MailboxProcessor
 
 
 class FakeTask:

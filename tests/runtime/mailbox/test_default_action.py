@@ -7,13 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from opchain.runtime.errors import InternalError
-from opchain.runtime.mailbox import (
-    Controller,
-    MailboxProcessor,
-    NotMailboxThreadError,
-    Suspension,
-    TaskMailbox,
-)
+from opchain.runtime.mailbox.mailbox_processor import Controller, MailboxProcessor, Suspension
+from opchain.runtime.mailbox.task_mailbox import NotMailboxThreadError, TaskMailbox
 from opchain.runtime.testing.operator_harness import ManualClock
 
 if TYPE_CHECKING:

@@ -6,13 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from opchain.runtime.mailbox import (
-    LegacySourceContext,
-    LegacySourceThread,
-    MailboxProcessor,
-    SynchronizedTaskActionExecutor,
-    TaskMailbox,
-)
+from opchain.runtime.mailbox.legacy_source_thread import LegacySourceContext, LegacySourceThread
+from opchain.runtime.mailbox.mail import SynchronizedTaskActionExecutor
+from opchain.runtime.mailbox.mailbox_processor import MailboxProcessor
+from opchain.runtime.mailbox.task_mailbox import TaskMailbox
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -225,11 +222,6 @@ class EndlessSource:
         while not ctx.is_cancelled:
             pass
 
-    def waits(self, ctx: Context) -> None:
-        assert not ctx.wait_until_cancelled(0)
-        self.has_started.set()
-        assert ctx.wait_until_cancelled(10)
-
     def is_told_by_its_cancel_function(self, _: Context) -> None:
         self.has_started.set()
         assert self.cancelled.wait(60)
@@ -240,7 +232,6 @@ class EndlessSource:
     [
         EndlessSource.meets_it_in_collect,
         EndlessSource.asks,
-        EndlessSource.waits,
         EndlessSource.is_told_by_its_cancel_function,
     ],
 )
@@ -312,7 +303,7 @@ def test_what_a_cancelled_source_raises_is_kept_and_fails_nothing(
 
 def test_cancel_is_called_once(tasks: Callable[..., SourceTask]) -> None:
     calls: list[str] = []
-    task = tasks(lambda ctx: ctx.wait_until_cancelled(10), cancel=lambda: calls.append("cancel"))
+    task = tasks(EndlessSource().asks, cancel=lambda: calls.append("cancel"))
     task.processor.turn()
     task.source.cancel()
     task.source.cancel()

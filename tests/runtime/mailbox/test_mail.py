@@ -4,10 +4,7 @@ import traceback
 
 import pytest
 
-from opchain.runtime.mailbox import (
-    Mail,
-    SynchronizedTaskActionExecutor,
-)
+from opchain.runtime.mailbox.mail import Mail, SynchronizedTaskActionExecutor
 
 
 def test_runs_its_command_through_its_action_executor() -> None:

@@ -6,16 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from opchain.runtime.mailbox import (
-    MAX_PRIORITY,
-    MIN_PRIORITY,
+from opchain.runtime.mailbox.mail import MAX_PRIORITY, MIN_PRIORITY, SynchronizedTaskActionExecutor
+from opchain.runtime.mailbox.mailbox_executor import MailboxExecutor, YieldNotAllowedError
+from opchain.runtime.mailbox.mailbox_processor import MailboxProcessor
+from opchain.runtime.mailbox.task_mailbox import (
     MailboxClosedError,
-    MailboxExecutor,
-    MailboxProcessor,
     NotMailboxThreadError,
-    SynchronizedTaskActionExecutor,
     TaskMailbox,
-    YieldNotAllowedError,
 )
 
 if TYPE_CHECKING:

@@ -16,13 +16,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from opchain.runtime.mailbox import (
-    MAX_PRIORITY,
-    MIN_PRIORITY,
-    Mail,
-    MailboxProcessor,
-    TaskMailbox,
-)
+from opchain.runtime.mailbox.mail import MAX_PRIORITY, MIN_PRIORITY, Mail
+from opchain.runtime.mailbox.mailbox_processor import MailboxProcessor
+from opchain.runtime.mailbox.task_mailbox import TaskMailbox
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from opchain.runtime.mailbox import (
-    Controller,
+from opchain.runtime.mailbox.mail import SynchronizedTaskActionExecutor
+from opchain.runtime.mailbox.mailbox_processor import Controller, MailboxProcessor
+from opchain.runtime.mailbox.task_mailbox import (
     MailboxClosedError,
-    MailboxProcessor,
     MailboxState,
     NotMailboxThreadError,
-    SynchronizedTaskActionExecutor,
     TaskMailbox,
 )
 from opchain.runtime.testing.operator_harness import ManualClock

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from opchain.runtime.mailbox import PeriodTimer
+from opchain.runtime.mailbox.timer_service import PeriodTimer
 from opchain.runtime.testing.operator_harness import ManualClock
 
 

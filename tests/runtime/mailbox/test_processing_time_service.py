@@ -5,16 +5,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from opchain.runtime.mailbox import (
-    MailboxExecutor,
-    MailboxProcessingTimeService,
-    MailboxProcessor,
-    ProcessingTimeService,
-    SystemTimerService,
-    TaskMailbox,
-    TimerHandle,
-)
-from opchain.runtime.testing.operator_harness import ManualClock, ManualProcessingTimeService
+from opchain.runtime.mailbox.mailbox_executor import MailboxExecutor
+from opchain.runtime.mailbox.mailbox_processor import MailboxProcessor
+from opchain.runtime.mailbox.processing_time_service import ProcessingTimeService, TimerHandle
+from opchain.runtime.mailbox.task_mailbox import TaskMailbox
+from opchain.runtime.mailbox.timer_service import SystemTimerService
+from opchain.runtime.testing.operator_harness import ManualClock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -33,8 +29,8 @@ class Operator:
     ) -> None:
         self.mailbox = mailbox or TaskMailbox()
         self.executor = MailboxExecutor(self.mailbox, priority)
-        self.service = ManualProcessingTimeService(self.executor, clock or ManualClock(100))
-        self.clock = self.service.clock
+        self.clock = clock or ManualClock(100)
+        self.service = ProcessingTimeService(self.clock, self.executor)
         self.fired: list[tuple[str, int, int]] = []
 
     def callback(self, name: str) -> Callable[[int], None]:
@@ -96,7 +92,7 @@ def test_a_timer_that_rearms_itself_leaves_the_input_its_turns() -> None:
     clock = ManualClock()
     trace: list[str] = []
     processor = MailboxProcessor(lambda _: trace.append("record"))
-    service = ManualProcessingTimeService(processor.mailbox_executor(0), clock)
+    service = ProcessingTimeService(clock, processor.mailbox_executor(0))
 
     def fire(_: int) -> None:
         trace.append("timer")
@@ -271,7 +267,7 @@ class SystemTimers:
         self.timers = SystemTimerService(lambda: self.now_ms)
         self.mailbox = TaskMailbox()
         self.executor = MailboxExecutor(self.mailbox, 0)
-        self.service = MailboxProcessingTimeService(self.timers, self.executor)
+        self.service = ProcessingTimeService(self.timers, self.executor)
         self.fired: list[tuple[int, int]] = []
 
     def callback(self, at_ms: int) -> None:

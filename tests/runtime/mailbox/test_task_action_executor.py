@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from opchain.runtime.mailbox import (
+from opchain.runtime.mailbox.mail import (
     IMMEDIATE,
     SynchronizedTaskActionExecutor,
     TaskActionExecutor,

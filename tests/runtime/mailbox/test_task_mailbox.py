@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from opchain.runtime.mailbox import (
-    MAX_PRIORITY,
-    MIN_PRIORITY,
-    Mail,
+from opchain.runtime.mailbox.mail import MAX_PRIORITY, MIN_PRIORITY, Mail
+from opchain.runtime.mailbox.task_mailbox import (
     MailboxClosedError,
     MailboxState,
     NotMailboxThreadError,

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from opchain.runtime.mailbox import SystemTimerService
-from opchain.runtime.mailbox.timer_service import wall_clock_ms
+from opchain.runtime.mailbox.timer_service import SystemTimerService, wall_clock_ms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -155,7 +155,7 @@ def test_closing_stops_the_event_loop_and_closes_the_function(benches: Benches) 
     bench.operator.close()
     assert not bench.scripted.is_running
     assert function.is_closed
-    assert bench.service.clock.waiting_calls == 0
+    assert bench.clock.waiting_calls == 0
 
 
 def test_a_result_after_the_end_of_the_task_is_dropped(benches: Benches) -> None:

@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opchain.runtime.mailbox import MailboxProcessor
+from opchain.runtime.mailbox.mailbox_processor import MailboxProcessor
+from opchain.runtime.mailbox.processing_time_service import ProcessingTimeService
 from opchain.runtime.operators.async_wait.calls import Deadlines
-from opchain.runtime.testing.operator_harness import ManualProcessingTimeService
+from opchain.runtime.testing.operator_harness import ManualClock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,8 +23,8 @@ class Bench:
     def __init__(self) -> None:
         self.processor = MailboxProcessor(lambda controller: None)
         self.executor = self.processor.mailbox_executor(0)
-        self.service = ManualProcessingTimeService(self.executor)
-        self.clock = self.service.clock
+        self.clock = ManualClock()
+        self.service = ProcessingTimeService(self.clock, self.executor)
         self.due: list[tuple[str, int]] = []
         self.deadlines: Deadlines[str] = Deadlines(self.service, TIMEOUT_MS, self._on_due)
 

@@ -78,7 +78,7 @@ def test_no_timeout_never_ends(benches: Benches) -> None:
     bench = benches(Fetch(), timeout_ms=0)
     bench.put("a")
     bench.advance(1000)
-    assert bench.service.clock.waiting_calls == 0
+    assert bench.clock.waiting_calls == 0
     bench.calls[0].returns(["A"])
     assert bench.values == ["A"]
 
@@ -146,7 +146,7 @@ def test_pauses_are_those_of_the_strategy(benches: Benches) -> None:
         attempts = len(bench.calls)
         while len(bench.calls) == attempts:
             bench.advance(1)
-        made_at.append(bench.service.clock.current_processing_time())
+        made_at.append(bench.clock.current_processing_time())
     assert made_at == [2, 2 + 4, 2 + 4 + 5]
 
 
@@ -166,7 +166,7 @@ def test_the_timeout_ends_retries(benches: Benches, is_paused: bool) -> None:
     assert bench.values == ["guess of a"]
     bench.advance(100)
     assert len(bench.calls) == 2
-    assert bench.service.clock.waiting_calls == 0
+    assert bench.clock.waiting_calls == 0
 
 
 # Batches

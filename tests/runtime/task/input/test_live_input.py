@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from opchain.runtime.mailbox import MailboxProcessor
+from opchain.runtime.mailbox.mailbox_processor import MailboxProcessor
 from opchain.runtime.program.vertex_program import InputProgram
 from opchain.runtime.records.elements import Buffer, EndOfInput, RecordBatch, Watermark
 from opchain.runtime.records.wire import encode
