@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import networkx as nx
 
-from opchain.compiler.graph.stream_graph import OrderedEdges
+from opchain.compiler.graph.stream_graph import OrderedEdges, StreamEdge, StreamNode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from opchain.compiler.graph.partitioner import Partitioner
-    from opchain.compiler.graph.stream_graph import StreamEdge, StreamNode
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,14 +12,12 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import networkx as nx
 
-from opchain.compiler.graph.partitioner import ExchangeMode
-from opchain.compiler.graph.transformation import UNSET, ChainingStrategy
+from opchain.compiler.graph.partitioner import ExchangeMode, KeyBy, Partitioner
+from opchain.compiler.graph.transformation import UNSET, CallSite, ChainingStrategy
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Sequence
 
-    from opchain.compiler.graph.partitioner import KeyBy, Partitioner
-    from opchain.compiler.graph.transformation import CallSite
     from opchain.runtime.program.operator_specs import OperatorSpec
     from opchain.runtime.types.output_tag import OutputTag
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from opchain.compiler.graph.partitioner import PartitionerKind
-from opchain.compiler.graph.plan import JobGraphError, required
+from opchain.compiler.graph.partitioner import KeyBy, PartitionerKind
+from opchain.compiler.graph.plan import JobGraphError, Plan, required
 from opchain.compiler.graph.transformation import ChainingStrategy
 from opchain.runtime.errors import GraphError, InternalError, one_line_name
 from opchain.runtime.functions.function import has_lifecycle
@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 
     from opchain.compiler.graph.execution_plan import Exchange, ExecutionPlan, PlacedVertex
     from opchain.compiler.graph.job_graph import ChainedOperator, JobGraph, JobVertex
-    from opchain.compiler.graph.partitioner import KeyBy
-    from opchain.compiler.graph.plan import Plan
     from opchain.compiler.graph.stream_graph import StreamGraph, StreamNode
     from opchain.runtime.types.type_information import TypeInformation
 

@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING
 
 import mmh3
 
-from opchain.compiler.graph.plan import JobGraphError, required
+from opchain.compiler.graph.plan import JobGraphError, Plan, required
 from opchain.runtime.errors import InternalError
 
 if TYPE_CHECKING:
-    from opchain.compiler.graph.plan import Plan
     from opchain.compiler.graph.stream_graph import StreamGraph, StreamNode
 
 

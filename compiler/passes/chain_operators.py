@@ -20,16 +20,13 @@ import networkx as nx
 
 from opchain.compiler.graph.job_graph import Chain
 from opchain.compiler.graph.partitioner import Partitioner, PartitionerKind
-from opchain.compiler.graph.plan import JobGraphError, required
-from opchain.compiler.graph.stream_graph import sources_of
+from opchain.compiler.graph.plan import JobGraphError, Plan, required
+from opchain.compiler.graph.stream_graph import StreamEdge, StreamGraph, sources_of
 from opchain.compiler.passes.chaining_rules import CHAINING_RULES, Link, is_chained
 from opchain.runtime.errors import InternalError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-
-    from opchain.compiler.graph.plan import Plan
-    from opchain.compiler.graph.stream_graph import StreamEdge, StreamGraph
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,20 +13,20 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from opchain.compiler.graph.job_graph import (
+    Chain,
     ChainedOperator,
     DistributionPattern,
     JobEdge,
     JobGraph,
     JobVertex,
+    VertexSize,
 )
-from opchain.compiler.graph.plan import JobGraphError, required
+from opchain.compiler.graph.plan import JobGraphError, Plan, required
 from opchain.compiler.graph.transformation import UNSET
 from opchain.runtime.errors import InternalError
 from opchain.runtime.state.keys.key_groups import MAX_PARALLELISM_LIMIT, default_max_parallelism
 
 if TYPE_CHECKING:
-    from opchain.compiler.graph.job_graph import Chain, VertexSize
-    from opchain.compiler.graph.plan import Plan
     from opchain.compiler.graph.stream_graph import StreamNode
 
 

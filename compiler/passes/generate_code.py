@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 from opchain.compiler.codegen.rules import RULE_NAMES
 from opchain.compiler.codegen.static_types import Traveling
 from opchain.compiler.codegen.vertex import generate_vertex
-from opchain.compiler.graph.plan import required
+from opchain.compiler.graph.plan import Plan, required
 from opchain.runtime.errors import GraphError, InternalError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from opchain.compiler.graph.plan import Plan
     from opchain.runtime.program.vertex_program import (
         InputProgram,
         OutputProgram,

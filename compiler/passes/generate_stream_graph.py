@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import networkx as nx
 
-from opchain.compiler.graph.partitioner import ExchangeMode, Partitioner, PartitionerKind
-from opchain.compiler.graph.plan import StreamGraphError, required
+from opchain.compiler.graph.partitioner import ExchangeMode, KeyBy, Partitioner, PartitionerKind
+from opchain.compiler.graph.plan import Plan, Program, StreamGraphError, required
 from opchain.compiler.graph.stream_graph import StreamEdge, StreamGraph, StreamNode
 from opchain.compiler.graph.transformation import (
     UNSET,
@@ -39,8 +39,6 @@ from opchain.runtime.program import operator_specs as specs
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from opchain.compiler.graph.partitioner import KeyBy
-    from opchain.compiler.graph.plan import Plan, Program
     from opchain.runtime.types.output_tag import OutputTag
 
 

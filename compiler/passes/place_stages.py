@@ -25,8 +25,8 @@ import networkx as nx
 from networkx.utils import UnionFind
 
 from opchain.compiler.graph.execution_plan import Exchange, ExecutionPlan, PlacedVertex, Stage
-from opchain.compiler.graph.job_graph import ResultPartitionType
-from opchain.compiler.graph.plan import JobGraphError, required
+from opchain.compiler.graph.job_graph import JobEdge, JobGraph, JobVertex, ResultPartitionType
+from opchain.compiler.graph.plan import JobGraphError, Plan, required
 from opchain.compiler.passes.generate_stream_graph import DEFAULT_SLOT_SHARING_GROUP
 from opchain.runtime.connectors.dataframe_source import SparkRowSource
 from opchain.runtime.errors import InternalError
@@ -35,8 +35,6 @@ from opchain.runtime.state.keys.key_groups import default_max_parallelism
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from opchain.compiler.graph.job_graph import JobEdge, JobGraph, JobVertex
-    from opchain.compiler.graph.plan import Plan
     from opchain.compiler.graph.stream_graph import StreamNode
 
 

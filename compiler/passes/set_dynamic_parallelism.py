@@ -13,17 +13,15 @@ from typing import TYPE_CHECKING
 
 from networkx.utils import UnionFind
 
-from opchain.compiler.graph.job_graph import VertexSize
+from opchain.compiler.graph.job_graph import Chain, VertexSize
 from opchain.compiler.graph.partitioner import PartitionerKind
-from opchain.compiler.graph.plan import JobGraphError, required
+from opchain.compiler.graph.plan import JobGraphError, Plan, required
 from opchain.compiler.graph.transformation import UNSET
 from opchain.runtime.errors import InternalError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from opchain.compiler.graph.job_graph import Chain
-    from opchain.compiler.graph.plan import Plan
     from opchain.compiler.graph.stream_graph import StreamGraph
 
 

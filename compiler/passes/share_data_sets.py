@@ -9,17 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from opchain.compiler.graph.job_graph import DataSet, ResultPartitionType
+from opchain.compiler.graph.job_graph import Chain, DataSet, ResultPartitionType
 from opchain.compiler.graph.partitioner import ExchangeMode, PartitionerKind
-from opchain.compiler.graph.plan import JobGraphError, required
+from opchain.compiler.graph.plan import JobGraphError, Plan, required
 from opchain.runtime.errors import InternalError
 from opchain.runtime.program.operator_specs import SinkCommitterSpec
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from opchain.compiler.graph.job_graph import Chain
-    from opchain.compiler.graph.plan import Plan
     from opchain.compiler.graph.stream_graph import StreamEdge
 
 _PIPELINED = ResultPartitionType.PIPELINED_BOUNDED

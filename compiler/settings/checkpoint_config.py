@@ -12,15 +12,12 @@ from opchain.compiler.settings import checkpoint_config as options
 from opchain.compiler.settings.old_spellings import OldCheckpointConfig
 from opchain.compiler.settings.pipeline_options import RUNTIME_MODE
 from opchain.runtime.configuration.configuration import Configuration
-from opchain.runtime.configuration.options import ConfigOptions
+from opchain.runtime.configuration.options import ConfigOption, ConfigOptions
 from opchain.runtime.errors import short_repr
-from opchain.runtime.time import Duration, millis_of
+from opchain.runtime.time import Duration, Time, millis_of
 
 if TYPE_CHECKING:
     from datetime import timedelta
-
-    from opchain.runtime.configuration.options import ConfigOption
-    from opchain.runtime.time import Time
 
 
 class CheckpointingMode(Enum):

@@ -42,6 +42,9 @@ from opchain.runtime.checkpoint.epoch_files import (
 )
 from opchain.runtime.checkpoint.metadata import (
     CheckpointMetadata,
+    Committable,
+    OperatorMetadata,
+    SourcePosition,
     TaskMetadata,
     decode,
     encode,
@@ -49,7 +52,7 @@ from opchain.runtime.checkpoint.metadata import (
     read_metadata,
 )
 from opchain.runtime.checkpoint.run_lease import RunLease
-from opchain.runtime.checkpoint.state_files import FOLDER
+from opchain.runtime.checkpoint.state_files import FOLDER, TaskState
 from opchain.runtime.errors import (
     CheckpointError,
     CheckpointInUseError,
@@ -62,8 +65,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from opchain.runtime.checkpoint.epoch import RecordedTask
-    from opchain.runtime.checkpoint.metadata import Committable, OperatorMetadata, SourcePosition
-    from opchain.runtime.checkpoint.state_files import TaskState
     from opchain.runtime.checkpoint.storage import CheckpointStorage
 
 

@@ -15,13 +15,12 @@ import re
 from typing import TYPE_CHECKING
 
 from opchain.runtime.checkpoint.epoch_files import checkpoint_name, completed_epochs, last_file
-from opchain.runtime.checkpoint.metadata import decode, read_metadata
+from opchain.runtime.checkpoint.metadata import CheckpointMetadata, decode, read_metadata
 from opchain.runtime.checkpoint.savepoint import Located, epoch_in, problems_of
 from opchain.runtime.errors import CorruptCheckpointError
 
 if TYPE_CHECKING:
     from opchain.runtime.checkpoint.coordinator import CheckpointCoordinator
-    from opchain.runtime.checkpoint.metadata import CheckpointMetadata
     from opchain.runtime.checkpoint.storage import CheckpointStorage
 
 SETTING = "execution.state-recovery.path"

@@ -27,7 +27,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from opchain.runtime.checkpoint.checkpoint_key import SETTING as KEY_SETTING
-from opchain.runtime.checkpoint.checkpoint_key import CheckpointKeyError
+from opchain.runtime.checkpoint.checkpoint_key import CheckpointKey, CheckpointKeyError
 from opchain.runtime.checkpoint.epoch import RecordedTask  # noqa: TC001 - its fields' types are read at run time
 from opchain.runtime.checkpoint.epoch_files import (
     checkpoint_name,
@@ -36,14 +36,12 @@ from opchain.runtime.checkpoint.epoch_files import (
     metadata_name,
 )
 from opchain.runtime.checkpoint.state_files import TaskState  # noqa: TC001 - its fields' types are read at run time
-from opchain.runtime.checkpoint.storage import checksum
+from opchain.runtime.checkpoint.storage import CheckpointStorage, StoredFile, checksum
 from opchain.runtime.errors import CorruptCheckpointError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from opchain.runtime.checkpoint.checkpoint_key import CheckpointKey
-    from opchain.runtime.checkpoint.storage import CheckpointStorage, StoredFile
 
 FORMAT = "opchain checkpoint"
 FORMAT_VERSION = 1

@@ -11,15 +11,17 @@ import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from opchain.runtime.checkpoint.metadata import StateDescription
-from opchain.runtime.checkpoint.source_places import source_kind, source_places
+from opchain.runtime.checkpoint.metadata import (
+    CheckpointMetadata,
+    OperatorMetadata,
+    StateDescription,
+)
+from opchain.runtime.checkpoint.source_places import SourceKind, source_kind, source_places
 from opchain.runtime.errors import CheckpointError, StateError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from opchain.runtime.checkpoint.metadata import CheckpointMetadata, OperatorMetadata
-    from opchain.runtime.checkpoint.source_places import SourceKind
     from opchain.runtime.operators.context import OperatorContext
     from opchain.runtime.program.vertex_program import JobProgram, OperatorProgram
 

@@ -19,7 +19,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from opchain.runtime.checkpoint.checkpoint_key import RUNS_PICKLES
+from opchain.runtime.checkpoint.checkpoint_key import RUNS_PICKLES, CheckpointKey
 from opchain.runtime.checkpoint.epoch_files import publish_adopted
 from opchain.runtime.checkpoint.metadata import (
     BATCH,
@@ -33,13 +33,11 @@ from opchain.runtime.checkpoint.metadata import (
     read_savepoint,
 )
 from opchain.runtime.checkpoint.state_files import decode
-from opchain.runtime.checkpoint.storage import checkpoint_storage
+from opchain.runtime.checkpoint.storage import CheckpointStorage, StoredFile, checkpoint_storage
 from opchain.runtime.errors import CheckpointError, CorruptCheckpointError
 
 if TYPE_CHECKING:
-    from opchain.runtime.checkpoint.checkpoint_key import CheckpointKey
     from opchain.runtime.checkpoint.run_lease import RunLease
-    from opchain.runtime.checkpoint.storage import CheckpointStorage, StoredFile
 
 METADATA = "_metadata"
 """The file at the top of a savepoint."""

@@ -16,19 +16,18 @@ from opchain.runtime.checkpoint.metadata import (
     BOUNDED,
     NO_BATCH,
     SOURCES,
+    CheckpointMetadata,
     SourcePosition,
     position,
 )
 from opchain.runtime.checkpoint.savepoint import OFFSETS
 from opchain.runtime.connectors.dataframe_source import SparkRowSource
-from opchain.runtime.program.operator_specs import LegacySourceSpec, SourceSpec
+from opchain.runtime.program.operator_specs import LegacySourceSpec, OperatorSpec, SourceSpec
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from opchain.runtime.checkpoint.metadata import CheckpointMetadata
     from opchain.runtime.checkpoint.restore_plan import ProgramOperator
-    from opchain.runtime.program.operator_specs import OperatorSpec
     from opchain.runtime.program.vertex_program import JobProgram
 
 SourceKind = Literal["bounded", "DataFrame", "positions"]

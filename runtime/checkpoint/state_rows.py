@@ -26,7 +26,7 @@ from opchain.runtime.checkpoint.metadata import (
     encode,
 )
 from opchain.runtime.checkpoint.restore_plan import TIMERS
-from opchain.runtime.checkpoint.savepoint import METADATA, copied_files, empty_target
+from opchain.runtime.checkpoint.savepoint import METADATA, Located, copied_files, empty_target
 from opchain.runtime.checkpoint.state_files import read_task_state, write_task_state
 from opchain.runtime.columnar.decode import records_of
 from opchain.runtime.columnar.encode import RecordEncoder
@@ -39,7 +39,7 @@ from opchain.runtime.records.record_pickle import dump_records
 from opchain.runtime.state.keyed.hash_map_backend import HashMapKeyedStateBackend
 from opchain.runtime.state.keyed.keyed_backend import VOID
 from opchain.runtime.state.keyed.keyed_snapshot import WHOLE, pickled
-from opchain.runtime.state.keyed.state_table import RAW
+from opchain.runtime.state.keyed.state_table import RAW, StateTables
 from opchain.runtime.state.keyed.ttl_states import unstamped
 from opchain.runtime.state.keys.key_groups import KeyGroupRange, key_group
 from opchain.runtime.state.keys.key_hashers import hasher_of_type
@@ -58,9 +58,7 @@ from opchain.runtime.types.types import Types
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from opchain.runtime.checkpoint.savepoint import Located
     from opchain.runtime.checkpoint.storage import CheckpointStorage
-    from opchain.runtime.state.keyed.state_table import StateTables
     from opchain.runtime.state.keys.java_hash import Hasher
     from opchain.runtime.state.timers.keyed_timers import KeyedTimers
     from opchain.runtime.types.type_information import TypeInformation

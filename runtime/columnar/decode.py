@@ -8,14 +8,11 @@ from __future__ import annotations
 
 from datetime import date, datetime, timedelta, timezone
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from opchain.runtime.columnar.spark_types import pyarrow
 from opchain.runtime.errors import RecordSchemaError
-from opchain.runtime.types.row import rows_of
-
-if TYPE_CHECKING:
-    from opchain.runtime.types.row import Row
+from opchain.runtime.types.row import Row, rows_of
 
 EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - local date-times have no zone
 EPOCH_UTC = datetime(1970, 1, 1, tzinfo=timezone.utc)

@@ -6,23 +6,24 @@ an instant: what Spark would read then is not what the record says, so these are
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from datetime import datetime, timedelta
 from itertools import accumulate, chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from opchain.runtime.columnar.decode import EPOCH, EPOCH_UTC
-from opchain.runtime.columnar.spark_types import arrow_schema, arrow_type, pyarrow
+from opchain.runtime.columnar.spark_types import (
+    SparkField,
+    SparkType,
+    arrow_schema,
+    arrow_type,
+    pyarrow,
+)
 from opchain.runtime.columnar.type_mapping import columns_of
 from opchain.runtime.errors import RecordSchemaError, short_repr
 from opchain.runtime.time import Instant
 from opchain.runtime.types.row import Row
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from opchain.runtime.columnar.spark_types import SparkField, SparkType
 
 _MICROS = timedelta(microseconds=1)
 

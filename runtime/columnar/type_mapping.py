@@ -46,13 +46,12 @@ from opchain.runtime.types.time_types import (
     TimestampTypeInfo,
     TimeTypeInfo,
 )
-from opchain.runtime.types.type_information import BasicType, BasicTypeInfo
+from opchain.runtime.types.type_information import BasicType, BasicTypeInfo, TypeInformation
 from opchain.runtime.types.types import Types
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from opchain.runtime.types.type_information import TypeInformation
 
 VALUE = "value"
 """The column of records that are not rows."""

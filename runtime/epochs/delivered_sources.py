@@ -19,9 +19,9 @@ import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from opchain.runtime.checkpoint.metadata import BATCH, position
+from opchain.runtime.checkpoint.metadata import BATCH, CheckpointMetadata, position
 from opchain.runtime.checkpoint.savepoint import OFFSETS
-from opchain.runtime.checkpoint.storage import checkpoint_storage
+from opchain.runtime.checkpoint.storage import CheckpointStorage, checkpoint_storage
 from opchain.runtime.connectors.arrow_sink import ArrowSink
 from opchain.runtime.connectors.dataframe_source import SparkRowSource
 from opchain.runtime.connectors.socket_source import SocketTextStreamFunction
@@ -36,8 +36,6 @@ from opchain.runtime.program.operator_specs import LegacySourceSpec, SourceSpec
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from opchain.runtime.checkpoint.metadata import CheckpointMetadata
-    from opchain.runtime.checkpoint.storage import CheckpointStorage
     from opchain.runtime.program.vertex_program import JobProgram, OperatorProgram
 
 

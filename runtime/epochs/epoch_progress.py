@@ -21,7 +21,7 @@ import logging
 import math
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, field, fields
 from functools import reduce
 from pathlib import Path
@@ -40,8 +40,6 @@ from opchain.runtime.metrics.histogram import HistogramValue
 from opchain.runtime.records.elements import MAX_WATERMARK, MIN_WATERMARK
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
     from opchain.runtime.checkpoint.epoch import Epoch, StateSize
     from opchain.runtime.measurements.operator_metrics import OperatorMetrics
     from opchain.runtime.measurements.task_metrics import TaskMetrics

@@ -21,7 +21,14 @@ from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.checkpoint.epoch import EntryCount, StateSize, TaskSnapshot, snapshot_bytes
+from opchain.runtime.checkpoint.epoch import (
+    EntryCount,
+    Epoch,
+    RecordedTask,
+    StateSize,
+    TaskSnapshot,
+    snapshot_bytes,
+)
 from opchain.runtime.checkpoint.fault_points import reach
 from opchain.runtime.checkpoint.restore_plan import describe_states, require_same_states
 from opchain.runtime.checkpoint.state_files import (
@@ -37,33 +44,27 @@ from opchain.runtime.epochs.event_time import (
 )
 from opchain.runtime.epochs.recording import EpochRecorder
 from opchain.runtime.errors import CheckpointFailedError, UnsupportedFeatureError
-from opchain.runtime.mailbox.timer_service import SteppedClock
+from opchain.runtime.mailbox.timer_service import PeriodTimer, SteppedClock, TimerService
 from opchain.runtime.operators.source import LegacySourceOperator, SourceOperator
-from opchain.runtime.records.elements import CheckpointBarrier, RecordBatch
-from opchain.runtime.task.input.input_gate import InputGate
-from opchain.runtime.task.input.task_input import GateInput, SourceInput, Waiter
+from opchain.runtime.records.elements import Buffer, CheckpointBarrier, RecordBatch
+from opchain.runtime.task.input.input_gate import InputElement, InputGate
+from opchain.runtime.task.input.task_input import GateInput, SourceInput, TaskInput, Waiter
 from opchain.runtime.task.input.watermark_valve import InputValves
 from opchain.runtime.task.report import TaskReport
-from opchain.runtime.task.stream_task import StreamTask
+from opchain.runtime.task.stream_task import StreamTask, TaskEnvironment
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from concurrent.futures import Future
 
-    from opchain.runtime.checkpoint.epoch import Epoch, RecordedTask
     from opchain.runtime.checkpoint.metadata import StateDescription
     from opchain.runtime.checkpoint.storage import CheckpointStorage
     from opchain.runtime.mailbox.mailbox_processor import MailboxProcessor, Suspension
-    from opchain.runtime.mailbox.timer_service import PeriodTimer, TimerService
     from opchain.runtime.operators.context import OperatorContext
     from opchain.runtime.operators.operator import StreamOperator
     from opchain.runtime.program.vertex_program import JobProgram, OperatorProgram
-    from opchain.runtime.records.elements import Buffer
     from opchain.runtime.state.operator_snapshot import OperatorSnapshot
-    from opchain.runtime.task.input.input_gate import InputElement
-    from opchain.runtime.task.input.task_input import TaskInput
     from opchain.runtime.task.operator_chain import OperatorChain
-    from opchain.runtime.task.stream_task import TaskEnvironment
 
 
 def source_input(

@@ -14,7 +14,7 @@ import pickle
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.checkpoint.metadata import CLOCK, position
+from opchain.runtime.checkpoint.metadata import CLOCK, CheckpointMetadata, position
 from opchain.runtime.program.operator_specs import SourceSpec
 from opchain.runtime.records.elements import MIN_WATERMARK
 from opchain.runtime.records.record_pickle import dump_records
@@ -24,7 +24,6 @@ from opchain.runtime.watermarks.splits import limit_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from opchain.runtime.checkpoint.metadata import CheckpointMetadata
     from opchain.runtime.measurements.job_metrics import JobMetrics
     from opchain.runtime.measurements.operator_metrics import OperatorMetrics
     from opchain.runtime.operators.operator import StreamOperator

@@ -21,20 +21,23 @@ import uuid
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.checkpoint.fall_back import fall_back
-from opchain.runtime.checkpoint.metadata import BATCH, SOURCES, SourcePosition, position
-from opchain.runtime.checkpoint.restore_plan import program_operator
+from opchain.runtime.checkpoint.metadata import (
+    BATCH,
+    SOURCES,
+    CheckpointMetadata,
+    SourcePosition,
+    position,
+)
+from opchain.runtime.checkpoint.restore_plan import ProgramOperator, program_operator
 from opchain.runtime.checkpoint.savepoint import OFFSETS, epoch_in
 from opchain.runtime.checkpoint.source_places import source_places
-from opchain.runtime.checkpoint.storage import checkpoint_storage
+from opchain.runtime.checkpoint.storage import CheckpointStorage, checkpoint_storage
 from opchain.runtime.errors import CheckpointError, StreamError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from opchain.runtime.checkpoint.coordinator import CheckpointCoordinator
-    from opchain.runtime.checkpoint.metadata import CheckpointMetadata
-    from opchain.runtime.checkpoint.restore_plan import ProgramOperator
-    from opchain.runtime.checkpoint.storage import CheckpointStorage
     from opchain.runtime.epochs.delivered_sources import DeliveredSource
 
 _FOLDER = "offsets"

@@ -11,8 +11,12 @@ import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.checkpoint.metadata import OperatorMetadata
-from opchain.runtime.checkpoint.state_files import read_operator_state
+from opchain.runtime.checkpoint.metadata import (
+    CheckpointMetadata,
+    OperatorMetadata,
+    StateDescription,
+)
+from opchain.runtime.checkpoint.state_files import TaskState, read_operator_state
 from opchain.runtime.epochs.epoch_task import EpochTask
 from opchain.runtime.state.keys.key_groups import key_group_range
 
@@ -20,9 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from opchain.runtime.checkpoint.epoch import TaskSnapshot
-    from opchain.runtime.checkpoint.metadata import CheckpointMetadata, StateDescription
     from opchain.runtime.checkpoint.restore_plan import RestorePlan
-    from opchain.runtime.checkpoint.state_files import TaskState
     from opchain.runtime.checkpoint.storage import CheckpointStorage
     from opchain.runtime.program.vertex_program import JobProgram, VertexProgram
     from opchain.runtime.task.stream_task import TaskEnvironment

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from opchain.runtime.checkpoint.restore_plan import describe_states, operators_of, plan_restore
 from opchain.runtime.epochs.epoch_task import EpochTask
 from opchain.runtime.epochs.live_tasks import LiveTasks, restored_vertices
-from opchain.runtime.program.vertex_program import DRIVER
+from opchain.runtime.program.vertex_program import DRIVER, JobProgram
 from opchain.runtime.records.elements import MIN_WATERMARK, Buffer, reading_order
 from opchain.runtime.records.garbage_collection import relaxed_collector
 from opchain.runtime.shipping.functions import ship_vertices, shipped_task
-from opchain.runtime.shipping.outcome import read_outcome
+from opchain.runtime.shipping.outcome import JobOutcome, read_outcome
 from opchain.runtime.task.stream_task import TaskEnvironment
 
 if TYPE_CHECKING:
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from opchain.runtime.checkpoint.epoch import Epoch
     from opchain.runtime.checkpoint.metadata import CheckpointMetadata, StateDescription
     from opchain.runtime.checkpoint.storage import CheckpointStorage
-    from opchain.runtime.program.vertex_program import JobProgram
-    from opchain.runtime.shipping.outcome import JobOutcome
 
 
 class LocalEpochs:

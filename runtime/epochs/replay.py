@@ -12,11 +12,17 @@ import pickle
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.checkpoint.epoch import Epoch
+from opchain.runtime.checkpoint.epoch import Epoch, TaskSnapshot
 from opchain.runtime.checkpoint.epoch_files import completed_epochs
-from opchain.runtime.checkpoint.metadata import CLOCK, position, read_metadata
-from opchain.runtime.checkpoint.state_files import read_operator_state
-from opchain.runtime.checkpoint.storage import OverlayStorage
+from opchain.runtime.checkpoint.metadata import (
+    CLOCK,
+    CheckpointMetadata,
+    TaskMetadata,
+    position,
+    read_metadata,
+)
+from opchain.runtime.checkpoint.state_files import TaskState, read_operator_state
+from opchain.runtime.checkpoint.storage import CheckpointStorage, OverlayStorage
 from opchain.runtime.connectors.print_sink import PrintSinkFunction
 from opchain.runtime.epochs.epoch_task import EpochTask
 from opchain.runtime.epochs.event_time import epoch_time_ms
@@ -34,10 +40,6 @@ from opchain.runtime.task.stream_task import TaskEnvironment
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from opchain.runtime.checkpoint.epoch import TaskSnapshot
-    from opchain.runtime.checkpoint.metadata import CheckpointMetadata, TaskMetadata
-    from opchain.runtime.checkpoint.state_files import TaskState
-    from opchain.runtime.checkpoint.storage import CheckpointStorage
     from opchain.runtime.program.vertex_program import JobProgram, OperatorProgram
     from opchain.runtime.shipping.outcome import JobOutcome
     from opchain.runtime.state.operator_snapshot import OperatorSnapshot

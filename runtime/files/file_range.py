@@ -6,12 +6,10 @@ from bisect import bisect_right
 from heapq import heapreplace
 from typing import TYPE_CHECKING, NamedTuple
 
-from opchain.runtime.files.file_systems import file_system_of, name_of
+from opchain.runtime.files.file_systems import FileStatus, FileSystem, file_system_of, name_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from opchain.runtime.files.file_systems import FileStatus, FileSystem
 
 
 class FileRange(NamedTuple):

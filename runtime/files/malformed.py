@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from opchain.runtime.errors import StreamError, short_repr
 from opchain.runtime.types.output_tag import OutputTag
 
 if TYPE_CHECKING:
-    from typing import Literal, TypeAlias
-
     from opchain.runtime.functions.source import SourceReaderContext
 
     OnMalformed: TypeAlias = Literal["fail", "skip"] | OutputTag["MalformedRecord"]

@@ -24,12 +24,10 @@ from opchain.runtime.types.time_types import (
     TimestampTypeInfo,
     TimeTypeInfo,
 )
-from opchain.runtime.types.type_information import BasicType, BasicTypeInfo
+from opchain.runtime.types.type_information import BasicType, BasicTypeInfo, TypeInformation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-    from opchain.runtime.types.type_information import TypeInformation
 
 
 def pyarrow(needed_by: str) -> Any:

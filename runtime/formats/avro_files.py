@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from opchain.runtime.errors import UnsupportedFeatureError, imported, short_repr
 from opchain.runtime.files.file_systems import file_system_of
-from opchain.runtime.files.malformed import MalformedRecord
+from opchain.runtime.files.malformed import MalformedRecord, MalformedRecords
 from opchain.runtime.formats.json_values import LISTS
 from opchain.runtime.formats.row_values import instant_of, moment_of, rows_of_columns
 from opchain.runtime.formats.text_lines import StreamFormat, reason_of
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from opchain.runtime.files.file_range import FileRange
-    from opchain.runtime.files.malformed import MalformedRecords
     from opchain.runtime.types.row import Row
 
 

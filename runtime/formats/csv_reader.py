@@ -18,9 +18,9 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.errors import UnsupportedFeatureError
-from opchain.runtime.files.line_blocks import is_compressed, line_blocks
-from opchain.runtime.files.malformed import MalformedRecord, checked_policy
-from opchain.runtime.formats.csv_schema import CsvSchema
+from opchain.runtime.files.line_blocks import LineBlock, is_compressed, line_blocks
+from opchain.runtime.files.malformed import MalformedRecord, MalformedRecords, checked_policy
+from opchain.runtime.formats.csv_schema import CsvColumn, CsvSchema
 from opchain.runtime.formats.json_values import LISTS
 from opchain.runtime.formats.row_values import columns_of_rows, rows_of_columns
 from opchain.runtime.formats.text_lines import MALFORMED, LineRecordsFormat, reason_of
@@ -29,17 +29,13 @@ from opchain.runtime.types.coders import coder_converter
 from opchain.runtime.types.printed_form import double_text, float_text
 from opchain.runtime.types.row import Row
 from opchain.runtime.types.time_types import BigDecimalTypeInfo
-from opchain.runtime.types.type_information import BasicType, BasicTypeInfo
+from opchain.runtime.types.type_information import BasicType, BasicTypeInfo, TypeInformation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from opchain.runtime.files.file_range import FileRange
-    from opchain.runtime.files.line_blocks import LineBlock
-    from opchain.runtime.files.malformed import MalformedRecords
-    from opchain.runtime.formats.csv_schema import CsvColumn
     from opchain.runtime.formats.text_lines import Decode
-    from opchain.runtime.types.type_information import TypeInformation
 
 _LONGEST_UNQUOTED = 24
 _CONTROLS = {"0": "\0", "n": "\n", "r": "\r", "t": "\t"}

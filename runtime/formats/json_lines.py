@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, field
 from decimal import Decimal
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn
 
 from opchain.runtime.errors import UnsupportedFeatureError, short_repr
 from opchain.runtime.formats.json_values import from_json, to_json
@@ -15,15 +15,13 @@ from opchain.runtime.formats.text_lines import MALFORMED, LineRecordsFormat, rea
 from opchain.runtime.types.container_types import MapTypeInfo
 from opchain.runtime.types.record_types import RowTypeInfo
 from opchain.runtime.types.serialization import DeserializationSchema, Encoder, SerializationSchema
-from opchain.runtime.types.type_information import BasicType, BasicTypeInfo
+from opchain.runtime.types.type_information import BasicType, BasicTypeInfo, TypeInformation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import NoReturn
 
     from opchain.runtime.formats.text_lines import Decode
     from opchain.runtime.types.row import Row
-    from opchain.runtime.types.type_information import TypeInformation
 
 
 class JsonRowDeserializationSchema(DeserializationSchema["Row"]):

@@ -28,12 +28,10 @@ from opchain.runtime.types.container_types import (
     PrimitiveArrayTypeInfo,
 )
 from opchain.runtime.types.record_types import PickledBytesTypeInfo, RowTypeInfo
-from opchain.runtime.types.type_information import BasicType, BasicTypeInfo
+from opchain.runtime.types.type_information import BasicType, BasicTypeInfo, TypeInformation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
-
-    from opchain.runtime.types.type_information import TypeInformation
 
     Column = Sequence[Any]
     Convert = Callable[[Column], Column]

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import io
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TextIO, cast, overload
 
 from opchain.runtime.files import line_blocks as blocks
@@ -24,14 +24,11 @@ from opchain.runtime.files.line_blocks import (
     line_blocks,
     line_offset,
 )
-from opchain.runtime.files.malformed import FAIL, MalformedRecord
+from opchain.runtime.files.malformed import FAIL, MalformedRecord, MalformedRecords
 from opchain.runtime.types.type_variables import T
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from opchain.runtime.files.file_range import FileRange
-    from opchain.runtime.files.malformed import MalformedRecords
 
     Decode = Callable[[Sequence[str]], Sequence[Any]]
     from opchain.runtime.files.malformed import OnMalformed

@@ -16,12 +16,11 @@ from opchain.runtime.formats.row_values import instant_of, moment_of
 from opchain.runtime.types.container_types import PrimitiveArrayTypeInfo
 from opchain.runtime.types.record_types import PickledBytesTypeInfo
 from opchain.runtime.types.time_types import DateTypeInfo, TimestampTypeInfo, TimeTypeInfo
-from opchain.runtime.types.type_information import BasicType, BasicTypeInfo
+from opchain.runtime.types.type_information import BasicType, BasicTypeInfo, TypeInformation
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from opchain.runtime.types.type_information import TypeInformation
     from opchain.runtime.types.type_variables import T
 
 INTEGER_BITS = {BasicType.BYTE: 8, BasicType.SHORT: 16, BasicType.INT: 32, BasicType.LONG: 64}

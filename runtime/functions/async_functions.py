@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Generic
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias
 
 from opchain.runtime.errors import short_repr
 from opchain.runtime.functions.function import Function
@@ -14,7 +14,6 @@ from opchain.runtime.types.type_variables import IN_contra, OUT_co, T
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence, Sized
     from datetime import timedelta
-    from typing import TypeAlias
 
     from typing_extensions import Self
 
@@ -227,7 +226,26 @@ class NoRetryStrategy(AsyncRetryStrategy[T]):
 NO_RETRY_STRATEGY: AsyncRetryStrategy[Any] = NoRetryStrategy()
 
 
-class FixedDelayRetryStrategy(AsyncRetryStrategy[T]):
+class _LimitedRetryStrategy(AsyncRetryStrategy[T]):
+    def __init__(
+        self,
+        max_attempts: int,
+        result_predicate: ResultPredicate[T],
+        exception_predicate: ExceptionPredicate,
+    ) -> None:
+        self._max_attempts = max_attempts
+        self._predicate = RetryPredicate(result_predicate, exception_predicate)
+
+    def can_retry(self, current_attempts: int) -> bool:
+        """Whether the number is within the limit."""
+        return current_attempts <= self._max_attempts
+
+    def get_retry_predicate(self) -> RetryPredicate[T]:
+        """What asks for a retry."""
+        return self._predicate
+
+
+class FixedDelayRetryStrategy(_LimitedRetryStrategy[T]):
     """Calls again after the same pause each time.
 
     Args:
@@ -245,24 +263,15 @@ class FixedDelayRetryStrategy(AsyncRetryStrategy[T]):
         exception_predicate: ExceptionPredicate = None,
     ) -> None:
         _require_positive(max_attempts=max_attempts, backoff_time_millis=backoff_time_millis)
-        self._max_attempts = max_attempts
+        super().__init__(max_attempts, result_predicate, exception_predicate)
         self._backoff_time_millis = backoff_time_millis
-        self._predicate = RetryPredicate(result_predicate, exception_predicate)
-
-    def can_retry(self, current_attempts: int) -> bool:
-        """Whether the number is within the limit."""
-        return current_attempts <= self._max_attempts
 
     def get_backoff_time_millis(self, current_attempts: int) -> int:  # noqa: ARG002 - the same for any number
         """The pause."""
         return self._backoff_time_millis
 
-    def get_retry_predicate(self) -> RetryPredicate[T]:
-        """What asks for a retry."""
-        return self._predicate
 
-
-class ExponentialBackoffDelayRetryStrategy(AsyncRetryStrategy[T]):
+class ExponentialBackoffDelayRetryStrategy(_LimitedRetryStrategy[T]):
     """Calls again after pauses that grow by a factor, up to a limit.
 
     Flink computes each pause from the last one that it gave to anyone, so that records under way at
@@ -292,15 +301,10 @@ class ExponentialBackoffDelayRetryStrategy(AsyncRetryStrategy[T]):
             max_retry_delay=max_retry_delay,
             multiplier=multiplier,
         )
-        self._max_attempts = max_attempts
+        super().__init__(max_attempts, result_predicate, exception_predicate)
         self._initial_delay = initial_delay
         self._max_retry_delay = max_retry_delay
         self._multiplier = multiplier
-        self._predicate = RetryPredicate(result_predicate, exception_predicate)
-
-    def can_retry(self, current_attempts: int) -> bool:
-        """Whether the number is within the limit."""
-        return current_attempts <= self._max_attempts
 
     def get_backoff_time_millis(self, current_attempts: int) -> int:
         """The pause before the retry of this number, each rounded down before the next grows."""
@@ -308,10 +312,6 @@ class ExponentialBackoffDelayRetryStrategy(AsyncRetryStrategy[T]):
         for _ in range(1, min(current_attempts, self._max_attempts)):
             delay = int(min(delay * self._multiplier, self._max_retry_delay))
         return delay
-
-    def get_retry_predicate(self) -> RetryPredicate[T]:
-        """What asks for a retry."""
-        return self._predicate
 
 
 class _Builder(Generic[T]):

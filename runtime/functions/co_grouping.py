@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.functions.callables import accept_collectors, as_function
-from opchain.runtime.functions.function import Function
+from opchain.runtime.functions.function import Function, RuntimeContext
 from opchain.runtime.functions.key_selectors import KeySelector
 from opchain.runtime.functions.record_functions import (
     CoGroupFunction,
@@ -22,7 +22,6 @@ from opchain.runtime.functions.window import WindowFunction
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from opchain.runtime.functions.function import RuntimeContext
 
 FIRST, SECOND = 1, 2
 

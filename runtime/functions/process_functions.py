@@ -14,9 +14,11 @@ from opchain.runtime.types.type_variables import (
     IN1_contra,
     IN2_contra,
     IN_contra,
+    K,
     KEY_co,
     KEY_contra,
     OUT_co,
+    V,
 )
 
 if TYPE_CHECKING:
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
     from opchain.runtime.functions.state_descriptors import MapStateDescriptor, StateDescriptor
     from opchain.runtime.time import TimeDomain
     from opchain.runtime.types.output_tag import Emitted
-    from opchain.runtime.types.type_variables import K, V
 
 
 class TimerService(ABC):
@@ -263,23 +264,11 @@ class KeyedBroadcastProcessFunction(
             nothing; the function may read, change and clear the state it is given.
             """
 
-    class ReadOnlyContext(BaseBroadcastProcessFunction.ReadOnlyContext, Generic[KEY_co]):
+    class ReadOnlyContext(BaseBroadcastProcessFunction.ReadOnlyContext, _KeyedContext[KEY_co]):
         """Handed to `process_element`."""
 
-        @abstractmethod
-        def timer_service(self) -> TimerService:
-            """The clocks, and the timers of the current key."""
-
-        @abstractmethod
-        def get_current_key(self) -> KEY_co:
-            """The key of the record, or of the timer that fires."""
-
-    class OnTimerContext(ReadOnlyContext[KEY_co]):
+    class OnTimerContext(ReadOnlyContext[KEY_co], _OnTimerContext[KEY_co]):
         """Handed to `on_timer`."""
-
-        @abstractmethod
-        def time_domain(self) -> TimeDomain:
-            """Which clock the firing timer follows."""
 
     @abstractmethod
     def process_element(

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from opchain.runtime.time import Duration, millis_of
+from opchain.runtime.time import Duration, Time, millis_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import timedelta
 
-    from opchain.runtime.time import Time
 
 _LOG = logging.getLogger("opchain.job")
 

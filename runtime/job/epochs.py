@@ -11,7 +11,12 @@ from functools import partial
 from threading import Timer
 from typing import TYPE_CHECKING, Any, Protocol
 
-from opchain.runtime.checkpoint.coordinator import Acknowledgement, DeclineReason
+from opchain.runtime.checkpoint.coordinator import (
+    Acknowledgement,
+    CheckpointCoordinator,
+    DeclineReason,
+    PendingCheckpoint,
+)
 from opchain.runtime.checkpoint.epoch import Epoch
 from opchain.runtime.checkpoint.epoch_files import checkpoint_name
 from opchain.runtime.checkpoint.fall_back import (
@@ -26,6 +31,7 @@ from opchain.runtime.checkpoint.metadata import (
     BATCH,
     CLOCK,
     TIMER,
+    CheckpointMetadata,
     Committable,
     SourcePosition,
     position,
@@ -39,6 +45,7 @@ from opchain.runtime.epochs.epoch_progress import (
     COMMIT,
     TASKS,
     WAITING,
+    EpochHistory,
     PhaseClock,
     epoch_progress,
 )
@@ -58,11 +65,8 @@ from opchain.runtime.shipping.outcome import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from opchain.runtime.checkpoint.coordinator import CheckpointCoordinator, PendingCheckpoint
-    from opchain.runtime.checkpoint.metadata import CheckpointMetadata
     from opchain.runtime.checkpoint.storage import CheckpointStorage
     from opchain.runtime.epochs.delivered_sources import DeliveredSource
-    from opchain.runtime.epochs.epoch_progress import EpochHistory
     from opchain.runtime.job.run import CollectedRecords
     from opchain.runtime.program.vertex_program import JobProgram
 

@@ -20,7 +20,7 @@ from opchain.runtime.checkpoint.job_requests import (
     refuse_old_requests,
 )
 from opchain.runtime.checkpoint.savepoint import Located, write_savepoint
-from opchain.runtime.checkpoint.storage import LocalStorage, checkpoint_storage
+from opchain.runtime.checkpoint.storage import CheckpointStorage, LocalStorage, checkpoint_storage
 from opchain.runtime.errors import CheckpointError, TaskFailedError
 from opchain.runtime.job.client import CompletableFuture
 
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from opchain.runtime.checkpoint.metadata import CheckpointMetadata
-    from opchain.runtime.checkpoint.storage import CheckpointStorage
 
 _LOG = logging.getLogger("opchain.job")
 

@@ -24,12 +24,12 @@ from opchain.runtime.checkpoint.checkpoint_key import read_key
 from opchain.runtime.checkpoint.coordinator import CheckpointCoordinator, lineage_of
 from opchain.runtime.checkpoint.epoch_files import checkpoint_name
 from opchain.runtime.checkpoint.job_requests import FOLDER as REQUESTS
-from opchain.runtime.checkpoint.job_requests import JobRequest
+from opchain.runtime.checkpoint.job_requests import JobRequest, Kind
 from opchain.runtime.checkpoint.run_lease import FOLDER as RUNS
 from opchain.runtime.checkpoint.savepoint import Located, adopt, empty_target, write_savepoint
-from opchain.runtime.checkpoint.storage import checkpoint_storage
+from opchain.runtime.checkpoint.storage import CheckpointStorage, checkpoint_storage
 from opchain.runtime.epochs.delivered_sources import can_be_replayed, unbounded_sources
-from opchain.runtime.epochs.epoch_progress import EpochHistory, ProgressLog
+from opchain.runtime.epochs.epoch_progress import EpochHistory, EpochListener, ProgressLog
 from opchain.runtime.epochs.input_log import (
     InputRestoredError,
     SavedInput,
@@ -38,7 +38,7 @@ from opchain.runtime.epochs.input_log import (
 )
 from opchain.runtime.errors import CheckpointError, TaskFailedError, add_note
 from opchain.runtime.job.client import CompletableFuture, JobStatus
-from opchain.runtime.job.epochs import Epochs
+from opchain.runtime.job.epochs import Epochs, EpochTasks
 from opchain.runtime.job.job_control import JobControl
 from opchain.runtime.job.restarts import Restarts
 from opchain.runtime.job.run import CANCELLING_S, CollectedRecords, HeldInterrupts, JobRun
@@ -48,11 +48,7 @@ from opchain.runtime.shipping.outcome import JobOutcome
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from opchain.runtime.checkpoint.job_requests import Kind
     from opchain.runtime.checkpoint.metadata import CheckpointMetadata
-    from opchain.runtime.checkpoint.storage import CheckpointStorage
-    from opchain.runtime.epochs.epoch_progress import EpochListener
-    from opchain.runtime.job.epochs import EpochTasks
     from opchain.runtime.job.progress import JobProgress
     from opchain.runtime.job.streaming_settings import StreamingSettings
     from opchain.runtime.program.vertex_program import JobProgram

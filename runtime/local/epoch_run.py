@@ -13,19 +13,20 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.checkpoint.savepoint import OFFSETS
-from opchain.runtime.epochs.delivered_sources import deliveries_of, positions_of
+from opchain.runtime.epochs.delivered_sources import DeliveredSource, deliveries_of, positions_of
 from opchain.runtime.epochs.input_log import (
     InputRestoredError,
+    SavedInput,
     is_batch_done,
     log_offset,
     mark_batch_done,
     offset_of,
 )
 from opchain.runtime.epochs.local_epochs import LocalEpochs
-from opchain.runtime.epochs.source_positions import POSITIONS
+from opchain.runtime.epochs.source_positions import POSITIONS, Offset, SourcePositions
 from opchain.runtime.errors import TaskFailedError
-from opchain.runtime.job.dependencies import NO_DEPENDENCIES
-from opchain.runtime.job.streaming_settings import Trigger
+from opchain.runtime.job.dependencies import NO_DEPENDENCIES, JobDependencies
+from opchain.runtime.job.streaming_settings import StreamingSettings, Trigger
 from opchain.runtime.job.unbounded_job import UnboundedJob, UnboundedRun
 from opchain.runtime.local.job import local_files, warn_of_many_tasks
 from opchain.runtime.local.live_run import JobStoppedError, StopSwitch
@@ -41,15 +42,10 @@ if TYPE_CHECKING:
     from opchain.runtime.checkpoint.epoch import Epoch
     from opchain.runtime.checkpoint.metadata import CheckpointMetadata
     from opchain.runtime.checkpoint.storage import CheckpointStorage
-    from opchain.runtime.epochs.delivered_sources import DeliveredSource
     from opchain.runtime.epochs.epoch_progress import EpochListener
     from opchain.runtime.epochs.epoch_task import EpochTask
-    from opchain.runtime.epochs.input_log import SavedInput
-    from opchain.runtime.epochs.source_positions import Offset, SourcePositions
-    from opchain.runtime.job.dependencies import JobDependencies
     from opchain.runtime.job.epochs import Epochs
     from opchain.runtime.job.progress import StageProgress
-    from opchain.runtime.job.streaming_settings import StreamingSettings
     from opchain.runtime.measurements.task_metrics import TaskMetrics
     from opchain.runtime.program.vertex_program import JobProgram
     from opchain.runtime.shipping.outcome import JobOutcome

@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING
 from opchain.runtime.errors import InternalError
 from opchain.runtime.job.dependencies import (
     NO_DEPENDENCIES,
+    JobDependencies,
+    PythonArchive,
     installed_requirements,
     working_folder,
 )
@@ -29,20 +31,17 @@ from opchain.runtime.job.restarts import Restarts, RestartStrategy
 from opchain.runtime.job.run import NO_LIMIT, CollectedRecords, JobRun
 from opchain.runtime.local.live_run import LiveRun, StopSwitch, endless_sources, running_sources
 from opchain.runtime.measurements.late_records import LateRecordWarnings
-from opchain.runtime.program.vertex_program import DRIVER
+from opchain.runtime.program.vertex_program import DRIVER, JobProgram
 from opchain.runtime.records.buffer_store import BufferStore
 from opchain.runtime.records.garbage_collection import relaxed_collector
 from opchain.runtime.shipping.functions import ship_vertices, shipped_task
-from opchain.runtime.shipping.outcome import commit, read_outcome
+from opchain.runtime.shipping.outcome import JobOutcome, commit, read_outcome
 from opchain.runtime.task.stream_task import StreamTask, TaskEnvironment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from opchain.runtime.job.dependencies import JobDependencies, PythonArchive
-    from opchain.runtime.program.vertex_program import JobProgram
     from opchain.runtime.records.elements import Buffer
-    from opchain.runtime.shipping.outcome import JobOutcome
 
 
 _LOG = logging.getLogger("opchain.local")

@@ -19,19 +19,22 @@ from opchain.runtime.job.progress import CountedProgress
 from opchain.runtime.job.run import HeldInterrupts
 from opchain.runtime.mailbox.task_mailbox import MailboxClosedError
 from opchain.runtime.measurements.late_records import LateRecordWarnings
-from opchain.runtime.program.vertex_program import DRIVER
+from opchain.runtime.program.vertex_program import (
+    DRIVER,
+    JobProgram,
+    OperatorProgram,
+    VertexProgram,
+)
 from opchain.runtime.records.garbage_collection import relaxed_collector
 from opchain.runtime.shipping.functions import ship_vertices, shipped_task
 from opchain.runtime.task.input.live_input import LiveBuffers
-from opchain.runtime.task.stream_task import StreamTask
+from opchain.runtime.task.stream_task import StreamTask, TaskEnvironment
 from opchain.runtime.watermarks.splits import AlignmentGroup
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from opchain.runtime.program.vertex_program import JobProgram, OperatorProgram, VertexProgram
     from opchain.runtime.records.elements import Buffer
-    from opchain.runtime.task.stream_task import TaskEnvironment
 
 
 class JobStoppedError(Exception):

@@ -34,16 +34,19 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from opchain.runtime.errors import InternalError
-from opchain.runtime.mailbox.mail import IMMEDIATE, MAX_PRIORITY, MIN_PRIORITY, Mail
+from opchain.runtime.mailbox.mail import (
+    IMMEDIATE,
+    MAX_PRIORITY,
+    MIN_PRIORITY,
+    Mail,
+    TaskActionExecutor,
+)
 from opchain.runtime.mailbox.mailbox_executor import MailboxExecutor
 from opchain.runtime.mailbox.task_mailbox import MailboxClosedError, MailboxState, TaskMailbox
 from opchain.runtime.mailbox.timer_service import PeriodTimer
-
-if TYPE_CHECKING:
-    from opchain.runtime.mailbox.mail import TaskActionExecutor
 
 LATENCY_WINDOW = 128
 """How many of the latest mails the latency is taken over."""

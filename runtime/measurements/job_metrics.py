@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.measurements.hot_keys import merged_hot_keys
+from opchain.runtime.measurements.hot_keys import HotKeys, merged_hot_keys
 from opchain.runtime.measurements.operator_metrics import OperatorMetrics
 from opchain.runtime.measurements.vertex_metrics import VertexMetrics
 from opchain.runtime.metrics.accumulators import SentAccumulator, merge_accumulators
@@ -15,7 +15,6 @@ from opchain.runtime.metrics.metric_types import plain_values
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from opchain.runtime.measurements.hot_keys import HotKeys
     from opchain.runtime.measurements.task_metrics import OperatorCounts, TaskMetrics
     from opchain.runtime.program.vertex_program import JobProgram, VertexProgram
 

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.measurements.operator_metrics import rate, skew
+from opchain.runtime.measurements.operator_metrics import OperatorMetrics, rate, skew
 from opchain.runtime.metrics import metric_group as names
 from opchain.runtime.metrics.histogram import HistogramValue
 
 if TYPE_CHECKING:
     from opchain.runtime.measurements.hot_keys import HotKeys
-    from opchain.runtime.measurements.operator_metrics import OperatorMetrics
     from opchain.runtime.measurements.task_metrics import TaskMetrics
 
 _COUNTS = {

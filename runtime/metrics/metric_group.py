@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from opchain.runtime.metrics.histogram import Histogram
-from opchain.runtime.metrics.metric_types import Counter, Distribution, Gauge, Meter
+from opchain.runtime.metrics.metric_types import Counter, Distribution, Gauge, Meter, Metric
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-
-    from opchain.runtime.metrics.metric_types import Metric
 
 
 NUM_RECORDS_IN = "numRecordsIn"

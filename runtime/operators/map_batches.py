@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.errors import short_repr
-from opchain.runtime.operators.operator import UserFunctionOperator
+from opchain.runtime.operators.operator import Output, UserFunctionOperator
 from opchain.runtime.operators.pending_batch import PendingBatch
-from opchain.runtime.state.keyed.keyed_backend import VOID
+from opchain.runtime.state.keyed.keyed_backend import VOID, KeyedStateBackend
 from opchain.runtime.time import MAX_LONG_VALUE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
     from opchain.runtime.operators.context import OperatorContext
-    from opchain.runtime.operators.operator import Output
     from opchain.runtime.program.operator_specs import MapBatchesSpec
     from opchain.runtime.program.vertex_program import OperatorProgram
-    from opchain.runtime.state.keyed.keyed_backend import KeyedStateBackend
     from opchain.runtime.state.timers.internal_timer_service import InternalTimerService
 
     EmitBatch = Callable[[Sequence[Any], Iterable[int | None]], None]

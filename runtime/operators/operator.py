@@ -7,7 +7,7 @@ decides whether operators are called one by one or as generated code.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,8 @@ from opchain.runtime.functions.state import (
     CheckpointListener,
     FunctionInitializationContext,
     FunctionSnapshotContext,
+    KeyedStateStore,
+    OperatorStateStore,
 )
 from opchain.runtime.metrics.histogram import Histogram
 from opchain.runtime.metrics.metric_group import NUM_LATE_RECORDS_DROPPED
@@ -24,9 +26,6 @@ from opchain.runtime.state.operator_snapshot import OperatorSnapshot
 from opchain.runtime.types.coders import record_converter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from opchain.runtime.functions.state import KeyedStateStore, OperatorStateStore
     from opchain.runtime.metrics.metric_types import Counter
     from opchain.runtime.operators.context import OperatorContext
     from opchain.runtime.program.vertex_program import OperatorProgram

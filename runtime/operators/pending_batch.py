@@ -14,16 +14,14 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, Protocol
 
 from opchain.runtime.operators.reduce import ABSENT
-from opchain.runtime.records.columns import JSON, KEY_AND_PAIR, Columns
-from opchain.runtime.state.keys.key_identity import key_of
+from opchain.runtime.records.columns import JSON, KEY_AND_PAIR, Columns, Layout, Shape
+from opchain.runtime.state.keys.key_identity import KeyIdentity, key_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     import pyarrow as pa
 
-    from opchain.runtime.records.columns import Layout, Shape
-    from opchain.runtime.state.keys.key_identity import KeyIdentity
 
 SEEN = 1_000_000
 """So many keys must have come before pyarrow is loaded: that takes 0.1 s, and with what gathers 120 MB."""

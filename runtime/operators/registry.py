@@ -52,7 +52,7 @@ from opchain.runtime.operators.windows.merging_window_operator import (
     SessionWindowOperator,
     has_plain_sessions,
 )
-from opchain.runtime.operators.windows.window_operator import WindowOperator
+from opchain.runtime.operators.windows.window_operator import KeyedWindowOperator, WindowOperator
 from opchain.runtime.program import operator_specs as specs
 from opchain.runtime.windows.assigners import MergingWindowAssigner
 
@@ -61,7 +61,6 @@ if TYPE_CHECKING:
 
     from opchain.runtime.operators.context import OperatorContext
     from opchain.runtime.operators.operator import Output, StreamOperator
-    from opchain.runtime.operators.windows.window_operator import KeyedWindowOperator
     from opchain.runtime.program.operator_specs import WindowSpec
     from opchain.runtime.program.vertex_program import OperatorProgram
 

@@ -14,23 +14,21 @@ from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.connectors.dataframe_source import SparkRowSource
-from opchain.runtime.functions.source import SourceReaderContext
+from opchain.runtime.functions.source import Source, SourceReaderContext
 from opchain.runtime.operators.timestamps_watermarks import TimestampsWatermarksOperator
 from opchain.runtime.records.elements import LatencyMarker, NothingYet, RecordBatch
 from opchain.runtime.time import MAX_LONG_VALUE
-from opchain.runtime.watermarks.splits import CombinedWatermarks
+from opchain.runtime.watermarks.splits import AlignmentGroup, CombinedWatermarks, SplitWatermarks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from opchain.runtime.functions.source import Source
     from opchain.runtime.metrics.metric_group import MetricGroup
     from opchain.runtime.operators.context import OperatorContext
     from opchain.runtime.operators.operator import Output
     from opchain.runtime.program.vertex_program import OperatorProgram
     from opchain.runtime.types.output_tag import OutputTag
     from opchain.runtime.watermarks.generators import WatermarkGenerator
-    from opchain.runtime.watermarks.splits import AlignmentGroup, SplitWatermarks
     from opchain.runtime.watermarks.strategy import WatermarkStrategy
 
 NOTHING_YET_S = 0.01

@@ -15,13 +15,12 @@ Timestamps are carried only between an operator that sets them and a downstream 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 from opchain.runtime.functions.process_functions import has_on_timer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Literal, TypeAlias
 
     from opchain.runtime.columnar.spark_types import SparkType
     from opchain.runtime.functions.sink import Sink
@@ -128,42 +127,49 @@ class InputFormatSourceSpec(LegacySourceSpec):
 
 
 @dataclass(frozen=True, slots=True)
-class MapSpec(OperatorSpec):
+class _RecordFunctionSpec(OperatorSpec):
+    """An operator that calls a function with each record; results keep the record's timestamp."""
+
+    function: Any
+
+    def reads_timestamps(self) -> bool:
+        """No: records keep theirs."""
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class _TimerFunctionSpec(OperatorSpec):
+    """An operator that calls a process function with the records of a key and when its timers fire."""
+
+    function: Any
+
+    def makes_timestamps(self) -> bool:
+        """Where its timers give results."""
+        return has_on_timer(self.function)
+
+
+@dataclass(frozen=True, slots=True)
+class MapSpec(_RecordFunctionSpec):
     """`map`: one record out for each record in."""
 
     kind: ClassVar[str] = "map"
     default_name: ClassVar[str] = "Map"
-    function: Any
-
-    def reads_timestamps(self) -> bool:
-        """No: records keep theirs."""
-        return False
 
 
 @dataclass(frozen=True, slots=True)
-class FilterSpec(OperatorSpec):
+class FilterSpec(_RecordFunctionSpec):
     """`filter`: keeps the records for which the function is true."""
 
     kind: ClassVar[str] = "filter"
     default_name: ClassVar[str] = "Filter"
-    function: Any
-
-    def reads_timestamps(self) -> bool:
-        """No: records keep theirs."""
-        return False
 
 
 @dataclass(frozen=True, slots=True)
-class FlatMapSpec(OperatorSpec):
+class FlatMapSpec(_RecordFunctionSpec):
     """`flat_map`: any number of records for each record in."""
 
     kind: ClassVar[str] = "flat_map"
     default_name: ClassVar[str] = "Flat Map"
-    function: Any
-
-    def reads_timestamps(self) -> bool:
-        """No: records keep theirs."""
-        return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,16 +249,11 @@ class MapPartitionSpec(OperatorSpec):
 
 
 @dataclass(frozen=True, slots=True)
-class ReduceSpec(OperatorSpec):
+class ReduceSpec(_RecordFunctionSpec):
     """`reduce` on a keyed stream, and the rolling `sum`, `min`, `max`, `min_by`, `max_by`."""
 
     kind: ClassVar[str] = "reduce"
     default_name: ClassVar[str] = "Keyed Reduce"
-    function: Any
-
-    def reads_timestamps(self) -> bool:
-        """No: records keep theirs."""
-        return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,16 +267,11 @@ class CombinedReduceSpec(ReduceSpec):
 
 
 @dataclass(frozen=True, slots=True)
-class KeyedProcessSpec(OperatorSpec):
+class KeyedProcessSpec(_TimerFunctionSpec):
     """`process` on a keyed stream."""
 
     kind: ClassVar[str] = "keyed_process"
     default_name: ClassVar[str] = "KeyedProcess"
-    function: Any
-
-    def makes_timestamps(self) -> bool:
-        """Where its timers give results."""
-        return has_on_timer(self.function)
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,29 +315,19 @@ class FullWindowSpec(OperatorSpec):
 
 
 @dataclass(frozen=True, slots=True)
-class CoMapSpec(OperatorSpec):
+class CoMapSpec(_RecordFunctionSpec):
     """`connect(...).map`."""
 
     kind: ClassVar[str] = "co_map"
     default_name: ClassVar[str] = "Co-Map"
-    function: Any
-
-    def reads_timestamps(self) -> bool:
-        """No: records keep theirs."""
-        return False
 
 
 @dataclass(frozen=True, slots=True)
-class CoFlatMapSpec(OperatorSpec):
+class CoFlatMapSpec(_RecordFunctionSpec):
     """`connect(...).flat_map`."""
 
     kind: ClassVar[str] = "co_flat_map"
     default_name: ClassVar[str] = "Co-Flat Map"
-    function: Any
-
-    def reads_timestamps(self) -> bool:
-        """No: records keep theirs."""
-        return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -354,16 +340,11 @@ class CoProcessSpec(OperatorSpec):
 
 
 @dataclass(frozen=True, slots=True)
-class KeyedCoProcessSpec(OperatorSpec):
+class KeyedCoProcessSpec(_TimerFunctionSpec):
     """`connect(...).process` with a KeyedCoProcessFunction."""
 
     kind: ClassVar[str] = "keyed_co_process"
     default_name: ClassVar[str] = "Co-Keyed-Process"
-    function: Any
-
-    def makes_timestamps(self) -> bool:
-        """Where its timers give results."""
-        return has_on_timer(self.function)
 
 
 @dataclass(frozen=True, slots=True)
@@ -377,17 +358,12 @@ class BroadcastProcessSpec(OperatorSpec):
 
 
 @dataclass(frozen=True, slots=True)
-class KeyedBroadcastProcessSpec(OperatorSpec):
+class KeyedBroadcastProcessSpec(_TimerFunctionSpec):
     """`connect(broadcast).process` on a keyed stream."""
 
     kind: ClassVar[str] = "keyed_broadcast_process"
     default_name: ClassVar[str] = "Co-Process-Broadcast-Keyed"
-    function: Any
     descriptors: tuple[MapStateDescriptor, ...] = ()
-
-    def makes_timestamps(self) -> bool:
-        """Where its timers give results."""
-        return has_on_timer(self.function)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,18 +12,16 @@ import math
 import time
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.epochs.epoch_progress import WAITING
+from opchain.runtime.epochs.epoch_progress import WAITING, EpochProgress
 from opchain.runtime.errors import imported
 from opchain.runtime.job.client import JobStatus
 from opchain.runtime.reporting.reporting import Reporter
-from opchain.runtime.reporting.samples import families
+from opchain.runtime.reporting.samples import Sample, families
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from opchain.runtime.epochs.epoch_progress import EpochProgress
     from opchain.runtime.program.vertex_program import JobProgram
-    from opchain.runtime.reporting.samples import Sample
 
 _SCOPE = "opchain"
 _MILLISECOND_NS = 1_000_000

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.errors import UnsupportedFeatureError, imported
 from opchain.runtime.reporting.reporting import Reporter
-from opchain.runtime.reporting.samples import families
+from opchain.runtime.reporting.samples import Sample, families
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from opchain.runtime.reporting.samples import Sample
 
 PREFIX = "flink_"
 _NOT_A_NAME = re.compile(r"[^a-zA-Z0-9_]")

@@ -12,7 +12,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.job.client import JobStatus
-from opchain.runtime.reporting.samples import JobSamples
+from opchain.runtime.reporting.samples import JobSamples, Sample
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from opchain.runtime.epochs.epoch_progress import EpochProgress
     from opchain.runtime.job.run import JobRun
     from opchain.runtime.program.vertex_program import JobProgram
-    from opchain.runtime.reporting.samples import Sample
 
 _LOG = logging.getLogger("opchain.reporting")
 

@@ -19,12 +19,10 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.errors import InternalError, UnpicklableFunctionError, add_note, short_repr
 from opchain.runtime.program.operator_specs import InputFormatSourceSpec, SourceSpec
-from opchain.runtime.program.vertex_program import JobProgram
+from opchain.runtime.program.vertex_program import JobProgram, OperatorProgram, VertexProgram
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from opchain.runtime.program.vertex_program import OperatorProgram, VertexProgram
 
 
 def with_planned_sources(vertex: VertexProgram) -> VertexProgram:

@@ -15,7 +15,7 @@ from opchain.runtime.measurements.job_metrics import (
 )
 from opchain.runtime.records.buffer_store import BufferStore
 from opchain.runtime.records.wire import PayloadKind, kind_of
-from opchain.runtime.task.report import TaskReport, read_items, read_records, record_key
+from opchain.runtime.task.report import RecordKey, TaskReport, read_items, read_records, record_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from opchain.runtime.checkpoint.epoch import TaskSnapshot
     from opchain.runtime.program.vertex_program import JobProgram, OperatorProgram
     from opchain.runtime.records.elements import Buffer
-    from opchain.runtime.task.report import RecordKey
 
 
 @dataclass(slots=True)

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from opchain.runtime.errors import TaskFailedError
-from opchain.runtime.job.dependencies import NO_DEPENDENCIES
+from opchain.runtime.job.dependencies import NO_DEPENDENCIES, JobDependencies
 from opchain.runtime.job.orphans import (
     can_have_orphans,
     discard_orphans,
@@ -19,7 +19,7 @@ from opchain.runtime.job.restarts import Restarts, RestartStrategy
 from opchain.runtime.job.run import JobRun
 from opchain.runtime.measurements.late_records import LateRecordWarnings
 from opchain.runtime.shipping.functions import ship_vertices
-from opchain.runtime.shipping.outcome import commit, print_lines, read_outcome
+from opchain.runtime.shipping.outcome import JobOutcome, commit, print_lines, read_outcome
 from opchain.runtime.spark.dataframes import (
     DataFrameEnds,
     frames_for_driver,
@@ -30,7 +30,7 @@ from opchain.runtime.spark.exchange import collected, from_frame
 from opchain.runtime.spark.job_failure import explaining_a_lost_jvm, failure_of
 from opchain.runtime.spark.remote_error import ErrorSeal
 from opchain.runtime.spark.session import active_or_new_session
-from opchain.runtime.spark.stage_progress import SparkProgress
+from opchain.runtime.spark.stage_progress import CountsAddress, SparkProgress
 from opchain.runtime.spark.stage_rdds import (
     SCHEDULER_POOL,
     StageRdds,
@@ -47,10 +47,7 @@ if TYPE_CHECKING:
     from pyspark import RDD, SparkContext
     from pyspark.sql import SparkSession
 
-    from opchain.runtime.job.dependencies import JobDependencies
     from opchain.runtime.program.vertex_program import JobProgram, SlotResources, StageProgram
-    from opchain.runtime.shipping.outcome import JobOutcome
-    from opchain.runtime.spark.stage_progress import CountsAddress
 
 _LOG = logging.getLogger("opchain.spark")
 

@@ -14,7 +14,7 @@ from opchain.runtime.columnar.type_mapping import columns_of, spark_type_of
 from opchain.runtime.connectors.collection import NumberSequenceSource
 from opchain.runtime.connectors.dataframe_source import SparkRowSource
 from opchain.runtime.errors import GraphError, UnsupportedFeatureError
-from opchain.runtime.functions.source import SourceReaderContext
+from opchain.runtime.functions.source import Source, SourceReaderContext
 from opchain.runtime.metrics.metric_group import MetricGroup
 from opchain.runtime.records.elements import RecordBatch
 from opchain.runtime.state.keys.key_groups import KeyGroupRange
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from opchain.runtime.checkpoint.savepoint import Located
-    from opchain.runtime.functions.source import Source
     from opchain.runtime.types.output_tag import OutputTag
     from opchain.runtime.types.type_information import TypeInformation
 

@@ -27,7 +27,12 @@ from opchain.runtime.connectors.collection import contiguous_parts
 from opchain.runtime.connectors.dataframe_source import SparkRowSource
 from opchain.runtime.errors import GraphError, TaskFailedError, UnsupportedFeatureError, add_note
 from opchain.runtime.program.operator_specs import SinkWriterSpec, SourceSpec
-from opchain.runtime.program.vertex_program import ARROW_SINK
+from opchain.runtime.program.vertex_program import (
+    ARROW_SINK,
+    JobProgram,
+    OperatorProgram,
+    VertexProgram,
+)
 from opchain.runtime.spark.exchange import collected, from_frame, written_raw
 
 if TYPE_CHECKING:
@@ -36,7 +41,6 @@ if TYPE_CHECKING:
     from pyspark import RDD, SparkContext
     from pyspark.sql import DataFrame, SparkSession
 
-    from opchain.runtime.program.vertex_program import JobProgram, OperatorProgram, VertexProgram
     from opchain.runtime.records.elements import Buffer
     from opchain.runtime.spark.stage_tasks import ShippedVertex
 

@@ -16,6 +16,7 @@ from opchain.runtime.errors import (
     TaskFailedError,
 )
 from opchain.runtime.spark.remote_error import (
+    ErrorSeal,
     ExecutorTracebackError,
     original_exception,
     without_token,
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from pyspark import SparkContext
 
     from opchain.runtime.program.vertex_program import JobProgram
-    from opchain.runtime.spark.remote_error import ErrorSeal
 
 _STAGE_FAILURE = re.compile(r"Task (\d+) in stage (\d+)\.\d+ failed (\d+) times?")
 _VERSIONS = re.compile(r"PYTHON_VERSION_MISMATCH.*?(\d+\.\d+).*?(\d+\.\d+)", re.DOTALL)

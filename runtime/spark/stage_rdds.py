@@ -15,19 +15,16 @@ from typing import TYPE_CHECKING, Any, cast
 
 from opchain.runtime.errors import one_line_name
 from opchain.runtime.job.progress import stage_name, vertex_name
-from opchain.runtime.program.vertex_program import largest
+from opchain.runtime.program.vertex_program import JobProgram, SlotResources, StageProgram, largest
 from opchain.runtime.spark.exchange import shuffled, written_raw
 from opchain.runtime.spark.session import is_local
-from opchain.runtime.spark.stage_tasks import ShippedVertex
+from opchain.runtime.spark.stage_tasks import ShippedVertex, StageTasks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from pyspark import RDD, Broadcast, SparkContext
     from pyspark.resource import ResourceProfile
-
-    from opchain.runtime.program.vertex_program import JobProgram, SlotResources, StageProgram
-    from opchain.runtime.spark.stage_tasks import StageTasks
 
     MakeTasks = Callable[[StageProgram, StageProgram | None, tuple[ShippedVertex, ...]], StageTasks]
 

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.errors import add_note, show_notes
-from opchain.runtime.functions.sink import NO_LINEAGE
+from opchain.runtime.functions.sink import NO_LINEAGE, SinkWriter
 from opchain.runtime.job.dependencies import working_folder
 from opchain.runtime.records.buffer_store import BufferStore
 from opchain.runtime.records.garbage_collection import relaxed_collector
 from opchain.runtime.shipping.functions import task_program
 from opchain.runtime.spark.dataframes import batches_of_frames
 from opchain.runtime.spark.exchange import addressed, receive, to_frame
-from opchain.runtime.spark.stage_progress import sending_counts
+from opchain.runtime.spark.stage_progress import CountsAddress, sending_counts
 from opchain.runtime.task.stream_task import StreamTask, TaskEnvironment
 
 if TYPE_CHECKING:
@@ -24,12 +24,10 @@ if TYPE_CHECKING:
 
     from pyspark import Accumulator, Broadcast
 
-    from opchain.runtime.functions.sink import SinkWriter
     from opchain.runtime.measurements.task_metrics import TaskMetrics
     from opchain.runtime.program.vertex_program import JobProgram, StageProgram
     from opchain.runtime.records.elements import Buffer
     from opchain.runtime.spark.remote_error import ErrorSeal
-    from opchain.runtime.spark.stage_progress import CountsAddress
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from opchain.runtime.errors import UnsupportedFeatureError
-from opchain.runtime.job.dependencies import installed_requirements
+from opchain.runtime.job.dependencies import JobDependencies, installed_requirements
 from opchain.runtime.spark.session import is_local
 
 if TYPE_CHECKING:
@@ -43,8 +43,6 @@ if TYPE_CHECKING:
 
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
-
-    from opchain.runtime.job.dependencies import JobDependencies
 
 
 _PACKAGES = ("opchain", "cloudpickle")

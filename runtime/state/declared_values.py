@@ -16,6 +16,7 @@ from opchain.runtime.functions.state_descriptors import (
     ListStateDescriptor,
     MapStateDescriptor,
     ReducingStateDescriptor,
+    StateDescriptor,
 )
 from opchain.runtime.types.coders import coder_converter
 from opchain.runtime.types.container_types import ListTypeInfo, MapTypeInfo
@@ -23,7 +24,6 @@ from opchain.runtime.types.container_types import ListTypeInfo, MapTypeInfo
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from opchain.runtime.functions.state_descriptors import StateDescriptor
     from opchain.runtime.types.type_information import TypeInformation
 
     Check = Callable[[Any], object]

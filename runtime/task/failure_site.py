@@ -15,7 +15,13 @@ from opchain.runtime.errors import add_note, short_repr
 from opchain.runtime.functions.sink import SinkWriter
 from opchain.runtime.operators.operator import StreamOperator
 from opchain.runtime.operators.pending_batch import PendingBatch
-from opchain.runtime.program.vertex_program import FIRST_OUTPUT, NO_OPERATOR
+from opchain.runtime.program.vertex_program import (
+    FIRST_OUTPUT,
+    NO_OPERATOR,
+    OperatorProgram,
+    OutputProgram,
+    VertexProgram,
+)
 from opchain.runtime.records.columns import Columns
 from opchain.runtime.records.json_texts import are_fields
 
@@ -24,7 +30,6 @@ if TYPE_CHECKING:
     from types import FrameType, TracebackType
 
     from opchain.runtime.operators.context import TaskInfo
-    from opchain.runtime.program.vertex_program import OperatorProgram, OutputProgram, VertexProgram
 
 _OPERATORS = f"{StreamOperator.__module__.rpartition('.')[0]}."
 _GIVE_ITERABLES = frozenset(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from opchain.runtime.errors import add_note
 from opchain.runtime.operators.map_batches import MapBatchesOperator
 from opchain.runtime.operators.operator import Output, StreamOperator
-from opchain.runtime.operators.pending_batch import CombiningBatch, PendingBatch
+from opchain.runtime.operators.pending_batch import BatchTarget, CombiningBatch, PendingBatch
 from opchain.runtime.operators.registry import create_operator
 from opchain.runtime.operators.sinks import CollectSinkOperator, SinkWriterOperator
 from opchain.runtime.records.elements import MAX_WATERMARK, MIN_WATERMARK
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
     from opchain.runtime.operators.context import OperatorContext
     from opchain.runtime.operators.operator import Collect
-    from opchain.runtime.operators.pending_batch import BatchTarget
     from opchain.runtime.program.vertex_program import OperatorProgram, OutputProgram, VertexProgram
 
 

@@ -11,8 +11,8 @@ from opchain.runtime.functions.function import DistributedCache, RuntimeContext
 from opchain.runtime.functions.sink import NO_LINEAGE, SinkOrigin
 from opchain.runtime.mailbox.processing_time_service import ProcessingTimeService
 from opchain.runtime.metrics.metric_group import MetricGroup
-from opchain.runtime.operators.context import OperatorContext
-from opchain.runtime.state.keyed.keyed_backend import KeyedSubtask
+from opchain.runtime.operators.context import OperatorContext, TaskInfo
+from opchain.runtime.state.keyed.keyed_backend import KeyedStateBackend, KeyedSubtask
 from opchain.runtime.state.keys.key_groups import key_group_range
 from opchain.runtime.state.keys.key_identity import SubtaskKeyCheck, key_identity
 from opchain.runtime.state.operator_state import SubtaskStateStore
@@ -25,9 +25,7 @@ if TYPE_CHECKING:
     from opchain.runtime.mailbox.mailbox_executor import MailboxExecutor
     from opchain.runtime.mailbox.timer_service import TimerService
     from opchain.runtime.metrics.accumulators import Accumulator
-    from opchain.runtime.operators.context import TaskInfo
     from opchain.runtime.program.vertex_program import OperatorProgram, VertexProgram
-    from opchain.runtime.state.keyed.keyed_backend import KeyedStateBackend
 
 
 def operator_group(task: TaskInfo, operator: OperatorProgram) -> MetricGroup:

@@ -8,25 +8,26 @@ back pressure.
 from __future__ import annotations
 
 from collections import deque
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from itertools import count
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.errors import TaskFailedError, add_note
-from opchain.runtime.functions.sink import NO_LINEAGE
+from opchain.runtime.functions.sink import NO_LINEAGE, SinkWriter
 from opchain.runtime.mailbox.mail import (
     IMMEDIATE,
     MIN_PRIORITY,
     SynchronizedTaskActionExecutor,
+    TaskActionExecutor,
 )
 from opchain.runtime.mailbox.mailbox_processor import MailboxProcessor
-from opchain.runtime.mailbox.timer_service import SystemTimerService
+from opchain.runtime.mailbox.timer_service import SystemTimerService, TimerService
 from opchain.runtime.operators.broadcast_process import BroadcastProcessOperator
-from opchain.runtime.operators.context import TaskInfo
+from opchain.runtime.operators.context import OperatorContext, TaskInfo
 from opchain.runtime.operators.source import LegacySourceOperator, SourceOperator
-from opchain.runtime.program.vertex_program import ARROW_SINK
+from opchain.runtime.program.vertex_program import ARROW_SINK, JobProgram, OperatorProgram
 from opchain.runtime.records.elements import Buffer
 from opchain.runtime.task.failure_site import add_failure_site
 from opchain.runtime.task.input.batch_input import BroadcastFirstInput, KeySortedInput
@@ -37,6 +38,7 @@ from opchain.runtime.task.input.task_input import (
     GateInput,
     LegacySourceInput,
     SourceInput,
+    TaskInput,
     Waiter,
 )
 from opchain.runtime.task.input.watermark_valve import InputValves
@@ -47,17 +49,10 @@ from opchain.runtime.task.report import DriverChannel, TaskReport, measure_task
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
-    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from opchain.runtime.connectors.dataframe_source import SparkRows
-    from opchain.runtime.functions.sink import SinkWriter
-    from opchain.runtime.mailbox.mail import TaskActionExecutor
-    from opchain.runtime.mailbox.timer_service import TimerService
     from opchain.runtime.measurements.task_metrics import TaskMetrics
-    from opchain.runtime.operators.context import OperatorContext
-    from opchain.runtime.program.vertex_program import JobProgram, OperatorProgram
-    from opchain.runtime.task.input.task_input import TaskInput
     from opchain.runtime.watermarks.splits import AlignmentGroup
 
 

@@ -15,7 +15,7 @@ from opchain.runtime.functions.state_descriptors import (
 )
 from opchain.runtime.functions.type_variables import W
 from opchain.runtime.functions.window import Window
-from opchain.runtime.time import millis_of
+from opchain.runtime.time import Duration, Time, millis_of
 from opchain.runtime.types.type_variables import T
 from opchain.runtime.types.types import Types
 from opchain.runtime.windows.triggers import ContinuingTrigger, Trigger, TriggerResult
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import timedelta
 
-    from opchain.runtime.time import Duration, Time
     from opchain.runtime.types.type_information import TypeInformation
 
 

@@ -12,14 +12,12 @@ from opchain.runtime.functions.callables import as_function, name_of
 from opchain.runtime.functions.record_functions import DeltaFunction
 from opchain.runtime.functions.type_variables import W_contra
 from opchain.runtime.functions.window import Window
-from opchain.runtime.time import millis_of
+from opchain.runtime.time import Duration, Time, millis_of
 from opchain.runtime.types.type_variables import T
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import timedelta
-
-    from opchain.runtime.time import Duration, Time
 
 
 @dataclass(slots=True)

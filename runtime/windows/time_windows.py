@@ -5,21 +5,18 @@ from __future__ import annotations
 
 from enum import Enum
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from opchain.runtime.errors import short_repr
 from opchain.runtime.functions.state_descriptors import ListStateDescriptor
 from opchain.runtime.functions.window import TimeWindow, TimeWindowSerializer
-from opchain.runtime.time import MIN_LONG_VALUE, millis_of
+from opchain.runtime.time import MIN_LONG_VALUE, Duration, Time, millis_of
 from opchain.runtime.types.types import Types
 from opchain.runtime.windows.assigners import WindowAssigner
 from opchain.runtime.windows.triggers import EventTimeTrigger, ProcessingTimeTrigger
 
 if TYPE_CHECKING:
     from datetime import timedelta
-    from typing import TypeAlias
-
-    from opchain.runtime.time import Duration, Time
 
     Span: TypeAlias = Time | Duration | timedelta | int
 

@@ -7,10 +7,10 @@ from abc import ABC, abstractmethod
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Generic
 
-from opchain.runtime.functions.state_descriptors import ReducingStateDescriptor
+from opchain.runtime.functions.state_descriptors import ReducingStateDescriptor, StateDescriptor
 from opchain.runtime.functions.type_variables import W_contra
 from opchain.runtime.functions.window import Window
-from opchain.runtime.time import millis_of
+from opchain.runtime.time import Duration, Time, millis_of
 from opchain.runtime.types.type_variables import T_contra
 from opchain.runtime.types.types import Types
 
@@ -18,9 +18,7 @@ if TYPE_CHECKING:
     from datetime import timedelta
 
     from opchain.runtime.functions.state import ReducingState
-    from opchain.runtime.functions.state_descriptors import StateDescriptor
     from opchain.runtime.functions.type_variables import S
-    from opchain.runtime.time import Duration, Time
 
 
 class TriggerResult(Enum):

@@ -29,16 +29,19 @@ from opchain.runtime.operators.async_wait.calls import (
     PendingCall,
     invocation_of,
 )
-from opchain.runtime.operators.async_wait.queues import OrderedQueue, UnorderedQueue
-from opchain.runtime.operators.operator import UserFunctionOperator
+from opchain.runtime.operators.async_wait.queues import (
+    ElementQueue,
+    OrderedQueue,
+    QueuedRecord,
+    UnorderedQueue,
+)
+from opchain.runtime.operators.operator import Output, UserFunctionOperator
 from opchain.runtime.records.record_copy import private
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from opchain.runtime.operators.async_wait.queues import ElementQueue, QueuedRecord
     from opchain.runtime.operators.context import OperatorContext
-    from opchain.runtime.operators.operator import Output
     from opchain.runtime.program.operator_specs import AsyncWaitSpec
     from opchain.runtime.program.vertex_program import OperatorProgram
 

@@ -11,7 +11,7 @@ import asyncio
 import threading
 import warnings
 from collections import OrderedDict, deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
@@ -20,8 +20,6 @@ from opchain.runtime.functions.async_functions import AsyncBatchFunction, AsyncF
 from opchain.runtime.functions.callables import as_function, name_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
-
     from opchain.runtime.mailbox.processing_time_service import ProcessingTimeService, TimerHandle
     from opchain.runtime.operators.async_wait.queues import QueuedRecord
 

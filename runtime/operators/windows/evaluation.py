@@ -13,11 +13,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from opchain.runtime.errors import StateError
 from opchain.runtime.functions.callables import accept_collectors
-from opchain.runtime.functions.state import KeyedStateStore
-from opchain.runtime.functions.window import (
-    ProcessAllWindowFunction,
-    ProcessWindowFunction,
-)
+from opchain.runtime.functions.state import KeyedStateStore, OperatorStateStore
+from opchain.runtime.functions.window import ProcessAllWindowFunction, ProcessWindowFunction, Window
 from opchain.runtime.operators.process import emit_results
 from opchain.runtime.windows.assigners import MergingWindowAssigner, WindowAssigner
 from opchain.runtime.windows.evictors import Evictor
@@ -26,8 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from opchain.runtime.functions.function import RuntimeContext
-    from opchain.runtime.functions.state import OperatorStateStore
-    from opchain.runtime.functions.window import Window
     from opchain.runtime.operators.operator import Output
     from opchain.runtime.operators.windows.window_operator import KeyedWindowOperator
     from opchain.runtime.program.operator_specs import WindowSpec

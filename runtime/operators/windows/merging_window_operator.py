@@ -19,7 +19,7 @@ What comes out is the same, in the same order: timers are set and taken back in 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generic
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias
 
 from opchain.runtime.errors import StreamError
 from opchain.runtime.functions.type_variables import W
@@ -34,7 +34,6 @@ from opchain.runtime.windows.triggers import EventTimeTrigger
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, MutableMapping
-    from typing import TypeAlias
 
     from opchain.runtime.functions.window import TimeWindow
     from opchain.runtime.operators.context import OperatorContext

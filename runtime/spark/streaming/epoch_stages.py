@@ -6,14 +6,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.checkpoint.restore_plan import operators_of, plan_restore
-from opchain.runtime.epochs.live_tasks import live_tasks, restored_vertices
+from opchain.runtime.epochs.live_tasks import RestoredVertex, live_tasks, restored_vertices
 from opchain.runtime.shipping.outcome import JobOutcome, read_outcome
 from opchain.runtime.spark.dataframes import arrow_batches, has_large_types
 from opchain.runtime.spark.exchange import collected, from_frame, shuffled, written_raw
 from opchain.runtime.spark.job_failure import failure_of
-from opchain.runtime.spark.stage_progress import sending_counts
-from opchain.runtime.spark.stage_rdds import stage_name
-from opchain.runtime.spark.stage_tasks import StageTasks
+from opchain.runtime.spark.stage_progress import LiveCounts, sending_counts
+from opchain.runtime.spark.stage_rdds import StageRdds, stage_name
+from opchain.runtime.spark.stage_tasks import ShippedJob, ShippedVertex, StageTasks
 from opchain.runtime.spark.streaming.deliver import Deliver
 
 if TYPE_CHECKING:
@@ -26,12 +26,8 @@ if TYPE_CHECKING:
     from opchain.runtime.checkpoint.metadata import CheckpointMetadata
     from opchain.runtime.checkpoint.storage import CheckpointStorage
     from opchain.runtime.epochs.delivered_sources import DeliveredSource
-    from opchain.runtime.epochs.live_tasks import RestoredVertex
     from opchain.runtime.program.vertex_program import JobProgram, StageProgram
     from opchain.runtime.records.elements import Buffer
-    from opchain.runtime.spark.stage_progress import LiveCounts
-    from opchain.runtime.spark.stage_rdds import StageRdds
-    from opchain.runtime.spark.stage_tasks import ShippedJob, ShippedVertex
     from opchain.runtime.spark.streaming.stream_writers import StreamWriters
 
 

@@ -12,7 +12,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.connectors.dataframe_source import SparkRowSource
-from opchain.runtime.epochs.delivered_sources import positioned
+from opchain.runtime.epochs.delivered_sources import DeliveredSource, positioned
 from opchain.runtime.epochs.input_log import files_to_read, last_offset
 from opchain.runtime.epochs.source_positions import POSITIONS
 from opchain.runtime.errors import CheckpointError
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from opchain.runtime.checkpoint.storage import CheckpointStorage
-    from opchain.runtime.epochs.delivered_sources import DeliveredSource
 
 
 def delivered_rows(

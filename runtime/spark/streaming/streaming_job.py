@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import signal
 import threading
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.checkpoint.savepoint import OFFSETS
-from opchain.runtime.epochs.input_log import InputRestoredError
+from opchain.runtime.epochs.input_log import InputRestoredError, SavedInput
 from opchain.runtime.errors import TaskFailedError, one_line_name
-from opchain.runtime.job.dependencies import NO_DEPENDENCIES
-from opchain.runtime.job.streaming_settings import Trigger
+from opchain.runtime.job.dependencies import NO_DEPENDENCIES, JobDependencies
+from opchain.runtime.job.streaming_settings import StreamingSettings, Trigger
 from opchain.runtime.job.unbounded_job import UnboundedJob, UnboundedRun
 from opchain.runtime.shipping.functions import ship_vertices
 from opchain.runtime.spark.bounded_job import python_executable
@@ -35,7 +35,6 @@ from opchain.runtime.spark.worker_path import provide_files, provide_imports
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from contextlib import ExitStack
     from pathlib import Path
 
     from pyspark import SparkContext
@@ -44,10 +43,7 @@ if TYPE_CHECKING:
 
     from opchain.runtime.checkpoint.storage import CheckpointStorage
     from opchain.runtime.epochs.epoch_progress import EpochListener
-    from opchain.runtime.epochs.input_log import SavedInput
-    from opchain.runtime.job.dependencies import JobDependencies
     from opchain.runtime.job.epochs import Epochs
-    from opchain.runtime.job.streaming_settings import StreamingSettings
     from opchain.runtime.program.vertex_program import JobProgram, SlotResources
     from opchain.runtime.shipping.outcome import JobOutcome
 

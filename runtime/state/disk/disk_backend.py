@@ -23,7 +23,12 @@ from opchain.runtime.records.garbage_collection import collector_paused
 from opchain.runtime.state.disk.disk_entries import RUN_BITS, DiskEntries, DiskSpaces
 from opchain.runtime.state.disk.disk_states import STATES, TTL_STATES
 from opchain.runtime.state.keyed.hash_map_backend import HashMapKeyedStateBackend
-from opchain.runtime.state.keyed.keyed_backend import VOID, StateBackendSpec
+from opchain.runtime.state.keyed.keyed_backend import (
+    VOID,
+    KeyedStateBackend,
+    KeyedSubtask,
+    StateBackendSpec,
+)
 from opchain.runtime.state.keyed.keyed_changes import KEEPS_PLACE
 from opchain.runtime.state.keyed.keyed_snapshot import (
     WHOLE,
@@ -33,17 +38,15 @@ from opchain.runtime.state.keyed.keyed_snapshot import (
     ttl_of_snapshot,
 )
 from opchain.runtime.state.keyed.state_table import StateTable, StateTables
-from opchain.runtime.state.keys.key_identity import key_of
+from opchain.runtime.state.keys.key_identity import KeyIdentity, key_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from opchain.runtime.functions.state_descriptors import StateDescriptor
-    from opchain.runtime.state.keyed.keyed_backend import KeyedStateBackend, KeyedSubtask
     from opchain.runtime.state.keyed.keyed_snapshot import Frame
     from opchain.runtime.state.keys.java_hash import Hasher
     from opchain.runtime.state.keys.key_groups import KeyGroupRange
-    from opchain.runtime.state.keys.key_identity import KeyIdentity
     from opchain.runtime.state.keys.key_router import KeyRouter
 
 

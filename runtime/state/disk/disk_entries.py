@@ -25,7 +25,7 @@ from __future__ import annotations
 import datetime as dt
 import pickle
 import uuid
-from collections.abc import MutableMapping
+from collections.abc import Iterator, MutableMapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -34,8 +34,6 @@ from opchain.runtime.records.record_pickle import dump_records
 from opchain.runtime.state.keys.key_identity import TypedKey
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from opchain.runtime.state.disk.disk_backend import TableStore
 
 

@@ -24,12 +24,18 @@ from opchain.runtime.state.declared_values import (
     with_checked_function,
 )
 from opchain.runtime.state.keyed.hash_map_states import STATES, WITH_FUNCTION, HashMapState
-from opchain.runtime.state.keyed.keyed_backend import VOID, KeyedStateBackend, StateBackendSpec
+from opchain.runtime.state.keyed.keyed_backend import (
+    VOID,
+    KeyedStateBackend,
+    KeyedSubtask,
+    StateBackendSpec,
+)
 from opchain.runtime.state.keyed.keyed_changes import apply_frames, write_changes
 from opchain.runtime.state.keyed.keyed_snapshot import in_order, read_tables, write_tables
 from opchain.runtime.state.keyed.state_table import (
     RAW,
     IncrementalCleanup,
+    StateTable,
     StateTables,
     TouchedNamespaces,
     has_ttl,
@@ -58,8 +64,6 @@ if TYPE_CHECKING:
         StateDescriptor,
         ValueStateDescriptor,
     )
-    from opchain.runtime.state.keyed.keyed_backend import KeyedSubtask
-    from opchain.runtime.state.keyed.state_table import StateTable
     from opchain.runtime.state.keys.java_hash import Hasher
     from opchain.runtime.types.type_variables import IN_contra, K, OUT_co, T, V
 

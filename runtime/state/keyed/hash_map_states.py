@@ -22,7 +22,7 @@ from opchain.runtime.functions.state import (
     ReducingState,
     ValueState,
 )
-from opchain.runtime.state.keyed.keyed_backend import VOID
+from opchain.runtime.state.keyed.keyed_backend import VOID, KeyedStateBackend
 from opchain.runtime.types.type_variables import IN_contra, K, OUT_co, T, V
 
 if TYPE_CHECKING:
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
         AggregatingStateDescriptor,
         ReducingStateDescriptor,
     )
-    from opchain.runtime.state.keyed.keyed_backend import KeyedStateBackend
     from opchain.runtime.state.keyed.state_table import StateTable
 
 

@@ -22,15 +22,13 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.state.keyed.keyed_backend import VOID
 from opchain.runtime.state.keyed.keyed_snapshot import CHANGES, pickled, require
-from opchain.runtime.state.keyed.state_table import newest
-from opchain.runtime.state.keys.key_identity import key_of
+from opchain.runtime.state.keyed.state_table import StateTable, StateTables, newest
+from opchain.runtime.state.keys.key_identity import KeyIdentity, key_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, MutableMapping, Sequence
 
     from opchain.runtime.state.keyed.keyed_snapshot import Frame
-    from opchain.runtime.state.keyed.state_table import StateTable, StateTables
-    from opchain.runtime.state.keys.key_identity import KeyIdentity
     from opchain.runtime.state.keys.key_router import KeyRouter
 
     Row = tuple[int, Any, Any]

@@ -24,14 +24,13 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from opchain.runtime.errors import StateError, short_repr
 from opchain.runtime.records.record_pickle import dump_records
 from opchain.runtime.state.keyed.ttl_states import TimeToLive
-from opchain.runtime.state.keys.key_identity import key_of
+from opchain.runtime.state.keys.key_identity import KeyIdentity, key_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from opchain.runtime.state.keyed.state_table import StateTable, StateTables
     from opchain.runtime.state.keys.key_groups import KeyGroupRange
-    from opchain.runtime.state.keys.key_identity import KeyIdentity
     from opchain.runtime.state.keys.key_router import KeyRouter
 
 

@@ -26,13 +26,14 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.errors import StateError, short_repr
 from opchain.runtime.state.keys.java_hash import (
+    Hasher,
     compared_fields,
     compared_values,
     hasher_of_class,
     java_hash_code,
     plain_scalar,
 )
-from opchain.runtime.state.keys.key_groups import key_group
+from opchain.runtime.state.keys.key_groups import KeyGroupRange, key_group
 from opchain.runtime.state.keys.key_hashers import (
     IntegerType,
     hash_declared_big_integer,
@@ -44,8 +45,6 @@ from opchain.runtime.state.keys.pyflink_keys import RowKey, pickled
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
-    from opchain.runtime.state.keys.java_hash import Hasher
-    from opchain.runtime.state.keys.key_groups import KeyGroupRange
 
 PLAIN_CLASSES: frozenset[type] = frozenset({str, int, bytes, dt.date, dt.timedelta, uuid.UUID})
 """Classes whose instances are equal to instances of no other class in this set, and as Java says."""

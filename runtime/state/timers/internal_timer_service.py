@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
-from opchain.runtime.state.timers.keyed_timers import TimerChanges
+from opchain.runtime.state.timers.keyed_timers import KeyedTimers, TimerChanges
 from opchain.runtime.time import MAX_LONG_VALUE, MIN_LONG_VALUE
 
 if TYPE_CHECKING:
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
         TimerHandle,
     )
     from opchain.runtime.state.keyed.keyed_backend import KeyedStateBackend
-    from opchain.runtime.state.timers.keyed_timers import KeyedTimers
 
 
 class Triggerable(Protocol):

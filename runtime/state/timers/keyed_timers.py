@@ -33,12 +33,11 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.state.keyed.keyed_changes import KEEPS_PLACE
 from opchain.runtime.state.keyed.state_table import newest
-from opchain.runtime.state.keys.key_identity import key_of
+from opchain.runtime.state.keys.key_identity import KeyIdentity, key_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from opchain.runtime.state.keys.key_identity import KeyIdentity
     from opchain.runtime.state.keys.key_router import KeyRouter
 
 

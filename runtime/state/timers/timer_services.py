@@ -18,6 +18,7 @@ from opchain.runtime.state.keys.key_router import KeyRouter
 from opchain.runtime.state.timers.internal_timer_service import (
     BatchTimerService,
     InternalTimerService,
+    Triggerable,
 )
 from opchain.runtime.state.timers.keyed_timers import (
     KeyedTimers,
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from opchain.runtime.mailbox.processing_time_service import ProcessingTimeService
     from opchain.runtime.state.keyed.keyed_backend import KeyedStateBackend
     from opchain.runtime.state.keys.java_hash import Hasher
-    from opchain.runtime.state.timers.internal_timer_service import Triggerable
 
     Row = tuple[int, int, Any, Any]
 

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 from opchain.runtime.operators.windows.aligned_window_operator import AlignedWindowOperator
 from opchain.runtime.records.arrays import entries_at, stable_order
 from opchain.runtime.records.buffer_store import BufferStore
-from opchain.runtime.records.columns import JSON, JSON_AND_KEY, Columns
+from opchain.runtime.records.columns import JSON, JSON_AND_KEY, Columns, Layout
 from opchain.runtime.records.elements import Buffer, EndOfInput, RecordBatch, Watermark
 from opchain.runtime.records.record_pickle import dump_flat, dump_records, looks_flat
 from opchain.runtime.state.keyed.hash_map_backend import HashMapKeyedStateBackend
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from opchain.runtime.mailbox.mailbox_processor import Controller
-    from opchain.runtime.records.columns import Layout
     from opchain.runtime.task.input.input_gate import InputElement
     from opchain.runtime.task.operator_chain import OperatorChain
 

@@ -19,10 +19,11 @@ from opchain.runtime.records.elements import (
     EndOfInput,
     NothingYet,
     RecordBatch,
+    StreamElement,
     Watermark,
     WatermarkStatus,
 )
-from opchain.runtime.task.input.input_gate import InputElement
+from opchain.runtime.task.input.input_gate import InputElement, InputGate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
         InputProgram,
         OperatorProgram,
     )
-    from opchain.runtime.records.elements import StreamElement
-    from opchain.runtime.task.input.input_gate import InputGate
 
 
 class ChainedSource:

@@ -16,14 +16,19 @@ from opchain.runtime.errors import (
     UnreadableRecordError,
     WireFormatError,
 )
-from opchain.runtime.records.elements import CheckpointBarrier, EndOfInput, RecordBatch
+from opchain.runtime.records.elements import (
+    Buffer,
+    CheckpointBarrier,
+    EndOfInput,
+    RecordBatch,
+    StreamElement,
+)
 from opchain.runtime.records.wire import decode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from opchain.runtime.program.vertex_program import InputProgram
-    from opchain.runtime.records.elements import Buffer, StreamElement
 
 
 class InputElement(NamedTuple):

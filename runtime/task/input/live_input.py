@@ -14,13 +14,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from opchain.runtime.mailbox.task_mailbox import MailboxClosedError
-from opchain.runtime.records.elements import NothingYet
+from opchain.runtime.records.elements import Buffer, NothingYet
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from opchain.runtime.mailbox.mailbox_processor import Controller, MailboxProcessor, Suspension
-    from opchain.runtime.records.elements import Buffer
     from opchain.runtime.task.input.input_gate import InputElement, InputGate
     from opchain.runtime.task.input.task_input import GateInput, Waiter
 

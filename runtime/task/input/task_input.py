@@ -10,7 +10,7 @@ from opchain.runtime.errors import InternalError
 from opchain.runtime.functions.source_sink_functions import SourceFunction
 from opchain.runtime.mailbox.legacy_source_thread import LegacySourceThread
 from opchain.runtime.mailbox.task_mailbox import MailboxClosedError
-from opchain.runtime.operators.source import NOTHING_YET_S
+from opchain.runtime.operators.source import NOTHING_YET_S, LegacySourceOperator
 from opchain.runtime.records.columns import Columns
 from opchain.runtime.records.elements import (
     MAX_WATERMARK,
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from opchain.runtime.mailbox.mail import SynchronizedTaskActionExecutor
     from opchain.runtime.mailbox.mailbox_processor import Controller, MailboxProcessor, Suspension
     from opchain.runtime.mailbox.timer_service import TimerService
-    from opchain.runtime.operators.source import LegacySourceOperator
     from opchain.runtime.task.input.input_gate import InputElement
     from opchain.runtime.task.input.watermark_valve import InputValves
     from opchain.runtime.task.operator_chain import OperatorChain

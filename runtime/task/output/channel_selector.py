@@ -16,13 +16,16 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from opchain.runtime.errors import InternalError, KeyTypeError, PartitionError, add_note, short_repr
 from opchain.runtime.measurements.hot_keys import KeySample
-from opchain.runtime.program.vertex_program import Shipping, pointwise_consumers
+from opchain.runtime.program.vertex_program import (
+    KeyProgram,
+    OutputProgram,
+    Shipping,
+    pointwise_consumers,
+)
 from opchain.runtime.state.keys.key_router import KeyRouter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-    from opchain.runtime.program.vertex_program import KeyProgram, OutputProgram
 
 
 class Assignment(Protocol):

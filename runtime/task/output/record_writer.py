@@ -16,13 +16,16 @@ import random
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.errors import InternalError, UnpicklableRecordError
-from opchain.runtime.program.vertex_program import Shipping
-from opchain.runtime.records.columns import Columns
+from opchain.runtime.program.vertex_program import OperatorProgram, OutputProgram, Shipping
+from opchain.runtime.records.columns import Columns, Layout
 from opchain.runtime.records.elements import (
     MIN_WATERMARK,
     Buffer,
+    CheckpointBarrier,
     EndOfInput,
+    LatencyMarker,
     RecordBatch,
+    StreamElement,
     Watermark,
     WatermarkStatus,
 )
@@ -37,9 +40,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from opchain.runtime.measurements.hot_keys import HotKeys
-    from opchain.runtime.program.vertex_program import OperatorProgram, OutputProgram
-    from opchain.runtime.records.columns import Layout
-    from opchain.runtime.records.elements import CheckpointBarrier, LatencyMarker, StreamElement
 
 BUFFER_BYTES = 128 * 1024
 """Size of a buffer that an output with few channels aims at; up to twice that where batches are large."""

@@ -15,8 +15,8 @@ from opchain.runtime.program import operator_specs as specs
 
 KINDS = [
     kind
-    for _, kind in inspect.getmembers(specs, inspect.isclass)
-    if issubclass(kind, specs.OperatorSpec)
+    for name, kind in inspect.getmembers(specs, inspect.isclass)
+    if issubclass(kind, specs.OperatorSpec) and not name.startswith("_")
 ]
 STRATEGY: Any = WatermarkStrategy.for_monotonous_timestamps()
 STAMPING = STRATEGY.with_timestamp_assigner(lambda value, _: value)
