@@ -19,7 +19,7 @@ from opchain.common import WatermarkStrategy
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.datastream import CoMapFunction, StreamExecutionEnvironment
 from opchain.runtime.connectors.collection import NumberSequenceSource
-from opchain.runtime.connectors.discard import DiscardingSink
+from opchain.runtime.connectors.simple_sinks import DiscardingSink
 
 if TYPE_CHECKING:
     from collections.abc import Callable

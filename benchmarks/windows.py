@@ -22,7 +22,7 @@ from opchain.compiler.graph.plan import required
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.datastream import AggregateFunction, StreamExecutionEnvironment
 from opchain.datastream.window import SlidingEventTimeWindows, TumblingEventTimeWindows
-from opchain.runtime.connectors.discard import DiscardingSink
+from opchain.runtime.connectors.simple_sinks import DiscardingSink
 from opchain.runtime.operators import registry
 from opchain.runtime.operators.registry import create_window_operator
 from opchain.runtime.operators.windows.window_operator import WindowOperator

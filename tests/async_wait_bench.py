@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 from opchain.runtime.mailbox.mailbox_processor import MailboxProcessor
 from opchain.runtime.mailbox.processing_time_service import ProcessingTimeService
 from opchain.runtime.operators.async_wait.async_wait_operator import AsyncWaitOperator
-from opchain.runtime.operators.context import OperatorContext, TaskInfo
-from opchain.runtime.operators.operator import Output
+from opchain.runtime.operators.operator import OperatorContext, Output, TaskInfo
 from opchain.runtime.program.operator_specs import AsyncWaitSpec
 from opchain.runtime.program.vertex_program import OperatorProgram, VertexProgram
 from opchain.runtime.state.operator_state import SubtaskStateStore

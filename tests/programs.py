@@ -28,10 +28,11 @@ from opchain.datastream.functions import (
 )
 from opchain.datastream.state import MapStateDescriptor, ValueStateDescriptor
 from opchain.datastream.window import EventTimeSessionWindows, TimeWindow, TumblingEventTimeWindows
-from opchain.runtime.connectors.discard import CountingDiscardingSink
+from opchain.runtime.connectors.simple_sinks import DiscardingSink
+from opchain.runtime.functions.sink import Committer, SinkWriter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from opchain.datastream import DataStream
 
@@ -39,6 +40,37 @@ LINES = ("to be or not to be", "that is the question", "to die to sleep")
 CLICKS = [(user, 1_000 * second) for second, user in enumerate("abacabadabacaba") if second != 8]
 ODD = OutputTag("odd", Types.LONG())
 PRICES = MapStateDescriptor("prices", Types.STRING(), Types.LONG())
+
+
+class CountingDiscardingSink(DiscardingSink):
+    """Drops every record, and commits how many: the smallest sink that has a committer."""
+
+    @property
+    def has_committer(self) -> bool:
+        return True
+
+    def create_writer(self, context: RuntimeContext) -> SinkWriter[Any]:
+        return _CountingWriter()
+
+    def create_committer(self) -> Committer:
+        return _NoCommit()
+
+
+class _CountingWriter(SinkWriter[Any]):
+    def __init__(self) -> None:
+        self._count = 0
+
+    def write(self, value: Any, timestamp: int | None) -> None:
+        self._count += 1
+
+    def prepare_commit(self) -> Sequence[int]:
+        counted, self._count = self._count, 0
+        return (counted,)
+
+
+class _NoCommit(Committer):
+    def commit(self, committables: Sequence[Any]) -> None:
+        """Does nothing: the count itself is the message."""
 
 
 def word_count(env: StreamExecutionEnvironment) -> None:

@@ -24,7 +24,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Switches the run to writing, if asked."""
     if config.getoption("--update-golden"):
-        from opchain.compiler.assertions.plan_golden import RUN  # noqa: PLC0415 - only if asked
+        from opchain.compiler.assertions.chaining import RUN  # noqa: PLC0415 - only if asked
 
         RUN.is_updating = True
 
@@ -32,7 +32,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Switches back: a run inside a run (pytester) must not leave its choice behind."""
     if config.getoption("--update-golden"):
-        from opchain.compiler.assertions.plan_golden import RUN  # noqa: PLC0415 - only if asked
+        from opchain.compiler.assertions.chaining import RUN  # noqa: PLC0415 - only if asked
 
         RUN.is_updating = False
         RUN.written.clear()
@@ -44,7 +44,7 @@ def pytest_terminal_summary(
     """Lists what was written, so that nobody updates unseen."""
     if not config.getoption("--update-golden"):
         return
-    from opchain.compiler.assertions.plan_golden import RUN  # noqa: PLC0415 - only if asked
+    from opchain.compiler.assertions.chaining import RUN  # noqa: PLC0415 - only if asked
 
     terminalreporter.section("golden files")
     for path in RUN.written:

@@ -29,7 +29,7 @@ from opchain.compiler.graph.transformation import (
     user_call_site,
 )
 from opchain.runtime.connectors.file_sink import StreamingFileSink
-from opchain.runtime.connectors.print_sink import PrintSinkFunction
+from opchain.runtime.connectors.simple_sinks import PrintSinkFunction
 from opchain.runtime.errors import GraphError
 from opchain.runtime.functions import key_selectors
 from opchain.runtime.functions.callables import name_of

@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from opchain.compiler.settings.execution_config import ExecutionConfig, RuntimeExecutionMode
     from opchain.compiler.settings.slot_sharing_group import SlotSharingGroup
     from opchain.compiler.settings.state_backend import StateBackend
-    from opchain.runtime.connectors.cached_records import CachedRecords
+    from opchain.runtime.connectors.collection import CachedRecords
     from opchain.runtime.epochs.epoch_progress import EpochListener
     from opchain.runtime.job.client import JobClient, JobExecutionResult
     from opchain.runtime.types.type_information import TypeInformation

@@ -13,7 +13,7 @@ import sys
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from opchain.runtime.connectors.cached_records import CachedRecords
+from opchain.runtime.connectors.collection import CachedRecords
 from opchain.runtime.errors import GraphError
 
 if TYPE_CHECKING:

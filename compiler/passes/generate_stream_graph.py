@@ -31,7 +31,7 @@ from opchain.compiler.graph.transformation import (
     Transformation,
     UnionTransformation,
 )
-from opchain.runtime.connectors.cached_records import CacheSink
+from opchain.runtime.connectors.collection import CacheSink
 from opchain.runtime.errors import InternalError
 from opchain.runtime.functions.source_sink_functions import TwoPhaseSinkFunction
 from opchain.runtime.program import operator_specs as specs

@@ -567,7 +567,7 @@ def _iso(value: Any) -> str:
 
 
 def _write_nothing(stream: DataStream[Any], descriptor: TableDescriptor, options: Options) -> Any:  # noqa: ARG001
-    from opchain.runtime.connectors.discard import DiscardingSink  # noqa: PLC0415 - likewise
+    from opchain.runtime.connectors.simple_sinks import DiscardingSink  # noqa: PLC0415 - likewise
 
     options.finish()
     return stream.sink_to(DiscardingSink())

@@ -32,8 +32,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from opchain.compiler.assertions.chaining import assert_chained, assert_not_chained, plan_of
-    from opchain.compiler.assertions.plan_golden import assert_plan_matches
+    from opchain.compiler.assertions.chaining import (
+        assert_chained,
+        assert_not_chained,
+        assert_plan_matches,
+        plan_of,
+    )
     from opchain.runtime.testing import faults
     from opchain.runtime.testing.operator_harness import (
         EmittedRecord,
@@ -58,7 +62,7 @@ _MODULES = {
     "TwoInputOperatorHarness": _HARNESSES,
     "assert_chained": "opchain.compiler.assertions.chaining",
     "assert_not_chained": "opchain.compiler.assertions.chaining",
-    "assert_plan_matches": "opchain.compiler.assertions.plan_golden",
+    "assert_plan_matches": "opchain.compiler.assertions.chaining",
     "plan_of": "opchain.compiler.assertions.chaining",
 }
 

@@ -22,7 +22,7 @@ from opchain.runtime.errors import CheckpointError, StateError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from opchain.runtime.operators.context import OperatorContext
+    from opchain.runtime.operators.operator import OperatorContext
     from opchain.runtime.program.vertex_program import JobProgram, OperatorProgram
 
 

@@ -41,9 +41,8 @@ from opchain.runtime.records.elements import MAX_WATERMARK, MIN_WATERMARK
 
 if TYPE_CHECKING:
     from opchain.runtime.checkpoint.epoch import Epoch, StateSize
-    from opchain.runtime.measurements.operator_metrics import OperatorMetrics
     from opchain.runtime.measurements.task_metrics import TaskMetrics
-    from opchain.runtime.measurements.vertex_metrics import VertexMetrics
+    from opchain.runtime.measurements.vertex_metrics import OperatorMetrics, VertexMetrics
     from opchain.runtime.program.vertex_program import JobProgram
     from opchain.runtime.shipping.outcome import JobOutcome
 

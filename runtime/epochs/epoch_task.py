@@ -60,8 +60,7 @@ if TYPE_CHECKING:
     from opchain.runtime.checkpoint.metadata import StateDescription
     from opchain.runtime.checkpoint.storage import CheckpointStorage
     from opchain.runtime.mailbox.mailbox_processor import MailboxProcessor, Suspension
-    from opchain.runtime.operators.context import OperatorContext
-    from opchain.runtime.operators.operator import StreamOperator
+    from opchain.runtime.operators.operator import OperatorContext, StreamOperator
     from opchain.runtime.program.vertex_program import JobProgram, OperatorProgram
     from opchain.runtime.state.operator_snapshot import OperatorSnapshot
     from opchain.runtime.task.operator_chain import OperatorChain

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from opchain.runtime.measurements.job_metrics import JobMetrics
-    from opchain.runtime.measurements.operator_metrics import OperatorMetrics
+    from opchain.runtime.measurements.vertex_metrics import OperatorMetrics
     from opchain.runtime.operators.operator import StreamOperator
     from opchain.runtime.program.vertex_program import JobProgram
     from opchain.runtime.task.input.watermark_valve import InputValves, WatermarkValve

@@ -23,7 +23,7 @@ from opchain.runtime.checkpoint.metadata import (
 )
 from opchain.runtime.checkpoint.state_files import TaskState, read_operator_state
 from opchain.runtime.checkpoint.storage import CheckpointStorage, OverlayStorage
-from opchain.runtime.connectors.print_sink import PrintSinkFunction
+from opchain.runtime.connectors.simple_sinks import PrintSinkFunction
 from opchain.runtime.epochs.epoch_task import EpochTask
 from opchain.runtime.epochs.event_time import epoch_time_ms
 from opchain.runtime.epochs.local_epochs import LocalEpochs

@@ -17,12 +17,11 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from opchain.runtime.mailbox.task_mailbox import MailboxClosedError
+from opchain.runtime.mailbox.task_mailbox import MailboxClosedError, SynchronizedTaskActionExecutor
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from opchain.runtime.mailbox.mail import SynchronizedTaskActionExecutor
     from opchain.runtime.mailbox.mailbox_processor import Controller, MailboxProcessor
 
 E = TypeVar("E")

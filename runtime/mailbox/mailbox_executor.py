@@ -15,12 +15,11 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from opchain.runtime.errors import StreamError
-from opchain.runtime.mailbox.mail import IMMEDIATE, Mail, TaskActionExecutor
+from opchain.runtime.mailbox.task_mailbox import IMMEDIATE, Mail, TaskActionExecutor, TaskMailbox
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from opchain.runtime.mailbox.task_mailbox import TaskMailbox
 
 T = TypeVar("T")
 

@@ -37,15 +37,17 @@ from functools import partial
 from typing import Protocol
 
 from opchain.runtime.errors import InternalError
-from opchain.runtime.mailbox.mail import (
+from opchain.runtime.mailbox.mailbox_executor import MailboxExecutor
+from opchain.runtime.mailbox.task_mailbox import (
     IMMEDIATE,
     MAX_PRIORITY,
     MIN_PRIORITY,
     Mail,
+    MailboxClosedError,
+    MailboxState,
     TaskActionExecutor,
+    TaskMailbox,
 )
-from opchain.runtime.mailbox.mailbox_executor import MailboxExecutor
-from opchain.runtime.mailbox.task_mailbox import MailboxClosedError, MailboxState, TaskMailbox
 from opchain.runtime.mailbox.timer_service import PeriodTimer
 
 LATENCY_WINDOW = 128

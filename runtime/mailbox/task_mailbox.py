@@ -1,8 +1,16 @@
 """The mailbox: any thread puts mail, the one thread that owns the mailbox takes it.
 
-Mail leaves in this order: what was put first (`put_first`), then the batch, then the queue. The queue is shared and locked. The batch belongs to the mailbox thread: `create_batch` moves
-into it what is waiting now, and it is emptied without the lock. Nothing that is put later joins a
-batch, which is what bounds the mail of one turn.
+A mail is an action with a priority, which is a filter and never an order. An operator's mail has the operator's index
+in its chain, counted from the head. An operator that waits takes only mail of its own priority or above, so nothing
+upstream of it runs in the middle of a record that it has not finished.
+
+Mail leaves in this order: what was put first (`put_first`), then the batch, then the queue. The queue is shared and
+locked. The batch belongs to the mailbox thread: `create_batch` moves the waiting mail into it, and it is emptied
+without the lock. Mail that is put later never joins a batch, which bounds the mail of one turn.
+
+A task that has its thread to itself needs no lock. A legacy source blocks in its `run` on a thread of its own, so mail
+and source must exclude each other: one lock (a re-entrant one, as Java's monitors) is held by each mail and by each
+element that the source collects. Flink: StreamTaskActionExecutor.
 
 `has_new_mail` is the one thing that the loop reads per turn when there is no mail, so it is a plain
 attribute. It is raised after a mail is in, and lowered before looking whether mail is left. A put
@@ -11,7 +19,8 @@ behind a lowered flag.
 
 Flink: TaskMailboxImpl. There a mail put first joins the batch or the queue, depending on the calling
 thread, and sometimes ends up behind the rest of a batch; here it is always next. There `take` on a
-quiesced, empty mailbox waits forever; here it raises, because nobody can put mail any more.
+quiesced, empty mailbox waits forever; here it raises, because nobody can put mail any more. The exception that a mail
+raises keeps its type, and gains a note with the mail's description.
 """
 
 from __future__ import annotations
@@ -19,17 +28,104 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
+from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
-from opchain.runtime.errors import StreamError
+from opchain.runtime.errors import StreamError, add_note
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from opchain.runtime.mailbox.mail import Mail
 
 T = TypeVar("T")
+
+
+class TaskActionExecutor(Protocol):
+    """Decides how the actions of one task are run."""
+
+    def call(self, action: Callable[[], T]) -> T:
+        """Run an action in the calling thread and return what it returns."""
+
+
+class ImmediateTaskActionExecutor:
+    """Runs every action as it is."""
+
+    __slots__ = ()
+
+    def call(self, action: Callable[[], T]) -> T:
+        """Run the action."""
+        return action()
+
+
+class SynchronizedTaskActionExecutor:
+    """Runs every action under one lock.
+
+    Attributes:
+        lock: What Flink calls the checkpoint lock. Whoever holds it sees the task between two actions.
+    """
+
+    __slots__ = ("lock",)
+
+    def __init__(self, lock: threading.RLock | None = None) -> None:
+        self.lock = threading.RLock() if lock is None else lock
+
+    def call(self, action: Callable[[], T]) -> T:
+        """Run the action while holding the lock; an action may itself call another."""
+        with self.lock:
+            return action()
+
+
+IMMEDIATE = ImmediateTaskActionExecutor()
+"""The executor of every task without a legacy source."""
+
+
+MIN_PRIORITY: Final = -1
+"""Mail of the task itself, which no waiting operator runs."""
+
+MAX_PRIORITY: Final = 2**31 - 1
+"""Mail that every waiting operator may run; it does not overtake other mail."""
+
+
+@dataclass(slots=True, eq=False)
+class Mail:
+    """An action, and when it may run.
+
+    Attributes:
+        command: What to run in the task's thread.
+        priority: Index of the operator in its chain, or MIN_PRIORITY, or MAX_PRIORITY.
+        description: What an error says the task was doing.
+        action_executor: Runs the command, perhaps under a lock.
+        on_drop: Called instead of `command` when the mailbox closes before the mail has run.
+        put_at_ns: When it entered the mailbox, by the mailbox's clock.
+    """
+
+    command: Callable[[], object]
+    priority: int
+    description: str
+    action_executor: TaskActionExecutor = IMMEDIATE
+    on_drop: Callable[[], object] | None = None
+    put_at_ns: int = field(default=0, init=False)
+
+    def run(self) -> None:
+        """Run the command.
+
+        Raises:
+            BaseException: Whatever the command raises, with a note that names the mail.
+        """
+        try:
+            self.action_executor.call(self.command)
+        except BaseException as error:
+            add_note(error, f"while running mail '{self.description}'")
+            raise
+
+    def drop(self) -> None:
+        """Tell whoever waits for this mail that it will never run."""
+        if self.on_drop is not None:
+            self.on_drop()
+
+    def __str__(self) -> str:
+        return f"'{self.description}' (priority {self.priority})"
 
 
 class MailboxClosedError(StreamError, RuntimeError):

@@ -6,8 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.measurements.hot_keys import HotKeys, merged_hot_keys
-from opchain.runtime.measurements.operator_metrics import OperatorMetrics
-from opchain.runtime.measurements.vertex_metrics import VertexMetrics
+from opchain.runtime.measurements.vertex_metrics import OperatorMetrics, VertexMetrics
 from opchain.runtime.metrics.accumulators import SentAccumulator, merge_accumulators
 from opchain.runtime.metrics.metric_group import NUM_LATE_RECORDS_DROPPED
 from opchain.runtime.metrics.metric_types import plain_values

@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from opchain.runtime.measurements.job_metrics import JobMetrics
-    from opchain.runtime.measurements.operator_metrics import OperatorMetrics
-    from opchain.runtime.measurements.vertex_metrics import VertexMetrics
+    from opchain.runtime.measurements.vertex_metrics import OperatorMetrics, VertexMetrics
 
 COLUMNS = (
     "vertex, operator",

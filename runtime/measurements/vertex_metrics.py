@@ -1,4 +1,4 @@
-"""One vertex, over all its subtasks."""
+"""The metrics of an operator and of a vertex over all subtasks, and how evenly subtasks share the work."""
 
 from __future__ import annotations
 
@@ -7,13 +7,164 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.measurements.operator_metrics import OperatorMetrics, rate, skew
 from opchain.runtime.metrics import metric_group as names
 from opchain.runtime.metrics.histogram import HistogramValue
+from opchain.runtime.metrics.metric_types import (
+    DistributionValue,
+    GaugeValue,
+    MeterValue,
+    plain_value,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from opchain.runtime.measurements.hot_keys import HotKeys
-    from opchain.runtime.measurements.task_metrics import TaskMetrics
+    from opchain.runtime.measurements.task_metrics import OperatorCounts, TaskMetrics
+
+
+def skew(counts: Sequence[int]) -> float:
+    """The greatest count over the mean: 1.0 is even, and n of n subtasks is one that has all.
+
+    >>> skew([5, 5, 5, 5]), skew([0, 20, 0, 0]), skew([0, 0])
+    (1.0, 4.0, 1.0)
+    """
+    total = sum(counts)
+    return max(counts) * len(counts) / total if total > 0 else 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class PerSubtask:
+    """Values that have no sum, of the subtasks that have one, in their order."""
+
+    values: tuple[Any, ...]
+
+    def as_plain(self) -> list[Any]:
+        """The values as a list."""
+        return [plain_value(value) for value in self.values]
+
+
+def merge_values(values: Sequence[Any]) -> Any:
+    """The snapshots of one metric as one.
+
+    Counts add up; gauges stay one by one. So does what is a different kind of metric in different
+    subtasks: each function decides by itself what it registers.
+    """
+    for kind in (DistributionValue, HistogramValue, MeterValue):
+        if all(isinstance(value, kind) for value in values):
+            return reduce(kind.merged, values)
+    if all(type(value) is int for value in values):
+        return sum(values)
+    return PerSubtask(
+        tuple(value.value if isinstance(value, GaugeValue) else value for value in values)
+    )
+
+
+@dataclass(frozen=True)
+class OperatorMetrics:
+    """What an operator counted; `subtasks` has the numbers of each, `seconds` how long it ran.
+
+    `call_site` is the line of the program that made the operator.
+    """
+
+    name: str
+    operator_id: str
+    uid: str | None
+    call_site: str
+    subtasks: tuple[OperatorCounts, ...]
+    seconds: tuple[float, ...]
+
+    def __repr__(self) -> str:
+        return f"<OperatorMetrics of '{self.name}': {self.records_in} in, {self.records_out} out>"
+
+    @property
+    def parallelism(self) -> int:
+        """The number of subtasks."""
+        return len(self.subtasks)
+
+    @property
+    def records_in(self) -> int:
+        """Records that came in; what a source read."""
+        return sum(item.records_in for item in self.subtasks)
+
+    @property
+    def records_out(self) -> int:
+        """Records that it emitted to its main output and to side outputs that somebody reads."""
+        return sum(item.records_out for item in self.subtasks)
+
+    @property
+    def input_watermarks(self) -> tuple[int, ...]:
+        """The least watermark of the subtasks, for each input; empty for a source."""
+        return tuple(
+            min(marks)
+            for marks in zip(*(item.input_watermarks for item in self.subtasks))  # noqa: B905 - as many inputs in each
+        )
+
+    @property
+    def output_watermark(self) -> int:
+        """The least watermark that a subtask emitted."""
+        return min(item.output_watermark for item in self.subtasks)
+
+    @property
+    def late_records_dropped(self) -> int:
+        """Records that were dropped as late. Flink: numLateRecordsDropped."""
+        return sum(item.registered.get(names.NUM_LATE_RECORDS_DROPPED, 0) for item in self.subtasks)
+
+    @property
+    def skew(self) -> float:
+        """The share of the busiest subtask by records in, as a multiple of an even share."""
+        return skew([item.records_in for item in self.subtasks])
+
+    @property
+    def registered(self) -> dict[str, Any]:
+        """The metrics that the operator and its function registered, by name below its group.
+
+        A counter is an int, distributions, meters and histograms are their values over all subtasks,
+        a gauge is PerSubtask.
+        """
+        found: dict[str, list[Any]] = {}
+        for item in self.subtasks:
+            for name, value in item.registered.items():
+                found.setdefault(name, []).append(value)
+        return {name: merge_values(values) for name, values in found.items()}
+
+    @property
+    def latencies(self) -> dict[str, HistogramValue]:
+        """Milliseconds from each source to here, by the source's operator id; see `metrics.latency.interval`."""
+        found: dict[str, list[HistogramValue]] = {}
+        for item in self.subtasks:
+            for source, latency in item.latencies.items():
+                found.setdefault(source, []).append(latency)
+        return {
+            source: reduce(HistogramValue.merged, latencies) for source, latencies in found.items()
+        }
+
+    def values(self) -> dict[str, Any]:
+        """Everything by Flink's name; rates are averages over the whole run."""
+        values: dict[str, Any] = {}
+        for name, counts in (
+            (names.NUM_RECORDS_IN, [item.records_in for item in self.subtasks]),
+            (names.NUM_RECORDS_OUT, [item.records_out for item in self.subtasks]),
+        ):
+            values[name] = sum(counts)
+            values[name + names.PER_SECOND] = rate(counts, self.seconds)
+        marks = self.input_watermarks
+        if marks:
+            values[names.CURRENT_INPUT_WATERMARK] = min(marks)
+        if len(marks) > 1:
+            values |= {names.input_watermark_name(n): mark for n, mark in enumerate(marks)}
+        values[names.CURRENT_OUTPUT_WATERMARK] = self.output_watermark
+        values |= {
+            f"{names.LATENCY}.source_id.{source}": latency
+            for source, latency in self.latencies.items()
+        }
+        return self.registered | values
+
+
+def rate(counts: list[int], seconds: tuple[float, ...]) -> float:
+    """Events per second of subtasks that run side by side."""
+    return sum(count / span for count, span in zip(counts, seconds, strict=True) if span > 0)
+
 
 _COUNTS = {
     names.NUM_RECORDS_IN: "records_in",

@@ -19,7 +19,12 @@ from opchain.runtime.functions.process_functions import (
     TimerService,
 )
 from opchain.runtime.operators.keyed_process import KeyedFunctionOperator
-from opchain.runtime.operators.operator import Output, StreamOperator, UserFunctionOperator
+from opchain.runtime.operators.operator import (
+    OperatorContext,
+    Output,
+    StreamOperator,
+    UserFunctionOperator,
+)
 from opchain.runtime.operators.process import emit_results
 from opchain.runtime.time import MIN_LONG_VALUE, TimeDomain
 
@@ -27,7 +32,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from opchain.runtime.functions.state_descriptors import MapStateDescriptor, StateDescriptor
-    from opchain.runtime.operators.context import OperatorContext
     from opchain.runtime.program.vertex_program import OperatorProgram
     from opchain.runtime.state.keyed.keyed_backend import KeyedStateBackend
     from opchain.runtime.state.operator_state import BroadcastMap, ReadOnlyBroadcastMap

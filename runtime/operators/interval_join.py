@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.errors import short_repr
 from opchain.runtime.functions.record_functions import ProcessJoinFunction
-from opchain.runtime.operators.operator import Output, UserFunctionOperator
+from opchain.runtime.operators.operator import OperatorContext, Output, UserFunctionOperator
 from opchain.runtime.operators.process import emit_results
 from opchain.runtime.time import MIN_LONG_VALUE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from opchain.runtime.operators.context import OperatorContext
     from opchain.runtime.program.operator_specs import IntervalJoinSpec
     from opchain.runtime.program.vertex_program import OperatorProgram
     from opchain.runtime.state.timers.internal_timer_service import InternalTimerService

@@ -14,13 +14,12 @@ from opchain.runtime.functions.process_functions import (
     KeyedProcessFunction,
     TimerService,
 )
-from opchain.runtime.operators.operator import Output, UserFunctionOperator
+from opchain.runtime.operators.operator import OperatorContext, Output, UserFunctionOperator
 from opchain.runtime.operators.process import emit_processing_time_results, emit_results
 from opchain.runtime.state.keyed.keyed_backend import VOID, KeyedStateBackend
 from opchain.runtime.time import MIN_LONG_VALUE, TimeDomain, timer_millis
 
 if TYPE_CHECKING:
-    from opchain.runtime.operators.context import OperatorContext
     from opchain.runtime.program.vertex_program import OperatorProgram
     from opchain.runtime.state.timers.internal_timer_service import InternalTimerService
     from opchain.runtime.state.timers.keyed_timers import KeyedTimers

@@ -7,13 +7,12 @@ from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.errors import short_repr
-from opchain.runtime.operators.operator import Output, UserFunctionOperator
+from opchain.runtime.operators.operator import OperatorContext, Output, UserFunctionOperator
 from opchain.runtime.operators.pending_batch import PendingBatch
 from opchain.runtime.state.keyed.keyed_backend import VOID, KeyedStateBackend
 from opchain.runtime.time import MAX_LONG_VALUE
 
 if TYPE_CHECKING:
-    from opchain.runtime.operators.context import OperatorContext
     from opchain.runtime.program.operator_specs import MapBatchesSpec
     from opchain.runtime.program.vertex_program import OperatorProgram
     from opchain.runtime.state.timers.internal_timer_service import InternalTimerService

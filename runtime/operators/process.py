@@ -21,8 +21,7 @@ from opchain.runtime.types.output_tag import OutputTag
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from opchain.runtime.operators.context import OperatorContext
-    from opchain.runtime.operators.operator import Collect, Output
+    from opchain.runtime.operators.operator import Collect, OperatorContext, Output
     from opchain.runtime.program.operator_specs import MultiInputSpec
     from opchain.runtime.program.vertex_program import OperatorProgram
 

@@ -6,14 +6,13 @@ from itertools import islice, repeat
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.functions.function import has_lifecycle
-from opchain.runtime.operators.operator import Output, UserFunctionOperator
+from opchain.runtime.operators.operator import OperatorContext, Output, UserFunctionOperator
 from opchain.runtime.operators.process import emit_where_read
 from opchain.runtime.state.keys.key_identity import key_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
 
-    from opchain.runtime.operators.context import OperatorContext
     from opchain.runtime.program.vertex_program import OperatorProgram
     from opchain.runtime.records.columns import Shape
     from opchain.runtime.state.operator_snapshot import OperatorSnapshot

@@ -59,8 +59,7 @@ from opchain.runtime.windows.assigners import MergingWindowAssigner
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from opchain.runtime.operators.context import OperatorContext
-    from opchain.runtime.operators.operator import Output, StreamOperator
+    from opchain.runtime.operators.operator import OperatorContext, Output, StreamOperator
     from opchain.runtime.program.operator_specs import WindowSpec
     from opchain.runtime.program.vertex_program import OperatorProgram
 

@@ -6,13 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.connectors.arrow_sink import ArrowSink
 from opchain.runtime.functions.source_sink_functions import SinkFunction
-from opchain.runtime.operators.operator import Output, StreamOperator, UserFunctionOperator
+from opchain.runtime.operators.operator import (
+    OperatorContext,
+    Output,
+    StreamOperator,
+    UserFunctionOperator,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from opchain.runtime.functions.sink import SinkWriter
-    from opchain.runtime.operators.context import OperatorContext
     from opchain.runtime.program.operator_specs import SinkWriterSpec, TwoPhaseSinkSpec
     from opchain.runtime.program.vertex_program import OperatorProgram
 

@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from opchain.runtime.metrics.metric_group import MetricGroup
-    from opchain.runtime.operators.context import OperatorContext
-    from opchain.runtime.operators.operator import Output
+    from opchain.runtime.operators.operator import OperatorContext, Output
     from opchain.runtime.program.vertex_program import OperatorProgram
     from opchain.runtime.types.output_tag import OutputTag
     from opchain.runtime.watermarks.generators import WatermarkGenerator

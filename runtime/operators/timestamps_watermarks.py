@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.errors import StateError, short_repr
 from opchain.runtime.functions.callables import name_of
-from opchain.runtime.operators.operator import Output, StreamOperator
+from opchain.runtime.operators.operator import OperatorContext, Output, StreamOperator
 from opchain.runtime.records.record_pickle import dump_records
 from opchain.runtime.time import MAX_LONG_VALUE, MIN_LONG_VALUE, whole_millis
 from opchain.runtime.watermarks.generators import (
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from opchain.runtime.mailbox.processing_time_service import TimerHandle
-    from opchain.runtime.operators.context import OperatorContext
     from opchain.runtime.program.vertex_program import OperatorProgram
 
 

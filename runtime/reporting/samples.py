@@ -25,9 +25,8 @@ if TYPE_CHECKING:
 
     from opchain.runtime.epochs.epoch_progress import EpochProgress
     from opchain.runtime.job.run import JobRun
-    from opchain.runtime.measurements.operator_metrics import OperatorMetrics
     from opchain.runtime.measurements.task_metrics import OperatorCounts, TaskMetrics
-    from opchain.runtime.measurements.vertex_metrics import VertexMetrics
+    from opchain.runtime.measurements.vertex_metrics import OperatorMetrics, VertexMetrics
     from opchain.runtime.program.vertex_program import JobProgram
 
 JOB, TASK, OPERATOR = "jobmanager_job", "taskmanager_job_task", "taskmanager_job_task_operator"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.errors import add_note, short_repr
 from opchain.runtime.functions.sink import SinkWriter
-from opchain.runtime.operators.operator import StreamOperator
+from opchain.runtime.operators.operator import StreamOperator, TaskInfo
 from opchain.runtime.operators.pending_batch import PendingBatch
 from opchain.runtime.program.vertex_program import (
     FIRST_OUTPUT,
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import FrameType, TracebackType
 
-    from opchain.runtime.operators.context import TaskInfo
 
 _OPERATORS = f"{StreamOperator.__module__.rpartition('.')[0]}."
 _GIVE_ITERABLES = frozenset(

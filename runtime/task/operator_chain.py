@@ -31,8 +31,7 @@ from opchain.runtime.types.coders import record_converter
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from opchain.runtime.operators.context import OperatorContext
-    from opchain.runtime.operators.operator import Collect
+    from opchain.runtime.operators.operator import Collect, OperatorContext
     from opchain.runtime.program.vertex_program import OperatorProgram, OutputProgram, VertexProgram
 
 

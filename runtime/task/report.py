@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from opchain.runtime.mailbox.mailbox_processor import MailboxStatistics
-    from opchain.runtime.operators.context import TaskInfo
-    from opchain.runtime.operators.operator import StreamOperator
+    from opchain.runtime.operators.operator import StreamOperator, TaskInfo
     from opchain.runtime.task.input.input_gate import InputGate
     from opchain.runtime.task.operator_chain import OperatorChain
     from opchain.runtime.task.output.record_writer import RecordWriter

@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.errors import TaskFailedError, add_note
 from opchain.runtime.functions.sink import NO_LINEAGE, SinkWriter
-from opchain.runtime.mailbox.mail import (
+from opchain.runtime.mailbox.mailbox_processor import MailboxProcessor
+from opchain.runtime.mailbox.task_mailbox import (
     IMMEDIATE,
     MIN_PRIORITY,
     SynchronizedTaskActionExecutor,
     TaskActionExecutor,
 )
-from opchain.runtime.mailbox.mailbox_processor import MailboxProcessor
 from opchain.runtime.mailbox.timer_service import SystemTimerService, TimerService
 from opchain.runtime.operators.broadcast_process import BroadcastProcessOperator
-from opchain.runtime.operators.context import OperatorContext, TaskInfo
+from opchain.runtime.operators.operator import OperatorContext, TaskInfo
 from opchain.runtime.operators.source import LegacySourceOperator, SourceOperator
 from opchain.runtime.program.vertex_program import ARROW_SINK, JobProgram, OperatorProgram
 from opchain.runtime.records.elements import Buffer

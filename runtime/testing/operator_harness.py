@@ -36,8 +36,7 @@ from opchain.runtime.functions.record_functions import (
 )
 from opchain.runtime.mailbox.mailbox_processor import MailboxProcessor
 from opchain.runtime.mailbox.timer_service import SteppedClock
-from opchain.runtime.operators.context import TaskInfo
-from opchain.runtime.operators.operator import Output
+from opchain.runtime.operators.operator import Output, TaskInfo
 from opchain.runtime.operators.registry import create_operator
 from opchain.runtime.program import operator_specs as specs
 from opchain.runtime.program.vertex_program import KeyProgram, OperatorProgram, VertexProgram

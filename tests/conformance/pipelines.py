@@ -23,11 +23,17 @@ from opchain.datastream import (
 from opchain.datastream.state import MapStateDescriptor
 from opchain.datastream.window import TumblingEventTimeWindows
 from opchain.runtime.connectors.collection import NumberSequenceSource
-from opchain.runtime.connectors.discard import (
-    CountingDiscardingSink,
+from opchain.runtime.connectors.simple_sinks import (
     DiscardingSink,
     DiscardingSinkFunction,
 )
+
+
+class CommittingSink(DiscardingSink):
+    """A sink that has a committer; nothing runs it."""
+
+    has_committer = True
+
 
 E = TypeVar("E", bound=Enum)
 Spec = dict[str, Any]
@@ -200,7 +206,7 @@ _BUILDERS: dict[str, Build] = {
     "window_co_group": _window_join("co_group"),
     "multi_input": _multi_input,
     "sink": _on_first(lambda stream: stream.sink_to(DiscardingSink())),
-    "sink_committing": _on_first(lambda stream: stream.sink_to(CountingDiscardingSink())),
+    "sink_committing": _on_first(lambda stream: stream.sink_to(CommittingSink())),
     "legacy_sink": _on_first(lambda stream: stream.add_sink(DiscardingSinkFunction())),
 }
 

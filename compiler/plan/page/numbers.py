@@ -11,9 +11,8 @@ if TYPE_CHECKING:
     from opchain.compiler.plan.model import JobPlan
     from opchain.runtime.measurements.hot_keys import HotKeys
     from opchain.runtime.measurements.job_metrics import JobMetrics
-    from opchain.runtime.measurements.operator_metrics import OperatorMetrics
     from opchain.runtime.measurements.task_metrics import TaskMetrics
-    from opchain.runtime.measurements.vertex_metrics import VertexMetrics
+    from opchain.runtime.measurements.vertex_metrics import OperatorMetrics, VertexMetrics
 
 _LEAST, _GREATEST = -(2**63), 2**63 - 1
 _SECOND_MS = 1000

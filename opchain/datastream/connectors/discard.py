@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from opchain.runtime.connectors.discard import DiscardingSink, DiscardingSinkFunction
+from opchain.runtime.connectors.simple_sinks import DiscardingSink, DiscardingSinkFunction
 
 __all__ = [
     "DiscardingSink",

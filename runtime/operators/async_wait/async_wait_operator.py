@@ -35,13 +35,12 @@ from opchain.runtime.operators.async_wait.queues import (
     QueuedRecord,
     UnorderedQueue,
 )
-from opchain.runtime.operators.operator import Output, UserFunctionOperator
+from opchain.runtime.operators.operator import OperatorContext, Output, UserFunctionOperator
 from opchain.runtime.records.record_copy import private
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from opchain.runtime.operators.context import OperatorContext
     from opchain.runtime.program.operator_specs import AsyncWaitSpec
     from opchain.runtime.program.vertex_program import OperatorProgram
 

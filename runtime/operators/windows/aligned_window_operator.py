@@ -42,8 +42,7 @@ from opchain.runtime.windows.triggers import EventTimeTrigger
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, MutableMapping
 
-    from opchain.runtime.operators.context import OperatorContext
-    from opchain.runtime.operators.operator import Output
+    from opchain.runtime.operators.operator import OperatorContext, Output
     from opchain.runtime.program.operator_specs import WindowSpec
     from opchain.runtime.program.vertex_program import OperatorProgram
     from opchain.runtime.state.operator_snapshot import OperatorSnapshot

@@ -36,8 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, MutableMapping
 
     from opchain.runtime.functions.window import TimeWindow
-    from opchain.runtime.operators.context import OperatorContext
-    from opchain.runtime.operators.operator import Output
+    from opchain.runtime.operators.operator import OperatorContext, Output
     from opchain.runtime.program.operator_specs import WindowSpec
     from opchain.runtime.program.vertex_program import OperatorProgram
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.errors import short_repr
-from opchain.runtime.operators.operator import Output, StreamOperator
+from opchain.runtime.operators.operator import OperatorContext, Output, StreamOperator
 from opchain.runtime.operators.windows.evaluation import (
     AssignerContext,
     WindowContext,
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from opchain.runtime.functions.window import Window
     from opchain.runtime.metrics.metric_group import MetricGroup
-    from opchain.runtime.operators.context import OperatorContext
     from opchain.runtime.program.operator_specs import WindowSpec
     from opchain.runtime.program.vertex_program import OperatorProgram
     from opchain.runtime.state.keyed.keyed_backend import KeyedStateBackend

@@ -12,7 +12,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.operators.operator import Output
+from opchain.runtime.operators.operator import OperatorContext, Output
 from opchain.runtime.operators.source import NOTHING_YET_S, SourceOperator
 from opchain.runtime.records.elements import (
     MAX_WATERMARK,
@@ -28,7 +28,6 @@ from opchain.runtime.task.input.input_gate import InputElement, InputGate
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from opchain.runtime.operators.context import OperatorContext
     from opchain.runtime.program.vertex_program import (
         ChainedSourceProgram,
         InputProgram,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from opchain.runtime.errors import InternalError
 from opchain.runtime.functions.source_sink_functions import SourceFunction
 from opchain.runtime.mailbox.legacy_source_thread import LegacySourceThread
-from opchain.runtime.mailbox.task_mailbox import MailboxClosedError
+from opchain.runtime.mailbox.task_mailbox import MailboxClosedError, SynchronizedTaskActionExecutor
 from opchain.runtime.operators.source import NOTHING_YET_S, LegacySourceOperator
 from opchain.runtime.records.columns import Columns
 from opchain.runtime.records.elements import (
@@ -26,7 +26,6 @@ from opchain.runtime.records.elements import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from opchain.runtime.mailbox.mail import SynchronizedTaskActionExecutor
     from opchain.runtime.mailbox.mailbox_processor import Controller, MailboxProcessor, Suspension
     from opchain.runtime.mailbox.timer_service import TimerService
     from opchain.runtime.task.input.input_gate import InputElement

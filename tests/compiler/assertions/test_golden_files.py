@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from opchain.compiler.assertions import plan_golden as golden_files
-from opchain.compiler.assertions.plan_golden import GoldenRun, assert_matches_golden
+from opchain.compiler.assertions import chaining as golden_files
+from opchain.compiler.assertions.chaining import GoldenRun, assert_matches_golden
 
 
 @pytest.fixture(autouse=True)

@@ -3,7 +3,7 @@ import pytest
 from opchain import StreamExecutionEnvironment
 from opchain.compiler.assertions.chaining import operator_called
 from opchain.compiler.plan.model import JobPlan
-from opchain.runtime.connectors.discard import DiscardingSink
+from opchain.runtime.connectors.simple_sinks import DiscardingSink
 from opchain.testing import plan_of
 
 

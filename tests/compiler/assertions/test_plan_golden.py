@@ -3,8 +3,8 @@ from pathlib import Path
 import pytest
 from programs import drawn
 
-from opchain.compiler.assertions import plan_golden as golden_files
-from opchain.compiler.assertions.plan_golden import GoldenRun
+from opchain.compiler.assertions import chaining as golden_files
+from opchain.compiler.assertions.chaining import GoldenRun
 from opchain.testing import assert_plan_matches
 
 

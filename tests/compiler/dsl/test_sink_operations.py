@@ -8,7 +8,7 @@ from opchain.common import Types
 from opchain.compiler.graph.transformation import OperatorTransformation, SinkTransformation
 from opchain.compiler.interception import capturing
 from opchain.datastream.connectors.discard import DiscardingSink, DiscardingSinkFunction
-from opchain.runtime.connectors.print_sink import PrintSinkFunction
+from opchain.runtime.connectors.simple_sinks import PrintSinkFunction
 from opchain.runtime.errors import GraphError
 from opchain.runtime.program.operator_specs import CollectSinkSpec, LegacySinkSpec, SinkSpec
 

@@ -18,7 +18,7 @@ from opchain.compiler.graph.transformation import (
     user_call_site,
 )
 from opchain.datastream import OutputTag, StreamExecutionEnvironment
-from opchain.runtime.connectors.discard import DiscardingSink
+from opchain.runtime.connectors.simple_sinks import DiscardingSink
 from opchain.runtime.errors import GraphError
 from opchain.runtime.program.operator_specs import MapSpec, SinkSpec
 

@@ -13,7 +13,7 @@ from opchain.compiler.passes.chain_operators import (
     why_not_chained,
 )
 from opchain.datastream import AsyncDataStream, AsyncFunction, CoMapFunction, SourceFunction
-from opchain.runtime.connectors.discard import DiscardingSink
+from opchain.runtime.connectors.simple_sinks import DiscardingSink
 from opchain.runtime.errors import InternalError
 
 if TYPE_CHECKING:

@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from programs import CountingDiscardingSink
 
 from opchain.compiler.dsl.keyed_stream import DataStreamUtils
 from opchain.compiler.graph.partitioner import ExchangeMode, PartitionerKind
@@ -20,7 +21,7 @@ from opchain.datastream import (
     SourceFunction,
 )
 from opchain.datastream.state import MapStateDescriptor
-from opchain.runtime.connectors.discard import CountingDiscardingSink, DiscardingSink
+from opchain.runtime.connectors.simple_sinks import DiscardingSink
 from opchain.runtime.errors import GraphError, InternalError
 from opchain.runtime.program.operator_specs import MapSpec
 

@@ -8,7 +8,7 @@ import pytest
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.compiler.plan.flink_json import streaming_plan
 from opchain.datastream import StreamExecutionEnvironment
-from opchain.runtime.connectors.discard import DiscardingSink
+from opchain.runtime.connectors.simple_sinks import DiscardingSink
 
 if TYPE_CHECKING:
     from opchain.datastream import DataStream

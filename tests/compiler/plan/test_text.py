@@ -7,7 +7,7 @@ from programs import PROGRAMS, drawn
 
 from opchain import StreamExecutionEnvironment
 from opchain.common import Types
-from opchain.compiler.assertions.plan_golden import assert_matches_golden
+from opchain.compiler.assertions.chaining import assert_matches_golden
 from opchain.compiler.dsl.connected_streams import multiple_input
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.compiler.plan.explain import explain

@@ -6,7 +6,7 @@ from typing import Any, cast
 import pytest
 
 from opchain.common import Types
-from opchain.runtime.connectors.print_sink import PrintSinkFunction
+from opchain.runtime.connectors.simple_sinks import PrintSinkFunction
 
 NO_CONTEXT = cast("Any", None)
 

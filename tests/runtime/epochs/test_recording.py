@@ -8,7 +8,7 @@ from recorded_runs import run_recorded
 
 from opchain.runtime.checkpoint.metadata import read_metadata
 from opchain.runtime.checkpoint.savepoint import Located, problems_of, write_savepoint
-from opchain.runtime.connectors.discard import DiscardingSink
+from opchain.runtime.connectors.simple_sinks import DiscardingSink
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -165,7 +165,7 @@ def test_what_is_not_there_is_said(tmp_path: Path) -> None:
 def test_writers_of_sinks_are_not_made(tmp_path: Path) -> None:
     class Careful(Broken):
         def create_writer(self, context: Any) -> Any:
-            from opchain.runtime.connectors.discard import DiscardingSink  # noqa: PLC0415
+            from opchain.runtime.connectors.simple_sinks import DiscardingSink  # noqa: PLC0415
 
             return DiscardingSink().create_writer(context)
 

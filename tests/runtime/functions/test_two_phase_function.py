@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 from forms import FORMS, job_of
+from programs import CountingDiscardingSink
 
-from opchain.runtime.connectors.discard import CountingDiscardingSink
 from opchain.runtime.errors import InternalError
 from opchain.runtime.functions.source_sink_functions import TwoPhaseSinkFunction
 from opchain.runtime.local.job import run_in_process

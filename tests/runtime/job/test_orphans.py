@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from forms import job_of
 
-from opchain.runtime.connectors.discard import DiscardingSink
+from opchain.runtime.connectors.simple_sinks import DiscardingSink
 from opchain.runtime.functions.sink import Committer, SinkOrigin
 from opchain.runtime.functions.source_sink_functions import TwoPhaseSinkFunction
 from opchain.runtime.job.orphans import (

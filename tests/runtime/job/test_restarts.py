@@ -14,7 +14,7 @@ from opchain.common import Configuration, WatermarkStrategy
 from opchain.datastream import StreamExecutionEnvironment
 from opchain.datastream.functions import MapFunction
 from opchain.runtime.connectors.data_generator import DataGeneratorSource
-from opchain.runtime.connectors.discard import DiscardingSink
+from opchain.runtime.connectors.simple_sinks import DiscardingSink
 from opchain.runtime.errors import CheckpointInUseError, TaskFailedError
 from opchain.runtime.job.restarts import Restarts, RestartStrategy
 

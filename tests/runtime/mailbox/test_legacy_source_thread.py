@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from opchain.runtime.mailbox.legacy_source_thread import LegacySourceContext, LegacySourceThread
-from opchain.runtime.mailbox.mail import SynchronizedTaskActionExecutor
 from opchain.runtime.mailbox.mailbox_processor import MailboxProcessor
-from opchain.runtime.mailbox.task_mailbox import TaskMailbox
+from opchain.runtime.mailbox.task_mailbox import SynchronizedTaskActionExecutor, TaskMailbox
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

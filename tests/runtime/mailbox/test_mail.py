@@ -4,7 +4,7 @@ import traceback
 
 import pytest
 
-from opchain.runtime.mailbox.mail import Mail, SynchronizedTaskActionExecutor
+from opchain.runtime.mailbox.task_mailbox import Mail, SynchronizedTaskActionExecutor
 
 
 def test_runs_its_command_through_its_action_executor() -> None:

@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from opchain.runtime.mailbox.mail import MAX_PRIORITY, MIN_PRIORITY, SynchronizedTaskActionExecutor
 from opchain.runtime.mailbox.mailbox_executor import MailboxExecutor, YieldNotAllowedError
 from opchain.runtime.mailbox.mailbox_processor import MailboxProcessor
 from opchain.runtime.mailbox.task_mailbox import (
+    MAX_PRIORITY,
+    MIN_PRIORITY,
     MailboxClosedError,
     NotMailboxThreadError,
+    SynchronizedTaskActionExecutor,
     TaskMailbox,
 )
 

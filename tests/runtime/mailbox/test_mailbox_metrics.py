@@ -2,13 +2,12 @@ from __future__ import annotations
 
 import pytest
 
-from opchain.runtime.mailbox.mail import Mail
 from opchain.runtime.mailbox.mailbox_processor import (
     LATENCY_WINDOW,
     MailboxMetrics,
     MailboxStatistics,
 )
-from opchain.runtime.mailbox.task_mailbox import TaskMailbox
+from opchain.runtime.mailbox.task_mailbox import Mail, TaskMailbox
 from opchain.runtime.testing.operator_harness import ManualClock
 
 MS = 1_000_000

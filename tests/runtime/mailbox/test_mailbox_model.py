@@ -16,9 +16,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from opchain.runtime.mailbox.mail import MAX_PRIORITY, MIN_PRIORITY, Mail
 from opchain.runtime.mailbox.mailbox_processor import MailboxProcessor
-from opchain.runtime.mailbox.task_mailbox import TaskMailbox
+from opchain.runtime.mailbox.task_mailbox import MAX_PRIORITY, MIN_PRIORITY, Mail, TaskMailbox
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from opchain.runtime.mailbox.mail import SynchronizedTaskActionExecutor
 from opchain.runtime.mailbox.mailbox_processor import Controller, MailboxProcessor
 from opchain.runtime.mailbox.task_mailbox import (
     MailboxClosedError,
     MailboxState,
     NotMailboxThreadError,
+    SynchronizedTaskActionExecutor,
     TaskMailbox,
 )
 from opchain.runtime.testing.operator_harness import ManualClock

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from opchain.runtime.mailbox.mail import (
+from opchain.runtime.mailbox.task_mailbox import (
     IMMEDIATE,
     SynchronizedTaskActionExecutor,
     TaskActionExecutor,

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from opchain.runtime.mailbox.mail import MAX_PRIORITY, MIN_PRIORITY, Mail
 from opchain.runtime.mailbox.task_mailbox import (
+    MAX_PRIORITY,
+    MIN_PRIORITY,
+    Mail,
     MailboxClosedError,
     MailboxState,
     NotMailboxThreadError,

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from opchain.runtime.measurements.operator_metrics import PerSubtask, merge_values
+from opchain.runtime.measurements.vertex_metrics import PerSubtask, merge_values
 from opchain.runtime.metrics.histogram import HistogramValue
 from opchain.runtime.metrics.metric_types import (
     DistributionValue,

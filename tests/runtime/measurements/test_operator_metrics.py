@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from opchain.runtime.measurements.operator_metrics import OperatorMetrics, PerSubtask, rate
+from opchain.runtime.measurements.vertex_metrics import OperatorMetrics, PerSubtask, rate
 from opchain.runtime.metrics.histogram import Histogram, HistogramValue
 from opchain.runtime.metrics.metric_types import GaugeValue
 

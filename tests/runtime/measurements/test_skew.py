@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opchain.runtime.measurements.operator_metrics import skew
+from opchain.runtime.measurements.vertex_metrics import skew
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@ from __future__ import annotations
 from forms import job_of
 
 from opchain.datastream.functions import MapFunction
-from opchain.runtime.operators.context import TaskInfo
+from opchain.runtime.operators.operator import TaskInfo
 from opchain.runtime.testing.operator_harness import OneInputOperatorHarness
 
 

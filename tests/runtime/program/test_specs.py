@@ -10,7 +10,7 @@ import pytest
 from opchain.common import WatermarkStrategy
 from opchain.datastream.functions import KeyedProcessFunction
 from opchain.runtime.connectors.collection import CollectionSource
-from opchain.runtime.connectors.discard import DiscardingSink
+from opchain.runtime.connectors.simple_sinks import DiscardingSink
 from opchain.runtime.program import operator_specs as specs
 
 KINDS = [

@@ -21,7 +21,7 @@ from opchain.datastream.functions import (
 from opchain.runtime.connectors.collection import NumberSequenceSource
 from opchain.runtime.functions.sink import Sink, SinkWriter
 from opchain.runtime.functions.source import Source
-from opchain.runtime.operators.context import TaskInfo
+from opchain.runtime.operators.operator import TaskInfo
 from opchain.runtime.task.failure_site import add_failure_site
 
 if TYPE_CHECKING:

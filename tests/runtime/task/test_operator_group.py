@@ -3,7 +3,7 @@ from __future__ import annotations
 import os
 import socket
 
-from opchain.runtime.operators.context import TaskInfo
+from opchain.runtime.operators.operator import TaskInfo
 from opchain.runtime.program.operator_specs import MapSpec
 from opchain.runtime.program.vertex_program import OperatorProgram, VertexProgram
 from opchain.runtime.task.operator_services import operator_group

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from opchain.runtime.mailbox.mailbox_processor import MailboxProcessor
-from opchain.runtime.operators.context import TaskInfo
+from opchain.runtime.operators.operator import TaskInfo
 from opchain.runtime.program.operator_specs import MapSpec
 from opchain.runtime.program.vertex_program import (
     InputProgram,

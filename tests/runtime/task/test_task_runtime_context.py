@@ -26,7 +26,7 @@ from opchain.runtime.metrics.accumulators import (
     IntCounter,
     LongCounter,
 )
-from opchain.runtime.operators.context import TaskInfo
+from opchain.runtime.operators.operator import TaskInfo
 from opchain.runtime.program.operator_specs import MapSpec
 from opchain.runtime.program.vertex_program import OperatorProgram, VertexProgram
 from opchain.runtime.task.operator_services import TaskRuntimeContext, operator_group

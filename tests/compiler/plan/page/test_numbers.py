@@ -8,9 +8,8 @@ import pytest
 
 from opchain.compiler.plan.page.numbers import page_numbers
 from opchain.runtime.measurements.job_metrics import JobMetrics
-from opchain.runtime.measurements.operator_metrics import OperatorMetrics
 from opchain.runtime.measurements.task_metrics import OperatorCounts, TaskMetrics
-from opchain.runtime.measurements.vertex_metrics import VertexMetrics
+from opchain.runtime.measurements.vertex_metrics import OperatorMetrics, VertexMetrics
 from opchain.runtime.metrics.histogram import HistogramValue
 
 LEAST, GREATEST = -(2**63), 2**63 - 1

@@ -1,14 +1,15 @@
-"""The sink behind `print`."""
+"""Sinks that print records, and sinks that drop them."""
 
 from __future__ import annotations
 
 import sys
 from typing import TYPE_CHECKING, Any
 
+from opchain.runtime.functions.sink import Sink, SinkWriter
 from opchain.runtime.functions.source_sink_functions import SinkFunction
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from opchain.runtime.functions.function import RuntimeContext
     from opchain.runtime.types.type_information import TypeInformation
@@ -74,3 +75,35 @@ class PrintSinkFunction(SinkFunction[Any]):
     def finish(self) -> None:
         """Flushes."""
         (sys.stderr if self.to_stderr else sys.stdout).flush()
+
+
+class DiscardingSink(Sink[Any]):
+    """Drops every record. Flink: the SinkV2 `DiscardingSink`."""
+
+    reads_timestamps = False
+    changes_records = False
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+    def create_writer(self, context: RuntimeContext) -> SinkWriter[Any]:  # noqa: ARG002 - no context
+        """A writer that does nothing."""
+        return _DiscardingWriter()
+
+
+class DiscardingSinkFunction(SinkFunction[Any]):
+    """Drops every record. Flink: the legacy `DiscardingSink`."""
+
+    reads_timestamps = False
+    changes_records = False
+
+    def invoke(self, value: Any, context: SinkFunction.Context) -> None:
+        """Does nothing."""
+
+
+class _DiscardingWriter(SinkWriter[Any]):
+    def write(self, value: Any, timestamp: int | None) -> None:
+        """Does nothing."""
+
+    def write_batch(self, values: Sequence[Any], timestamps: Sequence[int | None] | None) -> None:
+        """Does nothing, at once."""
