@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from forms import job_of
 
-from opchain.runtime.checkpoint.coordinator import Acknowledgement, CheckpointCoordinator
+from opchain.runtime.checkpoint.coordinator import CheckpointCoordinator
 from opchain.runtime.checkpoint.epoch import Epoch
-from opchain.runtime.checkpoint.metadata import CLOCK, SourcePosition
+from opchain.runtime.checkpoint.metadata import CLOCK, SourcePosition, TaskMetadata
 from opchain.runtime.checkpoint.storage import checkpoint_storage
 from opchain.runtime.epochs.live_tasks import operators_with_state
 from opchain.runtime.epochs.local_epochs import LocalEpochs
@@ -54,7 +54,7 @@ def run_recorded(
             for subtask in range(vertex.parallelism):
                 snapshot = outcome.snapshots[vertex.first_task + subtask]
                 pending.acknowledge(
-                    Acknowledgement(
+                    TaskMetadata(
                         vertex.first_task + subtask,
                         vertex.vertex_id,
                         subtask,

@@ -42,15 +42,8 @@ class AsyncDataStream:
         output_type: DeclaredType = None,
     ) -> DataStream[R]:
         """Emits results as they come; in event time none passes a watermark."""
-        return _waiting(
-            data_stream,
-            async_function,
-            timeout,
-            NO_RETRY_STRATEGY,
-            capacity,
-            output_type,
-            call="unordered_wait",
-        )
+        limits = (timeout, capacity, NO_RETRY_STRATEGY)
+        return _waiting("unordered_wait", data_stream, async_function, limits, output_type)
 
     @staticmethod
     def unordered_wait_with_retry(
@@ -62,14 +55,9 @@ class AsyncDataStream:
         output_type: DeclaredType = None,
     ) -> DataStream[R]:
         """Emits results as they come, and tries again where the strategy says so."""
+        limits = (timeout, capacity, async_retry_strategy)
         return _waiting(
-            data_stream,
-            async_function,
-            timeout,
-            async_retry_strategy,
-            capacity,
-            output_type,
-            call="unordered_wait_with_retry",
+            "unordered_wait_with_retry", data_stream, async_function, limits, output_type
         )
 
     @staticmethod
@@ -81,15 +69,8 @@ class AsyncDataStream:
         output_type: DeclaredType = None,
     ) -> DataStream[R]:
         """Emits results in the order of their records."""
-        return _waiting(
-            data_stream,
-            async_function,
-            timeout,
-            NO_RETRY_STRATEGY,
-            capacity,
-            output_type,
-            call="ordered_wait",
-        )
+        limits = (timeout, capacity, NO_RETRY_STRATEGY)
+        return _waiting("ordered_wait", data_stream, async_function, limits, output_type)
 
     @staticmethod
     def ordered_wait_with_retry(
@@ -101,27 +82,18 @@ class AsyncDataStream:
         output_type: DeclaredType = None,
     ) -> DataStream[R]:
         """Emits results in the order of their records, and tries again where the strategy says so."""
-        return _waiting(
-            data_stream,
-            async_function,
-            timeout,
-            async_retry_strategy,
-            capacity,
-            output_type,
-            call="ordered_wait_with_retry",
-        )
+        limits = (timeout, capacity, async_retry_strategy)
+        return _waiting("ordered_wait_with_retry", data_stream, async_function, limits, output_type)
 
 
 def _waiting(
+    call: str,
     data_stream: DataStream[Any],
     async_function: Any,
-    timeout: Time | Duration | timedelta | int,
-    strategy: AsyncRetryStrategy[Any],
-    capacity: int,
+    limits: tuple[Time | Duration | timedelta | int, int, AsyncRetryStrategy[Any]],
     output_type: DeclaredType,
-    *,
-    call: str,
 ) -> DataStream[Any]:
+    timeout, capacity, strategy = limits
     checked(data_stream, DataStream, call, "the stream")
     _check_async_function(async_function, call)
     checked(strategy, AsyncRetryStrategy, call, "the retry strategy")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, overload
 
 from opchain.compiler.dsl.argument_checks import (
     at_call,
@@ -162,61 +162,107 @@ class WindowDefinition(Generic[T, W]):
 R = TypeVar("R")
 ACC = TypeVar("ACC")
 OUT = TypeVar("OUT")
-_PASS_THROUGH: PassThroughWindowFunction[Any] = PassThroughWindowFunction()
 
 
-class _FieldAggregations(WindowDefinition[T, W]):
-    """One field of each window's records, aggregated. Flink has these in Java only.
+class _Windows(WindowDefinition[T, W]):
+    """What both kinds of windowed streams share, among it aggregations of one field, which Flink has in Java only.
 
     Fields have an index or a name; a plain value has only field 0: itself. `sum`, `min` and `max` keep the other
     fields of the window's first record.
     """
 
     _keyed_stream: KeyedStream[Any, T]
+    _window_functions: ClassVar[tuple[type, type]]
+    _pass_through: ClassVar[WindowFunction[Any, Any, Any, Any] | AllWindowFunction[Any, Any, Any]]
+    _is_all: ClassVar[bool]
+
+    def get_input_type(self) -> TypeInformation[Any]:
+        """The declared type of the records; see `DataStream.get_type`."""
+        return self._keyed_stream.get_type()
 
     def sum(self, field: int | str = 0) -> DataStream[T]:
         """Adds up a field."""
-        return self._aggregate("sum", field)
+        return self._of_field("sum", field)
 
     def min(self, field: int | str = 0) -> DataStream[T]:
         """The least value of a field."""
-        return self._aggregate("min", field)
+        return self._of_field("min", field)
 
     def max(self, field: int | str = 0) -> DataStream[T]:
         """The greatest value of a field."""
-        return self._aggregate("max", field)
+        return self._of_field("max", field)
 
     def min_by(self, field: int | str = 0, *, first: bool = True) -> DataStream[T]:
         """The record with the least value of a field; of equal ones the first, or the last."""
-        return self._aggregate("min_by", field, first=first)
+        return self._of_field("min_by", field, first=first)
 
     def max_by(self, field: int | str = 0, *, first: bool = True) -> DataStream[T]:
         """The record with the greatest value of a field; of equal ones the first, or the last."""
-        return self._aggregate("max_by", field, first=first)
+        return self._of_field("max_by", field, first=first)
 
-    def _aggregate(self, kind: str, field: int | str, *, first: bool = True) -> DataStream[T]:
+    def _of_field(self, kind: str, field: int | str, *, first: bool = True) -> DataStream[T]:
         checked(field, (int, str), kind, "the field")
         check_field(kind, field, declared_type(self._keyed_stream.transformation))
-        aggregation = FieldAggregation(kind, field, first=first)
-        reduced: DataStream[T] = self.reduce(aggregation)  # type: ignore[attr-defined] # both classes below have it
-        return reduced
+        return self._reduced(FieldAggregation(kind, field, first=first), None, None)
+
+    def _reduced(
+        self, reduce_function: Any, window_function: Any, output_type: DeclaredType
+    ) -> DataStream[Any]:
+        checked_function(reduce_function, ReduceFunction, "reduce", callables=True)
+        if window_function is None and output_type is None:
+            output_type = declared_type(self._keyed_stream.transformation)
+        function = self._checked(window_function, "reduce")
+        shown = (reduce_function, function or self._pass_through)
+        return self._windowed(output_type, shown, reduce=reduce_function, function=function)
+
+    def _aggregated(
+        self, aggregate_function: Any, window_function: Any, output_type: DeclaredType
+    ) -> DataStream[Any]:
+        checked_function(aggregate_function, AggregateFunction, "aggregate")
+        function = self._checked(window_function, "aggregate")
+        shown = (aggregate_function, function or self._pass_through)
+        return self._windowed(output_type, shown, aggregate=aggregate_function, function=function)
+
+    def _applied(self, window_function: Any, output_type: DeclaredType) -> DataStream[Any]:
+        checked_function(window_function, self._window_functions[0], "apply", callables=True)
+        return self._windowed(output_type, (window_function,), function=window_function)
+
+    def _processed(self, window_function: Any, output_type: DeclaredType) -> DataStream[Any]:
+        checked_function(window_function, self._window_functions[1], "process")
+        return self._windowed(output_type, (window_function,), function=window_function)
+
+    def _checked(self, window_function: Any, call: str) -> Any:
+        if window_function is None:
+            return None
+        return checked_function(window_function, self._window_functions, call)
+
+    def _windowed(
+        self, output_type: DeclaredType, shown: tuple[Any, ...], **computed: Any
+    ) -> DataStream[Any]:
+        spec = self.spec(**computed, is_all=self._is_all)
+        stream = self._keyed_stream.transform(spec, output_type, name=self.operator_name())
+        if self._is_all:
+            stream.force_non_parallel()
+        return stream.set_description(
+            self.description("AllWindow" if self._is_all else "Window", *shown)
+        )
 
 
-class WindowedStream(_FieldAggregations[T, W], Generic[K, T, W]):
+class WindowedStream(_Windows[T, W], Generic[K, T, W]):
     """The records of each key, grouped into windows.
 
     Flink: `WindowedStream`.
     """
+
+    _window_functions = (WindowFunction, ProcessWindowFunction)
+    _pass_through = PassThroughWindowFunction()
+    _is_all = False
 
     def __init__(
         self, keyed_stream: KeyedStream[K, T], window_assigner: WindowAssigner[T, W]
     ) -> None:
         super().__init__(keyed_stream.get_execution_environment(), window_assigner)
         self._keyed_stream = keyed_stream
-
-    def get_input_type(self) -> TypeInformation[Any]:
-        """The declared type of the records; see `DataStream.get_type`."""
-        return self._keyed_stream.get_type()
 
     @overload
     def reduce(
@@ -237,11 +283,9 @@ class WindowedStream(_FieldAggregations[T, W], Generic[K, T, W]):
     def reduce(
         self,
         reduce_function: ReduceFunction[T] | Callable[[T, T], T],
-        window_function: WindowFunction[T, R, K, W]
-        | ProcessWindowFunction[T, R, K, W]
-        | None = None,
+        window_function: Any = None,
         output_type: DeclaredType = None,
-    ) -> DataStream[T] | DataStream[R]:
+    ) -> DataStream[Any]:
         """Combines the records of each window as they come, keeping one value per window.
 
         Args:
@@ -250,13 +294,7 @@ class WindowedStream(_FieldAggregations[T, W], Generic[K, T, W]):
                 is emitted.
             output_type: The type of what is emitted.
         """
-        checked_function(reduce_function, ReduceFunction, "reduce", callables=True)
-        if window_function is None and output_type is None:
-            output_type = declared_type(self._keyed_stream.transformation)
-        spec = self.spec(
-            reduce=reduce_function, function=_checked_window_function(window_function, "reduce")
-        )
-        return self._windowed(spec, output_type, reduce_function, window_function or _PASS_THROUGH)
+        return self._reduced(reduce_function, window_function, output_type)
 
     @overload
     def aggregate(
@@ -279,12 +317,10 @@ class WindowedStream(_FieldAggregations[T, W], Generic[K, T, W]):
     def aggregate(
         self,
         aggregate_function: AggregateFunction[T, ACC, OUT],
-        window_function: WindowFunction[OUT, R, K, W]
-        | ProcessWindowFunction[OUT, R, K, W]
-        | None = None,
+        window_function: Any = None,
         accumulator_type: DeclaredType = None,  # noqa: ARG002 - PyFlink's signature
         output_type: DeclaredType = None,
-    ) -> DataStream[OUT] | DataStream[R]:
+    ) -> DataStream[Any]:
         """Folds the records of each window as they come, keeping one accumulator per window.
 
         Args:
@@ -294,10 +330,7 @@ class WindowedStream(_FieldAggregations[T, W], Generic[K, T, W]):
             accumulator_type: Taken as in PyFlink, and not needed.
             output_type: The type of what is emitted.
         """
-        checked_function(aggregate_function, AggregateFunction, "aggregate")
-        function = _checked_window_function(window_function, "aggregate")
-        spec = self.spec(aggregate=aggregate_function, function=function)
-        return self._windowed(spec, output_type, aggregate_function, function or _PASS_THROUGH)
+        return self._aggregated(aggregate_function, window_function, output_type)
 
     def apply(
         self,
@@ -305,8 +338,7 @@ class WindowedStream(_FieldAggregations[T, W], Generic[K, T, W]):
         output_type: DeclaredType = None,
     ) -> DataStream[R]:
         """Gives all records of a window to a function when the window fires."""
-        checked_function(window_function, WindowFunction, "apply", callables=True)
-        return self._windowed(self.spec(function=window_function), output_type, window_function)
+        return self._applied(window_function, output_type)
 
     def process(
         self,
@@ -314,39 +346,22 @@ class WindowedStream(_FieldAggregations[T, W], Generic[K, T, W]):
         output_type: DeclaredType = None,
     ) -> DataStream[R]:
         """Gives all records of a window, and a context with state, to a function when it fires."""
-        checked_function(process_window_function, ProcessWindowFunction, "process")
-        spec = self.spec(function=process_window_function)
-        return self._windowed(spec, output_type, process_window_function)
-
-    def _windowed(
-        self, spec: WindowSpec, output_type: DeclaredType, *functions: Any
-    ) -> DataStream[Any]:
-        stream = self._keyed_stream.transform(spec, output_type, name=self.operator_name())
-        return stream.set_description(self.description("Window", *functions))
+        return self._processed(process_window_function, output_type)
 
 
-def _checked_window_function(window_function: Any, call: str) -> Any:
-    if window_function is None:
-        return None
-    return checked_function(window_function, (WindowFunction, ProcessWindowFunction), call)
-
-
-_PASS_ALL_THROUGH: PassThroughAllWindowFunction[Any] = PassThroughAllWindowFunction()
-
-
-class AllWindowedStream(_FieldAggregations[T, W]):
+class AllWindowedStream(_Windows[T, W]):
     """All records of a stream, grouped into windows; the operator is not parallel.
 
     Flink: `AllWindowedStream`, which is also a key-by on one constant key.
     """
 
+    _window_functions = (AllWindowFunction, ProcessAllWindowFunction)
+    _pass_through = PassThroughAllWindowFunction()
+    _is_all = True
+
     def __init__(self, data_stream: DataStream[T], window_assigner: WindowAssigner[T, W]) -> None:
         super().__init__(data_stream.get_execution_environment(), window_assigner, "window_all")
         self._keyed_stream = data_stream.key_by(NullByteKeySelector())
-
-    def get_input_type(self) -> TypeInformation[Any]:
-        """The declared type of the records; see `DataStream.get_type`."""
-        return self._keyed_stream.get_type()
 
     @overload
     def reduce(
@@ -367,18 +382,11 @@ class AllWindowedStream(_FieldAggregations[T, W]):
     def reduce(
         self,
         reduce_function: ReduceFunction[T] | Callable[[T, T], T],
-        window_function: AllWindowFunction[T, R, W]
-        | ProcessAllWindowFunction[T, R, W]
-        | None = None,
+        window_function: Any = None,
         output_type: DeclaredType = None,
-    ) -> DataStream[T] | DataStream[R]:
+    ) -> DataStream[Any]:
         """Combines the records of each window as they come; see `WindowedStream.reduce`."""
-        checked_function(reduce_function, ReduceFunction, "reduce", callables=True)
-        if window_function is None and output_type is None:
-            output_type = declared_type(self._keyed_stream.transformation)
-        function = _checked_all_window_function(window_function, "reduce")
-        spec = self.spec(reduce=reduce_function, function=function, is_all=True)
-        return self._windowed(spec, output_type, reduce_function, function or _PASS_ALL_THROUGH)
+        return self._reduced(reduce_function, window_function, output_type)
 
     @overload
     def aggregate(
@@ -401,17 +409,12 @@ class AllWindowedStream(_FieldAggregations[T, W]):
     def aggregate(
         self,
         aggregate_function: AggregateFunction[T, ACC, OUT],
-        window_function: AllWindowFunction[OUT, R, W]
-        | ProcessAllWindowFunction[OUT, R, W]
-        | None = None,
+        window_function: Any = None,
         accumulator_type: DeclaredType = None,  # noqa: ARG002 - PyFlink's signature
         output_type: DeclaredType = None,
-    ) -> DataStream[OUT] | DataStream[R]:
+    ) -> DataStream[Any]:
         """Folds the records of each window as they come; see `WindowedStream.aggregate`."""
-        checked_function(aggregate_function, AggregateFunction, "aggregate")
-        function = _checked_all_window_function(window_function, "aggregate")
-        spec = self.spec(aggregate=aggregate_function, function=function, is_all=True)
-        return self._windowed(spec, output_type, aggregate_function, function or _PASS_ALL_THROUGH)
+        return self._aggregated(aggregate_function, window_function, output_type)
 
     def apply(
         self,
@@ -419,9 +422,7 @@ class AllWindowedStream(_FieldAggregations[T, W]):
         output_type: DeclaredType = None,
     ) -> DataStream[R]:
         """Gives all records of a window to a function when the window fires."""
-        checked_function(window_function, AllWindowFunction, "apply", callables=True)
-        spec = self.spec(function=window_function, is_all=True)
-        return self._windowed(spec, output_type, window_function)
+        return self._applied(window_function, output_type)
 
     def process(
         self,
@@ -429,22 +430,7 @@ class AllWindowedStream(_FieldAggregations[T, W]):
         output_type: DeclaredType = None,
     ) -> DataStream[R]:
         """Gives all records of a window, and a context with state, to a function when it fires."""
-        checked_function(process_window_function, ProcessAllWindowFunction, "process")
-        spec = self.spec(function=process_window_function, is_all=True)
-        return self._windowed(spec, output_type, process_window_function)
-
-    def _windowed(
-        self, spec: WindowSpec, output_type: DeclaredType, *functions: Any
-    ) -> DataStream[Any]:
-        stream = self._keyed_stream.transform(spec, output_type, name=self.operator_name())
-        stream.force_non_parallel()
-        return stream.set_description(self.description("AllWindow", *functions))
-
-
-def _checked_all_window_function(window_function: Any, call: str) -> Any:
-    if window_function is None:
-        return None
-    return checked_function(window_function, (AllWindowFunction, ProcessAllWindowFunction), call)
+        return self._processed(process_window_function, output_type)
 
 
 # As Flink's plans show it, whatever the function.

@@ -3,7 +3,7 @@
     coordinator = CheckpointCoordinator.open(storage, job_name, run_id)   # refuses a second run
     latest = coordinator.latest()                                         # start from here
     pending = coordinator.begin(epoch, tasks)
-    pending.acknowledge(Acknowledgement(task, ...))                       # once per task
+    pending.acknowledge(TaskMetadata(task, ...))                          # once per task
     metadata = coordinator.complete(pending, operators, sources=..., plan=...)   # one publish
     coordinator.close()
 
@@ -28,7 +28,6 @@ import logging
 import math
 import re
 import uuid
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -52,7 +51,7 @@ from opchain.runtime.checkpoint.metadata import (
     read_metadata,
 )
 from opchain.runtime.checkpoint.run_lease import RunLease
-from opchain.runtime.checkpoint.state_files import FOLDER, TaskState
+from opchain.runtime.checkpoint.state_files import FOLDER
 from opchain.runtime.errors import (
     CheckpointError,
     CheckpointInUseError,
@@ -64,27 +63,10 @@ from opchain.runtime.mailbox.timer_service import wall_clock_ms
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-    from opchain.runtime.checkpoint.epoch import RecordedTask
     from opchain.runtime.checkpoint.storage import CheckpointStorage
 
 
 _SHOWN_TASKS = 10
-
-
-@dataclass(frozen=True, slots=True)
-class Acknowledgement:
-    """What a task sends at the end of an epoch: where its state is, and the committables of its sinks.
-
-    `rest` is further data that only the task reads. `recorded` describes the epoch, if epochs are recorded.
-    """
-
-    task: int
-    vertex_id: str
-    subtask: int
-    state: TaskState
-    rest: bytes = b""
-    committables: tuple[Committable, ...] = ()
-    recorded: RecordedTask | None = None
 
 
 class PendingCheckpoint:
@@ -99,11 +81,11 @@ class PendingCheckpoint:
     def __init__(self, epoch: int, timestamp_ms: int, tasks: Iterable[int]) -> None:
         self.epoch = epoch
         self.timestamp_ms = timestamp_ms
-        self.acknowledged: dict[int, Acknowledgement] = {}
+        self.acknowledged: dict[int, TaskMetadata] = {}
         self._tasks = dict.fromkeys(sorted(tasks))
 
-    def acknowledge(self, acknowledgement: Acknowledgement) -> None:
-        """Takes a task's acknowledgement.
+    def acknowledge(self, acknowledgement: TaskMetadata) -> None:
+        """Takes a task's acknowledgement: where its state is.
 
         Raises:
             CheckpointError: The task is none of this checkpoint's, has acknowledged before, or speaks of
@@ -129,7 +111,7 @@ class PendingCheckpoint:
         """The tasks that have not acknowledged, in order."""
         return [task for task in self._tasks if task not in self.acknowledged]
 
-    def require_all(self) -> list[Acknowledgement]:
+    def require_all(self) -> list[TaskMetadata]:
         """The acknowledgements of all tasks, in order.
 
         Raises:
@@ -145,13 +127,6 @@ class PendingCheckpoint:
             )
         return [self.acknowledged[task] for task in self._tasks]
 
-
-__all__ = [
-    "Acknowledgement",
-    "CheckpointCoordinator",
-    "CheckpointObserver",
-    "PendingCheckpoint",
-]
 
 _LOG = logging.getLogger(__name__)
 
@@ -290,6 +265,7 @@ class CheckpointCoordinator:
         operators: Sequence[OperatorMetadata],
         *,
         sources: Sequence[SourcePosition] = (),
+        committables: Sequence[Committable] = (),
         plan: Mapping[str, Any] | None = None,
     ) -> CheckpointMetadata:
         """Makes a checkpoint complete: its metadata is published, observers hear of it, old ones go.
@@ -302,16 +278,15 @@ class CheckpointCoordinator:
                 complete after all.
         """
         self._require_pending(pending)
-        acknowledgements = pending.require_all()
         metadata = CheckpointMetadata(
             epoch=pending.epoch,
             timestamp_ms=pending.timestamp_ms,
             job_name=self.lease.run.job_name,
             run_id=self.lease.run.run_id,
             operators=tuple(operators),
-            tasks=tuple(self._task_metadata(found) for found in acknowledgements),
+            tasks=tuple(pending.require_all()),
             sources=tuple(sources),
-            committables=tuple(item for found in acknowledgements for item in found.committables),
+            committables=tuple(committables),
             plan=None if plan is None else dict(plan),
         )
         self._publish(metadata)
@@ -376,16 +351,6 @@ class CheckpointCoordinator:
     def _require_pending(self, pending: PendingCheckpoint) -> None:
         if pending is not self._pending:
             raise CheckpointError(f"checkpoint {pending.epoch} is not the pending checkpoint")
-
-    def _task_metadata(self, found: Acknowledgement) -> TaskMetadata:
-        return TaskMetadata(
-            task=found.task,
-            vertex_id=found.vertex_id,
-            subtask=found.subtask,
-            state=found.state,
-            rest=found.rest,
-            recorded=found.recorded,
-        )
 
     def _publish(self, metadata: CheckpointMetadata) -> None:
         storage, epoch = self._storage, metadata.epoch

@@ -12,7 +12,6 @@ from threading import Timer
 from typing import TYPE_CHECKING, Any, Protocol
 
 from opchain.runtime.checkpoint.coordinator import (
-    Acknowledgement,
     CheckpointCoordinator,
     DeclineReason,
     PendingCheckpoint,
@@ -34,6 +33,7 @@ from opchain.runtime.checkpoint.metadata import (
     CheckpointMetadata,
     Committable,
     SourcePosition,
+    TaskMetadata,
     position,
 )
 from opchain.runtime.checkpoint.restore_plan import match_state
@@ -63,7 +63,7 @@ from opchain.runtime.shipping.outcome import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from opchain.runtime.checkpoint.storage import CheckpointStorage
     from opchain.runtime.epochs.delivered_sources import DeliveredSource
@@ -415,6 +415,7 @@ class Epochs:
                     places_of(self.sources),
                     bounded_sources(job),
                 ],
+                committables=_committables(job, outcome),
                 plan=self._plan,
             )
         except OSError as error:
@@ -481,29 +482,28 @@ def _first_timer(outcome: JobOutcome) -> int | None:
     return min((time_ms for time_ms in times if time_ms is not None), default=None)
 
 
-def _acknowledgements(job: JobProgram, outcome: JobOutcome) -> list[Acknowledgement]:
-    """One per task; the committables ride with the first task of their vertex."""
-    committables: dict[int, list[Committable]] = {}
-    for (number, index), handles in outcome.committables.items():
-        vertex = job.vertices[number]
-        operator_id = vertex.operators[index].operator_id
-        committables.setdefault(vertex.first_task, []).extend(
-            Committable(operator_id, 0, pickle.dumps(handle, 5)) for handle in handles
-        )
-    found = []
+def _acknowledgements(job: JobProgram, outcome: JobOutcome) -> Iterator[TaskMetadata]:
+    """Where the state of each task is."""
     for vertex in job.vertices:
         for subtask in range(vertex.parallelism):
             task = vertex.first_task + subtask
             snapshot = outcome.snapshots[task]
-            found.append(
-                Acknowledgement(
-                    task,
-                    vertex.vertex_id,
-                    subtask,
-                    snapshot.state,
-                    snapshot.progress,
-                    tuple(committables.get(task, ())),
-                    snapshot.recorded,
-                )
+            yield TaskMetadata(
+                task,
+                vertex.vertex_id,
+                subtask,
+                snapshot.state,
+                snapshot.progress,
+                snapshot.recorded,
             )
-    return found
+
+
+def _committables(job: JobProgram, outcome: JobOutcome) -> list[Committable]:
+    """What the sinks will commit, by vertex."""
+    return [
+        Committable(job.vertices[number].operators[index].operator_id, 0, pickle.dumps(handle, 5))
+        for (number, index), handles in sorted(
+            outcome.committables.items(), key=lambda item: job.vertices[item[0][0]].first_task
+        )
+        for handle in handles
+    ]

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from opchain.runtime.checkpoint.coordinator import (
-    Acknowledgement,
     CheckpointCoordinator,
     DeclineReason,
 )
@@ -18,6 +17,7 @@ from opchain.runtime.checkpoint.metadata import (
     Committable,
     OperatorMetadata,
     SourcePosition,
+    TaskMetadata,
     read_metadata,
 )
 from opchain.runtime.checkpoint.state_files import TaskState, write_task_state
@@ -78,7 +78,7 @@ class Tasks:
 def run_epoch(coordinator: CheckpointCoordinator, tasks: Tasks, epoch: int) -> CheckpointMetadata:
     pending = coordinator.begin(epoch, [0, 1])
     for state in tasks.write(epoch):
-        pending.acknowledge(Acknowledgement(state.task, "v", state.task, state, b"rest"))
+        pending.acknowledge(TaskMetadata(state.task, "v", state.task, state, b"rest"))
     return coordinator.complete(pending, OPERATORS)
 
 
@@ -88,14 +88,16 @@ def test_a_checkpoint_is_there_when_all_have_acknowledged(
     pending = coordinator.begin(4, [0, 1])
     first, second = Tasks(storage).write(4)
     prepared = Committable("c" * 32, 1, b"file-1")
-    pending.acknowledge(Acknowledgement(1, "v", 1, second, b"rest", (prepared,)))
+    pending.acknowledge(TaskMetadata(1, "v", 1, second, b"rest"))
     assert pending.missing == [0]
     with pytest.raises(CheckpointError, match=r"of 2 tasks, 1 have not acknowledged \(0\)"):
         coordinator.complete(pending, OPERATORS)
     assert completed_epochs(storage) == []
-    pending.acknowledge(Acknowledgement(0, "v", 0, first))
+    pending.acknowledge(TaskMetadata(0, "v", 0, first))
     position = SourcePosition("files", {"offset": 3})
-    metadata = coordinator.complete(pending, OPERATORS, sources=[position], plan={"a": 1})
+    metadata = coordinator.complete(
+        pending, OPERATORS, sources=[position], committables=[prepared], plan={"a": 1}
+    )
     assert coordinator.latest() == metadata == read_metadata(storage, 4)
     assert [task.rest for task in metadata.tasks] == [b"", b"rest"]
     assert metadata.committables == (prepared,)
@@ -290,7 +292,7 @@ def test_a_run_that_was_replaced_completes_nothing_any_more(storage: CheckpointS
     tasks = Tasks(storage)
     pending = first.begin(1, [0, 1])
     for state in tasks.write(1):
-        pending.acknowledge(Acknowledgement(state.task, "v", state.task, state))
+        pending.acknowledge(TaskMetadata(state.task, "v", state.task, state))
     now[0] += 60_000
     second = open_(storage, "run-2", now_ms=lambda: now[0])
     with pytest.raises(CheckpointInUseError, match="taken over by run run-2"):
@@ -483,7 +485,8 @@ def test_a_checkpoint_that_an_attempt_before_has_completed_after_all_ends_the_ru
 
 RUN = """
 import sys
-from opchain.runtime.checkpoint.coordinator import Acknowledgement, CheckpointCoordinator
+from opchain.runtime.checkpoint.coordinator import CheckpointCoordinator
+from opchain.runtime.checkpoint.metadata import TaskMetadata
 from opchain.runtime.checkpoint.state_files import write_task_state
 from opchain.runtime.checkpoint.storage import checkpoint_storage
 from opchain.runtime.errors import CheckpointInUseError
@@ -500,7 +503,7 @@ try:
         pending = coordinator.begin(epoch, [0])
         states = {"a": OperatorSnapshot({0: run_id.encode()})}
         state = write_task_state(storage, epoch, 0, run_id, states)
-        pending.acknowledge(Acknowledgement(0, "v", 0, state))
+        pending.acknowledge(TaskMetadata(0, "v", 0, state))
         coordinator.complete(pending, ())
         print(epoch, flush=True)
 except CheckpointInUseError as error:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from opchain.runtime.checkpoint.coordinator import Acknowledgement, PendingCheckpoint
+from opchain.runtime.checkpoint.coordinator import PendingCheckpoint
+from opchain.runtime.checkpoint.metadata import TaskMetadata
 from opchain.runtime.checkpoint.state_files import TaskState
 from opchain.runtime.checkpoint.storage import StoredFile
 from opchain.runtime.errors import CheckpointError
@@ -14,8 +15,8 @@ def file_of(epoch: int) -> StoredFile:
     return StoredFile(f"shared/{epoch}/0-a.state", 9, "")
 
 
-def acknowledgement(task: int, epoch: int = 5) -> Acknowledgement:
-    return Acknowledgement(task, "v", task, TaskState(task, epoch, (file_of(4), file_of(epoch))))
+def acknowledgement(task: int, epoch: int = 5) -> TaskMetadata:
+    return TaskMetadata(task, "v", task, TaskState(task, epoch, (file_of(4), file_of(epoch))))
 
 
 def test_all_tasks_in_their_order() -> None:
@@ -35,7 +36,7 @@ def test_all_tasks_in_their_order() -> None:
         (acknowledgement(1, epoch=4), "task 1 acknowledges checkpoint 5 with the state of epoch 4"),
     ],
 )
-def test_what_does_not_belong_here_is_refused(found: Acknowledgement, message: str) -> None:
+def test_what_does_not_belong_here_is_refused(found: TaskMetadata, message: str) -> None:
     pending = PendingCheckpoint(5, 0, [0, 1])
     pending.acknowledge(acknowledgement(0))
     with pytest.raises(CheckpointError, match=message):
