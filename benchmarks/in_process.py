@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.environment import PARALLELISM
+from benchmarks.tally import Tally, tally_of
 from opchain.common import WatermarkStrategy
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.datastream.connectors.file_system import FileSource, StreamFormat
-from opchain.datastream.functions import FlatMapFunction
 from opchain.runtime.local.job import run_in_process
 
 if TYPE_CHECKING:
@@ -21,27 +21,6 @@ if TYPE_CHECKING:
 
 BATCH = 4096
 """Records of a pickle between two partitions."""
-
-
-class Tally(FlatMapFunction[Any, Any]):
-    """Counts results and adds a field of them up, into a file for each subtask. None adds the results themselves."""
-
-    def __init__(self, folder: str, field: Any) -> None:
-        self.folder, self.field, self.results, self.sum = folder, field, 0, 0
-
-    def open(self, runtime_context: Any) -> None:
-        """Chooses the file."""
-        self.name = f"tally-{runtime_context.get_index_of_this_subtask()}"
-
-    def flat_map(self, value: Any) -> Any:
-        """Adds a result up."""
-        self.results += 1
-        self.sum += value if self.field is None else value[self.field]
-        return ()
-
-    def close(self) -> None:
-        """Writes the file."""
-        Path(self.folder, self.name).write_text(f"{self.results} {self.sum}", encoding="ascii")
 
 
 def lines(env: StreamExecutionEnvironment, paths: list[str]) -> DataStream[str]:
@@ -58,12 +37,10 @@ def job_of(results: DataStream[Any], folder: str, field: Any) -> Any:
     return job
 
 
-def run(job: Any, folder: str) -> tuple[int, int]:
+def run(job: Any, folder: str) -> tuple[int, ...]:
     """How many results there are, and their sum."""
     run_in_process(job)
-    tallies = [path.read_text().split() for path in Path(folder).glob("tally-*")]
-    results, total = (sum(map(int, column)) for column in zip(*tallies, strict=True))
-    return results, total
+    return tally_of(folder)
 
 
 def exchanged(parts: Iterable[Iterable[Any]], key: Callable[[Any], Any]) -> Iterator[Iterator[Any]]:
@@ -91,16 +68,7 @@ def read(paths: list[str]) -> Iterator[Iterator[str]]:
             yield text
 
 
-def tallied(numbers: Iterable[int]) -> tuple[int, int]:
-    """How many numbers there are, and their sum."""
-    results = total = 0
-    for number in numbers:
-        results += 1
-        total += number
-    return results, total
-
-
-def measured(work: Callable[[], tuple[int, int]]) -> tuple[float, tuple[int, int]]:
+def measured(work: Callable[[], tuple[int, ...]]) -> tuple[float, tuple[int, ...]]:
     """CPU seconds, and what came out."""
     began = time.process_time()
     result = work()

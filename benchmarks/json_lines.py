@@ -34,10 +34,13 @@ class Written:
 
     @cached_property
     def digest(self) -> tuple[int, int]:
-        """How many lines there are, and a sum in which their order does not count."""
+        """How many lines there are, and a sum in which neither their order nor blanks count."""
         lines = [
-            line
-            for file in self.folder.glob("[!._]*")  # what is hidden are notes of Spark's
+            line.replace(b" ", b"")
+            # What is hidden are notes of Spark's; a folder is a bucket of FileSink's.
+            for pattern in ("[!._]*", "[!._]*/[!._]*")
+            for file in self.folder.glob(pattern)
+            if file.is_file()
             for line in file.read_bytes().splitlines()
         ]
         return len(lines), sum(map(crc32, lines))

@@ -1,7 +1,7 @@
 """Times workloads against their baselines in alternating rounds of one run.
 
 Shared machines drift, so absolute times say little: what counts is the median of the ratios of
-neighbouring rounds. Every contender's result is checked against the first one's.
+neighbouring rounds, and of the processor time of all processes beside that of the clock. Every contender's result is checked against the first one's.
 """
 
 from __future__ import annotations
@@ -9,8 +9,11 @@ from __future__ import annotations
 import gc
 import statistics
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+import psutil
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -45,7 +48,7 @@ class Workload:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Medians in seconds, and our throughput over the baseline's."""
+    """Medians in seconds, and our throughput over the baseline's: by the clock, and by processor time."""
 
     workload: str
     baseline: str
@@ -53,6 +56,7 @@ class Comparison:
     ours_s: float
     baseline_s: float
     ratio: float
+    cpu_ratio: float
     target: float | None = None
 
     @property
@@ -76,23 +80,25 @@ def compare(workload: Workload, rounds: int, progress: Callable[[str], None]) ->
     run_once = {item.name for item in workload.baselines if item.is_run_once}
     results: dict[str, Any] = {}
     seconds: dict[str, list[float]] = {name: [] for name in contenders}
+    cpu_seconds: dict[str, list[float]] = {name: [] for name in contenders}
     for number in range(rounds + 1):
         for name in list(contenders)[:: 1 if number % 2 else -1]:
             if name in run_once and number != 1:
                 continue
             progress(f"{workload.name}: round {number} of {rounds}, {name}")
             gc.collect()
-            started = time.perf_counter()
+            started, cpu_before = time.perf_counter(), _cpu_seconds()
             results[name] = contenders[name]()
             elapsed = time.perf_counter() - started
             if number:
                 seconds[name].append(elapsed)
+                cpu_seconds[name].append(_cpu_seconds() - cpu_before)
             first = next(iter(results))
             if results[name] != results[first]:
                 raise AssertionError(
                     f"{workload.name}: {name} gives {results[name]!r}, {first} gave {results[first]!r}"
                 )
-    ours = seconds["ours"]
+    ours, ours_cpu = seconds["ours"], cpu_seconds["ours"]
     return [
         Comparison(
             workload.name,
@@ -101,6 +107,7 @@ def compare(workload: Workload, rounds: int, progress: Callable[[str], None]) ->
             statistics.median(ours),
             statistics.median(seconds[baseline.name]),
             _ratio(ours, seconds[baseline.name]),
+            _ratio(ours_cpu, cpu_seconds[baseline.name]),
             baseline.target,
         )
         for baseline in workload.baselines
@@ -112,3 +119,14 @@ def _ratio(ours: Sequence[float], theirs: Sequence[float]) -> float:
     if len(theirs) == 1:
         return theirs[0] / statistics.median(ours)
     return statistics.median(their / own for own, their in zip(ours, theirs, strict=True))
+
+
+def _cpu_seconds() -> float:
+    """The processor time so far of this process, Spark's JVM and all Python workers, ended ones included."""
+    process = psutil.Process()
+    total = 0.0
+    for each in (process, *process.children(recursive=True)):
+        with suppress(psutil.NoSuchProcess):  # its parent has its time
+            times = each.cpu_times()
+            total += times.user + times.system + times.children_user + times.children_system
+    return total

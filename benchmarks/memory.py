@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.environment import PARALLELISM, spark_session
 from benchmarks.workloads import w4_word_count
-from benchmarks.zipf_text import zipf_text
+from benchmarks.zipf_text import zipf_texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -47,9 +47,9 @@ def _measured(mode: str, megabytes: int) -> MemoryUse:
 
 
 def _peak_of_one_run(mode: str, megabytes: int) -> int:
-    path = zipf_text(megabytes)
+    paths = zipf_texts(megabytes)
     session = spark_session()
-    w4_word_count.run(path, mode)
+    w4_word_count.run(paths, mode)
     # Each task takes an idle worker; while both run there are two.
     tasks = session.sparkContext.parallelize(range(PARALLELISM), PARALLELISM)
     peaks = tasks.mapPartitions(_own_peak).collect()

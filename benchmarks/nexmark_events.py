@@ -8,6 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from benchmarks.environment import PARALLELISM
 from examples.nexmark.generator import BASE_TIME, Generator
 
 if TYPE_CHECKING:
@@ -20,19 +21,22 @@ LATEST = BASE_TIME + 1_000_000_000
 
 def nexmark_events(count: int) -> Path:
     """So many events in the order of time: 2 % persons, 6 % auctions, 92 % bids."""
-    events = (event for _, event in Generator(SEED, EVENTS_PER_SECOND).events(count))
-    return _kept(f"nexmark-{count}-events.jsonl", events)
+    name = f"nexmark-{count}-events-0.jsonl"
+    return _kept(name, (event for _, event in Generator(SEED, EVENTS_PER_SECOND).events(count)))
 
 
-def nexmark_bids(count: int) -> Path:
-    """So many bids, 9,200 of a second each."""
-    return _kept(f"nexmark-{count}-bids.jsonl", islice(_bids(count), count))
+def nexmark_bids(count: int) -> tuple[Path, ...]:
+    """So many bids, 9,200 of a second each, in turn into a file for each subtask."""
+    return tuple(
+        _kept(f"nexmark-{count}-bids-{part}.jsonl", _bids(count, part))
+        for part in range(PARALLELISM)
+    )
 
 
-def _bids(count: int) -> Iterator[dict[str, Any]]:
-    for _, event in Generator(SEED, EVENTS_PER_SECOND).events(count * 2):
-        if event["bid"] is not None:
-            yield event["bid"]
+def _bids(count: int, part: int) -> Iterator[dict[str, Any]]:
+    events = Generator(SEED, EVENTS_PER_SECOND).events(count * 2)
+    bids = (event["bid"] for _, event in events if event["bid"] is not None)
+    return islice(bids, part, count, PARALLELISM)
 
 
 def _kept(name: str, records: Iterable[dict[str, Any]]) -> Path:

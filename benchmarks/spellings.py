@@ -1,4 +1,4 @@
-"""Six programs, each spelled in several ways of PyFlink's users, against a loop by hand. All in one process.
+"""Seven programs, each spelled in several ways of PyFlink's users, against a loop by hand. All in one process.
 
     python -m benchmarks.spellings [--records 200000] [--rounds 3] [--mode BATCH] [--json FILE] [W1 W2 ...]
 
@@ -8,6 +8,7 @@
     W4    text: a running count of each word
     W5    numbers: a chain of ten operators
     W6    purchases joined with broadcast prices, then a running sum by user
+    W7    bids in JSON lines: those of some price, and a running count by auction
 
 Prints CPU microseconds a record and the ratio, by hand / ours: above 1 opchain is faster. The loop by hand calls the
 functions of the first spelling for each record, and pickles 4,096 records at a time between two partitions. Each
@@ -28,7 +29,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from benchmarks.environment import PARALLELISM, environment
-from benchmarks.in_process import exchanged, job_of, lines, measured, read, run, tallied
+from benchmarks.in_process import exchanged, job_of, lines, measured, read, run
+from benchmarks.tally import tallied
 from opchain.common import Duration, Row, Types, WatermarkStrategy
 from opchain.common.watermark_strategy import TimestampAssigner
 from opchain.datastream.functions import (
@@ -55,6 +57,7 @@ if TYPE_CHECKING:
 KEYS = 1_000
 ITEMS, USERS = 500, 2_000
 WINDOW_MS, DISORDER_MS = 10_000, 2_000
+DEAR = 10_000
 
 
 class Input(NamedTuple):
@@ -782,6 +785,76 @@ def _(env: StreamExecutionEnvironment, given: Input) -> DataStream[Any]:
     return keyed.reduce(lambda a, b: Spent(a.user, a.bought + b.bought, a.spent + b.spent))
 
 
+# W7 ---------------------------------------------------------------------------------------------------------------
+
+
+def parsed(line: str) -> Any:
+    return json.loads(line)
+
+
+def is_dear(bid: Any) -> Any:
+    return bid["price"] >= DEAR
+
+
+def one_of(bid: Any) -> Any:
+    return bid["auction"], 1
+
+
+@spelling("W7", "defs", 1)
+def _(env: StreamExecutionEnvironment, given: Input) -> DataStream[Any]:
+    ones = lines(env, given.bids).map(parsed).filter(is_dear).map(one_of)
+    return ones.key_by(first).reduce(added)
+
+
+@spelling("W7", "lambdas", 1)
+def _(env: StreamExecutionEnvironment, given: Input) -> DataStream[Any]:
+    dear = lines(env, given.bids).map(lambda s: json.loads(s)).filter(lambda b: b["price"] >= DEAR)
+    ones = dear.map(lambda bid: (bid["auction"], 1))
+    return ones.key_by(lambda pair: pair[0]).reduce(lambda a, b: (a[0], a[1] + b[1]))
+
+
+@spelling("W7", "typed lambdas", 1)
+def _(env: StreamExecutionEnvironment, given: Input) -> DataStream[Any]:
+    dear = lines(env, given.bids).map(json.loads).filter(lambda bid: bid["price"] >= DEAR)
+    ones = dear.map(lambda bid: (bid["auction"], 1), output_type=PAIR)
+    keyed = ones.key_by(lambda pair: pair[0], key_type=LONG)
+    return keyed.reduce(lambda a, b: (a[0], a[1] + b[1]))
+
+
+@spelling("W7", "sum(1)", 1)
+def _(env: StreamExecutionEnvironment, given: Input) -> DataStream[Any]:
+    dear = lines(env, given.bids).map(json.loads).filter(lambda bid: bid["price"] >= DEAR)
+    return dear.map(lambda bid: (bid["auction"], 1)).key_by(lambda pair: pair[0]).sum(1)
+
+
+class DearOnes(FlatMapFunction[str, Any]):
+    def flat_map(self, value: str) -> Iterator[Any]:
+        bid = json.loads(value)
+        if bid["price"] >= DEAR:
+            yield bid["auction"], 1
+
+
+@spelling("W7", "a flat_map", 1)
+def _(env: StreamExecutionEnvironment, given: Input) -> DataStream[Any]:
+    return lines(env, given.bids).flat_map(DearOnes()).key_by(First()).reduce(Added())
+
+
+class CountOfKey(KeyedProcessFunction[Any, Any, Any]):
+    def open(self, runtime_context: Any) -> None:
+        self.count = runtime_context.get_state(ValueStateDescriptor("count", LONG))
+
+    def process_element(self, value: Any, ctx: Any) -> Any:
+        count = (self.count.value() or 0) + 1
+        self.count.update(count)
+        yield ctx.get_current_key(), count
+
+
+@spelling("W7", "dicts and a ValueState", 1)
+def _(env: StreamExecutionEnvironment, given: Input) -> DataStream[Any]:
+    dear = lines(env, given.bids).map(json.loads).filter(lambda bid: bid["price"] >= DEAR)
+    return dear.key_by(lambda bid: bid["auction"]).process(CountOfKey())
+
+
 # By hand ----------------------------------------------------------------------------------------------------------
 
 
@@ -870,6 +943,13 @@ def w6_by_hand(given: Input, fold: Any) -> Iterator[int]:
             yield row[2]
 
 
+def w7_by_hand(given: Input, fold: Any) -> Iterator[int]:
+    ones = (map(one_of, filter(is_dear, map(parsed, part))) for part in read(given.bids))
+    for records in exchanged(ones, first):
+        for pair in fold(records, added):
+            yield pair[1]
+
+
 BY_HAND: dict[str, Callable[..., Iterator[int]]] = {
     "W1": w1_by_hand,
     "W2": w2_by_hand,
@@ -877,8 +957,9 @@ BY_HAND: dict[str, Callable[..., Iterator[int]]] = {
     "W4": w4_by_hand,
     "W5": w5_by_hand,
     "W6": w6_by_hand,
+    "W7": w7_by_hand,
 }
-FOLDED = {"W2", "W4", "W6"}
+FOLDED = {"W2", "W4", "W6", "W7"}
 
 
 # Measuring --------------------------------------------------------------------------------------------------------

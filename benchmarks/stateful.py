@@ -23,7 +23,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.environment import PARALLELISM, environment
-from benchmarks.in_process import exchanged, job_of, lines, measured, read, run, tallied
+from benchmarks.in_process import exchanged, job_of, lines, measured, read, run
+from benchmarks.tally import tallied
 from opchain.common import Duration, Types, WatermarkStrategy
 from opchain.common.watermark_strategy import TimestampAssigner
 from opchain.datastream.functions import KeyedProcessFunction

@@ -60,7 +60,7 @@ def show_machine() -> None:
 def show_comparisons(comparisons: Sequence[Comparison]) -> None:
     """Prints a row per workload and baseline; ratios below their target are marked."""
     table = _table("workload", "baseline")
-    for column in ("records", "ours s", "baseline s", "ratio", "target"):
+    for column in ("records", "ours s", "baseline s", "ratio", "CPU ratio", "target"):
         table.add_column(column, justify="right")
     last = None
     for item in comparisons:
@@ -74,6 +74,7 @@ def show_comparisons(comparisons: Sequence[Comparison]) -> None:
             f"{item.ours_s:.2f}",
             f"{item.baseline_s:.2f}",
             f"{item.ratio:.2f}",
+            f"{item.cpu_ratio:.2f}",
             target if item.is_met else f"{target} missed",
             style=None if item.is_met else "bold red",
         )

@@ -10,6 +10,7 @@ import json
 import shutil
 import tempfile
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.environment import PARALLELISM
@@ -18,8 +19,7 @@ from benchmarks.measure import Baseline
 from benchmarks.nexmark_events import LATEST
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
+    from collections.abc import Callable, Sequence
 
     Query = Callable[[Any], Any]
 
@@ -29,12 +29,14 @@ PERSON, AUCTION = "id bigint, name string, dateTime bigint", "seller bigint, dat
 EVENT = f"person struct<{PERSON}>, auction struct<{AUCTION}>, bid struct<{BID}>"
 
 
-def stateful_baseline(session: Any, path: Path, name: str, query: Query) -> tuple[Baseline, ...]:
+def stateful_baseline(
+    session: Any, paths: Sequence[Path], name: str, query: Query
+) -> tuple[Baseline, ...]:
     """The query as a baseline that runs once; none where what it needs is not installed.
 
     Args:
         session: Spark's.
-        path: A file of bids or of events.
+        paths: Files of bids, or of events.
         name: Tells the folders of queries apart.
         query: A function from the stream of all records to the one of rows.
     """
@@ -43,19 +45,20 @@ def stateful_baseline(session: Any, path: Path, name: str, query: Query) -> tupl
 
     def run() -> Written:
         folder = empty_folder(f"{name}-transform-with-state")
-        _write_all(session, path, folder, query)
+        _write_all(session, paths, folder, query)
         return Written(folder)
 
     return (Baseline("(d) transformWithState", run, 5.0, is_run_once=True),)
 
 
-def _write_all(session: Any, path: Path, folder: Path, query: Query) -> None:
-    is_bids = path.stem.endswith("bids")
-    _write_end(path, is_bids=is_bids)
+def _write_all(session: Any, paths: Sequence[Path], folder: Path, query: Query) -> None:
+    files = paths[0].with_name(paths[0].stem.removesuffix("-0"))
+    is_bids = "bids" in files.name
+    _write_end(files, is_bids=is_bids)
     session.conf.set("spark.sql.streaming.stateStore.providerClass", STATE_STORE)
     session.conf.set("spark.sql.shuffle.partitions", PARALLELISM)
     schema = BID if is_bids else EVENT
-    lines = session.readStream.schema(schema).json(str(path.with_name(f"{path.stem}*.jsonl")))
+    lines = session.readStream.schema(schema).json(f"{files}-*.jsonl")
     checkpoint = tempfile.mkdtemp(prefix="opchain-benchmarks-")
     try:
         rows = query(lines).writeStream.format("json").option("path", str(folder))
@@ -65,8 +68,8 @@ def _write_all(session: Any, path: Path, folder: Path, query: Query) -> None:
         shutil.rmtree(checkpoint)
 
 
-def _write_end(path: Path, *, is_bids: bool) -> None:
+def _write_end(files: Path, *, is_bids: bool) -> None:
     bid = {"auction": -1, "bidder": -1, "price": 0, "dateTime": LATEST, "extra": ""}
     # Filters are pushed below watermarks, so the record must pass those of all queries.
     record = bid if is_bids else {"auction": {"seller": -1, "dateTime": LATEST}, "bid": bid}
-    path.with_name(f"{path.stem}-end.jsonl").write_text(json.dumps(record) + "\n")
+    Path(f"{files}-end.jsonl").write_text(json.dumps(record) + "\n")

@@ -16,27 +16,30 @@ if TYPE_CHECKING:
 VOCABULARY = 100_000
 WORDS_PER_LINE = 10
 _WORDS_AT_ONCE = 100_000
-_BLOCK_BYTES = 1 << 16
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
-def zipf_text(megabytes: int) -> Path:
-    """A file of so many MB (10**6 bytes), made once and kept in the folder for temporary files."""
+def zipf_texts(megabytes: int) -> tuple[Path, ...]:
+    """A file for each subtask, of so many MB (10**6 bytes) together, made once and kept in the folder for temporary files."""
+    return tuple(_kept(megabytes * 1_000_000 // PARALLELISM, part) for part in range(PARALLELISM))
+
+
+def _kept(size: int, part: int) -> Path:
     folder = Path(tempfile.gettempdir()) / "opchain-benchmarks"
-    path = folder / f"zipf-{megabytes}-mb.txt"
+    path = folder / f"zipf-{size}-{part}.txt"
     if not path.exists():
         folder.mkdir(exist_ok=True)
         unfinished = path.with_suffix(".unfinished")
         with unfinished.open("w", encoding="ascii") as file:
-            for text in _texts(megabytes * 1_000_000):
+            for text in _texts(size, part):
                 file.write(text)
         unfinished.rename(path)
     return path
 
 
-def _texts(size: int) -> Iterator[str]:
-    draw = random.Random("zipf")
-    vocabulary = _vocabulary(draw)
+def _texts(size: int, part: int) -> Iterator[str]:
+    vocabulary = _vocabulary(random.Random("zipf"))
+    draw = random.Random(f"zipf {part}")
     weights = list(itertools.accumulate(1 / rank for rank in range(1, VOCABULARY + 1)))
     while size > 0:
         words = draw.choices(vocabulary, cum_weights=weights, k=_WORDS_AT_ONCE)
@@ -54,16 +57,3 @@ def _vocabulary(draw: random.Random) -> list[str]:
     while len(words) < VOCABULARY:
         words["".join(draw.choices(_LETTERS, k=draw.randint(2, 10)))] = None
     return list(words)
-
-
-def blocks(path: Path, part: int) -> Iterator[str]:
-    """The text of the lines that begin in a part of a file, in blocks of whole lines."""
-    size = path.stat().st_size
-    first, last = part * size // PARALLELISM, (part + 1) * size // PARALLELISM
-    with path.open("rb") as file:
-        if first:
-            file.seek(first - 1)
-            file.readline()
-        while (left := last - file.tell()) > 0:
-            block = file.read(min(left, _BLOCK_BYTES))
-            yield (block if block.endswith(b"\n") else block + file.readline()).decode()

@@ -52,6 +52,6 @@ def _workload(session: Any, path: Path, count: int, query: str, *, is_full: bool
         ours,
         (
             Baseline("(a) by hand", by_hand),
-            *(stateful_baseline(session, path, query, with_state) if with_state else ()),
+            *(stateful_baseline(session, [path], query, with_state) if with_state else ()),
         ),
     )

@@ -1,4 +1,4 @@
-"""W1: numbers -> map -> filter -> flat_map -> count. One chain, no exchange."""
+"""W1: numbers -> map -> filter -> flat_map -> tally. One chain, no exchange."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.by_hand import chunks, parts
 from benchmarks.environment import PARALLELISM, environment
+from benchmarks.json_lines import empty_folder
 from benchmarks.measure import Baseline, Workload
-from benchmarks.sinks import DigestSink, digest_of
+from benchmarks.tally import Tally, added, tallied, tally_of
+from opchain.common import Types
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,21 +22,22 @@ def workloads(session: Any, scale: float) -> list[Workload]:
     count = int(3_000_000 * scale)
     context = session.sparkContext
 
-    def ours() -> int:
+    def ours() -> tuple[int, ...]:
+        folder = str(empty_folder("W1"))
         env = environment()
-        draw(env, count)
+        draw(env, count, folder)
         env.execute("W1")
-        return digest_of("W1")[0]
+        return tally_of(folder)
 
-    def by_hand() -> int:
-        return sum(
-            parts(context, lambda part: (_loop(chunk) for chunk in chunks(count, part))).collect()
-        )
+    def by_hand() -> tuple[int, ...]:
+        sent = parts(context, lambda part: (_loop(chunk) for chunk in chunks(count, part)))
+        return added(sent.collect())
 
-    def idiomatic() -> int:
+    def idiomatic() -> tuple[int, ...]:
         numbers = context.range(0, count, numSlices=PARALLELISM)
         found = numbers.map(lambda x: x * 3).filter(lambda x: x % 2 == 0)
-        return int(found.flatMap(lambda x: (x, x + 1)).count())
+        both = found.flatMap(lambda x: (x, x + 1))
+        return added(both.mapPartitions(lambda part: [tallied(part)]).collect())
 
     return [
         Workload(
@@ -50,17 +53,19 @@ def workloads(session: Any, scale: float) -> list[Workload]:
     ]
 
 
-def draw(env: StreamExecutionEnvironment, count: int) -> None:
+def draw(env: StreamExecutionEnvironment, count: int, folder: str) -> None:
     """The program."""
-    found = env.from_sequence(0, count - 1).map(lambda x: x * 3).filter(lambda x: x % 2 == 0)
-    found.flat_map(lambda x: (x, x + 1)).sink_to(DigestSink("W1", lambda batch: (len(batch),)))
+    tripled = env.from_sequence(0, count - 1).map(lambda x: x * 3, output_type=Types.LONG())
+    even = tripled.filter(lambda x: x % 2 == 0)
+    even.flat_map(lambda x: (x, x + 1), output_type=Types.LONG()).flat_map(Tally(folder)).print()
 
 
-def _loop(numbers: Iterable[int]) -> int:
-    count = 0
+def _loop(numbers: Iterable[int]) -> tuple[int, int]:
+    count = total = 0
     for x in numbers:
         tripled = x * 3
         if tripled % 2 == 0:
-            for _ in (tripled, tripled + 1):
+            for both in (tripled, tripled + 1):
                 count += 1
-    return count
+                total += both
+    return count, total

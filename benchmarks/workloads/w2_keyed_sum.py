@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import pickle
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.by_hand import chunks, digested, parts, shuffled
+from benchmarks.by_hand import chunks, parts, shuffled, tallied_pairs
 from benchmarks.environment import PARALLELISM, environment
+from benchmarks.json_lines import empty_folder
 from benchmarks.measure import Baseline, Workload
-from benchmarks.sinks import DigestSink, added, digest_of
+from benchmarks.tally import Tally, added, tally_of
+from opchain.common import Types
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
     from opchain import StreamExecutionEnvironment
 
@@ -28,10 +29,11 @@ def workloads(session: Any, scale: float) -> list[Workload]:
 
 def _workload(context: Any, count: int, keys: int) -> Workload:
     def ours() -> tuple[int, ...]:
+        folder = str(empty_folder("W2"))
         env = environment()
-        draw(env, count, keys)
+        draw(env, count, keys, folder)
         env.execute("W2")
-        return digest_of("W2")
+        return tally_of(folder)
 
     def by_hand() -> tuple[int, ...]:
         sent = parts(context, lambda part: _batches_by_hand(count, keys, part))
@@ -40,7 +42,7 @@ def _workload(context: Any, count: int, keys: int) -> Workload:
     def idiomatic() -> tuple[int, ...]:
         pairs = context.range(0, count, numSlices=PARALLELISM).map(lambda x: (x * 7919 % keys, x))
         running = pairs.partitionBy(PARALLELISM).mapPartitions(_running)
-        return added(running.mapPartitions(digested).collect())
+        return added(running.mapPartitions(tallied_pairs).collect())
 
     def loop() -> tuple[int, ...]:
         sums: dict[int, int] = {}
@@ -63,15 +65,12 @@ def _workload(context: Any, count: int, keys: int) -> Workload:
     )
 
 
-def draw(env: StreamExecutionEnvironment, count: int, keys: int) -> None:
+def draw(env: StreamExecutionEnvironment, count: int, keys: int, folder: str) -> None:
     """The program."""
-    pairs = env.from_sequence(0, count - 1).map(lambda x: (x * 7919 % keys, x))
-    sums = pairs.key_by(lambda pair: pair[0]).reduce(lambda a, b: (a[0], a[1] + b[1]))
-    sums.sink_to(DigestSink("W2", _digest))
-
-
-def _digest(sums: Sequence[tuple[int, int]]) -> tuple[int, int]:
-    return len(sums), sum(map(itemgetter(1), sums))
+    pair = Types.TUPLE([Types.LONG(), Types.LONG()])
+    pairs = env.from_sequence(0, count - 1).map(lambda x: (x * 7919 % keys, x), output_type=pair)
+    sums = pairs.key_by(lambda p: p[0]).reduce(lambda a, b: (a[0], a[1] + b[1]))
+    sums.flat_map(Tally(folder, 1)).print()
 
 
 def _batches_by_hand(count: int, keys: int, part: int) -> Iterator[tuple[int, bytes]]:
@@ -86,12 +85,13 @@ def _batches_by_hand(count: int, keys: int, part: int) -> Iterator[tuple[int, by
 
 def _sums_by_hand(batches: Iterable[bytes]) -> Iterator[tuple[int, int]]:
     sums: dict[int, int] = {}
+    results = check = 0
     for batch in batches:
-        emitted: list[tuple[int, int]] = []
         for key, x in pickle.loads(batch):
             total = sums[key] = sums.get(key, 0) + x
-            emitted.append((key, total))
-        yield _digest(emitted)
+            results += 1
+            check += total
+    yield results, check
 
 
 def _running(pairs: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:

@@ -1,17 +1,21 @@
-"""W4: text file -> words -> count per word; BATCH: once per word, STREAMING: after every word."""
+"""W4: text files -> words -> count per word; BATCH: once per word, STREAMING: after every word."""
 
 from __future__ import annotations
 
 import pickle
 from collections import Counter
-from operator import add, itemgetter
+from itertools import chain
+from operator import add
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.by_hand import digested, parts, shuffled
+from benchmarks.by_hand import batched, parts, shuffled, tallied_pairs, texts
 from benchmarks.environment import PARALLELISM, environment
+from benchmarks.json_lines import empty_folder
 from benchmarks.measure import Baseline, Workload
-from benchmarks.sinks import DigestSink, added, digest_of
-from benchmarks.zipf_text import blocks, zipf_text
+from benchmarks.tally import Tally, added, tally_of
+from benchmarks.zipf_text import zipf_texts
+from opchain.common import Types, WatermarkStrategy
+from opchain.datastream.connectors.file_system import FileSource, StreamFormat
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -19,41 +23,43 @@ if TYPE_CHECKING:
 
     from opchain import StreamExecutionEnvironment
 
+    Paths = Sequence[Path]
+
 
 def workloads(session: Any, scale: float) -> list[Workload]:
     """A text of 100 MB, some 14 million words, 100,000 different ones."""
-    path = zipf_text(max(1, int(100 * scale)))
-    with path.open() as file:
-        words = sum(len(line.split()) for line in file)
+    paths = zipf_texts(max(1, int(100 * scale)))
+    words = sum(len(line.split()) for path in paths for line in texts(path))
     return [
-        _batch(session.sparkContext, path, words),
-        _streaming(session.sparkContext, path, words),
+        _batch(session.sparkContext, paths, words),
+        _streaming(session.sparkContext, paths, words),
     ]
 
 
-def _batch(context: Any, path: Path, words: int) -> Workload:
+def _batch(context: Any, paths: Paths, words: int) -> Workload:
     def by_hand() -> tuple[int, ...]:
-        sent = parts(context, lambda part: _counts_by_hand(path, part))
+        sent = parts(context, lambda part: _counts_by_hand(paths[part]))
         return added(shuffled(sent).mapPartitions(_merged_by_hand).collect())
 
     def idiomatic() -> tuple[int, ...]:
         ones = (
-            context.textFile(str(path), PARALLELISM).flatMap(str.split).map(lambda word: (word, 1))
+            context.textFile(",".join(map(str, paths)), PARALLELISM)
+            .flatMap(str.split)
+            .map(lambda word: (word, 1))
         )
         counts = ones.reduceByKey(add, PARALLELISM)
-        return added(counts.mapPartitions(digested).collect())
+        return added(counts.mapPartitions(tallied_pairs).collect())
 
     def loop() -> tuple[int, ...]:
         counts: Counter[str] = Counter()
-        with path.open() as file:
-            for line in file:
-                counts.update(line.split())
+        for line in chain.from_iterable(map(texts, paths)):
+            counts.update(line.split())
         return len(counts), sum(counts.values())
 
     return Workload(
         "W4 word count, BATCH",
         words,
-        lambda: run(path, "BATCH"),
+        lambda: run(paths, "BATCH"),
         (
             Baseline("(a) by hand", by_hand, 0.9),
             Baseline("(b) idiomatic RDD", idiomatic, 1.5),
@@ -62,32 +68,33 @@ def _batch(context: Any, path: Path, words: int) -> Workload:
     )
 
 
-def _streaming(context: Any, path: Path, words: int) -> Workload:
+def _streaming(context: Any, paths: Paths, words: int) -> Workload:
     def by_hand() -> tuple[int, ...]:
-        sent = parts(context, lambda part: _words_by_hand(path, part))
+        sent = parts(context, lambda part: _words_by_hand(paths[part]))
         return added(shuffled(sent).mapPartitions(_running_by_hand).collect())
 
     def idiomatic() -> tuple[int, ...]:
         ones = (
-            context.textFile(str(path), PARALLELISM).flatMap(str.split).map(lambda word: (word, 1))
+            context.textFile(",".join(map(str, paths)), PARALLELISM)
+            .flatMap(str.split)
+            .map(lambda word: (word, 1))
         )
         running = ones.partitionBy(PARALLELISM).mapPartitions(_running)
-        return added(running.mapPartitions(digested).collect())
+        return added(running.mapPartitions(tallied_pairs).collect())
 
     def loop() -> tuple[int, ...]:
         counts: dict[str, int] = {}
         check = 0
-        with path.open() as file:
-            for line in file:
-                for word in line.split():
-                    count = counts[word] = counts.get(word, 0) + 1
-                    check += count
+        for line in chain.from_iterable(map(texts, paths)):
+            for word in line.split():
+                count = counts[word] = counts.get(word, 0) + 1
+                check += count
         return words, check
 
     return Workload(
         "W4 word count, STREAMING",
         words,
-        lambda: run(path, "STREAMING"),
+        lambda: run(paths, "STREAMING"),
         (
             Baseline("(a) by hand", by_hand, 0.9),
             Baseline("(b) idiomatic RDD", idiomatic, 1.5),
@@ -96,29 +103,30 @@ def _streaming(context: Any, path: Path, words: int) -> Workload:
     )
 
 
-def run(path: Path, mode: str) -> tuple[int, ...]:
+def run(paths: Paths, mode: str) -> tuple[int, ...]:
     """Runs the program in a mode: how many results, and the sum of their counts."""
+    folder = str(empty_folder("W4"))
     env = environment(execution__runtime_mode=mode)
-    draw(env, path)
+    draw(env, paths, folder)
     env.execute("W4")
-    return digest_of("W4")
+    return tally_of(folder)
 
 
-def draw(env: StreamExecutionEnvironment, path: Path) -> None:
+def draw(env: StreamExecutionEnvironment, paths: Paths, folder: str) -> None:
     """The program."""
-    words = env.read_text_file(str(path)).flat_map(lambda line: line.split())
-    ones = words.map(lambda word: (word, 1)).key_by(lambda pair: pair[0])
-    ones.reduce(lambda a, b: (a[0], a[1] + b[1])).sink_to(DigestSink("W4", _digest))
+    text = StreamFormat.text_line_format()
+    source = FileSource.for_record_stream_format(text, *map(str, paths)).build()
+    lines = env.from_source(source, WatermarkStrategy.no_watermarks(), "text")
+    pair = Types.TUPLE([Types.STRING(), Types.LONG()])
+    words = lines.flat_map(lambda line: line.split(), output_type=Types.STRING())
+    ones = words.map(lambda word: (word, 1), output_type=pair).key_by(lambda p: p[0])
+    ones.reduce(lambda a, b: (a[0], a[1] + b[1])).flat_map(Tally(folder, 1)).print()
 
 
-def _digest(counts: Sequence[tuple[str, int]]) -> tuple[int, int]:
-    return len(counts), sum(map(itemgetter(1), counts))
-
-
-def _counts_by_hand(path: Path, part: int) -> Iterator[tuple[int, bytes]]:
+def _counts_by_hand(path: Path) -> Iterator[tuple[int, bytes]]:
     counts: Counter[str] = Counter()
-    for block in blocks(path, part):
-        counts.update(block.split())
+    for line in texts(path):
+        counts.update(line.split())
     buckets: list[dict[str, int]] = [{} for _ in range(PARALLELISM)]
     for word, count in counts.items():
         buckets[hash(word) % PARALLELISM][word] = count
@@ -133,23 +141,25 @@ def _merged_by_hand(batches: Iterable[bytes]) -> Iterator[tuple[int, int]]:
     yield len(counts), sum(counts.values())
 
 
-def _words_by_hand(path: Path, part: int) -> Iterator[tuple[int, bytes]]:
-    for block in blocks(path, part):
+def _words_by_hand(path: Path) -> Iterator[tuple[int, bytes]]:
+    for lines in batched(texts(path)):
         buckets: list[list[str]] = [[] for _ in range(PARALLELISM)]
-        for word in block.split():
-            buckets[hash(word) % PARALLELISM].append(word)
+        for line in lines:
+            for word in line.split():
+                buckets[hash(word) % PARALLELISM].append(word)
         for target, bucket in enumerate(buckets):
             yield target, pickle.dumps(bucket, 5)
 
 
 def _running_by_hand(batches: Iterable[bytes]) -> Iterator[tuple[int, int]]:
     counts: dict[str, int] = {}
+    results = check = 0
     for batch in batches:
-        emitted: list[tuple[str, int]] = []
         for word in pickle.loads(batch):
             count = counts[word] = counts.get(word, 0) + 1
-            emitted.append((word, count))
-        yield _digest(emitted)
+            results += 1
+            check += count
+    yield results, check
 
 
 def _running(pairs: Iterable[tuple[str, int]]) -> Iterator[tuple[str, int]]:

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.by_hand import chunks, parts
 from benchmarks.environment import PARALLELISM, environment
+from benchmarks.json_lines import empty_folder
 from benchmarks.measure import Baseline, Workload
-from benchmarks.sinks import DigestSink, added, digest_of
+from benchmarks.tally import Tally, added, tallied, tally_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -30,7 +31,7 @@ def workloads(session: Any, scale: float) -> list[Workload]:
         pairs = kept.map(lambda x: (x % 1000, x)).filter(lambda pair: pair[0] != 13)
         sums = pairs.map(lambda pair: pair[0] + pair[1]).flatMap(lambda x: (x, -x))
         last = sums.map(lambda x: x // 2).filter(lambda x: x % 3 != 0).map(lambda x: x ^ 255)
-        return added(last.mapPartitions(lambda numbers: [_digest(list(numbers))]).collect())
+        return added(last.mapPartitions(lambda part: [tallied(part)]).collect())
 
     return [
         Workload(
@@ -51,23 +52,20 @@ def _run(count: int, *, is_chained: bool) -> tuple[int, ...]:
     env = environment()
     if not is_chained:
         env.disable_operator_chaining()
-    draw(env, count)
+    folder = str(empty_folder("W5"))
+    draw(env, count, folder)
     env.execute("W5")
-    return digest_of("W5")
+    return tally_of(folder)
 
 
-def draw(env: StreamExecutionEnvironment, count: int) -> None:
+def draw(env: StreamExecutionEnvironment, count: int, folder: str) -> None:
     """The program."""
     numbers = env.from_sequence(0, count - 1)
     kept = numbers.map(lambda x: x + 7).map(lambda x: x * 3).filter(lambda x: x % 5 != 0)
     pairs = kept.map(lambda x: (x % 1000, x)).filter(lambda pair: pair[0] != 13)
     sums = pairs.map(lambda pair: pair[0] + pair[1]).flat_map(lambda x: (x, -x))
     last = sums.map(lambda x: x // 2).filter(lambda x: x % 3 != 0).map(lambda x: x ^ 255)
-    last.sink_to(DigestSink("W5", _digest))
-
-
-def _digest(numbers: list[int]) -> tuple[int, int]:
-    return len(numbers), sum(numbers)
+    last.flat_map(Tally(folder)).print()
 
 
 def _loop(numbers: Iterable[int]) -> tuple[int, int]:

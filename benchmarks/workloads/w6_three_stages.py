@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import pickle
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.by_hand import chunks, digested, parts, shuffled
+from benchmarks.by_hand import chunks, parts, shuffled, tallied_pairs
 from benchmarks.environment import PARALLELISM, environment
+from benchmarks.json_lines import empty_folder
 from benchmarks.measure import Baseline, Workload
-from benchmarks.sinks import DigestSink, added, digest_of
+from benchmarks.tally import Tally, added, tally_of
 from opchain.datastream import CoFlatMapFunction
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
     from opchain import DataStream, StreamExecutionEnvironment
 
@@ -57,9 +57,10 @@ def workloads(session: Any, scale: float) -> list[Workload]:
 
     def ours() -> tuple[int, ...]:
         env = environment()
-        draw(env, count)
+        folders = [str(empty_folder(f"W6-{table}")) for table in ("users", "items")]
+        draw(env, count, *folders)
         env.execute("W6")
-        return digest_of("W6 users") + digest_of("W6 items")
+        return tally_of(folders[0]) + tally_of(folders[1])
 
     def by_hand() -> tuple[int, ...]:
         prices = dict(map(_price, range(ITEMS)))
@@ -83,7 +84,7 @@ def workloads(session: Any, scale: float) -> list[Workload]:
                     priced.map(lambda row, field=field: (row[field], row[2]))
                     .partitionBy(PARALLELISM)
                     .mapPartitions(_running)
-                    .mapPartitions(digested)
+                    .mapPartitions(tallied_pairs)
                     .collect()
                 )
             )
@@ -120,29 +121,25 @@ def workloads(session: Any, scale: float) -> list[Workload]:
     ]
 
 
-def draw(env: StreamExecutionEnvironment, count: int) -> None:
+def draw(env: StreamExecutionEnvironment, count: int, users: str, items: str) -> None:
     """The program."""
     prices = env.from_sequence(0, ITEMS - 1).map(_price).broadcast()
     purchases = env.from_sequence(0, count - 1).rebalance()
     priced = prices.connect(purchases).flat_map(Priced())
-    _add_up(priced.map(lambda row: (row[0], 1, row[2])), "W6 users")
-    _add_up(priced.map(lambda row: (row[1], 1, row[2])), "W6 items")
+    _add_up(priced.map(lambda row: (row[0], 1, row[2])), users)
+    _add_up(priced.map(lambda row: (row[1], 1, row[2])), items)
 
 
-def _add_up(amounts: DataStream[Amount], name: str) -> None:
+def _add_up(amounts: DataStream[Amount], folder: str) -> None:
     """(key, 1, price) -> (key, how many so far, their price so far), after each of them."""
     totals = amounts.key_by(lambda row: row[0]).reduce(
         lambda a, b: (a[0], a[1] + b[1], a[2] + b[2])
     )
-    totals.sink_to(DigestSink(name, _digest))
+    totals.flat_map(Tally(folder, 1)).print()
 
 
 def _price(item: int) -> tuple[int, int]:
     return item, item * 31 % 97 + 1
-
-
-def _digest(totals: Sequence[Amount]) -> tuple[int, int]:
-    return len(totals), sum(map(itemgetter(1), totals))
 
 
 def _dealt(numbers: Iterator[range]) -> Iterator[tuple[int, bytes]]:
@@ -165,17 +162,18 @@ def _priced_by_hand(batches: Iterable[bytes], prices: dict[int, int]) -> Iterato
 
 
 def _sums_by_hand(batches: Iterable[bytes]) -> Iterator[tuple[int, ...]]:
-    tables: tuple[dict[int, Amount], ...] = ({}, {})
+    tables: tuple[dict[int, tuple[int, int]], ...] = ({}, {})
+    tallies = [[0, 0], [0, 0]]
     for batch in batches:
-        digest: tuple[int, ...] = ()
-        for table, pairs in zip(tables, pickle.loads(batch), strict=True):
-            emitted: list[Amount] = []
+        for table, tally, pairs in zip(tables, tallies, pickle.loads(batch), strict=True):
+            results, check = tally
             for key, price in pairs:
-                _, bought, total = table.get(key, (key, 0, 0))
-                amount = table[key] = key, bought + 1, total + price
-                emitted.append(amount)
-            digest += _digest(emitted)
-        yield digest
+                bought, total = table.get(key, (0, 0))
+                table[key] = bought + 1, total + price
+                results += 1
+                check += bought + 1
+            tally[:] = results, check
+    yield *tallies[0], *tallies[1]
 
 
 def _running(pairs: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:

@@ -1,0 +1,55 @@
+"""How programs and baselines boil a stream down to two numbers that can be compared."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from opchain.datastream.functions import FlatMapFunction
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+
+class Tally(FlatMapFunction[Any, Any]):
+    """Counts results and adds a field of them up, into a file for each subtask. None adds the results themselves."""
+
+    def __init__(self, folder: str, field: Any = None) -> None:
+        self.folder, self.field, self.results, self.sum = folder, field, 0, 0
+
+    def open(self, runtime_context: Any) -> None:
+        """Chooses the file."""
+        self.name = f"tally-{runtime_context.get_index_of_this_subtask()}"
+
+    def flat_map(self, value: Any) -> Any:
+        """Adds a result up."""
+        self.results += 1
+        self.sum += value if self.field is None else value[self.field]
+        return ()
+
+    def close(self) -> None:
+        """Writes the file."""
+        Path(self.folder, self.name).write_text(f"{self.results} {self.sum}", encoding="ascii")
+
+
+def tally_of(folder: str) -> tuple[int, ...]:
+    """How many results all subtasks had, and their sum."""
+    return added(tuple(map(int, path.read_text().split())) for path in Path(folder).glob("tally-*"))
+
+
+def tallied(numbers: Iterable[int]) -> tuple[int, int]:
+    """How many numbers there are, and their sum."""
+    results = total = 0
+    for number in numbers:
+        results += 1
+        total += number
+    return results, total
+
+
+def added(tallies: Iterable[Sequence[int]]) -> tuple[int, ...]:
+    """The sum, place by place.
+
+    >>> added([(1, 10), (2, 20)])
+    (3, 30)
+    """
+    return tuple(map(sum, zip(*tallies, strict=True)))
