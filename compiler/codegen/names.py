@@ -51,6 +51,7 @@ _OURS = frozenset(
         *("identify", "item", "time_of"),
         *("identify_to", "key", "keys", "op", "pane", "pane_for", "panes", "plain_keys"),
         *("plain_keys_to", "previous", "process", "refuse", "run", "set_key", "settle", "skip"),
+        *("returned",),
         *("start", "last_key", "touch", "tracks"),
         *("sum", "sums", "table", "timestamp", "timestamps"),
         *("timestamps_of", "value", "values", "values_of"),

@@ -24,8 +24,10 @@ from opchain.compiler.commands.program_command import (
 from opchain.compiler.execution import asks_for_epochs, restart_strategy
 from opchain.compiler.graph.plan import required
 from opchain.compiler.passes.pipeline import compile_program
+from opchain.compiler.passes.share_data_sets import PICKLE
 from opchain.compiler.plan.diff import diff_plans, diff_text
 from opchain.compiler.plan.explain import FORMATS, STAGES, Form, explain, print_saved
+from opchain.compiler.plan.from_plan import job_plan
 from opchain.compiler.plan.layout import DEFAULT_WIDTH, Row, set_lines
 from opchain.compiler.plan.text import edges_text, remarks_text
 from opchain.runtime.epochs.delivered_sources import why_no_epochs
@@ -129,6 +131,8 @@ def run_text(program: Program) -> str:
             else f"blocking{' within an epoch' * is_unbounded}: stages run one after another",
         ),
     ]
+    if any(edge.serializer == PICKLE for edge in job_plan(compile_program(program)).edges):
+        rows.append(("pickled", "no type of these records is declared (output_type or type_info)"))
     return "\n" + set_lines([Row(row) for row in rows])
 
 

@@ -5,13 +5,14 @@ The text of the vertices:
     vertex 1  x2
       Source: lines  source    clicks.py:12  read positions
       -> split       flat_map  clicks.py:14
-         ==> vertex 2  HASH by 'word'
+         ==> vertex 2  HASH by 'word', pickled
              cut: records move to the task of their key (hash by 'word')
 
     vertex 2  x4, 128 key groups  <- vertex 1
       count          reduce    clicks.py:15  keyed state, uid 'count'
 
-`->` is a call in the same task, `==>` an exchange between tasks. A chain runs straight down and only a
+`->` is a call in the same task, `==>` an exchange between tasks. An exchange is pickled if the type of its records is
+not declared. A chain runs straight down and only a
 fork is indented, so that a chain of a hundred operators stays as narrow as one of two.
 """
 
@@ -83,6 +84,10 @@ def exchange_text(edge: PlannedEdge) -> str:
     if edge.tag is not None:
         parts.append(f"side output '{edge.tag}'")
     return listed(one_line(part, limit=80) for part in parts)
+
+
+def _pickled(edge: PlannedEdge) -> str:
+    return ", pickled" if edge.serializer == PICKLE else ""
 
 
 def _title(plan: JobPlan) -> str:
@@ -178,7 +183,7 @@ class _Tree:
     def _exchange(self, indent: str, edge: PlannedEdge) -> list[Line]:
         which = f", input {edge.input}" if edge.input else ""
         target = f"==> vertex {self._plan.vertex_number_of[edge.target]}{which}"
-        lines: list[Line] = [f"{indent}{target}  {exchange_text(edge)}"]
+        lines: list[Line] = [f"{indent}{target}  {exchange_text(edge)}{_pickled(edge)}"]
         for rule in edge.not_chained_because:
             reason = rule.reason
             if not self._call_sites:
@@ -212,8 +217,7 @@ def edge_lines(plan: JobPlan, edge: PlannedEdge, *, call_sites: bool = True) -> 
     )
     if edge.is_chained:
         return [f"chained      {ends}"]
-    pickled = f", {edge.serializer}d" if edge.serializer == PICKLE else ""
-    lines: list[Line] = [f"not chained  {ends}  {exchange_text(edge)}{pickled}"]
+    lines: list[Line] = [f"not chained  {ends}  {exchange_text(edge)}{_pickled(edge)}"]
     for rule in edge.not_chained_because:
         reason, advice = rule.reason, rule.advice
         if not call_sites:

@@ -35,7 +35,7 @@ from opchain.runtime.measurements.job_metrics import (
     merge_task_metrics,
     metrics_so_far,
 )
-from opchain.runtime.measurements.late_records import LateRecordWarnings
+from opchain.runtime.measurements.record_warnings import RecordWarnings
 from opchain.runtime.metrics.histogram import HistogramValue
 from opchain.runtime.records.elements import MAX_WATERMARK, MIN_WATERMARK
 
@@ -450,7 +450,7 @@ class EpochHistory:
         self._recent: deque[EpochProgress] = deque(maxlen=EPOCHS_KEPT)
         self._totals = RunTotals()
         self._of_last_epoch: JobMetrics | None = None
-        self._late_records = LateRecordWarnings(job)
+        self._record_warnings = RecordWarnings(job)
         self.count = 0
 
     @property
@@ -498,8 +498,9 @@ class EpochHistory:
             self._totals.add(tasks)
             self._of_last_epoch = outcome.metrics
             listeners = list(self._listeners)
-        if any(operator.late_records_dropped for operator in outcome.metrics.operators):
-            self._late_records.look_at(self.totals())
+        operators = outcome.metrics.operators
+        if any(each.late_records_dropped or each.text_result for each in operators):
+            self._record_warnings.look_at(self.totals())
         for listener in listeners:
             _tell(listener, progress)
 

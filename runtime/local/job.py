@@ -30,7 +30,7 @@ from opchain.runtime.job.progress import CountedProgress
 from opchain.runtime.job.restarts import Restarts, RestartStrategy
 from opchain.runtime.job.run import NO_LIMIT, CollectedRecords, JobRun
 from opchain.runtime.local.live_run import LiveRun, StopSwitch, endless_sources, running_sources
-from opchain.runtime.measurements.late_records import LateRecordWarnings
+from opchain.runtime.measurements.record_warnings import RecordWarnings
 from opchain.runtime.program.vertex_program import DRIVER, JobProgram
 from opchain.runtime.records.buffer_store import BufferStore
 from opchain.runtime.records.garbage_collection import relaxed_collector
@@ -133,7 +133,7 @@ def local_run(
                     )
                 outcome = read_outcome(job, buffers)
             commit(job, outcome)
-        LateRecordWarnings(job).look_at(outcome.metrics)
+        RecordWarnings(job).look_at(outcome.metrics)
         return outcome
 
     def run() -> JobOutcome:

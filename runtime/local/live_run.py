@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from opchain.runtime.job.progress import CountedProgress
 from opchain.runtime.job.run import HeldInterrupts
 from opchain.runtime.mailbox.task_mailbox import MailboxClosedError
-from opchain.runtime.measurements.late_records import LateRecordWarnings
+from opchain.runtime.measurements.record_warnings import RecordWarnings
 from opchain.runtime.program.vertex_program import (
     DRIVER,
     JobProgram,
@@ -150,7 +150,7 @@ class LiveRun:
         self._to_driver: queue.SimpleQueue[Buffer | _Ended] = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []
         self._running: list[StreamTask] = []
-        self._late_records = LateRecordWarnings(job)
+        self._record_warnings = RecordWarnings(job)
 
     def buffers(self) -> Iterator[Buffer]:
         """Runs all tasks; yields what they send to the driver, until all have ended.
@@ -172,7 +172,7 @@ class LiveRun:
                 while left:
                     item = self._next_item()
                     if item is None:
-                        self._warn_of_late_records()
+                        self._warn_of_records()
                     elif not isinstance(item, _Ended):
                         yield item
                     elif item.error is not None:
@@ -181,7 +181,7 @@ class LiveRun:
                         left -= 1
         finally:
             self._stop_tasks()
-            self._warn_of_late_records()
+            self._warn_of_records()
 
     def _next_item(self) -> Buffer | _Ended | None:
         """What a task sends next; None if nothing has come for a while."""
@@ -190,19 +190,20 @@ class LiveRun:
         except queue.Empty:
             return None
 
-    def _warn_of_late_records(self) -> None:
+    def _warn_of_records(self) -> None:
         """Reads the counters of the running tasks, which have no reports before they end."""
         dropped: Counter[str] = Counter()
         records_in: Counter[str] = Counter()
         for task in list(self._running):
             for operator in task.chain.operators:
+                self._record_warnings.note_text(operator.program.operator_id, operator.text_result)
                 counted = operator.late_records_dropped
                 if counted is not None:
                     operator_id = operator.program.operator_id
                     dropped[operator_id] += counted.get_count()
                     records_in[operator_id] += operator.records_in
         for operator_id, count in dropped.items():
-            self._late_records.note(operator_id, count, records_in[operator_id])
+            self._record_warnings.note(operator_id, count, records_in[operator_id])
 
     def _run(self, task: int) -> None:
         """One task, in its thread."""

@@ -21,6 +21,7 @@ class OperatorCounts:
     `input_watermarks` has an entry per input, none for a source. `registered` has the metrics of its
     group by name, `latencies` the milliseconds that markers took, by the operator id of their source,
     `accumulators` pickles by name, `split_watermarks` those of an aligned source, by the names of its splits.
+    `text_result` shows a str that the function of a flat map returned.
     """
 
     records_in: int
@@ -32,6 +33,7 @@ class OperatorCounts:
     accumulators: dict[str, bytes] = field(default_factory=dict)
     output_is_idle: bool = False
     split_watermarks: dict[str, int] = field(default_factory=dict)
+    text_result: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -111,6 +111,11 @@ class OperatorMetrics:
         return sum(item.registered.get(names.NUM_LATE_RECORDS_DROPPED, 0) for item in self.subtasks)
 
     @property
+    def text_result(self) -> str | None:
+        """A str that the function of a flat map returned: each of its characters became a record."""
+        return next((item.text_result for item in self.subtasks if item.text_result), None)
+
+    @property
     def skew(self) -> float:
         """The share of the busiest subtask by records in, as a multiple of an even share."""
         return skew([item.records_in for item in self.subtasks])

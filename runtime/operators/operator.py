@@ -224,6 +224,8 @@ class StreamOperator:
     ends_keys = True
     late_records_dropped: Counter | None = None
     """Set by `count_late_records`, in operators that drop late records."""
+    text_result: str | None = None
+    """A str that the user's function returned where a list was expected, as it is shown to the user."""
 
     def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
         self.program = program

@@ -9,6 +9,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from opchain.runtime.errors import short_repr
 from opchain.runtime.functions.process_functions import (
     CoProcessFunction,
     ProcessFunction,
@@ -79,8 +80,15 @@ class FlatMapOperator(ElementWiseOperator):
         """Emits each of the function's results."""
         self.set_key(value)
         output = self.output
-        for result in self.call(value):
+        results = self.call(value)
+        self.look_at(results)
+        for result in results:
             emit_where_read(output, result, timestamp)
+
+    def look_at(self, results: Any) -> None:
+        """Notes a str: each of its characters becomes a record, which nobody means."""
+        if isinstance(results, str) and results:
+            self.text_result = short_repr(results)
 
 
 def is_tagged(result: Any) -> bool:

@@ -14,9 +14,10 @@ from types import GeneratorType
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.errors import UnpicklableRecordError, short_repr
+from opchain.runtime.types.row import Row
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 PROTOCOL = 5
 
@@ -109,10 +110,40 @@ def unpicklable_record(records: Sequence[Any]) -> UnpicklableRecordError | None:
     failure = _failure(records[first])
     if failure is None:
         return None
+    place, value = _unpicklable_part(records[first])
     reason = f"{type(failure).__name__}: {failure}"
-    if isinstance(records[first], GeneratorType):
-        reason = "a generator: return a list instead, or use flat_map to emit each value"
+    if isinstance(value, GeneratorType):
+        instead = "" if place else ", or use flat_map to emit each value"
+        reason = f"a generator: return a list instead{instead}"
+    if place:
+        reason = f"{place}: {reason}"
     return UnpicklableRecordError(short_repr(records[first], 200), reason)
+
+
+def _unpicklable_part(record: Any) -> tuple[str, Any]:
+    """The innermost part of a record that cannot be pickled, and its place: `field 2, 'name'`."""
+    places: list[str] = []
+    value = record
+    for _ in range(_DEEPEST):
+        found = next((part for part in _parts(value) if _failure(part[1]) is not None), None)
+        if found is None:
+            break
+        places.append(found[0])
+        value = found[1]
+    return ", ".join(places), value
+
+
+_DEEPEST = 5
+"""A record may contain itself."""
+
+
+def _parts(value: Any) -> Iterable[tuple[str, Any]]:
+    if isinstance(value, dict):
+        return [(f"value of {short_repr(key)}", part) for key, part in value.items()]
+    if isinstance(value, (tuple, list, Row)):
+        names = getattr(value, "_fields", None) or range(len(value))
+        return [(f"field {name!r}", part) for name, part in zip(names, value, strict=False)]
+    return [(f"attribute {name!r}", part) for name, part in getattr(value, "__dict__", {}).items()]
 
 
 def _failure(data: Any) -> Exception | None:

@@ -17,7 +17,7 @@ from opchain.runtime.job.orphans import (
 )
 from opchain.runtime.job.restarts import Restarts, RestartStrategy
 from opchain.runtime.job.run import JobRun
-from opchain.runtime.measurements.late_records import LateRecordWarnings
+from opchain.runtime.measurements.record_warnings import RecordWarnings
 from opchain.runtime.shipping.functions import ship_vertices
 from opchain.runtime.shipping.outcome import JobOutcome, commit, print_lines, read_outcome
 from opchain.runtime.spark.dataframes import (
@@ -140,7 +140,7 @@ class BoundedJob:
                 outcome.close()
                 raise TaskFailedError("the job was cancelled before its results were committed")
             commit(self.job, outcome)
-        LateRecordWarnings(self.job).look_at(outcome.metrics)
+        RecordWarnings(self.job).look_at(outcome.metrics)
         self._discard_lost_attempts(outcome)
         print_lines(outcome)
         return outcome

@@ -20,6 +20,7 @@ from opchain.compiler.codegen.rules.inline_functions import (
     inline_functions,
 )
 from opchain.compiler.codegen.rules.narrow_state import narrow_state
+from opchain.compiler.codegen.rules.notice_texts import notice_texts
 from opchain.compiler.codegen.rules.plain_keys import plain_keys
 from opchain.compiler.codegen.rules.read_attributes import read_attributes
 from opchain.compiler.codegen.rules.read_fields import read_fields
@@ -77,6 +78,7 @@ RULES: tuple[Rule, ...] = (
     Rule(use_arrays),
     Rule(state_tables, every_table_is_looked_for),
     Rule(count_once, nothing_is_counted_by_record, inlines=False),
+    Rule(notice_texts, inlines=False),
     Rule(extend_lists, inlines=False),
     Rule(whole_text),
     Rule(read_attributes),

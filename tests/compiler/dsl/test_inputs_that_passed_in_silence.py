@@ -20,6 +20,7 @@ from opchain.datastream.functions import (
     AggregateFunction,
     CoMapFunction,
     FilterFunction,
+    FlatMapFunction,
     KeySelector,
     MapFunction,
     ReduceFunction,
@@ -338,3 +339,51 @@ def test_a_full_disk_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr("os.fsync", is_full)
     with pytest.raises(OSError, match=r"No space left on device: '.*job/chk-1/_metadata'"):
         storage.publish("chk-1/_metadata", b"x")
+
+
+def in_a_loop(number: int) -> Any:
+    for _ in range(2):
+        number += 1
+    return "ab" if number % 2 else []
+
+
+OTHER = {0: [], 1: "one", 2: "two"}
+BY_NUMBER: Any = OTHER.get
+
+
+class Unseen(FlatMapFunction[Any, Any]):
+    def flat_map(self, value: Any) -> Any:
+        return BY_NUMBER(value, "")
+
+
+@pytest.mark.parametrize("generates", ["true", "false"])
+@pytest.mark.parametrize(
+    ("function", "example"),
+    [
+        (in_a_loop, "'ab'"),
+        (lambda number: OTHER[number % 3], "'one'"),
+        (BY_NUMBER, "'one'"),
+        (Unseen(), "'one'"),
+    ],
+)
+def test_a_text_that_a_flat_map_returns_at_run_time_is_warned_of_once(
+    function: Any, example: str, generates: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    env = environment(**{"opchain.codegen.enabled": generates})
+    numbers = env.from_collection([0, 0, 1, 2]).rebalance()
+    records = collected(numbers.flat_map(function).name("spread").set_parallelism(2))
+    assert "".join(sorted(records)) in ("ab", "enootw")
+    (warning,) = [text for text in caplog.messages if "text" in text]
+    assert warning.startswith("the function of 'spread' (test_inputs_that_passed_in_silence.py:")
+    assert f"returned {example}: a text, and each" in warning
+
+
+@pytest.mark.parametrize(
+    ("function", "given"),
+    [(lambda number: SIZES[number], 1), (str.split, "a b"), (lambda text: text.split(), "a b")],
+)
+def test_a_list_at_run_time_is_not(
+    function: Any, given: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    collected(environment().from_collection([given, given]).flat_map(function))
+    assert caplog.messages == []

@@ -151,3 +151,5 @@ def test_edges_that_pickle_their_records_are_named() -> None:
     assert "'untyped'" in first
     assert first.endswith("REBALANCE")
     assert second.endswith("REBALANCE, pickled")
+    drawn_edges = [line for line in plan_text(plan_of(env)).splitlines() if "==> " in line]
+    assert [line.endswith(", pickled") for line in drawn_edges[:2]] == [False, True]

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from opchain.common import Row
 from opchain.runtime.errors import UnpicklableRecordError
 from opchain.runtime.records.record_pickle import (
     dump_flat,
@@ -131,3 +132,32 @@ def test_lists_among_flat_records_arrive_equal() -> None:
 def test_no_records_look_flat() -> None:
     assert looks_flat([])
     assert not looks_flat([[1]])
+
+
+class Click:
+    def __init__(self, user: Any) -> None:
+        self.user = user
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda bad: bad, "a generator: return a list instead, or use flat_map to emit each value"),
+        (lambda bad: ("a", bad), "field 1: a generator: return a list instead"),
+        (lambda bad: ("a", {"k": [1, bad]}), "field 1, value of 'k', field 1: a generator: return"),
+        (lambda bad: Row(user=1, words=bad), "field 'words': a generator"),
+        (lambda bad: Click([bad]), "attribute 'user', field 0: a generator"),
+    ],
+)
+def test_the_field_that_holds_a_generator_is_named(make: Any, said: str) -> None:
+    error = unpicklable_record([("fine",), make(word for word in "ab")])
+    assert error is not None
+    assert error.reason.startswith(said)
+
+
+def test_a_record_that_contains_itself_and_a_lock_is_refused() -> None:
+    record: list[Any] = [threading.Lock()]
+    record.insert(0, record)
+    error = unpicklable_record([record])
+    assert error is not None
+    assert "cannot pickle '_thread.lock' object" in error.reason

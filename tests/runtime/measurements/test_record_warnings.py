@@ -17,7 +17,7 @@ from opchain.datastream.functions import ProcessJoinFunction
 from opchain.datastream.window import SlidingEventTimeWindows, TumblingEventTimeWindows
 from opchain.runtime.epochs.epoch_progress import EpochHistory
 from opchain.runtime.local.live_run import LiveRun, StopSwitch
-from opchain.runtime.measurements.late_records import LateRecordWarnings
+from opchain.runtime.measurements.record_warnings import RecordWarnings
 from opchain.runtime.shipping.outcome import read_outcome
 from opchain.runtime.task.stream_task import TaskEnvironment
 
@@ -64,7 +64,7 @@ def test_a_bounded_job_warns_once_and_shows_a_column(
     assert metrics.operator("sums").late_records_dropped == 3
     (warning,) = warnings_in(caplog)
     assert warning.startswith("'sums' (")
-    assert "test_late_records.py:" in warning
+    assert "test_record_warnings.py:" in warning
     assert "dropped 3 of 6 records as late: their windows had closed" in warning
     assert "allowed_lateness() or side_output_late_data()" in warning
     lines = metrics.table().splitlines()
@@ -118,7 +118,7 @@ def test_an_interval_join_counts_its_late_records(
     ran = run_form(draw, form, batch_size=1)
     metrics = ran.outcome.metrics
     assert metrics.operator("pairs").late_records_dropped == 3
-    LateRecordWarnings(ran.job).look_at(metrics)
+    RecordWarnings(ran.job).look_at(metrics)
     (warning,) = warnings_in(caplog)
     assert "dropped 3 of 12 records as late: they were behind the watermark" in warning
     assert "side_output_left_late_data()" in warning
@@ -134,7 +134,7 @@ def test_a_warning_comes_again_when_ten_times_as_many_were_dropped(
         for operator in vertex.operators
         if operator.name == "sums"
     )
-    warnings = LateRecordWarnings(job)
+    warnings = RecordWarnings(job)
     for dropped in (0, 1, 2, 9, 10, 11, 99, 1000, 1001):
         warnings.note(operator.operator_id, dropped, 2000)
     assert [text.split(" dropped ")[1].split(" ")[0] for text in warnings_in(caplog)] == [

@@ -1,4 +1,4 @@
-"""Warnings about records that were dropped as late: which operator dropped them, how many, and how to keep them."""
+"""Warnings about records: those dropped as late, and the characters of a text that a flat map returned."""
 
 from __future__ import annotations
 
@@ -18,8 +18,10 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger("opchain.job")
 
 
-class LateRecordWarnings:
-    """Warns of a job's late records: at the first one, and whenever their number has grown tenfold.
+class RecordWarnings:
+    """Warns of a job's late records and of texts that flat maps return.
+
+    Late records are warned of at the first one, and whenever their number has grown tenfold; texts once per operator.
 
     Args:
         job: The job.
@@ -33,11 +35,13 @@ class LateRecordWarnings:
             for operator in vertex.all_operators
         }
         self._warned_from: dict[str, int] = {}
+        self._texts: set[str] = set()
 
     def look_at(self, metrics: JobMetrics) -> None:
         """Warns of what has been counted so far."""
         for operator in metrics.operators:
             self.note(operator.operator_id, operator.late_records_dropped, operator.records_in)
+            self.note_text(operator.operator_id, operator.text_result)
 
     def note(self, operator_id: str, dropped: int, records_in: int) -> None:
         """Warns of one operator, over all its subtasks."""
@@ -45,6 +49,19 @@ class LateRecordWarnings:
             self._warned_from[operator_id] = 10 ** len(str(dropped))
             text = late_record_warning(self._job, self._operators[operator_id], dropped, records_in)
             _LOG.warning("%s", text)
+
+    def note_text(self, operator_id: str, text: str | None) -> None:
+        """Warns of a flat map whose function returned a str."""
+        if text is not None and operator_id not in self._texts:
+            self._texts.add(operator_id)
+            operator = self._operators[operator_id]
+            _LOG.warning(
+                "the function of '%s' (%s) returned %s: a text, and each of its characters became a record. "
+                "Return [text] for one record, or use map",
+                operator.name,
+                operator.call_site,
+                text,
+            )
 
 
 def late_record_warning(

@@ -1,0 +1,75 @@
+"""What a flat map's function returned last is looked at after each batch, unless it cannot be a str.
+
+>>> change("notice_texts", lambda numbers: numbers.flat_map(lambda number: number.digits))
++ returned_1 = None
+-   for value_1 in value.digits:
++   for value_1 in (returned_1 := value.digits):
+
+Each character of a str becomes a record, which nobody means. The operator looks at `returned_1` at the end of a batch. The assignment costs a nanosecond per record.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import inspect
+from typing import TYPE_CHECKING, Any
+
+from opchain.compiler.codegen import form as f
+from opchain.runtime.program.operator_specs import FlatMapSpec
+from opchain.runtime.program.vertex_program import NO_OPERATOR
+
+if TYPE_CHECKING:
+    from opchain.compiler.codegen.form import Form
+
+_GIVE_LISTS = frozenset({"findall", "finditer", "items", "keys", "rsplit", "split", "splitlines"})
+_ITERABLES = (enumerate, filter, list, map, range, reversed, set, sorted, tuple, zip)
+_DISPLAYS = (
+    *(ast.List, ast.Tuple, ast.Set, ast.Dict),
+    *(ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp),
+)
+
+
+def notice_texts(form: Form) -> None:
+    """Rewrites the loops over results that could be a str, in functions over batches."""
+    for function in form.batch_functions():
+        found: set[int] = set()
+        for statement in f.all_statements(function.body):
+            index = f.operator_of(statement)
+            if (
+                isinstance(statement, f.Emits)
+                and isinstance(form.program.operators[index].spec, FlatMapSpec)
+                and _could_be_text(statement.iterable, form)
+            ):
+                found.add(index)
+                statement.iterable = ast.NamedExpr(
+                    f.target(f"returned_{index}"), statement.iterable
+                )
+        for index in sorted(found):
+            function.before += f.statements(f"returned_{index} = None", NO_OPERATOR)
+            function.after += f.statements(f"op_{index}.look_at(returned_{index})", NO_OPERATOR)
+
+
+def _could_be_text(node: ast.expr, form: Form) -> bool:
+    match node:
+        case ast.Call(func=ast.Attribute(attr=name)):
+            return name not in _GIVE_LISTS
+        case ast.Call(func=ast.Name(id=name)):
+            callee = form.callees.get(name)
+            return _could_give_text(
+                getattr(builtins, name, None) if callee is None else callee.function
+            )
+        case ast.IfExp(body=one, orelse=other):
+            return _could_be_text(one, form) or _could_be_text(other, form)
+        case ast.BinOp(left=left, right=right):
+            return _could_be_text(left, form) and _could_be_text(right, form)
+        case ast.BoolOp(values=values):
+            return any(_could_be_text(value, form) for value in values)
+    return not isinstance(node, _DISPLAYS)
+
+
+def _could_give_text(function: Any) -> bool:
+    if getattr(function, "__objclass__", None) is str:
+        return function.__name__ not in _GIVE_LISTS
+    is_iterable = any(function is known for known in _ITERABLES)
+    return not is_iterable and not inspect.isgeneratorfunction(function)
