@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from opchain.compiler.codegen import form as f
+from opchain.compiler.codegen.displays import MAKERS
 from opchain.compiler.codegen.function_source import BUILTINS
 from opchain.compiler.codegen.static_types import (
     ColumnsOf,
@@ -122,7 +123,7 @@ def only_reads(node: ast.expr) -> bool:
             return False
         if isinstance(item, ast.Call):
             called = item.func
-            if not isinstance(called, ast.Name) or called.id not in BUILTINS:
+            if not isinstance(called, ast.Name) or called.id not in BUILTINS.union(MAKERS):
                 return False
     return True
 
@@ -164,7 +165,8 @@ def fresh_of(function: Function, types: Types) -> set[str]:  # noqa: C901, PLR09
 
 def _is_fresh(value: ast.expr, fresh: set[str]) -> bool:
     if isinstance(value, ast.Call) and getattr(value, "is_fresh", False):
-        return all(_is_fresh(argument, fresh) for argument in value.args)
+        given = value.args[f.called(value) == "new_tuple" :]  # without the class
+        return all(_is_fresh(argument, fresh) for argument in given)
     if not only_reads_or_fresh(value):
         return False
     bound = {

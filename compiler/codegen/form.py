@@ -27,7 +27,7 @@ from opchain.compiler.codegen.names import Names
 from opchain.runtime.program.vertex_program import NO_OPERATOR
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from opchain.compiler.codegen.static_types import StaticType, Traveling
     from opchain.runtime.program.vertex_program import VertexProgram
@@ -305,6 +305,11 @@ def reads(node: ast.AST | Sequence[ast.AST], variable: str) -> int:
     )
 
 
+def flattened(found: Iterable[ast.stmt | list[ast.stmt]]) -> list[ast.stmt]:
+    """Statements of which some are blocks."""
+    return [line for item in found for line in (item if isinstance(item, list) else [item])]
+
+
 def calls_of(block: Sequence[ast.stmt], names: set[str]) -> Iterator[tuple[ast.stmt, ast.Call]]:
     """The calls of some names with one argument, and the statements that they are in."""
     for statement in all_statements(block):
@@ -312,6 +317,12 @@ def calls_of(block: Sequence[ast.stmt], names: set[str]) -> Iterator[tuple[ast.s
             for node in ast.walk(expression):
                 if is_call_of(node, names):
                     yield statement, node  # type: ignore[misc]
+
+
+def called(node: ast.AST) -> str:
+    """The name that an expression calls; empty for any other expression."""
+    is_call = isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+    return node.func.id if is_call else ""  # type: ignore[attr-defined]
 
 
 def is_call_of(node: ast.AST, names: set[str]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import islice, repeat
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.functions.function import has_lifecycle
@@ -37,13 +38,23 @@ ABSENT = _Absent()
 def summed_records(
     sums: dict[Any, Any], layout: tuple[Any, ...], shape: Shape | None = None
 ) -> Iterator[Any]:
-    """The records that a dictionary from one field to another one stands for: tuples, or of another shape.
+    """The records that a dictionary from keys to one field, or to a tuple of fields, stands for.
+
+    The records are tuples, or of another shape. The layout has, for each field, "key", "sum" (the value of the
+    dictionary), the position in a value that is a tuple, or a constant in a tuple.
 
     >>> list(summed_records({"a": 1}, ("key", "sum", (None,))))
     [('a', 1, None)]
+    >>> list(summed_records({"a": (1, 2)}, (1, "key", 0)))
+    [(2, 'a', 1)]
     """
+    whole = {"key": sums, "sum": sums.values()}
     fields: list[Iterable[Any]] = [
-        sums if field == "key" else sums.values() if field == "sum" else repeat(field[0])
+        map(itemgetter(field), sums.values())
+        if isinstance(field, int)
+        else repeat(field[0])
+        if isinstance(field, tuple)
+        else whole[field]
         for field in layout
     ]
     tuples = zip(*fields, strict=False)  # a repeated constant has no end
@@ -73,7 +84,7 @@ class ReduceOperator(UserFunctionOperator):
         self._shape: Shape | None = None
 
     def keep_sums(self, layout: tuple[Any, ...], shape: Shape | None = None) -> dict[Any, Any]:
-        """The dictionary from keys to the one field of records that changes; the rest is for `summed_records`."""
+        """The dictionary from keys to the stored fields of records; the rest is for `summed_records`."""
         self._layout, self._shape = layout, shape
         return self._sums
 
@@ -88,7 +99,7 @@ class ReduceOperator(UserFunctionOperator):
         return super().snapshot_changes(checkpoint_id, timestamp_ms)
 
     def settle(self) -> None:
-        """Puts what is kept as one field into the table, as records."""
+        """Puts the stored fields into the table, as records."""
         sums = self._sums
         if sums:
             self.table.update(

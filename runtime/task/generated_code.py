@@ -20,6 +20,7 @@ from opchain.runtime.records.json_texts import JsonFields, fast_loads
 from opchain.runtime.records.record_copy import FROZEN, private
 from opchain.runtime.state.keyed.keyed_backend import VOID
 from opchain.runtime.time import MIN_LONG_VALUE, timer_millis
+from opchain.runtime.types.row import row_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, MutableMapping, Sequence
@@ -80,6 +81,7 @@ SHARED_NAMES: dict[str, Any] = {
     "is_tagged": is_tagged,
     "new_tuple": tuple.__new__,
     "private": private,
+    "row_of": row_of,
     "timer_millis": timer_millis,
     "whole_text": whole_text,
 }
@@ -212,7 +214,7 @@ class Watched:
 
     Each entry of `watched` has the path to a function, global names of it, and what the value must be like (None
     for anything): the digest of a function's code, the text of a constant. Or it has the path to an object, and an
-    attribute that must be its class's.
+    attribute that must be a constant, or, if the text is None, its class's.
     """
 
     def __init__(self, chain: OperatorChain, watched: tuple[tuple[Any, ...], ...]) -> None:
@@ -221,9 +223,12 @@ class Watched:
         for path, names, digest, is_attribute in watched:
             found = _found(chain, path)
             if is_attribute:
-                self._expected.append((getattr(found, "__dict__", {}), names, ABSENT))
-                continue
-            self._expected += [(space, name, space[name]) for space, name in _spaces(found, names)]
+                space = getattr(found, "__dict__", {})
+                expected = ABSENT if digest is None else space.get(names, ABSENT)
+                self._expected.append((space, names, expected))
+            else:
+                spaces = _spaces(found, names)
+                self._expected += [(space, name, space[name]) for space, name in spaces]
             if digest is not None and digest_of(self._expected[-1][2]) != digest:
                 self._is_as_compiled = False
 
@@ -268,6 +273,11 @@ def _qualified_name(item: Any, within: CodeType) -> str | None:
 def _method(function: Any, method: str) -> Any:
     """A Function's method; a plain callable is its own."""
     return getattr(function, method, function)
+
+
+def _owner(function: Any) -> Any:
+    """The object whose method is called; a Function is its own."""
+    return getattr(function, "__self__", function)
 
 
 def _collect_tagged(output: Output) -> Callable[[tuple[Any, Any], int | None], None]:
@@ -318,6 +328,7 @@ _MEANINGS: dict[str, Callable[..., Any]] = {
         chain.operators[index].evaluation.function, method
     ),
     "window_function": lambda chain, index: _window_function(chain.operators[index].spec),
+    "owner_of": lambda chain, path: _owner(_found(chain, path)),
     "attribute_of": lambda chain, path, name: getattr(_found(chain, path), name),
     "global": lambda chain, path, names: _global(_found(chain, path), names),
     "numbers_of": lambda _chain: arrays.numbers_of(),

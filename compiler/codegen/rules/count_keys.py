@@ -51,6 +51,7 @@ def _count_keys(form: Form, function: Function, once: set[str]) -> None:
     types = types_of(function, form)
 
     def note(narrow: Narrow, number: int) -> None:
+        assert narrow.key is not None
         kinds = TupleOf(tuple(type_of(item, types) for item in narrow.elements))
         form.sent[number] = Traveling(CombinedOf(kinds, narrow.key), is_certain=False)
 
@@ -62,10 +63,12 @@ def _count_keys(form: Form, function: Function, once: set[str]) -> None:
         narrow = narrowed(form, function, statement, types)
         if narrow is None or narrow.display.shape or len(narrow.elements) != _PAIR:
             return None
+        if narrow.key is None or not narrow.is_alone:
+            return None
         number, where = statement.output, f.operator_of(statement)  # type: ignore[attr-defined]
         key = statement.key.id
-        addend = narrow.elements[narrow.field]
-        added = narrow.added(statement.previous, f.name(statement.previous))
+        addend = narrow.elements[narrow.stored[0]]
+        added = narrow.added(statement.previous, narrow.parts(f.name(statement.previous)))
         if ast.unparse(addend) == "1" and ast.unparse(added) in (
             f"{statement.previous} + 1",
             f"1 + {statement.previous}",

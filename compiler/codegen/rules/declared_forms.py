@@ -145,19 +145,21 @@ def _by_fields(
         shape: What the record is behind the conversion.
     """
     operator = f.operator_of(statement)
-    names = [f"field_of_{operator}_{position}" for position in range(len(display.elements))]
-    function.types.update(zip(names, items, strict=True))
-    lines = [
-        f.let(name, element, operator)
-        for name, element in zip(names, display.elements, strict=True)
-    ]
-    fields = replace(display, elements=list(map(f.name, names)))
+    condition = ast.parse(test or "True", mode="eval").body
+    converted = {f.constant_item(node, "value") for node in ast.walk(condition)}  # type: ignore[arg-type]
+    lines: list[ast.stmt] = []
+    elements, targets = list(display.elements), [f.target("_") for _ in display.elements]
+    for position, element in enumerate(display.elements):
+        if position in converted or not isinstance(element, (ast.Name, ast.Constant)):
+            name = f"field_of_{operator}_{position}"
+            function.types[name] = items[position]
+            lines.append(f.let(name, element, operator))
+            elements[position], targets[position] = f.name(name), f.target(name)
+    fields = replace(display, elements=elements)
     if test:
-        condition = ast.parse(test, mode="eval").body
-        is_right = FieldReads(Display(fields.elements), "value", fields.elements).visit(condition)
+        is_right = FieldReads(Display(elements), "value", elements).visit(condition)
         call = ast.Call(f.name(f"as_declared_{operator}"), [fields.expression(form)], [])
-        both = ast.Tuple(list(map(f.target, names)), ast.Store())
-        convert = ast.Assign([both], call, lineno=0)
+        convert = ast.Assign([ast.Tuple(list(targets), ast.Store())], call, lineno=0)
         lines.append(ast.If(ast.UnaryOp(ast.Not(), is_right), [convert], []))
     made = replace(fields, shape=shape).expression(form)
     lines.append(f.let(statement.target.id, made, operator))

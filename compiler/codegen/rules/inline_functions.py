@@ -17,6 +17,8 @@ functions that these call. A body takes the call's place when:
 
 Global names may be replaced while a job runs. The function of a batch looks once, when the batch begins, whether
 they still stand for the same; if not, a function without inlining takes the batch.
+
+So do attributes that only `__init__` sets: numbers, None, and texts that are the key of a look-up stand in the body.
 """
 
 from __future__ import annotations
@@ -24,12 +26,14 @@ from __future__ import annotations
 import ast
 import builtins
 import copy
+import dis
 import sys
-from types import FunctionType, ModuleType
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache
+from types import CodeType, FunctionType, ModuleType
+from typing import TYPE_CHECKING, Any, Generic
 
 from opchain.compiler.codegen import form as f
-from opchain.compiler.codegen.displays import note_fresh
+from opchain.compiler.codegen.displays import Makers
 from opchain.compiler.codegen.function_source import (
     Refused,
     definition_of,
@@ -88,7 +92,7 @@ def inline_functions(form: Form) -> None:
         inliner = _Inliner(form, function)
         plain = copy.deepcopy(function) if inliner.can_watch else function
         function.body = inliner.block(function.body)
-        note_fresh(function.body, form.constants)
+        function.body = [Makers(form).visit(statement) for statement in function.body]
         if not inliner.watched:
             continue
         unchanged = form.names.bind(
@@ -302,7 +306,10 @@ class _Inliner:
         """The statements of a function over the arguments of a call."""
         body = copy.deepcopy(definition.body)
         _check(body, definition)
-        arguments = self._arguments(definition, call)
+        callee = self._callee_of(call)
+        constants = _Attributes(self, definition, callee)
+        body = [constants.visit(statement) for statement in body]
+        arguments = self._arguments(definition, call, body)
         set_in_body = f.stores(body)
         comprehended = _comprehended(body)
         local = set(definition.function.__code__.co_varnames) | set(set_in_body)
@@ -330,8 +337,8 @@ class _Inliner:
         for variable in sorted(local - set(parts)):
             if variable in set_in_body:
                 parts[variable] = f.name(self._fresh(variable, operator))
-        self._free_names(body, definition, parts, self._callee_of(call))
-        body = [f.replaced(statement, parts) for statement in body]
+        self._free_names(body, definition, parts, callee)
+        body = f.flattened(_Decided().visit(f.replaced(statement, parts)) for statement in body)
         for statement in body:
             for node in ast.walk(statement):
                 if isinstance(node, ast.expr) and isinstance(
@@ -345,13 +352,15 @@ class _Inliner:
         assert isinstance(call.func, ast.Name)
         return self.form.callees[call.func.id]
 
-    def _arguments(self, definition: Definition, call: ast.Call) -> dict[str, ast.expr]:
+    def _arguments(
+        self, definition: Definition, call: ast.Call, body: Lines
+    ) -> dict[str, ast.expr]:
         callee = self._callee_of(call)
         arguments = list(call.args)
         if callee.instance is not None:
             if callee.owner is None:
                 own = definition.parameters[0]
-                if any(f.reads(statement, own) for statement in definition.body):
+                if any(f.reads(statement, own) for statement in body):
                     raise Refused(
                         f"{definition.name} reads its object; pass what it reads as an argument"
                     )
@@ -419,7 +428,7 @@ class _Inliner:
         self.form.callees[name] = f.Callee(
             method, self.form.names.bindings[name], callee.owner, callee.instance
         )
-        self._watch(owner_path, attribute, None, is_attribute=True)
+        self.watch(owner_path, attribute, None, is_attribute=True)
         return name
 
     def _of_module(
@@ -446,7 +455,7 @@ class _Inliner:
         name = self._bound(_Named(base), str(where), "global", callee.path, names)
         is_known = isinstance(value, FunctionType) or is_written_exactly(value)
         digest = digest_of(value) if is_known else None
-        self._watch(callee.path, names, digest)
+        self.watch(callee.path, names, digest)
         self.form.constants[name] = value
         if isinstance(value, FunctionType) and not _is_of_library(value):
             path = self.form.names.bindings[name]
@@ -461,7 +470,7 @@ class _Inliner:
             name += "_too"
         return names.bind(name, *what)
 
-    def _watch(
+    def watch(
         self, path: tuple[Any, ...], names: Any, digest: str | None, *, is_attribute: bool = False
     ) -> None:
         if not self.can_watch:
@@ -524,6 +533,116 @@ class _Calls(ast.NodeTransformer):
         if self._inliner._is_ours(node):  # noqa: SLF001 - its own part
             return self._inliner.call(node, self._operator)
         return node
+
+
+class _Attributes(ast.NodeTransformer):
+    """Puts the values of attributes that only `__init__` sets in their place, and has them watched."""
+
+    def __init__(self, inliner: _Inliner, definition: Definition, callee: Callee) -> None:
+        self._inliner = inliner
+        is_method = callee.instance is not None and inliner.can_watch
+        self._own = definition.parameters[0] if is_method else None
+        self._callee = callee
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        node.slice = self._value(node.slice, (int, str))
+        self.generic_visit(node)
+        return node
+
+    def visit_Compare(self, node: ast.Compare) -> ast.expr:
+        if isinstance(node.ops[0], _IS) and _is_none(node.comparators[0]):
+            node.left = self._value(node.left, (str,))
+        self.generic_visit(node)
+        return node
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        self.generic_visit(node)
+        return self._value(node, (int, float, bool, type(None)))
+
+    def _value(self, node: ast.expr, kinds: tuple[type, ...]) -> ast.expr:
+        if not (
+            isinstance(node, ast.Attribute)
+            and isinstance(node.ctx, ast.Load)
+            and isinstance(node.value, ast.Name)
+            and node.value.id == self._own
+        ):
+            return node
+        instance = self._callee.instance
+        kind: Any = type(instance)
+        set_later = _set_later(kind)
+        value = vars_of(instance).get(node.attr, self)
+        if set_later is None or node.attr in set_later or type(value) not in kinds:
+            return node
+        if not is_written_exactly(value):
+            return node
+        path: tuple[Any, ...] = ("owner_of", self._callee.path)
+        if self._callee.owner is not None:
+            path = self._inliner.form.names.bindings[self._callee.owner]
+        self._inliner.watch(path, node.attr, digest_of(value), is_attribute=True)
+        return ast.parse(repr(value), mode="eval").body
+
+
+@lru_cache(maxsize=256)
+def _set_later(kind: Any) -> frozenset[str] | None:
+    """The attributes that other methods of a class than `__init__` set; None if that can't be told."""
+    if kind.__setattr__ is not object.__setattr__ or kind.__getattribute__ is not (
+        object.__getattribute__
+    ):
+        return None
+    names: set[str] = set()
+    for base in kind.__mro__:
+        for name, value in () if base in (Generic, object) else vars(base).items():
+            names.add(name)  # an attribute of the class, such as a property, may come first
+            found = [getattr(value, "__func__", value), getattr(value, "fget", None)]
+            codes = [item.__code__ for item in found if isinstance(item, FunctionType)]
+            while codes and name != "__init__":
+                code = codes.pop()
+                codes += [item for item in code.co_consts if isinstance(item, CodeType)]
+                if not _SETS_ANY.isdisjoint(code.co_names):
+                    return None
+                names |= {
+                    item.argval
+                    for item in dis.get_instructions(code)
+                    if item.opname in ("STORE_ATTR", "DELETE_ATTR")
+                }
+    return frozenset(names)
+
+
+_SETS_ANY = frozenset({"__dict__", "__setattr__", "setattr", "delattr", "vars"})
+
+
+class _Decided(ast.NodeTransformer):
+    """Decides conditions over constants, such as `1 is None`."""
+
+    def visit_Compare(self, node: ast.Compare) -> ast.expr:
+        self.generic_visit(node)
+        sides = [node.left, *node.comparators]
+        values = [item.value for item in sides if isinstance(item, ast.Constant)]
+        is_single = any(value is None or value is True or value is False for value in values)
+        if len(sides) == len(values) == 2 and is_single and isinstance(node.ops[0], _IS):  # noqa: PLR2004 - two sides
+            return ast.Constant((values[0] is values[1]) == isinstance(node.ops[0], ast.Is))
+        return node
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
+        self.generic_visit(node)
+        if isinstance(node.op, ast.Not) and isinstance(node.operand, ast.Constant):
+            return ast.Constant(not node.operand.value)
+        return node
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
+        self.generic_visit(node)
+        if isinstance(node.test, ast.Constant):
+            return node.body if node.test.value else node.orelse
+        return node
+
+    def visit_If(self, node: ast.If) -> ast.stmt | Lines:
+        self.generic_visit(node)
+        if isinstance(node.test, ast.Constant):
+            return (node.body if node.test.value else node.orelse) or [ast.Pass()]
+        return node
+
+
+_IS = (ast.Is, ast.IsNot)
 
 
 class _Named:

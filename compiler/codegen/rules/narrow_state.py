@@ -1,4 +1,4 @@
-"""Reduces that only ever change one field of their records keep that field alone.
+"""Reduces keep what varies of their records: one field, or a tuple of fields.
 
 >>> change(
 ...     "narrow_state",
@@ -23,12 +23,13 @@
 +   column_0_1.append(item_0_1)
 
 A record per key is an object more per record to make, to find and to drop: with 100,000 keys in no order most of
-the time went into it. Nobody can tell, because:
+the time went into it. The state leaves out constants, and the key if it is an int or a str that does not change:
 
-- the records are tuples, Rows, named tuples or dictionaries; one field is the key, is an int or a str, and does not
-  change;
-- one other field is an int, a float or a str, and stays one; all others are constants;
-- the expression cannot raise: no error will want to show the record.
+- A single field is stored by itself, if it is an int, a float or a str, stays one, and its expression cannot raise.
+- Several fields of a Row, a named tuple or a dictionary are stored as a tuple, which takes less time to make. Tuples
+  stay as they are.
+
+If the first record of a key is a Row with other names than the results, the table stores the Row.
 
 The table gets the records when a snapshot is taken (ReduceOperator), and before a fallback takes a batch.
 """
@@ -45,7 +46,9 @@ from opchain.compiler.codegen.displays import Display, FieldReads, display_of
 from opchain.compiler.codegen.rules.plain_keys import key_program
 from opchain.compiler.codegen.static_types import never_raises, type_of
 from opchain.runtime.program.vertex_program import NO_OPERATOR
+from opchain.runtime.records.columns import Shape
 from opchain.runtime.state.keys.key_identity import key_identity
+from opchain.runtime.types.row import Row
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,15 +59,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Narrow:
-    """A record with one field that is the key, and one that changes; all others are constants.
+    """A record, and the fields of it that are stored: as a tuple, or a single field by itself if it `is_alone`.
 
-    `changed` is the new value of the field over the fields of `previous` and variables.
+    Attributes:
+        key: The position of the key; None if the key is stored, too.
+        stored: The positions of the stored fields.
+        is_alone: Whether the state is a single field, and no tuple.
+        display: The record that comes.
+        changed: The new values of the fields over `previous` and variables.
+        result: The record that goes.
     """
 
-    key: int
-    field: int
+    key: int | None
+    stored: tuple[int, ...]
+    is_alone: bool
     display: Display
-    changed: ast.expr
+    changed: tuple[ast.expr, ...]
+    result: Display
 
     @property
     def elements(self) -> Sequence[ast.expr]:
@@ -73,18 +84,39 @@ class Narrow:
 
     @property
     def layout(self) -> tuple[Any, ...]:
-        """For each field "key", "sum", or the one constant."""
+        """For each field "key", "sum", the number of a stored one, or the one constant."""
         return tuple(
-            "key" if position == self.key else "sum" if position == self.field else (element.value,)  # type: ignore[attr-defined]
+            "key"
+            if position == self.key
+            else (element.value,)  # type: ignore[attr-defined]
+            if position not in self.stored
+            else "sum"
+            if self.is_alone
+            else self.stored.index(position)
             for position, element in enumerate(self.elements)
         )
 
-    def added(self, previous: str, total: ast.expr) -> ast.expr:
-        """The new value of the field, where `total` is the old one."""
-        fields = {self.field: total, self.key: self.elements[self.key]}
-        transformer = FieldReads(self.display, previous, fields)
-        found: ast.expr = transformer.visit(f.replaced(self.changed, {}))
-        return found
+    def state(self, elements: Sequence[ast.expr]) -> ast.expr:
+        """The expression of what is stored."""
+        return elements[0] if self.is_alone else ast.Tuple(list(elements), ast.Load())
+
+    def parts(self, state: ast.expr) -> dict[int, ast.expr]:
+        """The stored fields."""
+        if self.is_alone:
+            return {self.stored[0]: state}
+        whole = Display(self.changed)
+        return {field: whole.read(state, place) for place, field in enumerate(self.stored)}
+
+    def added(self, previous: str, fields: dict[int, ast.expr]) -> ast.expr:
+        """The new state, where `fields` has the old fields."""
+        known = dict(enumerate(self.elements)) | fields
+        transformer = FieldReads(_by_place(self.display, self.result), previous, known)
+        return self.state([transformer.visit(f.replaced(item, {})) for item in self.changed])
+
+
+def _by_place(first: Display, later: Display) -> Display:
+    """How fields are read of both."""
+    return first if first.shape == later.shape else Display(first.elements, Shape(Row))
 
 
 def narrow_state(form: Form) -> None:
@@ -96,7 +128,7 @@ def narrow_state(form: Form) -> None:
 
 
 def _settle_first(form: Form, function: Function) -> None:
-    """A fallback takes whole tuples from the table: those that are kept as one field go there before."""
+    """A fallback takes whole tuples from the table: those that are stored as one field go there before."""
     for item in f.all_statements(function.body):
         index = f.operator_of(item)
         if isinstance(item, f.Fold) and f"sums_{index}" in form.names.bindings:
@@ -121,71 +153,117 @@ def _narrow_state(form: Form, function: Function) -> None:
 def _narrow_lines(form: Form, fold: f.Fold, narrow: Narrow) -> list[ast.stmt]:
     assert fold.target is not None
     index = f.operator_of(fold)
-    key, total, previous, table = fold.key.id, f"sum_{index}", fold.previous, fold.table
-    display = narrow.display
-    sums = form.names.bind(f"sums_{index}", "sums", index, narrow.layout, display.shape)
-    addend = ast.unparse(narrow.elements[narrow.field])
-    earlier = narrow.added(previous, display.read(f.name(previous), narrow.field))
-    parts: list[ast.expr] = list(narrow.elements)
-    parts[narrow.key], parts[narrow.field] = f.name(key), f.name(total)
-    lines = f.statements(
-        f"{total} = {sums}.get({key})\n"
-        f"if {total} is None:\n"
-        f"    {previous} = {table}.get({key})\n"
-        f"    {total} = {addend} if {previous} is None else {ast.unparse(earlier)}\n"
-        f"else:\n"
-        f"    {total} = {ast.unparse(narrow.added(previous, f.name(total)))}\n"
-        f"{sums}[{key}] = {total}",
-        index,
-    )
-    if not form.program.is_batch:  # there nothing comes out before the end
-        lines.append(
-            f.let(fold.target.id, replace(display, elements=parts).expression(form), index)
+    key, previous, table = fold.key.id, fold.previous, fold.table
+    display, result = narrow.display, narrow.result
+    sums = form.names.bind(f"sums_{index}", "sums", index, narrow.layout, result.shape)
+    state = f"sum_{index}" if narrow.is_alone else f"entry_{index}"
+    first = narrow.state([narrow.elements[position] for position in narrow.stored])
+    whole = _by_place(display, result)
+    restored = {position: whole.read(f.name(previous), position) for position in narrow.stored}
+    earlier = narrow.added(previous, restored)
+    added = narrow.added(previous, narrow.parts(f.name(state)))
+    if display.shape == result.shape:
+        text = (
+            f"{state} = {sums}.get({key})\n"
+            f"if {state} is None:\n"
+            f"    {previous} = {table}.get({key})\n"
+            f"    {state} = first if {previous} is None else earlier\n"
+            f"else:\n"
+            f"    {state} = added\n"
+            f"{sums}[{key}] = {state}"
         )
-    form.remark(index, "kept as one field per key")
+    else:
+        names = f"names_{index}"
+        text = (
+            f"{names} = later\n"
+            f"{state} = {sums}.get({key})\n"
+            f"if {state} is not None:\n"
+            f"    {sums}[{key}] = {state} = added\n"
+            f"else:\n"
+            f"    {previous} = {table}.get({key})\n"
+            f"    if {previous} is not None:\n"
+            f"        {sums}[{key}] = {state} = earlier\n"
+            f"    else:\n"
+            f"        {names} = known\n"
+            f"        {state} = first\n"
+            f"        {table}[{key}] = record"
+        )
+    parts = {"first": first, "earlier": earlier, "added": added}
+    parts["record"] = display.expression(form)
+    parts["known"], parts["later"] = map(_names_of, (display, result))
+    lines = f.statements(text, index, **parts)
+    if not form.program.is_batch:  # there nothing comes out before the end
+        elements = list(narrow.elements)
+        for position, part in narrow.parts(f.name(state)).items():
+            elements[position] = part
+        if narrow.key is not None:
+            elements[narrow.key] = f.name(key)
+        made = replace(result, elements=elements)
+        if display.shape != result.shape:
+            made = Display(elements, Shape(Row), f.name(f"names_{index}"))
+        lines.append(f.let(fold.target.id, made.expression(form), index))
+    what = "one field" if narrow.is_alone else f"{len(narrow.stored)} fields"
+    form.remark(index, f"stored as {what} per key")
     return f.with_comment(lines, f.comment_of(fold))
+
+
+def _names_of(display: Display) -> ast.expr:
+    """The names of a Row's fields."""
+    names = () if display.shape is None else display.shape.names
+    return ast.List([*map(ast.Constant, names)], ast.Load()) if names else ast.Constant(None)
 
 
 def narrowed(  # noqa: PLR0911 - one for each condition
     form: Form, function: Function, fold: f.Fold, types: dict[str, StaticType | None]
 ) -> Narrow | None:
-    """How the records of a fold are kept as one field, if they are."""
+    """What is stored of the records of a fold, if it is not all of them."""
     index = f.operator_of(fold)
-    display = display_of(fold.value, form.constants)
+    display, result = (display_of(item, form.constants) for item in (fold.value, fold.reduced))
     program = key_program(form, index)
-    if display is None or program is None:
+    if display is None or result is None or program is None or display.names or result.names:
         return None
     elements = display.elements
+    kinds = {getattr(item.shape, "kind", tuple) for item in (display, result)}
+    has_names = {bool(item.shape and item.shape.names) for item in (display, result)}
+    if len(elements) != len(result.elements) or len(kinds) > 1:
+        return None
+    if display.shape != result.shape and (kinds != {Row} or len(has_names) == 1):
+        return None
+    whole = _by_place(display, result)
     key = _key_position(function, fold, elements)
-    if key is None or not isinstance(elements[key], ast.Name):
-        return None
-    kind = type_of(elements[key], types)
-    if kind not in (int, str) or kind not in key_identity(program.hasher).plain:
-        return None
-    reduced = display_of(fold.reduced, form.constants)
-    if reduced is None or reduced.shape != display.shape or len(reduced.elements) != len(elements):
-        return None
-    changing = [
+    if key is not None:
+        kind = type_of(elements[key], types)
+        if kind not in (int, str) or kind not in key_identity(program.hasher).plain:
+            key = None
+    same = {
         position
-        for position, item in enumerate(reduced.elements)
-        if not (
-            display.field_read(item, fold.previous) == position
-            or (position == key and ast.dump(item) == ast.dump(elements[key]))
-        )
-    ]
-    if len(changing) != 1 or changing[0] == key:
+        for position, item in enumerate(result.elements)
+        if whole.field_read(item, fold.previous) == position
+        or (position == key and ast.dump(item) == ast.dump(elements[position]))
+    }
+    stored = tuple(
+        position
+        for position, element in enumerate(elements)
+        if not (position in same and (position == key or isinstance(element, ast.Constant)))
+    )
+    if not stored:
         return None
-    (changed,) = changing
-    others = set(range(len(elements))) - {key, changed}
-    if not all(isinstance(elements[other], ast.Constant) for other in others):
+    changed = tuple(result.elements[position] for position in stored)
+    found = Narrow(key if key in same else None, stored, False, display, changed, result)
+    if f.reads(found.added(fold.previous, {p: ast.Constant(0) for p in stored}), fold.previous):
         return None
-    found = Narrow(key, changed, display, reduced.elements[changed])
-    kind = type_of(elements[changed], types)
-    probe = found.added(fold.previous, f.name("total"))
+    kind = type_of(elements[stored[0]], types)
+    alone = replace(found, is_alone=True)
+    probe = alone.added(fold.previous, {stored[0]: f.name("total")}) if len(stored) == 1 else None
     known = {**types, "total": kind}
-    if f.reads(probe, fold.previous) or kind not in (int, float, str):
-        return None
-    return found if type_of(probe, known) is kind and never_raises(probe, known) else None
+    if (
+        probe is not None
+        and kind in (int, float, str)
+        and type_of(probe, known) is kind
+        and never_raises(probe, known)
+    ):
+        return alone
+    return None if display.shape is None else found
 
 
 def _key_position(function: Function, fold: f.Fold, elements: Sequence[ast.expr]) -> int | None:

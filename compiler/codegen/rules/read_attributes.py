@@ -3,20 +3,19 @@
 >>> from opchain.datastream import FlatMapFunction
 >>> class Tally(FlatMapFunction):
 ...     def __init__(self):
-...         self.count, self.step = 0, 2
+...         self.count = 0
 ...     def flat_map(self, value):
-...         self.count += self.step
+...         self.count += 1
 ...         return ()
 >>> change("read_attributes", lambda lines: lines.flat_map(Tally()))
 - for value in values:
--   self_1.count += self_1.step
-+ if not has_plain(self_1, (), ('count', 'step')):
+-   self_1.count += 1
++ if not has_plain(self_1, (), ('count',)):
 +   return plain_0(values)
 + attribute_1_count = self_1.count
-+ attribute_1_step = self_1.step
 + try:
 +   for value in values:
-+     attribute_1_count += attribute_1_step
++     attribute_1_count += 1
 + finally:
 +   self_1.count = attribute_1_count
 
@@ -34,13 +33,14 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from opchain.compiler.codegen import form as f
+from opchain.compiler.codegen.displays import MAKERS
 from opchain.compiler.codegen.function_source import BUILTINS
 from opchain.runtime.program.vertex_program import NO_OPERATOR
 
 if TYPE_CHECKING:
     from opchain.compiler.codegen.form import Form, Function
 
-_LOOK = ("as_timestamp_", "identify_", "refuse_", "fast_dumps", "json_object_")
+_LOOK = ("as_timestamp_", "identify_", "refuse_", "fast_dumps", "json_object_", "set_key_", *MAKERS)
 _TABLES = ("sums_", "table_", "panes_", "pane_")
 
 
@@ -129,7 +129,7 @@ def _is_harmless(node: ast.AST) -> bool:
         if node.keywords or any(map(_is_of_object, node.args)):
             return False  # a key function, an iterator: it may be the object's own
         if isinstance(called, ast.Attribute):
-            return _is_look_up(called)
+            return _is_look_up(called) or getattr(node, "is_state", False)
         return isinstance(called, ast.Name) and (
             called.id in BUILTINS or called.id.startswith(_LOOK)
         )

@@ -120,7 +120,9 @@ _HARMLESS = (
     "emit_",
     "identify_",
     "is_tagged",
+    "new_tuple",
     "private",
+    "row_of",
     "timer_millis",
 )
 _METHODS = frozenset(
@@ -528,6 +530,7 @@ class _LookUps(ast.NodeTransformer):
         if condition:
             is_right = f.expression(condition, **parts)
             stored = f.marked([ast.If(is_right, stored, [ast.Expr(call)])], operator)
+            call.is_state = call.func.is_field = True  # type: ignore[attr-defined]
         lines += stored
         comment = f.comment_of(statement)
         place = next((n.user_line for n in ast.walk(call) if hasattr(n, "user_line")), None)

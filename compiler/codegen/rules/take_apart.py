@@ -6,6 +6,10 @@
 +   item_1_0 = value % 7
 +   value_2 = item_1_0 + value
 
+Those that a flat map emits in turn become tuples of the fields that are read, or the one field that is:
+
+    for value_3 in (Row(x, y), Row(x, y + 1)):        for item_3_1 in (y, y + 1):
+
 Where one is handed on as a whole, to an exchange or to state, it is made there. A Row or a dictionary that other code
 gets, or that is changed, stays as it is.
 """
@@ -20,9 +24,15 @@ from typing import TYPE_CHECKING, Any
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.analysis import fresh_of, types_of
 from opchain.compiler.codegen.displays import Display, FieldReads, display_of
+from opchain.compiler.codegen.static_types import never_raises, type_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from opchain.compiler.codegen.form import Form, Function
+    from opchain.compiler.codegen.static_types import StaticType
+
+    Block = list[ast.stmt]
 
 _MOST_COLD_USES = 3
 
@@ -30,11 +40,129 @@ _MOST_COLD_USES = 3
 def take_apart(form: Form) -> None:
     """Replaces fields of records by the expressions that they were made of."""
     for function in form.functions:
+        function.body = _without_tags(form, function.body, types_of(function, form))
+        for statement in list(f.all_statements(function.body)):
+            if isinstance(statement, f.Emits) and isinstance(statement.iterable, _LISTED):
+                _loop_over_fields(form, function, statement)
         done: set[str] = set()
         while (found := _candidate(form, function, done)) is not None:
             name, display = found
             done.add(name)
             _Apart(form, function, name, display).run()
+
+
+def _without_tags(form: Form, block: Block, types: dict[str, StaticType | None]) -> Block:
+    """A block in which records that are known to have no tag are not asked for one."""
+    done: Block = []
+    for statement in block:
+        for part in ("side", "body", "orelse"):
+            inner = getattr(statement, part, None)
+            if isinstance(inner, list):
+                setattr(statement, part, _without_tags(form, inner, types))
+        made = done[-1] if done else None
+        if isinstance(statement, ast.If) and isinstance(made, ast.Assign):
+            is_inverted = isinstance(statement.test, ast.UnaryOp)
+            test = (
+                statement.test.operand
+                if isinstance(statement.test, ast.UnaryOp)
+                else statement.test
+            )
+            variable = ast.unparse(made.targets[0])
+            display = display_of(made.value, form.constants)
+            is_asked = (
+                ast.unparse(test) == f"{variable}.__class__ is tuple and is_tagged({variable})"
+            )
+            if is_asked and display is not None and _has_no_tag(display, types):
+                done += statement.body if is_inverted else statement.orelse
+                continue
+        done.append(statement)
+    return done
+
+
+def _has_no_tag(display: Display, types: dict[str, StaticType | None]) -> bool:
+    """Whether a record is certainly no pair of a tag and a value."""
+    is_pair = display.shape is None and len(display.elements) == len(("tag", "value"))
+    return not is_pair or type_of(display.elements[0], types) is not None
+
+
+def _loop_over_fields(form: Form, function: Function, loop: f.Emits) -> None:
+    """Loops over what is read of the records that a flat map emits."""
+    found = _listed(form, function, loop)
+    name = loop.target.id
+    if found is None or loop.side is not None or f.stores(function.body)[name] != 1:
+        return
+    display, rows = found
+    uses = Uses(name, display)
+    uses.block(loop.body, is_cold=False)
+    if uses.others or uses.keeps or uses.cold > _MOST_COLD_USES:
+        return
+    is_whole = uses.whole + uses.cold > 0
+    types = types_of(function, form)
+    kept = [
+        position
+        for position, fields in enumerate(zip(*rows, strict=True))
+        if is_whole
+        or position in uses.positions
+        or not all(_is_there(field, types) for field in fields)
+    ] or [0]
+    base = name.partition("_")[2]
+    variable = f"item_{base}_{kept[0]}" if len(kept) == 1 else f"fields_{base}"
+    taken = [[row[position] for position in kept] for row in rows]
+    if len(kept) == 1:
+        loop.iterable = ast.Tuple([row[0] for row in taken], ast.Load())
+        parts: dict[int, ast.expr] = {kept[0]: f.name(variable)}
+    elif display.shape is None and len(kept) == len(rows[0]):
+        return
+    else:
+        loop.iterable = ast.Tuple([ast.Tuple(row, ast.Load()) for row in taken], ast.Load())
+        fields = Display(taken[0])
+        parts = {place: fields.read(f.name(variable), number) for number, place in enumerate(kept)}
+    made = replace(display, elements=list(parts.values())).expression(form) if is_whole else None
+    loop.target = f.target(variable)
+    transformer = FieldReads(display, name, parts, made)
+    loop.body = [transformer.visit(statement) for statement in loop.body]
+
+
+def _listed(
+    form: Form, function: Function, loop: f.Emits
+) -> tuple[Display, list[Sequence[ast.expr]]] | None:
+    """How the records look that a loop goes over, and the fields of each, where all are alike."""
+    assert isinstance(loop.iterable, _LISTED)
+    set_in = f.stores(function.body)
+    known = {
+        item.targets[0].id: item.value
+        for item in f.all_statements(function.body)
+        if isinstance(item, ast.Assign)
+        and isinstance(item.targets[0], ast.Name)
+        and set_in[item.targets[0].id] == 1
+    }
+    rows: list[Sequence[ast.expr]] = []
+    displays: list[Display] = []
+    for element in loop.iterable.elts:
+        held = element.id if isinstance(element, ast.Name) else None
+        display = display_of(known.get(held) if held else element, form.constants)
+        if display is None or display.names:
+            return None
+        row = display.elements
+        if held:
+            uses = Uses(held, display)
+            uses.block(function.body, is_cold=False)
+            if display.is_mutable and uses.others + uses.cold + uses.whole > 1:
+                return None  # it may have changed
+            row = [display.read(element, position) for position in range(len(row))]
+        rows.append(row)
+        displays.append(display)
+    alike = {(display.shape, len(display.elements)) for display in displays}
+    return (displays[0], rows) if len(alike) == 1 and rows[0] else None
+
+
+_LISTED = (ast.Tuple, ast.List)
+
+
+def _is_there(node: ast.expr, types: dict[str, StaticType | None]) -> bool:
+    """Whether an expression can be left out: it only gives a value."""
+    is_held = isinstance(node, (ast.Name, ast.Constant)) or getattr(node, "is_field", False)
+    return is_held or never_raises(node, types)
 
 
 def _candidate(form: Form, function: Function, done: set[str]) -> tuple[str, Display] | None:
@@ -70,7 +198,11 @@ class _Apart:
         if is_made and (uses.keeps or not uses.items or self.display.is_mutable):
             return
         self.is_made = is_made
-        self.fresh = fresh_of(self.function, types_of(self.function, self.form))
+        self.types = types_of(self.function, self.form)
+        self.fresh = fresh_of(self.function, self.types)
+        self.needed = uses.positions
+        if is_made or uses.whole or uses.cold or uses.keeps:
+            self.needed = set(range(len(self.display.elements)))
         self.stable = {
             variable
             for variable, times in f.stores(self.function.body).items()
@@ -125,8 +257,11 @@ class _Apart:
         operator = f.operator_of(statement)
         base = self.name.partition("_")[2] or "0"
         for position, item in enumerate(self.display.elements):
-            if isinstance(item, ast.Constant) or (
-                isinstance(item, ast.Name) and item.id in self.stable
+            is_unread = position not in self.needed and _is_there(item, self.types)
+            if (
+                isinstance(item, ast.Constant)
+                or is_unread
+                or (isinstance(item, ast.Name) and item.id in self.stable)
             ):
                 elements.append(item)
                 continue
@@ -145,6 +280,7 @@ class Uses:
         self.name = name
         self.display = display
         self.items = self.whole = self.cold = self.others = self.keeps = 0
+        self.positions: set[int] = set()
 
     def block(self, block: list[ast.stmt], *, is_cold: bool) -> None:
         """Looks at a suite."""
@@ -171,8 +307,10 @@ class Uses:
                 self._expression(value, is_cold=is_cold)
 
     def _expression(self, node: ast.AST, *, is_cold: bool) -> None:
-        if self.display.field_read(node, self.name) is not None:
+        position = self.display.field_read(node, self.name)
+        if position is not None:
             self.items += 1
+            self.positions.add(position)
         elif isinstance(node, ast.Name):
             if node.id == self.name and isinstance(node.ctx, ast.Load):
                 self.cold += is_cold

@@ -20,7 +20,7 @@
 Expressions are sums, differences, products, remainders and quotients by a positive constant, bits, and comparisons. The
 bounds of a sequence are known, so it is known that nothing overflows 64 bits: an expression that might stays in the
 loop. An attribute of a function that a loop only adds to gets the sum. A condition that is the same for all records is
-looked at once.
+looked at once. What a generator yields at several places is one array.
 
 A batch goes through the loop where numpy is missing, where an attribute is not an int or is computed, and where such
 a condition asks for something that is not arithmetic.
@@ -99,6 +99,7 @@ class _Arrays:
 
     def block(self, block: list[ast.stmt]) -> None:
         """Writes the statements of a block, whose records are the entries of all arrays."""
+        block = _gathered(block)
         for position, statement in enumerate(block):
             is_last = position + 1 == len(block)
             operator = f.operator_of(statement)
@@ -265,11 +266,59 @@ class _Arrays:
         raise _Loop(f"'{ast.unparse(node)[:60]}' is not arithmetic on known ints")
 
 
+def _gathered(block: list[ast.stmt]) -> list[ast.stmt]:
+    """A block that ends with the same statements for one value after the other, as a loop over the values."""
+    names = [
+        item.targets[0].id
+        for item in block
+        if isinstance(item, ast.Assign) and isinstance(item.targets[0], ast.Name)
+    ]
+    name = next((name for name in names if names.count(name) > 1), "")
+    starts = [
+        place
+        for place, item in enumerate(block)
+        if isinstance(item, ast.Assign) and ast.unparse(item.targets[0]) == name
+    ]
+    if not starts:
+        return block
+    ends = [*starts[1:], len(block)]
+    bodies = [block[start + 1 : end] for start, end in zip(starts, ends, strict=True)]
+    values = [block[start].value for start in starts]  # type: ignore[attr-defined]
+    if any(_text(body) != _text(bodies[0]) for body in bodies) or any(
+        f.reads(values, set_) for set_ in f.stores(block[starts[0] :])
+    ):
+        return block
+    emits = f.made(
+        f.Emits,
+        target=f.target(name),
+        iterable=ast.Tuple(values, ast.Load()),
+        side=None,
+        body=bodies[0],
+    )
+    emits.nullable = False
+    first = f.operator_of(block[starts[0]])
+    lines = f.with_comment(f.marked([emits], first), f.comment_of(block[starts[0]]))
+    return [*block[: starts[0]], *lines]
+
+
+def _text(block: list[ast.stmt]) -> list[Any]:
+    """What tells blocks apart that do different things."""
+    return [
+        (
+            ast.dump(item),
+            f.operator_of(item),
+            getattr(item, "list", None),
+            getattr(item, "what", None),
+        )
+        for item in f.all_statements(block)
+    ]
+
+
 def _combined(op: ast.operator, left: Bounds, right: Bounds) -> Bounds:
+    if isinstance(op, ast.Sub):
+        op, right = ast.Add(), (-right[1], -right[0])
     if isinstance(op, ast.Add):
         return _within(left[0] + right[0], left[1] + right[1])
-    if isinstance(op, ast.Sub):
-        return _within(left[0] - right[1], left[1] - right[0])
     if isinstance(op, ast.Mult):
         products = [a * b for a in left for b in right]
         return _within(min(products), max(products))
@@ -281,6 +330,9 @@ def _combined(op: ast.operator, left: Bounds, right: Bounds) -> Bounds:
             return left[0] // constant, left[1] // constant
         if isinstance(op, ast.BitAnd):
             return 0, constant
+    if isinstance(op, (ast.BitAnd, ast.BitOr, ast.BitXor)):
+        most = 1 << max(bound.bit_length() for bound in (*left, *right))
+        return _within(-most if min(*left, *right) < 0 else 0, most)
     raise _Loop(f"{type(op).__name__.lower()} is not written for arrays")
 
 

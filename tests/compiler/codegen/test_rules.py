@@ -20,6 +20,7 @@ from opchain.datastream.functions import (
     FilterFunction,
     FlatMapFunction,
     KeyedProcessFunction,
+    KeySelector,
     MapFunction,
 )
 from opchain.datastream.state import ValueStateDescriptor
@@ -201,7 +202,34 @@ class Slotted(MapFunction[Any, Any]):
         return self.sum
 
 
+class Field(KeySelector[Any, Any]):
+    """Reads a field that an attribute names."""
+
+    def __init__(self, field: Any) -> None:
+        self.field = field
+
+    def get_key(self, value: Any) -> Any:
+        return value if self.field is None else value[self.field]
+
+
+class Above(FilterFunction[Any]):
+    """One attribute stays, one is set where the function is opened."""
+
+    def __init__(self, field: Any, least: float) -> None:
+        self.field, self.least, self.most = field, least, 0
+
+    def open(self, runtime_context: Any) -> None:
+        self.most = 50
+
+    def filter(self, value: Any) -> bool:
+        if self.field is not None:
+            return bool(self.least < value[self.field] < self.most)
+        return bool(self.least < value < self.most)
+
+
 def attributes(env: Any) -> None:
+    some = env.from_sequence(0, 60).filter(Above(None, 4.5)).map(lambda x: {"k": x % 3, "n": x})
+    seen(some.filter(Above("n", 9)).key_by(Field("k")).map(lambda d: d["n"]), "some")
     rows = env.from_sequence(0, 60).map(lambda x: (x % 5, x))
     tally = Tally(3)
     seen(rows.flat_map(tally).flat_map(tally), "counted")  # the same object twice
@@ -224,6 +252,17 @@ def in_turn(env: Any) -> None:
     numbers = env.from_sequence(0, 60).flat_map(both_signs)
     seen(numbers, "signs")
     seen(numbers.map(lambda x: (x, 1)).flat_map(lambda row: (row, (row[0] + 1, 2))), "more")
+    rows = numbers.map(lambda x: Row(x % 3, x, "unit")).filter(lambda row: row[1] % 4 != 0)
+    two = rows.flat_map(lambda row: [row, Row(row[0], row[1] + 1, -row[1])])
+    seen(two.map(lambda row: row[1]), "some")
+    seen(two.filter(lambda row: row[1] > 2).key_by(lambda row: row[0]).map(str), "names")
+    seen(two.map(lambda row: (row[2], row[0])), "pairs")
+    named = numbers.flat_map(lambda x: (Named(x, x % 2), Named(key=-x, total=1)))
+    seen(named.filter(lambda n: n.total > 0).map(lambda n: n), "named")
+    unlike = numbers.flat_map(lambda x: (Row(x, x), Row(k=x, n=x)))
+    seen(unlike.map(lambda row: row[1]), "unlike")
+    changed = rows.map(more_of_row).flat_map(lambda row: (row, row))
+    seen(changed.map(lambda row: (row[0], len(row))), "changed")
 
 
 class Click(NamedTuple):
@@ -237,6 +276,11 @@ class Click(NamedTuple):
 
 
 Named = namedtuple("Named", "key total")  # noqa: PYI024 - as users write it
+
+
+def more_of_row(row: Any) -> Any:
+    row[0] += 1
+    return row
 
 
 def more_expensive(row: Any) -> Any:
@@ -277,6 +321,18 @@ def shapes(env: Any) -> None:
     seen(changed.key_by(lambda d: d["key"]).map(lambda d: sorted(d.items())), "changed")
     kept = dicts.key_by(lambda d: d["key"])
     seen(kept.reduce(lambda a, b: {"key": a["key"], "price": b["price"], "_": None}), "last")
+    three = numbers.map(lambda x: Row(x % 3, x, str(x)))
+    totals = three.key_by(lambda row: row[0]).reduce(
+        lambda a, b: Row(a[0], a[1] + b[1], max(a[2], b[2]))
+    )
+    seen(totals.map(lambda row: (row, row[2])), "sums")
+    least = clicks.key_by(lambda c: c.user).reduce(
+        lambda a, b: Click(user=a.user, price=min(a.price, b.price), at=a.at)
+    )
+    seen(least.map(lambda c: (c.price, c.at)), "ones")
+    first = numbers.map(lambda x: Row(k=x % 3, n=x)).key_by(lambda row: row.k)
+    seen(first.reduce(lambda a, b: Row(a[0], a[1] + b[1])).map(str), "means")
+    seen(first.reduce(lambda a, b: Row(a[0], (a[1], b[1])[1])).map(lambda r: r[1]), "greatest")
     joined = dicts.connect(numbers).flat_map(Joined())
     seen(joined.key_by(lambda d: d["key"] % 7).map(lambda d: (d["of"], d)), "joined")
     both = rows.union(numbers.map(lambda x: Row(x % 5, "more", x)))
@@ -347,6 +403,51 @@ def test_a_reduce_of_records_keeps_the_field_that_changes(kind: str) -> None:
     first, second = (vertex.source or "" for vertex in ran.job.vertices)
     assert "column_0_1.append" in first
     assert "sums_0.get(" in second
+
+
+@pytest.mark.parametrize("kind", [Row, Named, dict])
+def test_a_reduce_of_records_keeps_a_tuple_of_the_fields_that_vary(kind: Any) -> None:
+    def draw(env: Any) -> None:
+        numbers = env.from_sequence(0, 20).map(lambda x: (x % 5, str(x)))
+        if kind is dict:
+            keyed = numbers.map(lambda p: {"a": p[0], "n": 1, "b": p[1]}).key_by(lambda d: d["a"])
+            sums = keyed.reduce(lambda a, b: {"a": a["a"], "n": a["n"] + 1, "b": b["b"] + a["b"]})
+        elif kind is Row:
+            keyed = numbers.map(lambda p: Row(p[0], 1, p[1])).key_by(lambda row: row[0])
+            sums = keyed.reduce(lambda a, b: Row(a[0], a[1] + 1, b[2] + a[2]))
+        else:
+            keyed = numbers.map(lambda p: Click(p[0], 1, p[1])).key_by(lambda c: c.user)
+            sums = keyed.reduce(lambda a, b: Click(a.user, a.price + 1, b.at + a.at))
+        seen(sums, "sums")
+
+    ran = run_form(draw, batch_size=7)
+    assert ran.records("sums") == run_form(draw, "interpreted").records("sums")
+    assert "entry_0 = (1, field_2) if previous_0 is None else " in (
+        ran.job.vertices[1].source or ""
+    )
+
+
+@pytest.mark.parametrize("form", ["interpreted", "generated", "inlined"])
+def test_a_reduce_that_fails_shows_the_record_and_the_key(form: str) -> None:
+    def draw(env: Any) -> None:
+        rows = env.from_sequence(0, 20).map(lambda x: Row(x % 5, x, 8 - x))
+        sums = rows.key_by(lambda row: row[0]).reduce(
+            lambda a, b: Row(a[0], a[1] // b[2], b[2])  # fails at 8
+        )
+        seen(sums, "sums")
+
+    error = failure_of(draw, form, batch_size=7)
+    assert type(error) is ZeroDivisionError
+    assert "at record <Row(3, 8, 0)>, key 3" in notes_of(error)
+
+
+@pytest.mark.parametrize("form", ["interpreted", "generated", "inlined"])
+def test_a_field_that_nobody_reads_still_fails(form: str) -> None:
+    def draw(env: Any) -> None:
+        rows = env.from_sequence(0, 9).flat_map(lambda x: (Row(x, 1 // (5 - x)), Row(x, 0)))
+        seen(rows.map(lambda row: row[0]), "rows")
+
+    assert type(failure_of(draw, form)) is ZeroDivisionError
 
 
 def test_parts_of_a_batch_are_counted_once() -> None:
@@ -438,9 +539,68 @@ def test_function_classes_and_what_they_call_are_inlined() -> None:
     fast = first.source.split("def fallback_0")[0]
     assert "if not unchanged_0():" in fast
     assert "scaled_1(" not in fast
-    assert "self_1.factor" in fast
+    assert "value_1 = (more_1, more_1 * 7)" in fast
     assert "stepped" not in fast
     assert "scaled_1(value)" in first.source
+
+
+class Given(MapFunction[Any, Any]):
+    """Has attributes that a program is given, and one that it sets later."""
+
+    def __init__(self, number: int, key: str, secret: str) -> None:
+        self.number, self.key, self.secret, self.later = number, key, secret, 1
+
+    def open(self, runtime_context: Any) -> None:
+        self.later = 2
+
+    def map(self, value: Any) -> Any:
+        if self.secret is None:
+            return None
+        return {"k": value}[self.key] * self.number, self.secret[:1], self.later
+
+
+def test_attributes_that_only_the_constructor_sets_stand_in_the_body() -> None:
+    def draw(env: Any) -> None:
+        seen(env.from_sequence(1, 3).map(Given(7, "k", "password")), "rows")
+        pairs = env.from_sequence(1, 3).map(lambda x: (x, x))
+        seen(pairs.key_by(Field(1)).map(lambda pair: pair), "pairs")
+
+    text = source_of(draw)
+    assert "({'k': value}['k'] * 7, attribute_1_secret[:1], attribute_1_later)" in text
+    assert "password" not in text
+    assert "column_0_1.append(value)" in text
+    assert run_form(draw).records("rows") == [(7, "p", 2), (14, "p", 2), (21, "p", 2)]
+
+
+class Multiplied(MapFunction[Any, Any]):
+    """Lets another function find it."""
+
+    opened: list[Any] = []  # noqa: RUF012 - the class's
+
+    def __init__(self, factor: int) -> None:
+        self.factor = factor
+
+    def open(self, runtime_context: Any) -> None:
+        self.opened.append(self)
+
+    def map(self, value: int) -> int:
+        return value * self.factor
+
+
+def test_an_attribute_that_changes_is_noticed_with_the_next_batch() -> None:
+    """The function of a batch looks at it once, when the batch begins."""
+
+    class Changing(MapFunction[int, int]):
+        def map(self, value: int, *_more: int) -> int:  # more arguments keep it from being inlined
+            if value == 8:
+                Multiplied.opened[-1].factor = 100
+            return value
+
+    def draw(env: Any) -> None:
+        seen(env.from_sequence(1, 12).map(Changing()).map(Multiplied(3)), "numbers")
+
+    found = run_form(draw, batch_size=4).records("numbers")
+    assert found == [3, 6, 9, 12, 15, 18, 21, 24, 900, 1000, 1100, 1200]
 
 
 def test_a_global_that_changes_is_noticed_with_the_next_batch(

@@ -112,7 +112,7 @@ def test_a_record_costs_a_subtraction_and_two_look_ups() -> None:
         ),
         (
             lambda keyed: keyed.window(TEN).aggregate(CountBy(2)),
-            "        held_0 = held_0 + self_0.step",
+            "        held_0 = held_0 + 2",
         ),
         (
             lambda keyed: keyed.window(TEN).apply(lambda key, window, values: values),
