@@ -138,7 +138,7 @@ _drawing: list[Capture] = []
 
 
 def watching_environments() -> AbstractContextManager[Capture]:
-    """Within the block the capture's environments grow by each one that is made; jobs run, and it has none."""
+    """Collects the environments that are made within the block. Their jobs run as usual, and are not captured."""
     return _added(_drawing, Capture())
 
 

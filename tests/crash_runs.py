@@ -41,6 +41,7 @@ from opchain.runtime.epochs.epoch_progress import EpochHistory
 from opchain.runtime.epochs.local_epochs import LocalEpochs
 from opchain.runtime.job.epochs import Epochs
 from opchain.runtime.job.run import CollectedRecords
+from opchain.runtime.job.streaming_settings import StreamingSettings
 from opchain.runtime.local.epoch_run import LocalEpochTasks
 from opchain.runtime.task.stream_task import TaskEnvironment
 
@@ -158,8 +159,12 @@ def in_process_epochs(
 ) -> Epochs:
     """The epochs of a job in this process."""
     lineage = lineage_of(storage)
+    settings = StreamingSettings(
+        allow_non_restored_state=allow_non_restored_state, accepts_duplicates=accepts_duplicates
+    )
     return Epochs(
         job,
+        settings,
         coordinator.lease.run.run_id,
         LocalEpochTasks(job, storage, TaskEnvironment(lineage=lineage)),
         unbounded_sources(job),
@@ -168,8 +173,6 @@ def in_process_epochs(
         records=CollectedRecords(),
         history=EpochHistory(job),
         lineage=lineage,
-        allow_non_restored_state=allow_non_restored_state,
-        accepts_duplicates=accepts_duplicates,
     )
 
 

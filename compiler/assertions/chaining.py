@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def program_of(program: Environment | Program) -> Program:
-    """What is drawn so far."""
+    """The program that an environment holds so far."""
     return program if isinstance(program, Program) else program.program()
 
 

@@ -95,7 +95,7 @@ def replay_command(
     key: str | None,
     debugs: bool,
 ) -> None:
-    """Runs an epoch of FILE's unbounded job again, without Spark, and compares it with what it gave.
+    """Runs an epoch of FILE's unbounded job again, without Spark, and compares its results with the recorded ones.
 
     CHECKPOINT is the directory of the job's checkpoints, or one in it (.../chk-12, epoch 12 by default). The
     job must have run with opchain.streaming.record-epochs = true. Sinks write nothing.

@@ -78,9 +78,9 @@ R = TypeVar("R")
 
 
 class BroadcastStream(Generic[T]):
-    """A stream whose records go to every subtask, with the states that they will fill.
+    """A stream whose records go to every subtask, and the broadcast states that they fill.
 
-    The one thing to do with it is `other.connect(broadcast_stream)`.
+    Use it with `other.connect(broadcast_stream)`.
     """
 
     def __init__(

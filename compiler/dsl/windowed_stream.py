@@ -114,7 +114,7 @@ class WindowDefinition(Generic[T, W]):
         return self
 
     def take_over(self, other: WindowDefinition[Any, W]) -> None:
-        """Takes over what was set on another definition, but for the assigner."""
+        """Copies the settings of another definition, except the assigner."""
         self._trigger = other._trigger
         self._evictor = other._evictor
         self._allowed_lateness_ms = other._allowed_lateness_ms

@@ -179,10 +179,10 @@ class CheckpointStorage(ABC):  # noqa: B024 - the kinds have nothing in common b
 
 
 class JobManagerCheckpointStorage(CheckpointStorage):
-    """Keeps checkpoints in the driver's memory: for trying things out, gone with the driver.
+    """Keeps checkpoints in the driver's memory, for experiments: they are lost when the driver ends.
 
     Args:
-        checkpoint_path: Where the metadata of checkpoints goes that are to stay; None for nowhere.
+        checkpoint_path: Where the metadata of retained checkpoints goes; None to retain none.
         max_state_size: The most bytes that one state of one subtask may have; 5 MiB if None.
 
     Raises:

@@ -166,7 +166,9 @@ class Compiler:
         if isinstance(of, MapType):
             key = self.compile(tree.expressions[0]).text
             return Typed(f"item({container.text}, {key})", of.value_type)
-        raise GraphError(f"{self._where}: {tree.sql(dialect='flink')} has no items: it is {of}")
+        raise GraphError(
+            f"{self._where}: {tree.sql(dialect='flink')} has no items, because its type is {of}"
+        )
 
     def _literal(self, tree: Any) -> Typed:
         if tree.is_string:

@@ -58,7 +58,7 @@ class CheckpointKeyError(CheckpointError):
 
 
 def read_key(path: str) -> CheckpointKey:
-    """The key in a file.
+    """Reads the key from a file.
 
     Raises:
         CheckpointKeyError: The file cannot be read, or is too short for a key.

@@ -1,9 +1,11 @@
-"""The way on where a file of the last checkpoint is damaged: an earlier one, if one is kept that is whole.
+"""Resuming from an earlier checkpoint if a file of the last one is damaged.
 
-The job says so and stops; it never goes back by itself. Who wants it to names the earlier checkpoint, in the very
-directory in which the job keeps its own. What came behind it is dropped then, if it is damaged indeed: a setting
-that somebody forgets to remove doesn't undo what was done since. The epochs of what was dropped are run again at
-the times at which they ran, to get at their state; their sinks commit what they wrote then, which they have done.
+The job fails with an error that names the last intact checkpoint. It never falls back by itself: the user sets
+`execution.state-recovery.path` to that checkpoint, in the job's own checkpoint directory. Later checkpoints are then
+dropped, but only if the last one is damaged. So a setting that somebody forgets to remove does not undo newer work.
+
+The epochs of dropped checkpoints run again at the times at which they ran before, which rebuilds their state. Sinks do
+not commit these epochs a second time.
 
 Flink: a job that is started with `-s` and the path of a retained checkpoint.
 """
@@ -34,12 +36,12 @@ _LOG = logging.getLogger(__name__)
 def suggest_earlier_checkpoint(
     storage: CheckpointStorage, error: CorruptCheckpointError, epoch: int
 ) -> CorruptCheckpointError:
-    """The error that also says from what the job can continue.
+    """Adds to an error the checkpoint from which the job can resume.
 
     Args:
         storage: Where the checkpoints are.
-        error: What is wrong with a file.
-        epoch: The checkpoint that it is of.
+        error: Names the damaged file.
+        epoch: The checkpoint of that file.
     """
     earlier = next((found for found in _before(storage, epoch) if is_whole(storage, found)), None)
     if earlier is None:
@@ -66,7 +68,7 @@ def is_whole(storage: CheckpointStorage, epoch: int) -> bool:
 def fall_back(
     storage: CheckpointStorage, coordinator: CheckpointCoordinator, url: str
 ) -> CheckpointMetadata | None:
-    """Drops damaged checkpoints behind one of the run's own; gives that one, None where nothing was dropped.
+    """Drops the checkpoints after one of the run's own. Returns that checkpoint, None if none was dropped.
 
     Args:
         storage: Where the run keeps its checkpoints.

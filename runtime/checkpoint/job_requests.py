@@ -60,10 +60,10 @@ def post(storage: CheckpointStorage, request: JobRequest) -> None:
 def await_answer(
     storage: CheckpointStorage, request: JobRequest, timeout_s: float
 ) -> dict[str, Any]:
-    """What the run says; its request and answer are removed.
+    """Waits for the answer of the run; the request and the answer are removed.
 
     Raises:
-        CheckpointError: It refuses, has ended without an answer, or takes too long.
+        CheckpointError: The run refuses, ends without an answer, or takes too long.
     """
     name = _name(request.request_id, "answer")
     until = time.monotonic() + timeout_s
@@ -79,8 +79,8 @@ def await_answer(
                 raise CheckpointError(f"the job at {storage.url} ended before it answered")
             if time.monotonic() >= until:
                 raise CheckpointError(
-                    f"the job at {storage.url} has not answered within {timeout_s:g} s; the request is "
-                    "withdrawn: an epoch that runs so long, or a driver that hangs, is the usual reason"
+                    f"the job at {storage.url} has not answered within {timeout_s:g} s, so the request is "
+                    "withdrawn. Usual reasons are an epoch that takes longer, or a driver that hangs"
                 )
             time.sleep(_LOOK_EVERY_S)
     finally:
@@ -121,7 +121,7 @@ def _request(storage: CheckpointStorage, request_id: str, values: dict[str, Any]
     ):
         return JobRequest(**values)
     raise CorruptCheckpointError(
-        storage.full_name(_name(request_id, "json")), "is no request that this version knows"
+        storage.full_name(_name(request_id, "json")), "is not a request that this version supports"
     )
 
 
@@ -169,7 +169,9 @@ def _verified(storage: CheckpointStorage, name: str, data: bytes, purpose: str) 
         text, signature = found[purpose], found["signature"]
         values: dict[str, Any] = json.loads(text)
     except (ValueError, TypeError, KeyError) as error:
-        raise CorruptCheckpointError(storage.full_name(name), f"is no {purpose}") from error
+        raise CorruptCheckpointError(
+            storage.full_name(name), f"is not a valid {purpose}"
+        ) from error
     key = storage.key
     if key is not None:
         expected = key.signature(text.encode(), purpose)

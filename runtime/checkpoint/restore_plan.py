@@ -88,7 +88,7 @@ class ProgramOperator:
     """An operator of the program that is to start.
 
     `max_parallelism` is None where the program leaves it open, and takes that of the checkpoint.
-    `states` are those that are known before it runs, mostly none. `source` is None for one that is not a source.
+    `states` are those that are known before it runs, mostly none. `source` is None for operators that are not sources.
     """
 
     operator_id: str
@@ -109,9 +109,9 @@ class ProgramOperator:
 class RestorePlan:
     """What starting a program from a checkpoint would do.
 
-    `restored` pairs operators with what they start from. `new` start without state. `dropped` is state
-    that no operator takes. `reread` says, one sentence each, what sources read again, and `refused` why it can't
-    be.
+    `restored` pairs operators with their state. `new` operators start without state. No operator takes the state
+    in `dropped`. `reread` has a sentence for each source that is read again, `refused` one for each reason why the
+    program cannot start.
     """
 
     metadata: CheckpointMetadata
@@ -141,12 +141,12 @@ class RestorePlan:
         if self.dropped and not allow_non_restored_state:
             lost = ", ".join(map(_described, self.dropped))
             problems.append(
-                f"no operator takes the state of {lost}; give the operator that should its uid or "
-                "set_uid_hash() with that id, or allow non-restored state to drop it"
+                f"no operator takes the state of {lost}; give this uid to an operator, or set_uid_hash() with "
+                "this id, or allow non-restored state to drop the state"
             )
         if not allow_non_restored_state:
             problems += [
-                f"{problem}; allow non-restored state if that is wanted" for problem in self.reread
+                f"{problem}; to start anyway, allow non-restored state" for problem in self.reread
             ]
         if problems:
             raise CheckpointError(

@@ -1,9 +1,9 @@
-"""Which sources of a program a checkpoint has read already, and which place in Spark's log each unbounded one has.
+"""Which bounded sources of a program a checkpoint has already read, and the number of each unbounded one in Spark's log.
 
-Spark's log knows sources by their number alone, and so do the positions of opchain's own. In another order, one
-would continue where another has stopped: read again what it has read, or leave out what it has not. So a checkpoint
-keeps who was where, and a program's sources are put there. Bounded ones are read in one go: a checkpoint keeps
-which have been.
+Spark's offset log identifies sources by number only, and so do the positions of opchain's own sources. If the order of
+sources changed, a source would resume at the offset of another one, and would read records twice or skip them. So a
+checkpoint stores the operator id of each number, and sources get the number that they had. Bounded sources are read
+in a single epoch, so a checkpoint stores only which of them have been read.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from opchain.runtime.program.vertex_program import JobProgram
 
 SourceKind = Literal["bounded", "DataFrame", "positions"]
-"""Of an unbounded source, who keeps how far it has been read: Spark for itself, or the clock source for
-opchain's own."""
+"""Bounded, or what stores the offset of an unbounded source: Spark itself (DataFrame), or opchain's clock source
+(positions)."""
 
 
 def source_kind(spec: OperatorSpec) -> SourceKind | None:
@@ -61,10 +61,10 @@ def bounded_sources(job: JobProgram) -> SourcePosition:
 
 @dataclass(frozen=True, slots=True)
 class SourcePlaces:
-    """What becomes of a program's sources.
+    """How the sources of a program resume from a checkpoint.
 
-    `order` has the unbounded ones as Spark's log has them. `replaced` says which continues where another was,
-    `reread` what is read again, `refused` why it can't be.
+    `order` has the unbounded sources in the order of Spark's log. `replaced` names sources that resume at the offset
+    of another source, `reread` the sources that are read again, and `refused` the reasons why the job cannot start.
     """
 
     order: tuple[ProgramOperator, ...]
@@ -90,7 +90,7 @@ def source_places(
     found, _ = _matched([stored_id for stored_id, _ in read], sources)
     reread = [
         f"bounded source {named} has been read, and no source of the program has its id {stored_id} by uid or "
-        "set_uid_hash(): one that takes its place is read from its beginning, and records come twice"
+        "set_uid_hash(): a source that replaces it is read from the beginning, and records come twice"
         for (stored_id, named), operator in zip(read, found, strict=True)
         if operator is None
     ]
@@ -98,7 +98,7 @@ def source_places(
     if position(metadata, BATCH) == NO_BATCH:
         names = ", ".join(named for _, _, named in stored or ()) or "unbounded sources"
         reread.append(
-            f"Spark's log of what was read, the folder '{OFFSETS}', did not come with the checkpoint: {names} "
+            f"Spark's offset log (the folder '{OFFSETS}') is missing from the checkpoint: {names} "
             "are read from the beginning, and records come twice; bounded sources are not read again"
         )
         stored = None
@@ -150,8 +150,8 @@ def _matched(
 def _refusals(changed: Sequence[str]) -> Iterable[str]:
     if changed:
         yield (
-            "its unbounded sources are others, and Spark's log of what was read has a place for those of the "
-            f"checkpoint alone: {'; '.join(changed)}. Give a source the uid that it had; or start from a "
-            f"savepoint whose folder '{OFFSETS}' you have removed, and allow non-restored state: state is "
-            "restored then, and unbounded sources are read from their beginning"
+            "its unbounded sources have changed, but Spark's offset log has offsets only for the sources of the "
+            f"checkpoint: {'; '.join(changed)}. Give each source the uid that it had. Or remove the folder "
+            f"'{OFFSETS}' from a savepoint, and start from it with non-restored state allowed: state is "
+            "restored, and unbounded sources are read from the beginning"
         )

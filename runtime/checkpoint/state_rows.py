@@ -288,7 +288,7 @@ def _times(namespace: Any) -> tuple[int | None, int | None]:
         return None, namespace.max_timestamp()
     if namespace is VOID:
         return None, None
-    raise StateError(f"the namespace {short_repr(namespace)} has no form as columns")
+    raise StateError(f"the namespace {short_repr(namespace)} cannot be shown as columns")
 
 
 def _namespace(row: StateRow) -> Any:
@@ -551,15 +551,15 @@ def _hasher(
     key_type: TypeInformation[Any] | None,
     keys: Sequence[tuple[Any, int]],
 ) -> Hasher:
-    """How keys are placed: as the type says, or else as the keys that are there are placed."""
+    """The hasher that puts the stored keys into their key groups: that of the type, or else the first that fits."""
     where = f"'{operator.uid or operator.name}'"
     if key_type is not None:
         hasher = pyflink_hasher(key_type, hasher_of_type(key_type))
         if _places(hasher, keys, operator.max_parallelism):
             return hasher
         raise StateError(
-            f"the keys of {where} are not placed as keys of the type {key_type!r}: pass the key_type that "
-            "key_by() has in the program, or none if it has none"
+            f"the keys of {where} are in other key groups than keys of the type {key_type!r}: pass the "
+            "key_type that the program gives to key_by(), or no key_type if the program gives none"
         )
     candidates: list[Hasher] = [hash_pickled]
     for make in (Types.STRING, Types.LONG, Types.INT, Types.DOUBLE, Types.BOOLEAN):

@@ -122,7 +122,7 @@ _LARGEST_FLOAT = 3.4028234663852886e38
 
 @dataclass(frozen=True)
 class ValueType(Generic[T]):
-    """What the value of an option is, and how text or a related type becomes one.
+    """The type of an option's value, and the conversion of text or a related type to it.
 
     `convert` takes any value that a Configuration may hold, and raises ValueError where it does not
     fit; Flink converts in the same generous way when a program reads an option.

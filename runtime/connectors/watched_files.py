@@ -99,7 +99,7 @@ class WatchedFileSource(UnboundedSource[Any]):
         return self
 
     def initial_position(self, now_ms: int) -> int:  # noqa: ARG002 - what is there is read, whenever it came
-        """Before the first file."""
+        """The position before the first file."""
         return 0
 
     def latest_position(self, start: int, now_ms: int) -> int:
@@ -129,12 +129,14 @@ class WatchedFileSource(UnboundedSource[Any]):
         return assign_whole_files(self._look(None)[start:end], parallelism, lambda _: False)
 
     def splits(self, parallelism: int) -> Sequence[Sequence[Any]]:
-        """None: a watched folder is read between positions.
+        """Refuses: a watched folder is read between positions.
 
         Raises:
             InternalError: Always.
         """
-        raise InternalError(f"{self!r} was asked for the splits of {parallelism} subtasks")
+        raise InternalError(
+            f"{self!r} has no splits for {parallelism} subtasks: it is read between positions"
+        )
 
     def _look(self, now_ms: int | None) -> list[FileStatus]:
         """The files that are known. With a time, the folders are looked at first, if it is time for that."""

@@ -154,7 +154,7 @@ class OperatorProgress:
 
     @property
     def lag(self) -> int:
-        """Records that all splits had left when the epoch began."""
+        """How many records of all splits were unread when the epoch began."""
         return sum(split.get("lag", 0) for split in self.splits.values())
 
 

@@ -48,7 +48,7 @@ from opchain.runtime.mailbox.timer_service import PeriodTimer, SteppedClock, Tim
 from opchain.runtime.operators.source import LegacySourceOperator, SourceOperator
 from opchain.runtime.records.elements import Buffer, CheckpointBarrier, RecordBatch
 from opchain.runtime.task.input.input_gate import InputElement, InputGate
-from opchain.runtime.task.input.task_input import GateInput, SourceInput, TaskInput, Waiter
+from opchain.runtime.task.input.task_input import GateInput, SourceInput, TaskInput
 from opchain.runtime.task.input.watermark_valve import InputValves
 from opchain.runtime.task.report import TaskReport
 from opchain.runtime.task.stream_task import StreamTask, TaskEnvironment
@@ -64,39 +64,6 @@ if TYPE_CHECKING:
     from opchain.runtime.program.vertex_program import JobProgram, OperatorProgram
     from opchain.runtime.state.operator_snapshot import OperatorSnapshot
     from opchain.runtime.task.operator_chain import OperatorChain
-
-
-def source_input(
-    operator: SourceOperator,
-    chain: OperatorChain,
-    deliveries: Iterable[Buffer],
-    waiter: Waiter,
-    *,
-    is_first: bool,
-    drains: bool = False,
-    keeps_event_time: bool = False,
-) -> SourceInput:
-    """The input of a source in an epoch.
-
-    Args:
-        operator: The source.
-        chain: The chain that receives the records.
-        deliveries: What the driver has sent to this subtask, in order.
-        waiter: Waits while the source has no records.
-        is_first: Whether this is the source's first epoch, in which a bounded source is read.
-        drains: Whether event time ends after the input.
-        keeps_event_time: Whether event time does not end after a bounded source.
-    """
-    if operator.source.is_bounded and is_first:
-        return SourceInput(operator.batches(), chain, waiter, ends=lambda: not keeps_event_time)
-    payloads = (delivery.payload for delivery in deliveries)
-    source = operator.source
-    return SourceInput(
-        operator.delivered_batches(payloads),
-        chain,
-        waiter,
-        ends=lambda: drains or source.has_ended,
-    )
 
 
 class EpochGateInput(GateInput):
@@ -248,16 +215,34 @@ class EpochTask(StreamTask):
         for future in (*notifications, *checkpoint):
             future.result()
         yield from self._hand_over()
-        self._report(attempt_id)
+        self._driver.finish(TaskReport(self.info.task, attempt_id, self._measured()))
         yield from self._hand_over()
         self._has_run, self._is_restored = True, False
 
     def _notify(self, epoch: Epoch) -> list[Future[None]]:
-        """Notifies functions of the completed checkpoint when the next epoch begins."""
-        notifications = [self.notify_checkpoint_aborted(number) for number in epoch.aborted]
+        """Notifies functions, by mail, of the checkpoints that failed and of the last one, which is complete.
+
+        Flink: `notifyCheckpointAbortAsync`, `notifyCheckpointCompleteAsync`.
+        """
+
+        def notify(checkpoint_id: int, *, is_complete: bool) -> None:
+            for operator in self.chain.operators:
+                if is_complete:
+                    operator.notify_checkpoint_complete(checkpoint_id)
+                else:
+                    operator.notify_checkpoint_aborted(checkpoint_id)
+
+        ended = [(number, False) for number in epoch.aborted]
         if not epoch.is_first:
-            notifications.append(self.notify_checkpoint_complete(epoch.checkpoint_id - 1))
-        return notifications
+            ended.append((epoch.checkpoint_id - 1, True))
+        submit = self.processor.mailbox_executor().submit
+        return [
+            submit(
+                partial(notify, number, is_complete=is_complete),
+                f"checkpoint {number} {'is complete' if is_complete else 'was aborted'}",
+            )
+            for number, is_complete in ended
+        ]
 
     def trigger_checkpoint(
         self, epoch: Epoch, storage: CheckpointStorage, attempt_id: str
@@ -270,29 +255,6 @@ class EpochTask(StreamTask):
             partial(self._take_checkpoint, epoch, storage, attempt_id),
             f"checkpoint {epoch.checkpoint_id}",
         )
-
-    def notify_checkpoint_complete(self, checkpoint_id: int) -> Future[None]:
-        """Tells the functions that a checkpoint is complete, as mail. Flink: `notifyCheckpointCompleteAsync`."""
-        return self._notify_functions(
-            lambda operator: operator.notify_checkpoint_complete(checkpoint_id),
-            f"checkpoint {checkpoint_id} is complete",
-        )
-
-    def notify_checkpoint_aborted(self, checkpoint_id: int) -> Future[None]:
-        """Tells the functions that a checkpoint failed, as mail. Flink: `notifyCheckpointAbortAsync`."""
-        return self._notify_functions(
-            lambda operator: operator.notify_checkpoint_aborted(checkpoint_id),
-            f"checkpoint {checkpoint_id} was aborted",
-        )
-
-    def _notify_functions(
-        self, tell: Callable[[StreamOperator], None], description: str
-    ) -> Future[None]:
-        def tell_all() -> None:
-            for operator in self.chain.operators:
-                tell(operator)
-
-        return self.processor.mailbox_executor().submit(tell_all, description)
 
     def _take_checkpoint(self, epoch: Epoch, storage: CheckpointStorage, attempt_id: str) -> None:
         """Flink: `StreamTask.performCheckpoint`, which sends the barrier before it writes."""
@@ -329,16 +291,19 @@ class EpochTask(StreamTask):
     def _input_of(self, epoch: Epoch, buffers: Iterator[Buffer]) -> TaskInput:
         head, vertex = self.chain.head, self.info.vertex
         if isinstance(head, SourceOperator):
-            awaited = self._awaited(buffers)
-            is_first = epoch.is_first or not self._has_run
-            return source_input(
-                head,
+            source, awaited = head.source, self._awaited(buffers)
+            if source.is_bounded and (epoch.is_first or not self._has_run):
+                return SourceInput(
+                    head.batches(),
+                    self.chain,
+                    self._waiter,
+                    ends=lambda: not epoch.keeps_event_time,
+                )
+            return SourceInput(
+                head.delivered_batches(delivery.payload for delivery in awaited),
                 self.chain,
-                awaited,
                 self._waiter,
-                is_first=is_first,
-                drains=epoch.drains,
-                keeps_event_time=epoch.keeps_event_time,
+                ends=lambda: epoch.drains or source.has_ended,
             )
         self._gate = InputGate(
             vertex.inputs,
@@ -422,9 +387,6 @@ class EpochTask(StreamTask):
         size = StateSize(entries, snapshot_bytes(snapshot))
         if size.entries or size.written_bytes:
             self._sizes[operator_id] = size
-
-    def _report(self, attempt_id: str) -> None:
-        self._driver.finish(TaskReport(self.info.task, attempt_id, self._measured()))
 
     @property
     def _read_valves(self) -> InputValves | None:

@@ -179,7 +179,7 @@ def _has_numpy() -> bool:
 def _from_arrow(  # noqa: PLR0911 - one for each kind of type
     kind: TypeInformation[Any], *, in_utc: bool
 ) -> Callable[[Any], Any] | None:
-    """What makes a value of the type from what Arrow gives; None where they are the same."""
+    """The conversion of Arrow's values to the type; None if none is needed."""
     if isinstance(kind, BasicTypeInfo):
         return _OF_BASIC.get(kind.basic_type)
     if isinstance(kind, TimestampTypeInfo):

@@ -108,7 +108,7 @@ def _integer_text(value: Any) -> str:
 
 
 def _decimal_text(value: Any) -> str:
-    """All digits, of a float those that it shows: format() alone would give six behind the point."""
+    """A number with all its digits, a float as Python shows it. `format()` alone gives six decimals."""
     exact = value if isinstance(value, Decimal) else Decimal(str(value))
     if not exact.is_finite():
         raise ValueError(f"{value!r} is not a decimal")

@@ -50,8 +50,8 @@ class AsyncFunction(Function, Generic[IN_contra, OUT_co]):
 class AsyncBatchFunction(Function, Generic[IN_contra, OUT_co]):
     """Calls something outside for several records at a time, such as a model or a bulk look-up.
 
-    A call gets the records that came together: at most `max_batch_size`, and none from behind a
-    watermark. Retries are for the records whose results ask for one; after an exception for all.
+    A call gets records that arrived together: at most `max_batch_size`, and never records on both sides of a
+    watermark. Only records whose results ask for a retry are retried; after an exception, all are.
     Neither PyFlink 2.3 nor Flink 2.3 has it.
     """
 

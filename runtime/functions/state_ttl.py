@@ -171,7 +171,7 @@ class StateTtlConfig:
         OnReadAndWrite = 2
 
     class StateVisibility(Enum):
-        """What a read gives that finds an expired entry."""
+        """What a read returns if the entry has expired."""
 
         ReturnExpiredIfNotCleanedUp = 0
         """The entry, if it is still there."""
@@ -198,7 +198,7 @@ class StateTtlConfig:
         return self.update_type
 
     def get_state_visibility(self) -> StateTtlConfig.StateVisibility:
-        """What a read gives that finds an expired entry."""
+        """What a read returns if the entry has expired."""
         return self.state_visibility
 
     def get_ttl(self) -> Time | Duration | timedelta | int:

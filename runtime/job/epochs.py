@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from opchain.runtime.checkpoint.storage import CheckpointStorage
     from opchain.runtime.epochs.delivered_sources import DeliveredSource
     from opchain.runtime.job.run import CollectedRecords
+    from opchain.runtime.job.streaming_settings import StreamingSettings
     from opchain.runtime.program.vertex_program import JobProgram
 
 
@@ -138,6 +139,7 @@ class Epochs:
 
     Args:
         job: The job.
+        settings: How it runs.
         run_id: What tells this run from all others.
         tasks: Runs its tasks.
         sources: Its unbounded sources.
@@ -146,11 +148,6 @@ class Epochs:
         records: Where those of collecting sinks go.
         history: Hears of each epoch that is over.
         plan: The job's plan, for the metadata.
-        allow_non_restored_state: Whether state may be dropped that no operator takes, and what a sink wrote
-            that is gone.
-        records_epochs: Whether checkpoints keep what it takes to run their epochs again.
-        accepts_duplicates: Whether output that is later than the last checkpoint may be written again.
-        timeout_ms: After how long an epoch's checkpoint fails; None for never.
         lineage: What hidden output of the job is known by.
         staging: Where output may wait for its commit; None for beside the target.
 
@@ -167,6 +164,7 @@ class Epochs:
     def __init__(
         self,
         job: JobProgram,
+        settings: StreamingSettings,
         run_id: str,
         tasks: EpochTasks,
         sources: Sequence[DeliveredSource],
@@ -178,17 +176,10 @@ class Epochs:
         lineage: str,
         staging: str | None = None,
         plan: Mapping[str, Any] | None = None,
-        allow_non_restored_state: bool = False,
-        records_epochs: bool = False,
-        accepts_duplicates: bool = False,
-        timeout_ms: int | None = None,
-        keeps_event_time: bool = False,
     ) -> None:
-        self._timeout_ms = timeout_ms
-        self._keeps_event_time = keeps_event_time
+        self._settings = settings
         self._declined: list[str] = []
         self._job = job
-        self._records_epochs = records_epochs
         self._run_id = run_id
         self.tasks = tasks
         self._lineage = lineage
@@ -199,11 +190,12 @@ class Epochs:
         self._history = history
         self._phases = PhaseClock()
         self._plan = plan
-        self._allows_non_restored = allow_non_restored_state
         self.outcome: JobOutcome | None = None
         self._latest = coordinator.latest()
         if self._latest is not None:
-            match_state(self._latest, job, allow_non_restored_state=allow_non_restored_state)
+            match_state(
+                self._latest, job, allow_non_restored_state=settings.allow_non_restored_state
+            )
         self.sources = in_places(sources, self._latest)
         require_no_later_commits(
             job,
@@ -211,7 +203,7 @@ class Epochs:
             storage.url,
             0 if self._latest is None else self._latest.epoch,
             partial(is_dropped, storage),
-            accepts_duplicates=accepts_duplicates,
+            accepts_duplicates=settings.accepts_duplicates,
         )
         if self._latest is not None:
             self._commit_again(self._latest)
@@ -282,9 +274,9 @@ class Epochs:
             checkpoint_id,
             now_ms,
             is_first=latest is None,
-            is_recorded=self._records_epochs,
+            is_recorded=self._settings.records_epochs,
             drains=drains,
-            keeps_event_time=self._keeps_event_time,
+            keeps_event_time=self._settings.savepoint_at_end is not None,
         )
         self._declined.clear()
         outcome = self._completed(rows, epoch, batch, replaced)
@@ -381,14 +373,16 @@ class Epochs:
         tasks = range(sum(vertex.parallelism for vertex in job.vertices))
         pending = self._coordinator.begin(checkpoint_id, tasks)
         reach("epoch-begun", checkpoint_id)
-        expiry = _Expiry(self._timeout_ms, self.tasks.cancel)
+        expiry = _Expiry(self._settings.timeout_ms, self.tasks.cancel)
         try:
             with expiry:
                 outcome = self._run_tasks(rows, epoch)
         except BaseException as error:
             abort_epoch(job, checkpoint_id, error)
             if expiry.is_over:
-                details = f"checkpoint {checkpoint_id} took longer than {self._timeout_ms} ms"
+                details = (
+                    f"checkpoint {checkpoint_id} took longer than {self._settings.timeout_ms} ms"
+                )
                 self._give_up(pending, DeclineReason.CHECKPOINT_EXPIRED, details)
                 return None
             if isinstance(error, CheckpointFailedError):
@@ -466,7 +460,7 @@ class Epochs:
                     f"{committable.operator_id} wrote and has perhaps not committed, and the program has no "
                     "such sink"
                 )
-                if not self._allows_non_restored:
+                if not self._settings.allow_non_restored_state:
                     raise CheckpointError(
                         f"{what}: run the previous program, give the sink its old uid, or allow "
                         f"non-restored state to ignore this"

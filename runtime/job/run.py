@@ -40,6 +40,7 @@ NO_LIMIT = 0
 """For as many lists as there are."""
 
 _LOOK_EVERY_S = 0.1
+"""How late Ctrl-C and the end of the job may be seen."""
 
 
 class CollectedRecords:
@@ -83,18 +84,14 @@ class CollectedRecords:
             return self._waiting.setdefault(uid, queue.Queue(self._most_waiting))
 
 
-LOOK_EVERY_S = 0.1
-"""How late Ctrl-C may be seen."""
-
-
 class HeldInterrupts:
-    """Within the block SIGINT's handler is called as ever, but what it raises waits.
+    """Delays the exceptions of SIGINT's handler within the block. The handler itself is called at once.
 
-    Only in the main thread, where handlers run, and only where Python has one: elsewhere nothing changes.
+    This has an effect only in the main thread, where Python runs handlers, and only if there is a handler.
 
     Attributes:
-        has_come: Whether Ctrl-C has come, or may have: from before its handler is called. pyspark's cancels all
-            jobs of Spark's, which then fail, before it raises.
+        has_come: Whether Ctrl-C has come. It is set before the handler runs, because pyspark's handler cancels all
+            Spark jobs, which then fail, before it raises.
     """
 
     def __init__(self) -> None:
@@ -103,7 +100,7 @@ class HeldInterrupts:
         self._held: list[BaseException] = []
 
     def __enter__(self) -> Self:
-        """Takes the handler's place."""
+        """Replaces the handler."""
         if threading.current_thread() is threading.main_thread():
             previous = signal.getsignal(signal.SIGINT)
             if callable(previous):
@@ -117,7 +114,7 @@ class HeldInterrupts:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Gives the handler its place back, and raises what waits, unless something is raised already."""
+        """Restores the handler. Raises its delayed exception, unless another exception is already raised."""
         if self._previous is not None:
             signal.signal(signal.SIGINT, self._previous)
         if error is None:
@@ -136,7 +133,7 @@ class HeldInterrupts:
         end = None if longest_s is None else time.monotonic() + longest_s
         while not event.is_set():
             self._raise_held()
-            left = LOOK_EVERY_S if end is None else min(LOOK_EVERY_S, end - time.monotonic())
+            left = _LOOK_EVERY_S if end is None else min(_LOOK_EVERY_S, end - time.monotonic())
             if left <= 0:
                 return
             event.wait(left)
@@ -178,17 +175,17 @@ class JobRun(JobClient):
     Args:
         run: Runs the job in the thread that calls it, and gives its outcome.
         stop: Makes `run` raise soon; called from another thread.
-        waits_for_others: `run` waits for another process most of its time, and Ctrl-C in the thread that
-            waits would break the connection.
+        waits_for_others: `run` mostly waits for another process, and Ctrl-C in the waiting thread would break the
+            connection.
         name: The job's name, for the log.
-        progress: Who knows how far the job is; None where nobody does.
+        progress: Reports how far the job is; None if nothing does.
         history: The epochs of an unbounded job that has some.
         restarts: Those of the job, for its status.
         records: What the collecting sinks of an unbounded job give while it runs.
 
     Attributes:
         at_start: Called in the job's thread before the job begins.
-        at_end: Called with the last status and the error, before anybody who waits for the job hears of its end.
+        at_end: Called with the last status and the error, before the futures of the job are completed.
         last_status: How the job ended; None before.
         last_metrics: What a job that has finished counted; None before.
     """
@@ -252,10 +249,10 @@ class JobRun(JobClient):
         return self
 
     def end_on_interrupt(self) -> None:
-        """What Ctrl-C does to a job: cancels it, and waits for its end.
+        """Handles Ctrl-C: cancels the job, and waits for its end.
 
         Raises:
-            KeyboardInterrupt: Ctrl-C came again; the job ends by itself, if the process lives so long.
+            KeyboardInterrupt: Ctrl-C came again. The job ends by itself if the process stays alive.
         """
         with HeldInterrupts() as interrupts:
             self.cancel()
@@ -263,11 +260,11 @@ class JobRun(JobClient):
 
     @property
     def begins_with(self) -> str | None:
-        """From where the job starts, such as "restored chk-12, parallelism 2 -> 4"; None where that is not known."""
+        """The start of the job, such as "restored chk-12, parallelism 2 -> 4"; None if it is not known."""
         return None
 
     def resume_hint(self) -> str | None:
-        """Of a job that was stopped: from where it can continue; None where there is nothing to say."""
+        """Where a job that was stopped can resume from; None if it cannot."""
         return None
 
     def _run_to_the_end(self) -> None:

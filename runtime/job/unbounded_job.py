@@ -236,6 +236,7 @@ class UnboundedJob(ABC):
                 adopt(storage, restore_from, coordinator.lease)
         epochs = Epochs(
             self.job,
+            self.settings,
             self.run_id,
             tasks,
             self._sources,
@@ -246,11 +247,6 @@ class UnboundedJob(ABC):
             lineage=lineage,
             staging=staging,
             plan=self._plan,
-            allow_non_restored_state=self.settings.allow_non_restored_state,
-            records_epochs=self.settings.records_epochs,
-            accepts_duplicates=self.settings.accepts_duplicates,
-            timeout_ms=self.settings.timeout_ms,
-            keeps_event_time=at_end is not None,
         )
         self.begins_with = restored_text(epochs.latest, self.job)
         ended.owns_checkpoints = True

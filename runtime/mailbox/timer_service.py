@@ -184,7 +184,7 @@ class SystemTimerService:
 
 
 class PeriodTimer:
-    """A stopwatch to enter as a context, again and again but never twice at once.
+    """A stopwatch, used as a context manager: repeatedly, but never nested.
 
     Args:
         clock_ns: Nanoseconds from any origin, never going back.

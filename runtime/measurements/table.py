@@ -1,4 +1,4 @@
-"""The table of a job's vertices and operators: plain text, or whatever rich makes of it."""
+"""The table of a job's vertices and operators: as plain text, or drawn by rich."""
 
 from __future__ import annotations
 

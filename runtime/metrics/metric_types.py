@@ -34,7 +34,7 @@ def plain_values(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def plain_value(value: Any) -> Any:
-    """One value; those that are several numbers say it themselves. NaN is None, which JSON has."""
+    """The value of a metric as JSON has it: numbers, and None for NaN. Metrics of several numbers convert themselves."""
     as_plain = getattr(value, "as_plain", None)
     if as_plain is not None:
         return as_plain()

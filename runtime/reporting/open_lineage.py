@@ -116,7 +116,7 @@ class OpenLineageReporter(Reporter):
         return found
 
     def _output_facets(self) -> dict[str, Any]:
-        """The number of records, which is known of one output only."""
+        """The number of records, which is known only if the job has one output."""
         if len(self._outputs) != 1 or not self._checkpoints:
             return {}
         facets = _library("openlineage.client.facet_v2").output_statistics_output_dataset

@@ -122,7 +122,7 @@ def _written(name: str, contents: Mapping[str, bytes]) -> Path:
 
 @functools.cache
 def temporary_folder() -> Path:
-    """A folder for what Spark serves to executors: it lives as long as this process, since they may come late."""
+    """A folder for files that Spark serves to executors. It exists as long as this process, for executors that start late."""
     folder = tempfile.mkdtemp(prefix="opchain-shipped-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return Path(folder)

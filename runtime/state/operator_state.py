@@ -177,7 +177,7 @@ class SubtaskStateStore(OperatorStateStore):
         return "" if descriptor is None else repr(descriptor.type_info)
 
     def snapshot(self) -> OperatorStateSnapshot:
-        """Everything, pickled.
+        """All states, pickled.
 
         Raises:
             StateError: Something in a state can't be pickled.

@@ -240,7 +240,7 @@ class JdbcExecutionOptions:
             return self
 
         def with_max_retries(self, max_retries: int) -> Self:
-            """Sets how often what a lost connection has aborted is tried again; 0 for never."""
+            """Sets how often work is retried that a lost connection has aborted; 0 for never."""
             retries = _number(max_retries, 0, "with_max_retries")
             self._options = replace(self._options, max_retries=retries)
             return self

@@ -85,7 +85,7 @@ class KafkaOffsetsInitializer:
 
     @staticmethod
     def earliest() -> KafkaOffsetsInitializer:
-        """The first record that is there."""
+        """The first record that a partition still has."""
         return KafkaOffsetsInitializer(Offsets.EARLIEST, KafkaOffsetResetStrategy.EARLIEST)
 
     @staticmethod

@@ -220,9 +220,9 @@ class RangeReader:
             return now
         if now - heard_at > self._timeout_s:
             raise KafkaConnectorError(
-                f"{self._where}, topic {item.topic}, partition {item.partition}: offsets {item.first} to "
-                f"{item.behind} are to be read, and no message has come for {self._timeout_s:g} s"
-                f"{self._heard.reason()}{advice(None, self._heard)}; {API_TIMEOUT} says how long to wait"
+                f"{self._where}, topic {item.topic}, partition {item.partition}: no message of offsets "
+                f"{item.first} to {item.behind} has come for {self._timeout_s:g} s"
+                f"{self._heard.reason()}{advice(None, self._heard)}; {API_TIMEOUT} sets this time limit"
             )
         return heard_at
 

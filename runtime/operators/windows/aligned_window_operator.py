@@ -81,7 +81,7 @@ class _FiredPane:
 
 
 class AlignedWindowOperator(KeyedWindowOperator):
-    """Panes by the start of their window.
+    """Runs aligned event-time windows: keeps their panes by the start of the window.
 
     `panes` are the windows that the watermark has not passed. With allowed lateness, windows that have
     fired are kept until they are over for good, and fire again with each record.

@@ -120,7 +120,7 @@ WINDOWS = "merging-window-set"
 
 
 class MergingWindowOperator(WindowOperator):
-    """Merges a record's windows with those in flight before the record goes in."""
+    """Merges the windows of a record with those of its key, before it adds the record."""
 
     def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
         super().__init__(program, context, output)

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 class Deliver:
     """The function of the first stage of an epoch: batches of Arrow in, buffers for the sources' tasks out.
 
-    Rows of DataFrames go to the subtasks by turns of partitions, as Arrow's streams of their own columns; a
-    split goes to its subtask. So what a task gets depends on nothing but the micro-batch.
+    Each partition of a DataFrame goes to one subtask, in turn, as an Arrow stream of its columns. A split goes to its
+    subtask. So the input of a task depends only on the micro-batch.
 
     Args:
         columns: Spark's schema of the rows, as JSON text.

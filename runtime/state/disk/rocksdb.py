@@ -132,7 +132,7 @@ _caches: dict[int, Any] = {}
 
 
 def _block_cache(library: Any) -> Any:
-    """One for all databases of a process: its size is a bound for them together."""
+    """One cache for all databases of the process, so its size limits them together."""
     process = os.getpid()
     if process not in _caches:
         _caches.clear()

@@ -101,7 +101,7 @@ class TouchedNamespaces:
         self.dropped: dict[Any, dict[int, None]] = {}
 
     def note(self, namespace: Any, state_key: Any) -> None:
-        """An operator went to a namespace, under a key."""
+        """Notes that an operator has used a namespace under a key."""
         keys = self.pairs.get(namespace)
         if keys is None:
             self.pairs[namespace] = {state_key: None}

@@ -82,7 +82,7 @@ class TimeToLive:
         return contents if contents[0] > oldest else None
 
     def stamped(self, kind: str, contents: Any) -> Any:
-        """Contents of a state that had no time to live until now, as if written now."""
+        """Adds times to contents of a state that had no time to live, as if they were written now."""
         now = self.now()
         if kind == "ListStateDescriptor":
             return [(now, element) for element in contents]
@@ -92,7 +92,7 @@ class TimeToLive:
 
 
 def unstamped(kind: str, contents: Any) -> Any:
-    """Contents of a state that has no time to live any more."""
+    """Removes the times from contents of a state that no longer has a time to live."""
     if kind == "ListStateDescriptor":
         return [element for _, element in contents]
     if kind == "MapStateDescriptor":

@@ -180,17 +180,17 @@ class BatchTimerService(InternalTimerService):
     """Timers of one key at a time, which fire at its end; see the module."""
 
     def register_event_time_timer(self, namespace: Any, time: int) -> None:
-        """Has a timer fire at the end of the key; nothing happens at that end."""
+        """Registers a timer that fires at the end of the key. A timer that is registered at that end never fires."""
         if self.current_watermark != MAX_LONG_VALUE:
             super().register_event_time_timer(namespace, time)
 
     def register_processing_time_timer(self, namespace: Any, time: int) -> None:
-        """Has a timer fire at the end of the key; nothing happens at that end."""
+        """Registers a timer that fires at the end of the key. A timer that is registered at that end never fires."""
         if self.current_watermark != MAX_LONG_VALUE:
             self._processing_timers.add(time, namespace, self._backend.state_key)
 
     def advance_watermark(self, watermark: int) -> None:
-        """The last watermark ends the key at hand: fires all that it has registered. There are no others in batch mode."""
+        """Fires all timers of the current key at the last watermark, which ends it. Batch mode has no other watermarks."""
         is_idle = not (self.event_timers or self._processing_timers)
         if is_idle or watermark != MAX_LONG_VALUE:
             return

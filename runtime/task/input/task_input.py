@@ -114,7 +114,7 @@ class TaskInput(Protocol):
         """Feeds the chain with one element; completes the loop when there are no more."""
 
     def before_mail(self) -> None:
-        """Hands over what part of a batch has emitted, since mail may emit too."""
+        """Sends what a part of a batch has emitted, because mail may emit, too."""
 
     def close(self) -> None:
         """Releases what the input holds."""

@@ -151,7 +151,7 @@ class InputValves:
         return self._valves
 
     def restore(self, valves: dict[int, WatermarkValve]) -> None:
-        """Resumes where valves with as many channels stopped."""
+        """Restores the state of valves with the same number of channels."""
         self._valves = valves
 
     def hold(self, input_number: int, watermark: int) -> None:

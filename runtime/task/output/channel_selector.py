@@ -235,7 +235,9 @@ def create_channel_selector(
             return KeyGroups(output.key, channels, output.target_max_parallelism)
         return Custom(output.key, output.custom_partitioner, channels)
     if shipping is Shipping.FORWARD and channels != 1:
-        raise InternalError(f"output '{output.label}' is forward, and has {channels} channels")
+        raise InternalError(
+            f"output '{output.label}' is a forward edge and must have 1 channel, but has {channels}"
+        )
     return OneChannel()
 
 

@@ -219,7 +219,7 @@ def test_unbounded_sources_that_sparks_log_does_not_have_are_refused() -> None:
     assert same.endswith("the program can start from this checkpoint\n")
     for now, told in ((("a", "b", "c"), "'Source: c' "), (("a",), "'Source: b' ")):
         text = text_of(before, sources_plan(*now), sources=sources, allow=True)
-        assert "refused   its unbounded sources are others" in text
+        assert "refused   its unbounded sources have changed" in text
         assert told in " ".join(text.split())
         assert text.endswith("the program can't start from this checkpoint\n")
 

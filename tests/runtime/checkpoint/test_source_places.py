@@ -68,7 +68,7 @@ def test_a_bounded_source_that_has_been_read_is_not_read_again_unasked(
     metadata = checkpoint_of(mixed("words"))
     with pytest.raises(
         CheckpointError,
-        match=r"'Source: .*' \(.*\) has been read, .*records come twice; allow non-restored state",
+        match=r"'Source: .*' \(.*\) has been read, .*records come twice; to start anyway, allow non-restored state",
     ):
         match_state(metadata, now)
     assert not caplog.text

@@ -213,7 +213,7 @@ def test_a_key_type_that_does_not_place_the_keys_is_refused(
     checkpoint: tuple[str, str], tmp_path: Path
 ) -> None:
     rows = opchain.state.read(checkpoint[0], "all", "count")
-    with pytest.raises(StateError, match="not placed as keys of the type String"):
+    with pytest.raises(StateError, match="in other key groups than keys of the type String"):
         opchain.state.write(tmp_path / "w", rows, base=checkpoint[0], key_type=Types.STRING())
 
 

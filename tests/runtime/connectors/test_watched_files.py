@@ -166,7 +166,7 @@ def test_epochs_follow_what_the_job_can_do(
 def test_what_can_not_be_is_refused(tmp_path: Path, parallelism: int) -> None:
     with pytest.raises(InternalError, match="has no log"):
         builder(tmp_path).build().latest_position(0, 0)
-    with pytest.raises(InternalError, match="splits of"):
+    with pytest.raises(InternalError, match="has no splits for"):
         builder(tmp_path).build().splits(parallelism)
     with pytest.raises(FileNotFoundError, match=r"no file or folder '.*missing'"):
         builder(tmp_path / "missing").build().planned(parallelism)

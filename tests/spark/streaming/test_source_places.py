@@ -85,7 +85,7 @@ def test_a_source_is_found_by_the_hash_that_it_names() -> None:
 )
 def test_other_sources_are_refused(now: Sequence[DeliveredSource], told: list[str]) -> None:
     with pytest.raises(
-        CheckpointError, match="checkpoint 7 of 'job': its unbounded sources are others"
+        CheckpointError, match="checkpoint 7 of 'job': its unbounded sources have changed"
     ) as caught:
         in_places(now, checkpoint_of(sources_of("a", "b")))
     for text in told:

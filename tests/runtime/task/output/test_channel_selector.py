@@ -270,7 +270,7 @@ def test_a_missing_key_selector_is_our_mistake(shipping: Shipping) -> None:
 
 
 def test_a_forward_edge_to_several_channels_is_our_mistake() -> None:
-    with pytest.raises(InternalError, match="has 2 channels"):
+    with pytest.raises(InternalError, match="must have 1 channel, but has 2"):
         create_channel_selector(output(Shipping.FORWARD), 2, OPERATOR_ID, 0)
 
 
