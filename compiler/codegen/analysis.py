@@ -14,6 +14,7 @@ from opchain.compiler.codegen.static_types import (
     is_frozen,
     item_type,
     type_of,
+    type_of_constant,
 )
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def types_of(function: Function, form: Form) -> Types:
     settings = list(_settings(function.body))
     given = dict(function.types)
     for name, value in form.constants.items():
-        given[name] = type(value) if type(value) in (int, float, str, bool) else None
+        given[name] = type_of_constant(value)
     known: Types = dict(given)
     for _ in range(_PASSES):
         found: Types = dict(given)

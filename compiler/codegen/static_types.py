@@ -7,6 +7,7 @@ continues through inlined expressions, and over exchanges, which keep types. Wha
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -37,6 +38,25 @@ class IterableOf:
     """Something to loop over, all of whose items are of one type."""
 
     item: StaticType
+
+
+@dataclass(frozen=True, slots=True)
+class ResultOf:
+    """A function of the module `re`, by its name."""
+
+    function: str
+
+    def type(self, arguments: list[ast.expr], names: Names) -> StaticType | None:
+        """What it gives for a constant pattern and texts."""
+        pattern = getattr(arguments[0], "value", None) if arguments else None
+        given, most_groups, result = _OF_PATTERNS[self.function]
+        if len(arguments) != given or any(type_of(item, names) is not str for item in arguments):
+            return None
+        try:
+            groups = re.compile(pattern).groups if isinstance(pattern, str) else None
+        except re.error:
+            return None
+        return result if groups is not None and groups <= most_groups else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +118,7 @@ class Traveling:
     key_list: int | None = None
 
 
-StaticType: TypeAlias = "type | TupleOf | IterableOf | ColumnsOf | CombinedOf | JsonOf"
+StaticType: TypeAlias = "type | TupleOf | IterableOf | ResultOf | ColumnsOf | CombinedOf | JsonOf"
 Names: TypeAlias = "Mapping[str, StaticType | None]"
 
 _RECORDS: dict[type, type] = {
@@ -116,6 +136,13 @@ _TEXT_METHODS: dict[str, StaticType] = {
 }
 """What methods of texts give."""
 
+_OF_PATTERNS: dict[str, tuple[int, int, StaticType]] = {
+    "findall": (2, 1, IterableOf(str)),
+    "split": (2, 0, IterableOf(str)),
+    "sub": (3, 100, str),
+}
+"""What functions of the module `re` give: the number of arguments, the most groups in the pattern, the type."""
+
 _KEEPS_NUMBERS = (ast.Add, ast.Sub, ast.Mult)
 _KEEPS_INTS = (*_KEEPS_NUMBERS, ast.FloorDiv, ast.Mod, ast.BitAnd, ast.BitOr, ast.BitXor)
 
@@ -129,6 +156,13 @@ def records_of(spec: OperatorSpec) -> StaticType | None:
     if type(spec.source) is KafkaSource:
         return _RECORDS.get(type(spec.source.deserializer.schema))
     return _RECORDS.get(type(spec.source))
+
+
+def type_of_constant(value: Any) -> StaticType | None:
+    """The type of a global name's value, which does not change."""
+    if type(value) in (int, float, str, bool):
+        return type(value)
+    return next((ResultOf(name) for name in _OF_PATTERNS if getattr(re, name) is value), None)
 
 
 def is_frozen(known: StaticType | None) -> bool:
@@ -227,7 +261,8 @@ def _of_call(node: ast.Call, names: Names) -> StaticType | None:
     if called.id == "str":
         is_text = len(node.args) == 1 and type_of(node.args[0], names) in (int, float, str)
         return str if is_text else None
-    return _BUILTINS.get(called.id)
+    known = names.get(called.id)
+    return known.type(node.args, names) if isinstance(known, ResultOf) else _BUILTINS.get(called.id)
 
 
 _GIVE_TEXT = ("fast_dumps", "json_object_")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections import namedtuple
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -121,6 +122,18 @@ def sums(env: Any) -> None:
     seen(pairs.key_by(lambda row: row[0]).max(1), "greatest")
     ones = pairs.map(lambda row: (row[0], 1))
     seen(ones.key_by(lambda it: it[0]).reduce(lambda a, b: (a[0], a[1] + b[1])), "ones")
+
+
+def words_of(text: str) -> Any:
+    return re.findall(r"[1-9]+", text)
+
+
+def patterns(env: Any) -> None:
+    texts = env.from_sequence(0, 60).map(lambda x: str(x * x * 7919))
+    ones = texts.flat_map(words_of).map(lambda word: (word, 1)).key_by(lambda pair: pair[0])
+    seen(ones.sum(1), "ones")
+    seen(texts.flat_map(lambda text: re.findall("(.)([13])", text)).map(lambda two: two), "pairs")
+    seen(texts.map(lambda text: re.sub("[0-4]", "-", text)).key_by(lambda text: text[0]), "names")
 
 
 def windows(env: Any) -> None:
@@ -341,7 +354,7 @@ def shapes(env: Any) -> None:
 
 PROGRAMS = (
     *(classes, sums, windows, parsed, written_json, declared, arithmetic, attributes, states),
-    *(in_turn, declared_rows, shapes),
+    *(in_turn, patterns, declared_rows, shapes),
 )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from opchain.compiler.codegen.static_types import (
     IterableOf,
+    ResultOf,
     TupleOf,
     is_frozen,
     item_type,
@@ -23,7 +25,9 @@ from opchain.runtime.connectors.file_source import TextLineSource
 from opchain.runtime.program import operator_specs as specs
 
 NAMES: dict[str, Any] = {"i": int, "f": float, "s": str, "b": bool, "p": TupleOf((str, None))}
+NAMES |= {name: ResultOf(name) for name in ("findall", "split", "sub")}
 VALUES: dict[str, Any] = {"i": 7, "f": 0.5, "s": "a b", "b": True, "p": ("a", [1])}
+VALUES |= {name: getattr(re, name) for name in ("findall", "split", "sub")}
 
 
 class OwnNumbers(NumberSequenceSource):
@@ -63,6 +67,10 @@ def known(text: str) -> Any:
             ("[]", None),
         ),
         *(("[i, s]", None), ("i > 2", None), ("s and i", None)),
+        *(("findall('a( b)?', s)", IterableOf(str)), ("findall('(a)( b)', s)", None)),
+        *(("split(' ', s)", IterableOf(str)), ("split('( )|c', s)", None)),
+        *(("sub('(a)', s, s)", str), ("sub('a', i, s)", None), ("sub(s, s, s)", None)),
+        *(("findall('(', s)", None), ("findall('a', s, i)", None), ("findall('a', i)", None)),
     ],
 )
 def test_the_type_of_an_expression(text: str, expected: Any) -> None:
@@ -90,6 +98,8 @@ expressions = st.recursive(
         st.tuples(inner, inner).map(lambda parts: f"({parts[0]} if i else {parts[1]})"),
         inner.map(lambda text: f"({text}).split()"),
         inner.map(lambda text: f"({text})[1]"),
+        inner.map(lambda text: f"findall('[a-z]', {text})"),
+        inner.map(lambda text: f"sub('a', {text}, s)"),
     ),
     max_leaves=6,
 )
