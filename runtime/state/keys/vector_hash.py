@@ -52,6 +52,7 @@ _MURMUR_WORDS = (
 )
 
 
+_PICKLED_IN_TUPLES = {int, bool, type(None), str, bytes}
 _SHORT_TEXT = 255
 _AFTER_TEXT = (0x94 - 256) * 31 + ord(".") & MASK
 """The bytes behind a text in its pickle: it is noted, and it is all."""
@@ -106,6 +107,7 @@ class VectorHash:
             bool: self._pickles,
             str: self._pickled_texts,
             bytes: self._pickles,
+            tuple: self._pickled_tuples,
         }
 
     def codes(
@@ -248,6 +250,21 @@ class VectorHash:
                 code = code * np.uint32(31) + (some >> shift).astype(np.int8).astype(np.uint32)
             codes[places] = code * np.uint32(31) + np.uint32(ord("."))
         return codes
+
+    def _pickled_tuples(self, keys: Sequence[tuple[Any, ...]]) -> Codes | None:
+        """Those of ints, texts, bytes and None. Where a text comes twice, its pickle may refer back to the first."""
+        columns = [list(map(itemgetter(place), keys)) for place in range(min(map(len, keys)))]
+        texts = 0
+        for column in columns:
+            kinds = set(map(type, column))
+            if not kinds <= _PICKLED_IN_TUPLES:
+                return None
+            texts += not kinds.isdisjoint((str, bytes))
+        if max(map(len, keys)) > len(columns):
+            return None
+        if texts > 1 and any(len(set(key)) < len(key) for key in keys):
+            return None
+        return self._pickles(keys)
 
     def _one_by_one(self, keys: Sequence[Any], hasher: Hasher) -> Codes:
         import numpy as np

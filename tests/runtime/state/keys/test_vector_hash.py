@@ -5,6 +5,7 @@ import sys
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -104,6 +105,16 @@ UNTYPED: dict[str, st.SearchStrategy[Any]] = {
     "text": ANY_TEXT,
     "long text": st.integers(80, 90).map("\u20ac".__mul__) | st.integers(250, 260).map("a".__mul__),
     "bytes": st.binary(),
+    "pair": st.tuples(st.integers(), ANY_TEXT),
+    "texts that come twice": st.lists(
+        # What msgspec makes of one character is no object that Python keeps.
+        st.sampled_from(["", "a", "\u20ac", "ab", b"", b"a", b"ab", 1, True, None])
+        | st.sampled_from(["a", "b"]).map(lambda text: msgspec.json.decode(f'"{text}"')),
+        min_size=3,
+        max_size=3,
+    ).map(tuple),
+    "tuple of any length": st.lists(st.integers() | st.none()).map(tuple),
+    "nested tuple": st.tuples(st.integers(), st.tuples(ANY_TEXT, st.floats())),
 }
 
 
