@@ -80,6 +80,20 @@ def test_no_name_is_refused_that_is_not_listed(module: str) -> None:
     assert set(REFUSED.get(module, "").split()) <= refused, "a name that works now is listed"
 
 
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        ("datastream.formats.orc", "OrcBulkWriters"),
+        ("datastream.connectors.pulsar", "PulsarSource"),
+        ("table.expressions", "col"),
+    ],
+)
+def test_a_star_import_finds_refused_names(module: str, name: str) -> None:
+    found: dict[str, object] = {}
+    exec(f"from opchain.{module} import *", found)  # noqa: S102
+    assert is_refused(found[name])
+
+
 def test_a_refused_name_says_so_where_it_is_used() -> None:
     from opchain.datastream.connectors.pulsar import PulsarSource, StopCursor  # noqa: PLC0415
     from opchain.table import EnvironmentSettings  # noqa: PLC0415

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import warnings
+from copy import copy
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
@@ -315,7 +316,8 @@ class DataStream(OperatorAttributes[T]):
         call = "assign_timestamps_and_watermarks"
         checked(watermark_strategy, WatermarkStrategy, call, "the strategy")
         return self.transform(
-            TimestampsWatermarksSpec(watermark_strategy),
+            # A later with_timestamp_assigner() changes the program's own object.
+            TimestampsWatermarksSpec(copy(watermark_strategy)),
             declared_type(self.transformation),
             parallelism=self.transformation.parallelism,
             is_keyed=False,

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from contextlib import nullcontext
+from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, overload
 
@@ -452,7 +453,9 @@ class StreamExecutionEnvironment(OldEnvironmentCalls):
         checked(source_name, str, call, "the source's name")
         if type_info is None:
             type_info = source.get_produced_type()
-        return self._begin(SourceSpec(source, watermark_strategy), source_name, type_info, call)
+        # A later with_timestamp_assigner() changes the program's own object.
+        spec = SourceSpec(source, copy(watermark_strategy))
+        return self._begin(spec, source_name, type_info, call)
 
     def from_dataframe(
         self,
@@ -481,8 +484,8 @@ class StreamExecutionEnvironment(OldEnvironmentCalls):
         checked(source_name, str, call, "the source's name")
         strategy = WatermarkStrategy.no_watermarks()
         if watermark_strategy is not None:
-            strategy = checked(
-                watermark_strategy, WatermarkStrategy, call, "the watermark strategy"
+            strategy = copy(
+                checked(watermark_strategy, WatermarkStrategy, call, "the watermark strategy")
             )
         try:
             source = DataFrameSource(dataframe)

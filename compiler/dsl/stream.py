@@ -89,11 +89,13 @@ class Stream(Generic[T]):
     def get_type(self) -> TypeInformation[Any]:
         """The declared type of the records, or pickled bytes where none was declared.
 
-        Types are needed nowhere: records of a stream without one may be any Python objects.
+        Types are needed nowhere: records of a stream without one may be any Python objects. The fields of a
+        row type without names are called f0, f1, ..., as in PyFlink.
         """
-        from opchain.runtime.types.types import Types  # noqa: PLC0415 - plans need no types
+        from opchain.runtime.types.record_types import with_field_names  # noqa: PLC0415 - plans need no types
+        from opchain.runtime.types.types import Types  # noqa: PLC0415
 
-        return declared_type(self.transformation) or Types.PICKLED_BYTE_ARRAY()
+        return with_field_names(declared_type(self.transformation) or Types.PICKLED_BYTE_ARRAY())
 
     @property
     def state_key(self) -> KeyBy | None:

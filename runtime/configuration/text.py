@@ -179,7 +179,10 @@ def _unquote(item: str) -> str:
 
 
 def _java_double(value: float) -> str:
-    """Java's Double.toString: always a decimal point, and an exponent for small and big numbers."""
+    """Java's Double.toString: always a decimal point, and an exponent for small and big numbers.
+
+    Where one digit would be enough, Java writes the two that are nearest: 4.9E-324, not 5.0E-324.
+    """
     if math.isnan(value):
         return "NaN"
     if math.isinf(value):
@@ -187,6 +190,9 @@ def _java_double(value: float) -> str:
     if value == 0 or _SMALLEST_PLAIN <= abs(value) < _SMALLEST_BIG:
         return repr(value)
     sign, digits, exponent = _decimal_digits(value)
+    if len(digits) == 1:
+        mantissa, _, power = f"{value:.1e}".partition("e")
+        return f"{mantissa}E{int(power)}"
     return f"{sign}{digits[0]}.{digits[1:] or '0'}E{exponent}"
 
 

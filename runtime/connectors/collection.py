@@ -17,12 +17,14 @@ from opchain.runtime.functions.source_sink_functions import ParallelSourceFuncti
 from opchain.runtime.records.elements import RecordBatch
 from opchain.runtime.records.record_copy import private
 from opchain.runtime.records.record_pickle import dump_records
+from opchain.runtime.types.type_information import BasicTypeInfo
 from opchain.runtime.types.type_variables import T
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from opchain.runtime.functions.function import RuntimeContext
+    from opchain.runtime.types.type_information import TypeInformation
 
 
 class CollectionSource(Source[T]):
@@ -78,6 +80,10 @@ class NumberSequenceSource(Source[int]):
 
     def __repr__(self) -> str:
         return f"NumberSequenceSource({self.start}, {self.end})"
+
+    def get_produced_type(self) -> TypeInformation[int]:
+        """LONG."""
+        return BasicTypeInfo.LONG_TYPE_INFO()
 
     def splits(self, parallelism: int) -> list[list[range]]:
         """One part for each subtask; none for those that are left over."""

@@ -227,7 +227,7 @@ class RollingPolicy:
         rollover_interval: int = _INTERVAL_MS,
         inactivity_interval: int = _INTERVAL_MS,
     ) -> DefaultRollingPolicy:
-        """Begins a new file when one has reached `part_size` bytes.
+        """Begins a new file when one is larger than `part_size` bytes.
 
         The two intervals (milliseconds) have no effect, and a warning says so: where a file ends must not depend on
         how fast a machine is.
@@ -255,7 +255,7 @@ class RollingPolicy:
 
     def is_full(self, size: int) -> bool:
         """Whether a file of so many bytes takes no more records."""
-        return self.part_size is not None and size >= self.part_size
+        return self.part_size is not None and size > self.part_size
 
 
 class DefaultRollingPolicy(RollingPolicy):

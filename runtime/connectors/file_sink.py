@@ -319,7 +319,7 @@ class _FileWriter(SinkWriter[Any]):
         part_size = self._sink.rolling.part_size
         for bucket, records in self._by_bucket(values, timestamps).items():
             part = self._part_of(bucket)
-            room = None if part_size is None else part_size - 1 - part.size()
+            room = None if part_size is None else part_size - part.size()
             if part.write_batch(records, room):
                 self._roll(bucket)
                 continue

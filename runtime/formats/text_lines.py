@@ -25,6 +25,7 @@ from opchain.runtime.files.line_blocks import (
     line_offset,
 )
 from opchain.runtime.files.malformed import FAIL, MalformedRecord, MalformedRecords
+from opchain.runtime.types.type_information import BasicTypeInfo
 from opchain.runtime.types.type_variables import T
 
 if TYPE_CHECKING:
@@ -153,6 +154,10 @@ class TextLineFormat(StreamFormat[str]):
 
     def __repr__(self) -> str:
         return f"TextLineFormat({self.charset_name!r})"
+
+    def get_produced_type(self) -> TypeInformation[str]:
+        """STRING."""
+        return BasicTypeInfo.STRING_TYPE_INFO()
 
     def can_be_cut(self, path: str) -> bool:
         """Unless it is compressed, or a line end is not one byte in its character set."""

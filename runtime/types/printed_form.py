@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from opchain.runtime.types.type_information import TypeInformation
 
 _LISTS = (ListTypeInfo, PrimitiveArrayTypeInfo, BasicArrayTypeInfo, ObjectArrayTypeInfo)
-_FLOAT_DIGITS = range(1, 10)
+_FLOAT_DIGITS = range(2, 10)
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - the text ends in Z
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from opchain.runtime.errors import short_repr
@@ -197,6 +197,24 @@ class ExternalTypeInfo(TypeInformation[T]):
 
     def __repr__(self) -> str:
         return f"ExternalTypeInfo<{self.type_info}>"
+
+
+def with_field_names(type_info: TypeInformation[Any]) -> TypeInformation[Any]:
+    """The type, with names for the fields of all row types inside it.
+
+    >>> with_field_names(TupleTypeInfo([RowTypeInfo([PickledBytesTypeInfo()])]))
+    TupleTypeInfo(RowTypeInfo(f0: PickledByteArrayTypeInfo))
+    """
+    changes: dict[str, Any] = {}
+    for name in getattr(type_info, "__dataclass_fields__", ()):
+        value = getattr(type_info, name)
+        if isinstance(value, TypeInformation):
+            changes[name] = with_field_names(value)
+        elif name == "field_types":
+            changes[name] = tuple(map(with_field_names, value))
+    if isinstance(type_info, RowTypeInfo):
+        changes["field_names"] = type_info.get_field_names()
+    return replace(type_info, **changes) if changes else type_info  # type: ignore[type-var]
 
 
 def _keep_types(of: RowTypeInfo | TupleTypeInfo, where: str) -> None:

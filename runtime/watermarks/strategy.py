@@ -103,14 +103,14 @@ class WatermarkAlignmentParams:
 
 @dataclass(frozen=True)
 class WatermarkStrategy(Generic[T]):
-    """Timestamps and watermarks of a stream. Immutable: every `with_...` gives a new strategy.
+    """Timestamps and watermarks of a stream. A `with_...` method returns a new strategy, except for the first assigner.
 
     >>> strategy = WatermarkStrategy.for_bounded_out_of_orderness(Duration.of_seconds(5))
     >>> strategy.with_idleness(Duration.of_minutes(1)).idle_timeout
     Duration(1 min)
 
-    Flink: WatermarkStrategy. PyFlink changes a strategy in `with_timestamp_assigner`, and loses the
-    assigner in a later `with_idleness`; here neither happens.
+    Flink: WatermarkStrategy. As in PyFlink, `with_timestamp_assigner` changes a strategy that has no assigner yet. PyFlink
+    also replaces an assigner in place, and loses the assigner in a later `with_idleness`; here neither happens.
     """
 
     generator_supplier: WatermarkGeneratorSupplier[T]
@@ -155,6 +155,8 @@ class WatermarkStrategy(Generic[T]):
     ) -> WatermarkStrategy[T]:
         """Takes timestamps from the assigner instead of from the source.
 
+        A strategy without an assigner is changed and returned, because PyFlink programs may ignore the result.
+
         Args:
             timestamp_assigner: A TimestampAssigner, or a function of a record and the timestamp it
                 has so far.
@@ -166,7 +168,10 @@ class WatermarkStrategy(Generic[T]):
                     f"and its timestamp, not {short_repr(timestamp_assigner)}"
                 )
             timestamp_assigner = FunctionTimestampAssigner(timestamp_assigner)
-        return replace(self, timestamp_assigner=timestamp_assigner)
+        if self.timestamp_assigner is not None:
+            return replace(self, timestamp_assigner=timestamp_assigner)
+        object.__setattr__(self, "timestamp_assigner", timestamp_assigner)
+        return self
 
     def with_idleness(self, idle_timeout: Duration) -> WatermarkStrategy[T]:
         """Lets others continue without this input after it gave no record for this long.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 import pytest
@@ -50,12 +51,12 @@ def module_of(strategy: Any, again: Any = None, **settings: Any) -> list[str]:
     ],
 )
 def test_the_assigner_is_written_in_or_called(assigner: Any, line: str) -> None:
-    assert line in module_of(MONOTONOUS.with_timestamp_assigner(assigner))
+    assert line in module_of(copy(MONOTONOUS).with_timestamp_assigner(assigner))
 
 
 def test_an_assigner_that_reads_the_old_timestamp_gets_it_once() -> None:
-    first = MONOTONOUS.with_timestamp_assigner(lambda value, _: value)
-    second = MONOTONOUS.with_timestamp_assigner(lambda value, so_far: so_far + so_far)
+    first = copy(MONOTONOUS).with_timestamp_assigner(lambda value, _: value)
+    second = copy(MONOTONOUS).with_timestamp_assigner(lambda value, so_far: so_far + so_far)
     so_far = "NO_TIMESTAMP if timestamp_0 is None else timestamp_0"
     lines = module_of(first, second)
     assert f"so_far_1 = {so_far}" in lines
@@ -63,7 +64,7 @@ def test_an_assigner_that_reads_the_old_timestamp_gets_it_once() -> None:
 
 
 def test_without_an_assigner_the_timestamp_stays_and_is_looked_at() -> None:
-    first = MONOTONOUS.with_timestamp_assigner(lambda value, _: value)
+    first = copy(MONOTONOUS).with_timestamp_assigner(lambda value, _: value)
     lines = module_of(first, MONOTONOUS)
     assert "if timestamp_0 is not None and timestamp_0 > greatest_1:" in lines
     assert not any(line.startswith("timestamp_1") for line in lines)
@@ -95,7 +96,7 @@ def test_generators_that_need_each_record_are_called(strategy: Any, is_written_o
 
 
 def test_the_greatest_of_a_batch_is_told_behind_the_loop() -> None:
-    lines = module_of(MONOTONOUS.with_timestamp_assigner(lambda value, _: value))
+    lines = module_of(copy(MONOTONOUS).with_timestamp_assigner(lambda value, _: value))
     start, end = lines.index("greatest_0 = NO_TIMESTAMP"), lines.index("op_0.saw(greatest_0)")
     assert (
         start < lines.index("for value in values:") < lines.index("greatest_0 = timestamp_0") < end

@@ -22,8 +22,8 @@ def test_a_name_is_no_path(text: Any) -> None:
         OutputFileConfig.builder().with_part_suffix(text)
 
 
-@pytest.mark.parametrize(("size", "is_full"), [(0, False), (9, False), (10, True), (11, True)])
-def test_a_file_is_full_at_its_size(size: int, is_full: bool) -> None:
+@pytest.mark.parametrize(("size", "is_full"), [(0, False), (9, False), (10, False), (11, True)])
+def test_a_file_is_full_above_its_size(size: int, is_full: bool) -> None:
     assert RollingPolicy.default_rolling_policy(part_size=10).is_full(size) is is_full
     assert not RollingPolicy.on_checkpoint_rolling_policy().is_full(size)
 

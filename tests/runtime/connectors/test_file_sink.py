@@ -44,7 +44,7 @@ def test_subtasks_have_files_of_their_own(tmp_path: Path) -> None:
 
 
 def test_a_full_file_is_followed_by_the_next(tmp_path: Path) -> None:
-    sink = sink_to(tmp_path, rolling_policy=RollingPolicy.default_rolling_policy(part_size=4))
+    sink = sink_to(tmp_path, rolling_policy=RollingPolicy.default_rolling_policy(part_size=3))
     commit(sink, written(sink, "a", "b", "c"))
     assert visible(tmp_path) == [("part-ID-0", "a\nb\n"), ("part-ID-1", "c\n")]
 
@@ -112,7 +112,7 @@ def test_batches_are_cut_into_files_as_records_are(tmp_path: Path, part_size: in
     writer = writer_of(sink)
     records, parts = ["a", "bcd", "e", "f", "gh"], [""]
     for record in records:
-        if len(parts[-1]) >= part_size:
+        if len(parts[-1]) > part_size:
             parts.append("")
         parts[-1] += f"{record}\n"
     writer.write_batch(records[:3], None)

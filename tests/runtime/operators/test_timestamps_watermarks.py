@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -100,7 +101,7 @@ def harness_of(strategy: Any) -> OneInputOperatorHarness:
     "assigner", [Tenfold(), lambda value, _: value * 10, lambda value, so_far: value * 10]
 )
 def test_records_get_their_timestamps(assigner: Any) -> None:
-    with harness_of(MONOTONOUS.with_timestamp_assigner(assigner)) as harness:
+    with harness_of(copy(MONOTONOUS).with_timestamp_assigner(assigner)) as harness:
         harness.process_element(1)
         harness.process_element(2, 99)
         assert harness.records() == [(1, 10), (2, 20)]
@@ -115,7 +116,7 @@ class Seven:
 
 def stamped(form: str, timestamp: Any) -> list[Any]:
     """The timestamp of a record whose assigner returns `timestamp`."""
-    strategy = MONOTONOUS.with_timestamp_assigner(lambda *_: timestamp)
+    strategy = copy(MONOTONOUS).with_timestamp_assigner(lambda *_: timestamp)
 
     def draw(env: Any) -> None:
         seen(env.from_collection(["x"]).assign_timestamps_and_watermarks(strategy), "x")
@@ -142,7 +143,7 @@ def test_what_is_no_number_is_no_timestamp(form: str, timestamp: Any) -> None:
 
 
 def test_an_assigner_is_told_the_timestamp_so_far() -> None:
-    with harness_of(MONOTONOUS.with_timestamp_assigner(lambda _, so_far: so_far)) as harness:
+    with harness_of(copy(MONOTONOUS).with_timestamp_assigner(lambda _, so_far: so_far)) as harness:
         harness.process_element("a", 7)
         harness.process_element("b")
         assert harness.records() == [("a", 7), ("b", MIN_LONG_VALUE)]
@@ -174,7 +175,7 @@ def test_a_periodic_generator_is_asked_behind_each_batch(
 
 
 def test_a_punctuated_generator_speaks_behind_each_record() -> None:
-    with harness_of(PUNCTUATED.with_timestamp_assigner(Tenfold())) as harness:
+    with harness_of(copy(PUNCTUATED).with_timestamp_assigner(Tenfold())) as harness:
         for value in (1, 0, 2):
             harness.process_element(value)
         assert harness.elements() == [
@@ -186,7 +187,7 @@ def test_a_punctuated_generator_speaks_behind_each_record() -> None:
 
 
 def test_watermarks_and_idleness_of_others_end_here_but_not_the_last() -> None:
-    with harness_of(PUNCTUATED.with_timestamp_assigner(Tenfold())) as harness:
+    with harness_of(copy(PUNCTUATED).with_timestamp_assigner(Tenfold())) as harness:
         harness.process_watermark(500)
         harness.process_status(is_idle=True)
         harness.process_element(0)
@@ -200,7 +201,7 @@ def test_watermarks_and_idleness_of_others_end_here_but_not_the_last() -> None:
 
 def test_nothing_follows_the_last_watermark() -> None:
     """What the generator has kept back until then comes too late."""
-    with harness_of(MONOTONOUS.with_timestamp_assigner(Tenfold())) as harness:
+    with harness_of(copy(MONOTONOUS).with_timestamp_assigner(Tenfold())) as harness:
         harness.process_element(5)
         harness.end_input()
         assert harness.elements() == [EmittedRecord(5, 50), EmittedWatermark(MAX_LONG_VALUE)]
@@ -208,7 +209,9 @@ def test_nothing_follows_the_last_watermark() -> None:
 
 def test_a_time_out_never_comes_in_a_bounded_job() -> None:
     """It would make what is late depend on the machine's speed."""
-    strategy = MONOTONOUS.with_timestamp_assigner(Tenfold()).with_idleness(Duration.of_millis(1))
+    strategy = (
+        copy(MONOTONOUS).with_timestamp_assigner(Tenfold()).with_idleness(Duration.of_millis(1))
+    )
     with harness_of(strategy) as harness:
         for _ in range(3):
             harness.advance_processing_time(10_000)
@@ -287,7 +290,9 @@ def test_every_form_sees_the_same_timestamps_and_watermarks(
 def test_batch_mode_has_timestamps_and_no_event_time_before_the_end(form: str) -> None:
     def draw(env: Any) -> None:
         source = CollectionSource([1, 2])
-        stream = env.from_source(source, PUNCTUATED.with_timestamp_assigner(Tenfold()), "numbers")
+        stream = env.from_source(
+            source, copy(PUNCTUATED).with_timestamp_assigner(Tenfold()), "numbers"
+        )
         seen(stream.process(Sees()), "all")
 
     assert run_form(draw, form, mode="BATCH", batch_size=1).records("all") == [
@@ -302,7 +307,7 @@ def test_without_an_interval_there_is_no_periodic_watermark(
 ) -> None:
     def draw(env: Any) -> None:
         stream = env.from_sequence(1, 2).assign_timestamps_and_watermarks(
-            MONOTONOUS.with_timestamp_assigner(Tenfold())
+            copy(MONOTONOUS).with_timestamp_assigner(Tenfold())
         )
         seen(stream.process(Sees()), "all")
 
@@ -317,10 +322,10 @@ def test_a_strategy_that_needs_every_record_is_called_and_others_are_written_out
 
         return job_of(draw, **settings).vertices[0].source or ""
 
-    stamped = PUNCTUATED.with_timestamp_assigner(lambda x, _: x + 1)
+    stamped = copy(PUNCTUATED).with_timestamp_assigner(lambda x, _: x + 1)
     assert "source_0_0(value, None)" in source(stamped)
     assert "timestamp_0 = value + 1" in source(stamped, mode="BATCH")
     assert "greatest" not in source(stamped, mode="BATCH")
-    written = source(MONOTONOUS.with_timestamp_assigner(lambda x, _: x + 1))
+    written = source(copy(MONOTONOUS).with_timestamp_assigner(lambda x, _: x + 1))
     assert "greatest_0 = timestamp_0" in written
     assert "op_0.saw(greatest_0)" in written

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from copy import copy
 from typing import Any
 
 import pytest
@@ -19,7 +20,7 @@ KINDS = [
     if issubclass(kind, specs.OperatorSpec) and not name.startswith("_")
 ]
 STRATEGY: Any = WatermarkStrategy.for_monotonous_timestamps()
-STAMPING = STRATEGY.with_timestamp_assigner(lambda value, _: value)
+STAMPING = copy(STRATEGY).with_timestamp_assigner(lambda value, _: value)
 
 
 class Keyed(KeyedProcessFunction[Any, Any, Any]):

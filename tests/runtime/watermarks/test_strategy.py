@@ -110,14 +110,10 @@ def test_the_bound_reaches_the_generator() -> None:
 
 
 def test_every_step_gives_a_new_strategy_and_keeps_the_rest() -> None:
-    plain: WatermarkStrategy[Any] = WatermarkStrategy.for_monotonous_timestamps()
     assigner = SecondField()
-    full = (
-        plain.with_timestamp_assigner(assigner)
-        .with_idleness(FIVE)
-        .with_watermark_alignment("group", Duration.of_seconds(20))
-    )
-    assert plain.timestamp_assigner is None
+    plain: WatermarkStrategy[Any] = WatermarkStrategy.for_monotonous_timestamps()
+    plain = plain.with_timestamp_assigner(assigner)
+    full = plain.with_idleness(FIVE).with_watermark_alignment("group", Duration.of_seconds(20))
     assert plain.idle_timeout is None
     assert plain.alignment is None
     assert full.timestamp_assigner is assigner
@@ -126,6 +122,16 @@ def test_every_step_gives_a_new_strategy_and_keeps_the_rest() -> None:
     assert full.alignment.watermark_group == "group"
     assert full.alignment.max_allowed_watermark_drift == Duration.of_seconds(20)
     assert full.alignment.update_interval == Duration.of_seconds(1)
+
+
+def test_the_first_assigner_changes_the_strategy_as_in_pyflink() -> None:
+    strategy: WatermarkStrategy[Any] = WatermarkStrategy.for_monotonous_timestamps()
+    assigner = SecondField()
+    assert strategy.with_timestamp_assigner(assigner) is strategy
+    assert strategy.timestamp_assigner is assigner
+    other = strategy.with_timestamp_assigner(timestamp_of_pair)
+    assert strategy.timestamp_assigner is assigner
+    assert other != strategy
 
 
 def test_the_interval_of_alignment_can_be_given() -> None:
@@ -140,13 +146,14 @@ def test_a_time_out_wraps_the_generator() -> None:
 
 
 def test_timestamps_come_from_an_object_a_function_or_the_source() -> None:
-    plain: WatermarkStrategy[Any] = WatermarkStrategy.no_watermarks()
     for assigner in (SecondField(), timestamp_of_pair):
+        plain: WatermarkStrategy[Any] = WatermarkStrategy.no_watermarks()
         strategy = plain.with_timestamp_assigner(assigner)
         assert strategy.create_timestamp_assigner().extract_timestamp(("a", 7), -1) == 7
         assert pickle.loads(pickle.dumps(strategy)) == strategy
+    without: WatermarkStrategy[Any] = WatermarkStrategy.no_watermarks()
     assert (
-        plain.create_timestamp_assigner().extract_timestamp("a", MIN_LONG_VALUE) == MIN_LONG_VALUE
+        without.create_timestamp_assigner().extract_timestamp("a", MIN_LONG_VALUE) == MIN_LONG_VALUE
     )
 
 
