@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
-from opchain.compiler.graph.plan import required
+from opchain.compiler.graph.plan import Plan, Program, required
 from opchain.compiler.interception import job_started
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.compiler.settings.job_settings import JobSettings
@@ -14,17 +14,14 @@ from opchain.runtime.connectors.dataframe_source import SparkRowSource
 from opchain.runtime.errors import UnsupportedFeatureError
 from opchain.runtime.job.dependencies import CachedFile, JobDependencies, PythonArchive
 from opchain.runtime.job.restarts import RestartStrategy
-from opchain.runtime.job.run import log_warnings_only
-from opchain.runtime.program.vertex_program import SlotResources
+from opchain.runtime.job.run import JobRun, log_warnings_only
+from opchain.runtime.program.vertex_program import JobProgram, SlotResources
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from opchain.compiler.graph.plan import Plan, Program
     from opchain.compiler.settings.slot_sharing_group import SlotSharingGroup
-    from opchain.runtime.job.run import JobRun
     from opchain.runtime.job.streaming_settings import StreamingSettings
-    from opchain.runtime.program.vertex_program import JobProgram
     from opchain.runtime.reporting.reporting import Reporter
     from opchain.runtime.reporting.samples import JobSamples
 

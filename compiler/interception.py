@@ -21,11 +21,11 @@ The client of a job that was captured instead of run: it ran 0 ms and gave no re
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
-from opchain.compiler.graph.transformation import user_call_site
+from opchain.compiler.graph.transformation import CallSite, user_call_site
 from opchain.runtime.errors import UnsupportedFeatureError
 from opchain.runtime.job.client import (
     CompletableFuture,
@@ -37,11 +37,8 @@ from opchain.runtime.job.client import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from contextlib import AbstractContextManager
-    from typing import NoReturn
 
     from opchain.compiler.graph.plan import Plan, Program
-    from opchain.compiler.graph.transformation import CallSite
     from opchain.runtime.configuration.configuration import Configuration
     from opchain.runtime.types.type_variables import T
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +18,6 @@ from opchain.runtime.records.columns import Shape
 from opchain.runtime.types.row import Row
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from opchain.compiler.codegen.form import Form
 
 

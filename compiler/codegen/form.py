@@ -24,13 +24,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from opchain.compiler.codegen.names import Names
-from opchain.runtime.program.vertex_program import NO_OPERATOR
+from opchain.runtime.program.vertex_program import NO_OPERATOR, VertexProgram
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from opchain.compiler.codegen.static_types import StaticType, Traveling
-    from opchain.runtime.program.vertex_program import VertexProgram
 
 Node = TypeVar("Node", bound=ast.AST)
 

@@ -40,7 +40,14 @@ from opchain.runtime.functions.process_functions import has_on_timer
 from opchain.runtime.functions.window import ProcessAllWindowFunction, ProcessWindowFunction
 from opchain.runtime.operators.windows.aligned_window_operator import is_aligned
 from opchain.runtime.program import operator_specs as specs
-from opchain.runtime.program.vertex_program import FIRST_OUTPUT, NO_OPERATOR
+from opchain.runtime.program.vertex_program import (
+    FIRST_OUTPUT,
+    NO_OPERATOR,
+    KeyProgram,
+    OperatorProgram,
+    OutputProgram,
+    VertexProgram,
+)
 from opchain.runtime.records.record_copy import PASSES_REFERENCES
 from opchain.runtime.task.generated_code import side_tags
 from opchain.runtime.watermarks.strategy import (
@@ -55,12 +62,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from opchain.compiler.codegen.form import Form
-    from opchain.runtime.program.vertex_program import (
-        KeyProgram,
-        OperatorProgram,
-        OutputProgram,
-        VertexProgram,
-    )
 
     Lines = list[ast.stmt]
 

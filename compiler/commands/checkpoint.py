@@ -33,13 +33,24 @@ from opchain.compiler.graph.transformation import UNSET
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.compiler.plan.diff import match_operators, state_problems
 from opchain.compiler.plan.from_plan import job_plan
-from opchain.compiler.plan.layout import DEFAULT_WIDTH, Paragraph, Row, counted, set_lines
-from opchain.compiler.plan.model import from_json
+from opchain.compiler.plan.layout import DEFAULT_WIDTH, Line, Paragraph, Row, counted, set_lines
+from opchain.compiler.plan.model import JobPlan, from_json
 from opchain.runtime.checkpoint.checkpoint_key import RUNS_PICKLES, CheckpointKey, read_key
 from opchain.runtime.checkpoint.epoch_files import completed_epochs
 from opchain.runtime.checkpoint.job_requests import JobRequest, Kind, await_answer, post
-from opchain.runtime.checkpoint.metadata import BATCH, BOUNDED, CLOCK, SOURCES, TIMER, read_metadata
-from opchain.runtime.checkpoint.restore_plan import ProgramOperator, plan_restore
+from opchain.runtime.checkpoint.metadata import (
+    BATCH,
+    BOUNDED,
+    CLOCK,
+    SOURCES,
+    TIMER,
+    CheckpointMetadata,
+    OperatorMetadata,
+    SourcePosition,
+    StateDescription,
+    read_metadata,
+)
+from opchain.runtime.checkpoint.restore_plan import ProgramOperator, RestorePlan, plan_restore
 from opchain.runtime.checkpoint.run_lease import running_run
 from opchain.runtime.checkpoint.savepoint import (
     Located,
@@ -54,15 +65,6 @@ from opchain.runtime.errors import CorruptCheckpointError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from opchain.compiler.plan.layout import Line
-    from opchain.compiler.plan.model import JobPlan
-    from opchain.runtime.checkpoint.metadata import (
-        CheckpointMetadata,
-        OperatorMetadata,
-        SourcePosition,
-        StateDescription,
-    )
-    from opchain.runtime.checkpoint.restore_plan import RestorePlan
     from opchain.runtime.program.vertex_program import JobProgram, OperatorProgram
 
 

@@ -17,14 +17,13 @@ from opchain.compiler.commands.program_command import (
     captured_program,
     takes_program,
 )
-from opchain.compiler.graph.plan import required
+from opchain.compiler.graph.plan import Plan, required
 from opchain.compiler.passes.generate_code import generate_code, generated_code_compiles
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.compiler.plan.layout import listed
 from opchain.compiler.plan.text import generated_modules, generated_text
 
 if TYPE_CHECKING:
-    from opchain.compiler.graph.plan import Plan
     from opchain.runtime.program.vertex_program import VertexProgram
 
 

@@ -5,13 +5,17 @@ from __future__ import annotations
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
-from opchain.runtime.epochs.epoch_progress import WAITING
+from opchain.runtime.epochs.epoch_progress import (
+    WAITING,
+    EpochProgress,
+    VertexProgress,
+    WatermarkMs,
+)
 from opchain.runtime.measurements.table import LATE, FoldingTable, late_cells, size_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from opchain.runtime.epochs.epoch_progress import EpochProgress, VertexProgress, WatermarkMs
     from opchain.runtime.measurements.job_metrics import JobMetrics
     from opchain.runtime.measurements.task_metrics import TaskMetrics
 

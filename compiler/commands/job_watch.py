@@ -19,7 +19,7 @@ from opchain.runtime.job.client import JobStatus
 from opchain.runtime.job.run import JobRun
 from opchain.runtime.measurements.job_metrics import metrics_so_far
 from opchain.runtime.redaction import redacted_setting
-from opchain.runtime.reporting.samples import JobSamples
+from opchain.runtime.reporting.samples import JobSamples, Sample
 from opchain.runtime.spark.remote_error import failure_lines
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from opchain.compiler.interception import StartedJob
     from opchain.runtime.epochs.epoch_progress import EpochHistory, EpochProgress
     from opchain.runtime.measurements.task_metrics import TaskMetrics
-    from opchain.runtime.reporting.samples import Sample
 
 OVER = (JobStatus.FINISHED, JobStatus.FAILED, JobStatus.CANCELED)
 

@@ -40,7 +40,7 @@ from opchain.compiler.commands.program_command import (
 )
 from opchain.compiler.commands.state import literal
 from opchain.compiler.graph.partitioner import PartitionerKind
-from opchain.compiler.graph.plan import required
+from opchain.compiler.graph.plan import Plan, required
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.runtime.errors import KeyTypeError
 from opchain.runtime.functions.callables import CallableFunction
@@ -73,7 +73,6 @@ from opchain.runtime.watermarks.strategy import NoWatermarks
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from opchain.compiler.graph.plan import Plan
     from opchain.compiler.graph.stream_graph import StreamGraph, StreamNode
     from opchain.compiler.graph.transformation import CallSite
 

@@ -22,7 +22,7 @@ from opchain.compiler.commands.program_command import (
     takes_program,
 )
 from opchain.compiler.execution import asks_for_epochs, restart_strategy
-from opchain.compiler.graph.plan import required
+from opchain.compiler.graph.plan import Program, required
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.compiler.passes.share_data_sets import PICKLE
 from opchain.compiler.plan.diff import diff_plans, diff_text
@@ -34,7 +34,6 @@ from opchain.runtime.epochs.delivered_sources import why_no_epochs
 from opchain.runtime.program.operator_specs import SourceSpec
 
 if TYPE_CHECKING:
-    from opchain.compiler.graph.plan import Program
     from opchain.compiler.settings.job_settings import JobSettings
 
 

@@ -20,6 +20,7 @@ from opchain.compiler.commands.failures import CommandError, clear_errors
 from opchain.compiler.commands.output import note
 from opchain.compiler.commands.program_file import (
     SAVED_PLAN,
+    Captured,
     capture_program,
     option_names,
     program_file,
@@ -27,7 +28,7 @@ from opchain.compiler.commands.program_file import (
 from opchain.compiler.interception import configuring
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.compiler.plan.from_plan import job_plan
-from opchain.compiler.plan.model import from_json
+from opchain.compiler.plan.model import JobPlan, from_json
 from opchain.compiler.settings.settings_reader import (
     OPERATOR_PREFIX,
     is_known_key,
@@ -41,9 +42,7 @@ from opchain.runtime.configuration.configuration import Configuration
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from opchain.compiler.commands.program_file import Captured
     from opchain.compiler.graph.plan import Program
-    from opchain.compiler.plan.model import JobPlan
 
 PASSES_ARGUMENTS_ON = {"ignore_unknown_options": True}
 """For `context_settings`: an option that opchain does not know is the program's."""

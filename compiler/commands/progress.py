@@ -23,7 +23,7 @@ import click
 
 from opchain.compiler.commands.epoch_table import epoch_line, epoch_table, rate_text, running_line
 from opchain.compiler.graph.plan import required
-from opchain.compiler.interception import watching_jobs
+from opchain.compiler.interception import StartedJob, watching_jobs
 from opchain.compiler.plan.layout import counted
 from opchain.runtime.errors import imported
 from opchain.runtime.job.client import JobStatus
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions
     from rich.live import Live
 
-    from opchain.compiler.interception import StartedJob
     from opchain.runtime.epochs.epoch_progress import EpochHistory
     from opchain.runtime.job.progress import StageProgress
     from opchain.runtime.measurements.task_metrics import TaskMetrics

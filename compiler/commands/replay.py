@@ -22,7 +22,7 @@ from opchain.compiler.commands.program_command import (
 )
 from opchain.compiler.commands.program_file import as_main_program, program_file
 from opchain.compiler.commands.state import literal
-from opchain.compiler.graph.plan import required
+from opchain.compiler.graph.plan import Plan, required
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.compiler.plan.layout import counted
 from opchain.runtime.checkpoint.checkpoint_key import read_key
@@ -30,6 +30,7 @@ from opchain.runtime.checkpoint.savepoint import Located, find_checkpoint
 from opchain.runtime.epochs.replay import (
     NO_KEY,
     Replayed,
+    StateEntry,
     recorded_epoch,
     replay,
     run_again,
@@ -40,9 +41,7 @@ from opchain.runtime.errors import StreamError, short_repr
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from opchain.compiler.graph.plan import Plan
     from opchain.runtime.epochs.epoch_task import EpochTask
-    from opchain.runtime.epochs.replay import StateEntry
     from opchain.runtime.program.vertex_program import JobProgram
     from opchain.runtime.shipping.outcome import JobOutcome
 

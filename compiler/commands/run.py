@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import secrets
 import sys
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,19 +33,22 @@ from opchain.compiler.commands.program_command import (
 )
 from opchain.compiler.commands.program_file import as_main_program, run_as_main, whole_program
 from opchain.compiler.commands.progress import showing_progress
-from opchain.compiler.interception import configuring, watching_environments, watching_jobs
+from opchain.compiler.interception import (
+    Capture,
+    StartedJob,
+    configuring,
+    watching_environments,
+    watching_jobs,
+)
 from opchain.runtime.errors import StreamError
-from opchain.runtime.job.client import JobStatus
+from opchain.runtime.job.client import JobClient, JobStatus
 from opchain.runtime.job.run import JobRun
 from opchain.runtime.spark.remote_error import showing_whole_tracebacks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-    from contextlib import AbstractContextManager
 
     from opchain.compiler.commands.job_watch import JobWatch, JobWatches
-    from opchain.compiler.interception import Capture, StartedJob
-    from opchain.runtime.job.client import JobClient
     from opchain.runtime.measurements.job_metrics import JobMetrics
 
 

@@ -15,13 +15,12 @@ from opchain.compiler.commands.checkpoint import takes_key
 from opchain.compiler.commands.failures import clear_errors
 from opchain.compiler.commands.output import answer, check_folder_of, note, output_width, write_file
 from opchain.compiler.plan.layout import Row, counted, set_lines
-from opchain.runtime.checkpoint.checkpoint_key import RUNS_PICKLES
+from opchain.runtime.checkpoint.checkpoint_key import RUNS_PICKLES, CheckpointKey
 from opchain.runtime.checkpoint.savepoint import find_checkpoint
 from opchain.runtime.checkpoint.state_rows import Chosen, as_json, chosen_operators
 from opchain.runtime.errors import imported, short_repr
 
 if TYPE_CHECKING:
-    from opchain.runtime.checkpoint.checkpoint_key import CheckpointKey
     from opchain.state import StateRow
 
 _SHOWN = 100

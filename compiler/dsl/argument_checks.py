@@ -12,6 +12,7 @@ from opchain.compiler.graph.transformation import (
     OperatorTransformation,
     PartitionTransformation,
     SideOutputTransformation,
+    Transformation,
     UnionTransformation,
     user_call_site,
 )
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from opchain.compiler.dsl.stream import Stream
-    from opchain.compiler.graph.transformation import Transformation
     from opchain.runtime.types.type_information import TypeInformation
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from opchain.compiler.dsl.argument_checks import at_call, checked, checked_function
+from opchain.compiler.dsl.argument_checks import DeclaredType, at_call, checked, checked_function
 from opchain.compiler.dsl.data_stream import DataStream
 from opchain.runtime.functions.async_functions import (
     NO_RETRY_STRATEGY,
@@ -14,13 +14,11 @@ from opchain.runtime.functions.async_functions import (
     AsyncRetryStrategy,
 )
 from opchain.runtime.program.operator_specs import AsyncWaitSpec
-from opchain.runtime.time import millis_of
+from opchain.runtime.time import Duration, Time, millis_of
 
 if TYPE_CHECKING:
     from datetime import timedelta
 
-    from opchain.compiler.dsl.argument_checks import DeclaredType
-    from opchain.runtime.time import Duration, Time
 
 T = TypeVar("T")
 R = TypeVar("R")

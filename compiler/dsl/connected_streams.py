@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from opchain.compiler.dsl.argument_checks import (
+    DeclaredType,
     at_call,
     checked,
     checked_function,
@@ -38,15 +39,14 @@ from opchain.runtime.program.operator_specs import (
     KeyedBroadcastProcessSpec,
     KeyedCoProcessSpec,
     MultiInputSpec,
+    OperatorSpec,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from opchain.compiler.dsl.argument_checks import DeclaredType
     from opchain.compiler.dsl.stream import Stream
     from opchain.runtime.functions.key_selectors import KeySelector
-    from opchain.runtime.program.operator_specs import OperatorSpec
 
 
 def with_two_inputs(

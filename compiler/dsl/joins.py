@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from opchain.compiler.dsl.argument_checks import (
+    DeclaredType,
     at_call,
     checked,
     checked_function,
@@ -14,7 +15,7 @@ from opchain.compiler.dsl.argument_checks import (
 )
 from opchain.compiler.dsl.connected_streams import with_two_inputs
 from opchain.compiler.dsl.keyed_stream import KeyedStream
-from opchain.compiler.dsl.windowed_stream import WindowDefinition
+from opchain.compiler.dsl.windowed_stream import WindowDefinition, WindowedStream
 from opchain.compiler.graph.partitioner import PartitionerKind
 from opchain.runtime.errors import GraphError
 from opchain.runtime.functions.co_grouping import (
@@ -34,17 +35,14 @@ from opchain.runtime.functions.record_functions import (
 )
 from opchain.runtime.functions.type_variables import W
 from opchain.runtime.program.operator_specs import IntervalJoinSpec, MapSpec
-from opchain.runtime.time import millis_of
+from opchain.runtime.time import Duration, Time, millis_of
 from opchain.runtime.types.output_tag import OutputTag
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from datetime import timedelta
 
-    from opchain.compiler.dsl.argument_checks import DeclaredType
     from opchain.compiler.dsl.data_stream import DataStream
-    from opchain.compiler.dsl.windowed_stream import WindowedStream
-    from opchain.runtime.time import Duration, Time
     from opchain.runtime.windows.assigners import WindowAssigner
 
 K = TypeVar("K")

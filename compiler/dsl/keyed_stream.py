@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 from opchain.compiler.dsl.argument_checks import (
+    DeclaredType,
     at_call,
     check_field,
     checked,
@@ -20,6 +21,7 @@ from opchain.compiler.graph.partitioner import ExchangeMode, KeyBy, Partitioner,
 from opchain.compiler.graph.transformation import (
     CacheTransformation,
     PartitionTransformation,
+    Transformation,
     user_call_site,
 )
 from opchain.runtime.errors import GraphError
@@ -37,10 +39,8 @@ from opchain.runtime.types.type_variables import K, T
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from opchain.compiler.dsl.argument_checks import DeclaredType
     from opchain.compiler.dsl.joins import IntervalJoin
     from opchain.compiler.dsl.windowed_stream import WindowedStream
-    from opchain.compiler.graph.transformation import Transformation
     from opchain.runtime.functions.window import Window
     from opchain.runtime.windows.assigners import WindowAssigner
 

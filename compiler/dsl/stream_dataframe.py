@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from opchain.compiler import interception
 from opchain.compiler.dsl.argument_checks import at_call, checked, declared_type
-from opchain.compiler.graph.transformation import SinkTransformation, user_call_site
+from opchain.compiler.graph.transformation import SinkTransformation, Transformation, user_call_site
 from opchain.runtime.columnar.spark_types import struct_type
 from opchain.runtime.connectors.arrow_sink import ColumnFileSink, DataFrameSink
 from opchain.runtime.errors import GraphError, UnsupportedFeatureError
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from opchain.compiler.dsl.stream import Stream
-    from opchain.compiler.graph.transformation import Transformation
 
 
 FOLDER = "dataframes"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, overload
 
 from opchain.compiler.dsl.argument_checks import (
+    DeclaredType,
     at_call,
     check_field,
     checked,
@@ -30,7 +31,7 @@ from opchain.runtime.functions.window import (
     WindowFunction,
 )
 from opchain.runtime.program.operator_specs import FullWindowSpec, MapPartitionSpec, WindowSpec
-from opchain.runtime.time import millis_of
+from opchain.runtime.time import Duration, Time, millis_of
 from opchain.runtime.types.output_tag import OutputTag
 from opchain.runtime.types.type_variables import K, T
 from opchain.runtime.windows.assigners import MergingWindowAssigner, WindowAssigner
@@ -43,11 +44,9 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from opchain.compiler.dsl.argument_checks import DeclaredType
     from opchain.compiler.dsl.data_stream import DataStream
     from opchain.compiler.dsl.environment import StreamExecutionEnvironment
     from opchain.compiler.dsl.keyed_stream import KeyedStream
-    from opchain.runtime.time import Duration, Time
     from opchain.runtime.types.type_information import TypeInformation
 
 

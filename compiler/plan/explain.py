@@ -13,7 +13,7 @@ from opchain.compiler.passes.pipeline import compile_program
 from opchain.compiler.plan.flink_json import execution_plan
 from opchain.compiler.plan.from_plan import job_plan, stream_plan
 from opchain.compiler.plan.layout import DEFAULT_WIDTH, listed
-from opchain.compiler.plan.model import to_json
+from opchain.compiler.plan.model import JobPlan, PlannedEdge, PlannedOperator, StreamPlan, to_json
 from opchain.compiler.plan.page.render import compiled_page, plan_page
 from opchain.compiler.plan.text import (
     exchange_text,
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from opchain.compiler.graph.plan import Plan, Program
-    from opchain.compiler.plan.model import JobPlan, PlannedEdge, PlannedOperator, StreamPlan
 
 
 @dataclass(frozen=True, slots=True)

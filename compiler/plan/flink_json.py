@@ -11,14 +11,13 @@ from __future__ import annotations
 from html.entities import codepoint2name
 from typing import TYPE_CHECKING, Any
 
-from opchain.compiler.graph.plan import required
+from opchain.compiler.graph.plan import Plan, required
 from opchain.runtime.program.operator_specs import LegacySinkSpec
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from opchain.compiler.graph.job_graph import ChainedOperator, JobGraph, JobVertex
-    from opchain.compiler.graph.plan import Plan
     from opchain.compiler.graph.stream_graph import StreamEdge, StreamGraph, StreamNode
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from opchain.compiler.graph.plan import required
+from opchain.compiler.graph.plan import Plan, required
 from opchain.compiler.passes.chain_operators import why_not_chained
 from opchain.compiler.passes.share_data_sets import serializer_of
 from opchain.compiler.plan.model import (
@@ -25,7 +25,6 @@ from opchain.runtime.program import operator_specs as specs
 if TYPE_CHECKING:
     from opchain.compiler.graph.job_graph import JobEdge, JobVertex
     from opchain.compiler.graph.partitioner import Partitioner
-    from opchain.compiler.graph.plan import Plan
     from opchain.compiler.graph.stream_graph import StreamEdge, StreamNode
     from opchain.compiler.settings.job_settings import JobSettings
 

@@ -21,7 +21,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from opchain.compiler.graph.plan import required
+from opchain.compiler.graph.plan import Plan, required
 from opchain.compiler.graph.transformation import UNSET
 from opchain.compiler.passes.share_data_sets import PICKLE
 from opchain.compiler.plan.layout import (
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
     from opchain.compiler.graph.execution_plan import Exchange, PlacedVertex
-    from opchain.compiler.graph.plan import Plan
     from opchain.compiler.plan.model import (
         JobPlan,
         PlannedEdge,

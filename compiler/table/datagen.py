@@ -13,7 +13,7 @@ import decimal
 import math
 from typing import TYPE_CHECKING, Any
 
-from opchain.compiler.table.data_types import DataTypes
+from opchain.compiler.table.data_types import DataType, DataTypes
 from opchain.compiler.table.table_descriptor import Schema, TableDescriptor
 from opchain.runtime.connectors.data_generator import (
     DataGeneratorSource,
@@ -25,6 +25,7 @@ from opchain.runtime.connectors.data_generator import (
     RowGenerator,
     SequenceGenerator,
     SometimesNull,
+    ValueGenerator,
     seed_of,
 )
 from opchain.runtime.errors import UnsupportedFeatureError
@@ -32,9 +33,7 @@ from opchain.runtime.errors import UnsupportedFeatureError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from opchain.compiler.table.data_types import DataType
     from opchain.runtime.columnar.spark_types import SparkType
-    from opchain.runtime.connectors.data_generator import ValueGenerator
 
 
 ROWS_PER_SECOND = "10000"

@@ -16,7 +16,7 @@ from abc import abstractmethod
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from opchain.runtime.functions.sink import Committer, Sink, SinkWriter, origin_of
+from opchain.runtime.functions.sink import Committer, Sink, SinkOrigin, SinkWriter, origin_of
 from opchain.runtime.types.type_variables import T
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from opchain.runtime.functions.function import RuntimeContext
-    from opchain.runtime.functions.sink import SinkOrigin
 
 
 class SinkEpoch(NamedTuple):

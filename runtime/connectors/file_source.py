@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Generic
 from opchain.runtime.connectors.data_generator import FileAdmission
 from opchain.runtime.errors import add_note
 from opchain.runtime.files.file_range import FileRange, assign_whole_files, divide_files, list_files
-from opchain.runtime.files.file_systems import dataset_of, qualified_path
+from opchain.runtime.files.file_systems import FileStatus, dataset_of, qualified_path
 from opchain.runtime.files.line_blocks import line_blocks
 from opchain.runtime.files.malformed import MalformedRecords, checked_policy
-from opchain.runtime.formats.avro_files import AvroRecordFormat
+from opchain.runtime.formats.avro_files import AvroRecordFormat, AvroSchema
 from opchain.runtime.formats.text_lines import BulkFormat, FileFormat, StreamFormat, TextLineFormat
-from opchain.runtime.functions.source import Source
+from opchain.runtime.functions.source import Source, SourceReaderContext
 from opchain.runtime.time import Duration
 from opchain.runtime.types.type_variables import T
 
@@ -23,10 +23,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterator, Sequence
 
-    from opchain.runtime.files.file_systems import FileStatus
     from opchain.runtime.files.malformed import OnMalformed
-    from opchain.runtime.formats.avro_files import AvroSchema
-    from opchain.runtime.functions.source import SourceReaderContext
     from opchain.runtime.types.type_information import TypeInformation
 
 _LOG = logging.getLogger("opchain.job")

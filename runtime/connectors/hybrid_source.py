@@ -5,13 +5,12 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from opchain.runtime.functions.source import Source
+from opchain.runtime.functions.source import Source, SourceReaderContext
 from opchain.runtime.records.elements import RecordBatch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from opchain.runtime.functions.source import SourceReaderContext
     from opchain.runtime.types.type_information import TypeInformation
 
 

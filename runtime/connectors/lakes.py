@@ -17,7 +17,7 @@ import uuid
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from opchain.runtime.connectors.commit_sink import CommitSink
+from opchain.runtime.connectors.commit_sink import CommitSink, SinkEpoch
 from opchain.runtime.connectors.outbox import delete_file
 from opchain.runtime.errors import SinkError, imported, short_repr
 from opchain.runtime.files.file_systems import (
@@ -32,7 +32,6 @@ from opchain.runtime.types.row import Row
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from opchain.runtime.connectors.commit_sink import SinkEpoch
 
 _ATTEMPTS = 5
 _MARKERS = ".opchain"

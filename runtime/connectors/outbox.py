@@ -21,7 +21,7 @@ from abc import abstractmethod
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from opchain.runtime.connectors.commit_sink import CommitSink
+from opchain.runtime.connectors.commit_sink import CommitSink, SinkEpoch
 from opchain.runtime.errors import SinkError
 from opchain.runtime.files.file_systems import file_system_of, joined, name_of, qualified_path
 from opchain.runtime.types.type_variables import T
@@ -29,7 +29,6 @@ from opchain.runtime.types.type_variables import T
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from opchain.runtime.connectors.commit_sink import SinkEpoch
 
 _NOTE = re.compile(r"sent-(\d+)")
 

@@ -30,14 +30,12 @@ from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 from opchain.runtime.errors import SinkError
-from opchain.runtime.files.file_systems import file_system_of, joined, name_of
-from opchain.runtime.functions.sink import Committer
+from opchain.runtime.files.file_systems import FileSystem, file_system_of, joined, name_of
+from opchain.runtime.functions.sink import Committer, SinkOrigin
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from opchain.runtime.files.file_systems import FileSystem
-    from opchain.runtime.functions.sink import SinkOrigin
 
 STAGING = ".opchain"
 """The folder below a sink's output in which files are staged."""

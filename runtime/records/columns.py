@@ -15,18 +15,15 @@ microseconds to pickle and read, its dictionary of five fields 0.9.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any, overload
 
 from opchain.runtime.records.json_texts import fast_loads
 from opchain.runtime.records.record_pickle import dump_records
 from opchain.runtime.types.row import Row, rows_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
 
 Layout = tuple[tuple[Any, ...], ...]
 """For each field: empty where it has the next list for its own; the one value that it has in all tuples; or, where it is

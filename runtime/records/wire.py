@@ -28,6 +28,7 @@ from opchain.runtime.records.elements import (
     EndOfInput,
     LatencyMarker,
     RecordBatch,
+    StreamElement,
     Watermark,
     WatermarkStatus,
 )
@@ -41,7 +42,6 @@ from opchain.runtime.records.record_pickle import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from opchain.runtime.records.elements import StreamElement
 
 VERSION = 2
 _MAGIC = b"OPCH"

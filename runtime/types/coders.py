@@ -32,12 +32,10 @@ from opchain.runtime.types.printed_form import float_text
 from opchain.runtime.types.record_types import ExternalTypeInfo, RowTypeInfo, TupleTypeInfo
 from opchain.runtime.types.row import Row, RowKind
 from opchain.runtime.types.time_types import DateTypeInfo, TimestampTypeInfo, TimeTypeInfo
-from opchain.runtime.types.type_information import BasicType, BasicTypeInfo
+from opchain.runtime.types.type_information import BasicType, BasicTypeInfo, TypeInformation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-    from opchain.runtime.types.type_information import TypeInformation
 
     Converter = Callable[[Any], Any]
 

@@ -13,7 +13,7 @@ import datetime as dt
 import math
 import operator
 import struct
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -29,13 +29,9 @@ from opchain.runtime.types.container_types import (
 from opchain.runtime.types.record_types import ExternalTypeInfo, RowTypeInfo, TupleTypeInfo
 from opchain.runtime.types.row import Row, RowKind
 from opchain.runtime.types.time_types import DateTypeInfo, TimestampTypeInfo, TimeTypeInfo
-from opchain.runtime.types.type_information import BasicType, BasicTypeInfo
+from opchain.runtime.types.type_information import BasicType, BasicTypeInfo, TypeInformation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from opchain.runtime.types.type_information import TypeInformation
-
     Converter = Callable[[Any], Any]
 
 _FLOAT32 = struct.Struct("f")

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from opchain.runtime.types.type_information import BasicType, BasicTypeInfo, TypeInformation
 from opchain.runtime.types.type_variables import K, T, V
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 # What Java calls the primitive type behind each boxed one.
 _PRIMITIVES: Mapping[BasicType, str] = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generic
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias
 
 from opchain.runtime.types.record_types import RowTypeInfo
 from opchain.runtime.types.type_information import TypeInformation
@@ -11,7 +11,6 @@ from opchain.runtime.types.types import Types
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from typing import TypeAlias
 
     from opchain.runtime.types.type_variables import OUT_co
 

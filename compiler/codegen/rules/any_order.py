@@ -34,13 +34,12 @@ from typing import TYPE_CHECKING
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.analysis import types_of
 from opchain.compiler.codegen.function_source import BUILTINS
-from opchain.compiler.codegen.static_types import Traveling, never_raises, type_of
+from opchain.compiler.codegen.static_types import StaticType, Traveling, never_raises, type_of
 from opchain.runtime.operators.windows.aligned_window_operator import is_aligned
 from opchain.runtime.program import operator_specs as specs
 
 if TYPE_CHECKING:
     from opchain.compiler.codegen.form import Form, Function
-    from opchain.compiler.codegen.static_types import StaticType
 
     Types = dict[str, StaticType | None]
 

@@ -23,12 +23,11 @@ from typing import TYPE_CHECKING
 
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.analysis import types_of
-from opchain.compiler.codegen.rules.narrow_state import narrowed
+from opchain.compiler.codegen.rules.narrow_state import Narrow, narrowed
 from opchain.compiler.codegen.static_types import CombinedOf, Traveling, TupleOf, type_of
 
 if TYPE_CHECKING:
     from opchain.compiler.codegen.form import Form, Function
-    from opchain.compiler.codegen.rules.narrow_state import Narrow
 
 _PAIR = 2
 

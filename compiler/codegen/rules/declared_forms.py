@@ -20,19 +20,17 @@ from typing import TYPE_CHECKING, Any
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.analysis import types_of
 from opchain.compiler.codegen.displays import Display, FieldReads, display_of
-from opchain.compiler.codegen.static_types import TupleOf, plain_type, type_of
+from opchain.compiler.codegen.static_types import StaticType, TupleOf, plain_type, type_of
 from opchain.runtime.records.columns import Shape
 from opchain.runtime.types.coders import class_of, form_test, may_be_none
 from opchain.runtime.types.record_types import RowTypeInfo, TupleTypeInfo
 from opchain.runtime.types.row import Row
-from opchain.runtime.types.type_information import BasicTypeInfo
+from opchain.runtime.types.type_information import BasicTypeInfo, TypeInformation
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from opchain.compiler.codegen.form import Form, Function
-    from opchain.compiler.codegen.static_types import StaticType
-    from opchain.runtime.types.type_information import TypeInformation
 
 _BUILTINS: dict[str, type] = {"int": int, "float": float, "str": str, "bool": bool}
 

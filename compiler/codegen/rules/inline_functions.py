@@ -35,6 +35,7 @@ from typing import TYPE_CHECKING, Any, Generic
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.displays import Makers
 from opchain.compiler.codegen.function_source import (
+    Definition,
     Refused,
     definition_of,
     is_written_exactly,
@@ -49,7 +50,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from opchain.compiler.codegen.form import Callee, Form, Function
-    from opchain.compiler.codegen.function_source import Definition
 
     Lines = list[ast.stmt]
 

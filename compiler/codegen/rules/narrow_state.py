@@ -44,7 +44,7 @@ from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.analysis import types_of
 from opchain.compiler.codegen.displays import Display, FieldReads, display_of
 from opchain.compiler.codegen.rules.plain_keys import key_program
-from opchain.compiler.codegen.static_types import never_raises, type_of
+from opchain.compiler.codegen.static_types import StaticType, never_raises, type_of
 from opchain.runtime.program.vertex_program import NO_OPERATOR
 from opchain.runtime.records.columns import Shape
 from opchain.runtime.state.keys.key_identity import key_identity
@@ -54,7 +54,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from opchain.compiler.codegen.form import Form, Function
-    from opchain.compiler.codegen.static_types import StaticType
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,12 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.analysis import types_of
-from opchain.runtime.program.vertex_program import FIRST_OUTPUT, NO_OPERATOR
+from opchain.runtime.program.vertex_program import FIRST_OUTPUT, NO_OPERATOR, KeyProgram
 from opchain.runtime.state.keys.key_identity import key_identity
 
 if TYPE_CHECKING:
     from opchain.compiler.codegen.form import Form, Function
-    from opchain.runtime.program.vertex_program import KeyProgram
 
 
 def plain_keys(form: Form) -> None:

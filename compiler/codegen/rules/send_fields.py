@@ -19,11 +19,10 @@ from typing import TYPE_CHECKING, Any
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.analysis import types_of
 from opchain.compiler.codegen.displays import display_of
-from opchain.compiler.codegen.static_types import ColumnsOf, Traveling, TupleOf, type_of
+from opchain.compiler.codegen.static_types import ColumnsOf, StaticType, Traveling, TupleOf, type_of
 
 if TYPE_CHECKING:
     from opchain.compiler.codegen.form import Form, Function
-    from opchain.compiler.codegen.static_types import StaticType
     from opchain.runtime.records.columns import Shape
 
 MOST_COLUMNS, MOST_COLUMNS_OF_OTHERS = 3, 12

@@ -52,7 +52,7 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.analysis import only_reads, types_of
-from opchain.compiler.codegen.function_source import BUILTINS, Refused, definition_of
+from opchain.compiler.codegen.function_source import BUILTINS, Definition, Refused, definition_of
 from opchain.compiler.codegen.rules.plain_keys import key_program
 from opchain.compiler.codegen.static_types import plain_type, type_of
 from opchain.runtime.program.vertex_program import NO_OPERATOR
@@ -65,7 +65,6 @@ from opchain.runtime.types.types import Types
 
 if TYPE_CHECKING:
     from opchain.compiler.codegen.form import Form, Function
-    from opchain.compiler.codegen.function_source import Definition
 
     Lines = list[ast.stmt]
     _State = tuple[str, str | None, tuple[TypeInformation[Any], ...]]

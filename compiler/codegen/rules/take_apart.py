@@ -24,13 +24,12 @@ from typing import TYPE_CHECKING, Any
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.analysis import fresh_of, types_of
 from opchain.compiler.codegen.displays import Display, FieldReads, display_of
-from opchain.compiler.codegen.static_types import never_raises, type_of
+from opchain.compiler.codegen.static_types import StaticType, never_raises, type_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from opchain.compiler.codegen.form import Form, Function
-    from opchain.compiler.codegen.static_types import StaticType
 
     Block = list[ast.stmt]
 

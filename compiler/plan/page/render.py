@@ -12,7 +12,7 @@ import re
 from importlib import resources
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from opchain.compiler.graph.plan import required
+from opchain.compiler.graph.plan import Plan, Program, required
 from opchain.compiler.graph.transformation import UNSET
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.compiler.plan.from_plan import job_plan
@@ -24,7 +24,6 @@ from opchain.runtime.errors import StreamError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from opchain.compiler.graph.plan import Plan, Program
     from opchain.compiler.plan.model import JobPlan, PlannedEdge, PlannedVertex
     from opchain.runtime.measurements.job_metrics import JobMetrics
 

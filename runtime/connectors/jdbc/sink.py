@@ -31,18 +31,16 @@ from opchain.runtime.connectors.jdbc.staging import (
     psycopg,
     retried,
 )
-from opchain.runtime.connectors.jdbc.statement import parse_statement
+from opchain.runtime.connectors.jdbc.statement import Statement, parse_statement
 from opchain.runtime.errors import SinkError
-from opchain.runtime.functions.sink import Committer, Sink, SinkWriter, origin_of
+from opchain.runtime.functions.sink import Committer, Sink, SinkOrigin, SinkWriter, origin_of
 from opchain.runtime.functions.source_sink_functions import TwoPhaseSinkFunction
 from opchain.runtime.types.record_types import RowTypeInfo
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from opchain.runtime.connectors.jdbc.statement import Statement
     from opchain.runtime.functions.function import RuntimeContext
-    from opchain.runtime.functions.sink import SinkOrigin
 
 
 class JdbcSink(TwoPhaseSinkFunction[Any]):

@@ -16,17 +16,19 @@ import time
 import uuid
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from opchain.runtime.connectors.jdbc.options import connection_parameters
+from opchain.runtime.connectors.jdbc.options import (
+    JdbcConnectionOptions,
+    JdbcExecutionOptions,
+    connection_parameters,
+)
 from opchain.runtime.errors import SinkError, imported, short_repr
-from opchain.runtime.functions.sink import SinkWriter
+from opchain.runtime.functions.sink import SinkOrigin, SinkWriter
 from opchain.runtime.types.row import Row
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from opchain.runtime.connectors.jdbc.options import JdbcConnectionOptions, JdbcExecutionOptions
     from opchain.runtime.connectors.jdbc.statement import Statement
-    from opchain.runtime.functions.sink import SinkOrigin
 
 
 _TABLES = """\

@@ -30,7 +30,14 @@ from opchain.runtime.connectors.kafka.client import (
     error_text,
     make_client,
 )
-from opchain.runtime.connectors.kafka.producer import Failures, producer_settings, send, size_of
+from opchain.runtime.connectors.kafka.producer import (
+    Columns,
+    Failures,
+    Serializer,
+    producer_settings,
+    send,
+    size_of,
+)
 from opchain.runtime.connectors.outbox import OutboxFile as StagedFile
 from opchain.runtime.connectors.outbox import delete_file, put_chunk, read_chunk
 from opchain.runtime.files.file_systems import file_system_of, joined, qualified_path
@@ -39,7 +46,6 @@ from opchain.runtime.functions.sink import Committer, SinkOrigin, SinkWriter
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from opchain.runtime.connectors.kafka.producer import Columns, Serializer
 
 CHUNK_BYTES = 4 << 20
 """How large a file of the outbox gets."""

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeAlias
 
 from opchain.runtime.connectors.kafka.client import KafkaConnectorError
 from opchain.runtime.errors import add_note, short_repr
 from opchain.runtime.files.malformed import FAIL, MALFORMED_COUNTER
 from opchain.runtime.types.output_tag import OutputTag
-from opchain.runtime.types.serialization import ByteArraySchema, SimpleStringSchema
+from opchain.runtime.types.serialization import (
+    ByteArraySchema,
+    DeserializationSchema,
+    SimpleStringSchema,
+)
 from opchain.runtime.types.type_variables import T
 from opchain.runtime.types.types import Types
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Literal, TypeAlias
 
     from opchain.runtime.functions.source import SourceReaderContext
-    from opchain.runtime.types.serialization import DeserializationSchema
     from opchain.runtime.types.type_information import TypeInformation
 
     OnMalformedMessage: TypeAlias = Literal["fail", "skip"] | OutputTag["MalformedMessage"]

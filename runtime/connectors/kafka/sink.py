@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.connectors.kafka.client import SERVERS, kafka_datasets
 from opchain.runtime.connectors.kafka.serializer import KafkaRecordSerializationSchema
-from opchain.runtime.functions.sink import DeliveryGuarantee, Sink, origin_of
+from opchain.runtime.functions.sink import Committer, DeliveryGuarantee, Sink, SinkWriter, origin_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from opchain.runtime.functions.function import RuntimeContext
-    from opchain.runtime.functions.sink import Committer, SinkWriter
 
 _MAX_PREFIX_BYTES = 64_000
 
