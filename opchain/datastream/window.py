@@ -34,14 +34,12 @@ from opchain.runtime.windows.global_windows import (
     GlobalWindows,
     NeverTrigger,
 )
-from opchain.runtime.windows.session_windows import (
+from opchain.runtime.windows.time_windows import (
     DynamicEventTimeSessionWindows,
     DynamicProcessingTimeSessionWindows,
     EventTimeSessionWindows,
     ProcessingTimeSessionWindows,
     SessionWindowTimeGapExtractor,
-)
-from opchain.runtime.windows.time_windows import (
     SlidingEventTimeWindows,
     SlidingProcessingTimeWindows,
     TumblingEventTimeWindows,

@@ -1,24 +1,77 @@
 # ruff: noqa: ARG002 - the arguments are the assigner contract's
-"""Tumbling and sliding windows of a fixed size."""
+"""Windows of a span of time: tumbling and sliding windows of a fixed size, and sessions, which merge."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from enum import Enum
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias
 
 from opchain.runtime.errors import short_repr
 from opchain.runtime.functions.state_descriptors import ListStateDescriptor
 from opchain.runtime.functions.window import TimeWindow, TimeWindowSerializer
 from opchain.runtime.time import MIN_LONG_VALUE, Duration, Time, millis_of
+from opchain.runtime.types.type_variables import T, T_contra
 from opchain.runtime.types.types import Types
-from opchain.runtime.windows.assigners import WindowAssigner
+from opchain.runtime.windows.assigners import MergingWindowAssigner, WindowAssigner
 from opchain.runtime.windows.triggers import EventTimeTrigger, ProcessingTimeTrigger
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
     from datetime import timedelta
 
+    from typing_extensions import Self
+
     Span: TypeAlias = Time | Duration | timedelta | int
+
+
+class _TimeWindows(WindowAssigner[T_contra, TimeWindow]):
+    @abstractmethod
+    def _windows_at(
+        self, element: T_contra, time: int, context: WindowAssigner.WindowAssignerContext
+    ) -> list[TimeWindow]:
+        """The windows of a record at a time of the assigner's clock, the latest one first, as Flink lists them."""
+
+    def get_window_serializer(self) -> TimeWindowSerializer:
+        """Flink's."""
+        return TimeWindowSerializer()
+
+
+class _ByEventTime(_TimeWindows[T_contra]):
+    def assign_windows(
+        self, element: T_contra, timestamp: int, context: WindowAssigner.WindowAssignerContext
+    ) -> list[TimeWindow]:
+        """The windows that hold the timestamp, the latest one first; the session that the record alone would make.
+
+        A record without timestamp is an error. Flink lets it into a session at the beginning of time.
+        """
+        check_timestamp(element, timestamp, self)
+        return self._windows_at(element, timestamp, context)
+
+    def get_default_trigger(self, env: Any = None) -> EventTimeTrigger:
+        """Fires at the end of the window."""
+        return EventTimeTrigger()
+
+    def is_event_time(self) -> bool:
+        """True."""
+        return True
+
+
+class _ByProcessingTime(_TimeWindows[T_contra]):
+    def assign_windows(
+        self, element: T_contra, timestamp: int, context: WindowAssigner.WindowAssignerContext
+    ) -> list[TimeWindow]:
+        """The windows that hold the machine's time, the latest one first; the session that the record alone would make."""
+        return self._windows_at(element, context.get_current_processing_time(), context)
+
+    def get_default_trigger(self, env: Any = None) -> ProcessingTimeTrigger:
+        """Fires at the end of the window."""
+        return ProcessingTimeTrigger()
+
+    def is_event_time(self) -> bool:
+        """False."""
+        return False
 
 
 class WindowStagger(Enum):
@@ -37,7 +90,7 @@ class WindowStagger(Enum):
     """A subtask's windows start at the time of day of its first record, by the machine's clock."""
 
 
-class _TumblingWindows(WindowAssigner[Any, TimeWindow]):
+class _TumblingWindows(_TimeWindows[Any]):
     def __init__(
         self, size: int, offset: int, stagger: WindowStagger = WindowStagger.ALIGNED
     ) -> None:
@@ -60,13 +113,35 @@ class _TumblingWindows(WindowAssigner[Any, TimeWindow]):
         """Size, slide (here the size too) and offset in milliseconds."""
         return self._size, self._size, self._offset
 
+    @classmethod
+    def of(
+        cls,
+        size: Span,
+        offset: Span | None = None,
+        window_stagger: WindowStagger = WindowStagger.ALIGNED,
+    ) -> Self:
+        """The assigner. Spans may be a Time, Duration, timedelta, or an int of milliseconds.
+
+        >>> TumblingEventTimeWindows.of(3_600_000, offset=-900_000)
+        TumblingEventTimeWindows(3600000, -900000)
+
+        Args:
+            size: How long a window is.
+            offset: How far windows start from the full multiple: -8 hours for days in China.
+            window_stagger: Whether the windows of different subtasks start at different times. Java only in Flink.
+
+        Raises:
+            ValueError: the offset is not smaller than the size, or the size not positive.
+        """
+        return cls(millis_of(size), millis_of(offset or 0), window_stagger)
+
     def _windows_at(
-        self, timestamp: int, context: WindowAssigner.WindowAssignerContext
+        self, element: Any, time: int, context: WindowAssigner.WindowAssignerContext
     ) -> list[TimeWindow]:
         stagger_ms = self._stagger_ms
         if stagger_ms is None:
             stagger_ms = self._stagger_ms = self._choose_stagger(context)
-        start = timestamp - (timestamp - self._offset - stagger_ms) % self._size
+        start = time - (time - self._offset - stagger_ms) % self._size
         return [TimeWindow(start, start + self._size)]
 
     def _choose_stagger(self, context: WindowAssigner.WindowAssignerContext) -> int:
@@ -83,10 +158,6 @@ class _TumblingWindows(WindowAssigner[Any, TimeWindow]):
         chosen.add(offset_ms)
         return offset_ms
 
-    def get_window_serializer(self) -> TimeWindowSerializer:
-        """Flink's."""
-        return TimeWindowSerializer()
-
     def __repr__(self) -> str:
         stagger = "" if self.stagger is WindowStagger.ALIGNED else f", {self.stagger.name}"
         return f"{type(self).__name__}({self._size}, {self._offset}{stagger})"
@@ -99,76 +170,15 @@ class _TumblingWindows(WindowAssigner[Any, TimeWindow]):
 _STAGGER = ListStateDescriptor("opchain-window-stagger", Types.LONG())
 
 
-class TumblingEventTimeWindows(_TumblingWindows):
+class TumblingEventTimeWindows(_TumblingWindows, _ByEventTime[Any]):
     """Windows of one size without gaps, by the records' timestamps."""
 
-    @staticmethod
-    def of(
-        size: Span,
-        offset: Span | None = None,
-        window_stagger: WindowStagger = WindowStagger.ALIGNED,
-    ) -> TumblingEventTimeWindows:
-        """The assigner. Spans may be a Time, Duration, timedelta, or an int of milliseconds.
 
-        >>> TumblingEventTimeWindows.of(3_600_000, offset=-900_000)
-        TumblingEventTimeWindows(3600000, -900000)
-
-        Args:
-            size: How long a window is.
-            offset: How far windows start from the full multiple: -8 hours for days in China.
-            window_stagger: Whether the windows of different subtasks start at different times. Java only in Flink.
-
-        Raises:
-            ValueError: the offset is not smaller than the size, or the size not positive.
-        """
-        return TumblingEventTimeWindows(millis_of(size), millis_of(offset or 0), window_stagger)
-
-    def assign_windows(
-        self, element: Any, timestamp: int, context: WindowAssigner.WindowAssignerContext
-    ) -> list[TimeWindow]:
-        """The one window that holds the timestamp."""
-        check_timestamp(element, timestamp, self)
-        return self._windows_at(timestamp, context)
-
-    def get_default_trigger(self, env: Any = None) -> EventTimeTrigger:
-        """Fires at the end of the window."""
-        return EventTimeTrigger()
-
-    def is_event_time(self) -> bool:
-        """It is."""
-        return True
-
-
-class TumblingProcessingTimeWindows(_TumblingWindows):
+class TumblingProcessingTimeWindows(_TumblingWindows, _ByProcessingTime[Any]):
     """Windows of one size without gaps, by the machine's time when a record comes."""
 
-    @staticmethod
-    def of(
-        size: Span,
-        offset: Span | None = None,
-        window_stagger: WindowStagger = WindowStagger.ALIGNED,
-    ) -> TumblingProcessingTimeWindows:
-        """The assigner; see TumblingEventTimeWindows.of."""
-        return TumblingProcessingTimeWindows(
-            millis_of(size), millis_of(offset or 0), window_stagger
-        )
 
-    def assign_windows(
-        self, element: Any, timestamp: int, context: WindowAssigner.WindowAssignerContext
-    ) -> list[TimeWindow]:
-        """The one window that holds the machine's time."""
-        return self._windows_at(context.get_current_processing_time(), context)
-
-    def get_default_trigger(self, env: Any = None) -> ProcessingTimeTrigger:
-        """Fires at the end of the window."""
-        return ProcessingTimeTrigger()
-
-    def is_event_time(self) -> bool:
-        """It is not."""
-        return False
-
-
-class _SlidingWindows(WindowAssigner[Any, TimeWindow]):
+class _SlidingWindows(_TimeWindows[Any]):
     def __init__(self, size: int, slide: int, offset: int) -> None:
         if abs(offset) >= slide or size <= 0:
             raise ValueError(
@@ -184,35 +194,8 @@ class _SlidingWindows(WindowAssigner[Any, TimeWindow]):
         """Size, slide and offset in milliseconds."""
         return self._size, self._slide, self._offset
 
-    def _windows_at(self, timestamp: int) -> list[TimeWindow]:
-        # The latest window first, as Flink lists them.
-        last_start = timestamp - (timestamp - self._offset) % self._slide
-        return [
-            TimeWindow(start, start + self._size)
-            for start in range(last_start, timestamp - self._size, -self._slide)
-        ]
-
-    def get_window_serializer(self) -> TimeWindowSerializer:
-        """Flink's."""
-        return TimeWindowSerializer()
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._size}, {self._slide}, {self._offset})"
-
-    def __str__(self) -> str:
-        # As plans show it: Flink's toString leaves out the offset.
-        return f"{type(self).__name__}({self._size}, {self._slide})"
-
-
-class SlidingEventTimeWindows(_SlidingWindows):
-    """Windows of one size that start every so often, by the records' timestamps.
-
-    They overlap where the slide is smaller than the size; where it is larger, records between two
-    windows fall into none.
-    """
-
-    @staticmethod
-    def of(size: Span, slide: Span, offset: Span | None = None) -> SlidingEventTimeWindows:
+    @classmethod
+    def of(cls, size: Span, slide: Span, offset: Span | None = None) -> Self:
         """The assigner. Spans may be a Time, Duration, timedelta, or an int of milliseconds.
 
         Args:
@@ -223,47 +206,35 @@ class SlidingEventTimeWindows(_SlidingWindows):
         Raises:
             ValueError: the offset is not smaller than the slide, or a length not positive.
         """
-        return SlidingEventTimeWindows(millis_of(size), millis_of(slide), millis_of(offset or 0))
+        return cls(millis_of(size), millis_of(slide), millis_of(offset or 0))
 
-    def assign_windows(
-        self, element: Any, timestamp: int, context: WindowAssigner.WindowAssignerContext
+    def _windows_at(
+        self, element: Any, time: int, context: WindowAssigner.WindowAssignerContext
     ) -> list[TimeWindow]:
-        """The windows that hold the timestamp, the latest one first."""
-        check_timestamp(element, timestamp, self)
-        return self._windows_at(timestamp)
+        last_start = time - (time - self._offset) % self._slide
+        return [
+            TimeWindow(start, start + self._size)
+            for start in range(last_start, time - self._size, -self._slide)
+        ]
 
-    def get_default_trigger(self, env: Any = None) -> EventTimeTrigger:
-        """Fires at the end of the window."""
-        return EventTimeTrigger()
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._size}, {self._slide}, {self._offset})"
 
-    def is_event_time(self) -> bool:
-        """It is."""
-        return True
+    def __str__(self) -> str:
+        # As plans show it: Flink's toString leaves out the offset.
+        return f"{type(self).__name__}({self._size}, {self._slide})"
 
 
-class SlidingProcessingTimeWindows(_SlidingWindows):
+class SlidingEventTimeWindows(_SlidingWindows, _ByEventTime[Any]):
+    """Windows of one size that start every so often, by the records' timestamps.
+
+    They overlap where the slide is smaller than the size; where it is larger, records between two
+    windows fall into none.
+    """
+
+
+class SlidingProcessingTimeWindows(_SlidingWindows, _ByProcessingTime[Any]):
     """Windows of one size that start every so often, by the machine's time when a record comes."""
-
-    @staticmethod
-    def of(size: Span, slide: Span, offset: Span | None = None) -> SlidingProcessingTimeWindows:
-        """The assigner; see SlidingEventTimeWindows.of."""
-        return SlidingProcessingTimeWindows(
-            millis_of(size), millis_of(slide), millis_of(offset or 0)
-        )
-
-    def assign_windows(
-        self, element: Any, timestamp: int, context: WindowAssigner.WindowAssignerContext
-    ) -> list[TimeWindow]:
-        """The windows that hold the machine's time, the latest one first."""
-        return self._windows_at(context.get_current_processing_time())
-
-    def get_default_trigger(self, env: Any = None) -> ProcessingTimeTrigger:
-        """Fires at the end of the window."""
-        return ProcessingTimeTrigger()
-
-    def is_event_time(self) -> bool:
-        """It is not."""
-        return False
 
 
 def check_timestamp(element: Any, timestamp: int, assigner: WindowAssigner[Any, Any]) -> None:
@@ -278,3 +249,132 @@ def check_timestamp(element: Any, timestamp: int, assigner: WindowAssigner[Any, 
             "timestamp; call assign_timestamps_and_watermarks() before the window, or use the "
             "processing-time windows"
         )
+
+
+class SessionWindowTimeGapExtractor(ABC, Generic[T_contra]):
+    """Says how long a session waits after a record."""
+
+    @abstractmethod
+    def extract(self, element: T_contra) -> int:
+        """The gap in milliseconds; more than 0."""
+
+
+class _SessionWindows(_TimeWindows[T_contra], MergingWindowAssigner[T_contra, TimeWindow]):
+    """Gives each record a window of its own, from its time over the gap; those that touch merge."""
+
+    def merge_windows(
+        self,
+        windows: Iterable[TimeWindow],
+        callback: MergingWindowAssigner.MergeCallback[TimeWindow],
+    ) -> None:
+        """Merges the sessions that overlap or touch."""
+        TimeWindow.merge_windows(windows, callback)
+
+    def _windows_at(
+        self, element: T_contra, time: int, context: WindowAssigner.WindowAssignerContext
+    ) -> list[TimeWindow]:
+        return [TimeWindow(time, time + self._gap_of(element))]
+
+    @abstractmethod
+    def _gap_of(self, element: T_contra) -> int:
+        """How long a session waits after a record, in milliseconds."""
+
+
+class _FixedGap(_SessionWindows[Any]):
+    def __init__(self, session_gap: int) -> None:
+        if session_gap <= 0:
+            raise ValueError(
+                f"{type(self).__name__}: the gap is {session_gap} ms; it must be positive"
+            )
+        self._session_gap = session_gap
+
+    @classmethod
+    def with_gap(cls, size: Span) -> Self:
+        """The assigner.
+
+        Args:
+            size: The gap: a Time, Duration, timedelta, or an int of milliseconds.
+
+        Raises:
+            ValueError: the gap is not positive.
+        """
+        return cls(millis_of(size))
+
+    def _gap_of(self, element: Any) -> int:
+        return self._session_gap
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._session_gap})"
+
+
+class _DynamicGap(_SessionWindows[T]):
+    def __init__(
+        self,
+        session_window_time_gap_extractor: SessionWindowTimeGapExtractor[T] | Callable[[T], int],
+    ) -> None:
+        extractor = session_window_time_gap_extractor
+        if isinstance(extractor, SessionWindowTimeGapExtractor):
+            self._extract: Callable[[T], int] = extractor.extract
+        elif callable(extractor):
+            self._extract = extractor
+        else:
+            raise TypeError(
+                f"{type(self).__name__}: expected a SessionWindowTimeGapExtractor or a callable, got "
+                f"{short_repr(extractor)}"
+            )
+
+    @classmethod
+    def with_dynamic_gap(
+        cls, extractor: SessionWindowTimeGapExtractor[T] | Callable[[T], int]
+    ) -> Self:
+        """The assigner.
+
+        Args:
+            extractor: Gives the gap after a record in milliseconds; an extractor or a callable.
+
+        Raises:
+            TypeError: it is neither.
+        """
+        return cls(extractor)
+
+    def _gap_of(self, element: T) -> int:
+        gap = self._extract(element)
+        if gap <= 0:
+            raise ValueError(
+                f"{type(self).__name__}: the gap of record {short_repr(element)} is {gap} ms; "
+                "it must be positive"
+            )
+        return gap
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+
+class EventTimeSessionWindows(_FixedGap, _ByEventTime[Any]):
+    """Sessions by the records' timestamps; a session ends a fixed gap after its last record."""
+
+    @staticmethod
+    def with_dynamic_gap(
+        extractor: SessionWindowTimeGapExtractor[T] | Callable[[T], int],
+    ) -> DynamicEventTimeSessionWindows[T]:
+        """An assigner whose gap depends on the record."""
+        return DynamicEventTimeSessionWindows(extractor)
+
+
+class ProcessingTimeSessionWindows(_FixedGap, _ByProcessingTime[Any]):
+    """Sessions by the machine's time; a session ends a fixed gap after its last record came."""
+
+    @staticmethod
+    def with_dynamic_gap(
+        extractor: SessionWindowTimeGapExtractor[T] | Callable[[T], int],
+    ) -> DynamicProcessingTimeSessionWindows[T]:
+        """An assigner whose gap depends on the record."""
+        return DynamicProcessingTimeSessionWindows(extractor)
+
+
+class DynamicEventTimeSessionWindows(_DynamicGap[T], _ByEventTime[T]):
+    """Sessions by the records' timestamps, with a gap that depends on the record."""
+
+
+class DynamicProcessingTimeSessionWindows(_DynamicGap[T], _ByProcessingTime[T]):
+    """Sessions by the machine's time, with a gap that depends on the record."""

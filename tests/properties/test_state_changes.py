@@ -30,8 +30,11 @@ from opchain.runtime.testing.operator_harness import (
 )
 from opchain.runtime.time import Duration
 from opchain.runtime.windows.global_windows import CountTrigger
-from opchain.runtime.windows.session_windows import EventTimeSessionWindows
-from opchain.runtime.windows.time_windows import SlidingEventTimeWindows, TumblingEventTimeWindows
+from opchain.runtime.windows.time_windows import (
+    EventTimeSessionWindows,
+    SlidingEventTimeWindows,
+    TumblingEventTimeWindows,
+)
 from opchain.runtime.windows.triggers import EventTimeTrigger
 
 if TYPE_CHECKING:

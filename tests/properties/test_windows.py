@@ -27,11 +27,12 @@ from opchain.runtime.operators.windows.window_operator import WindowOperator
 from opchain.runtime.program.operator_specs import WindowSpec
 from opchain.runtime.testing.operator_harness import KeyedOneInputOperatorHarness
 from opchain.runtime.types.output_tag import OutputTag
-from opchain.runtime.windows.session_windows import (
+from opchain.runtime.windows.time_windows import (
     DynamicEventTimeSessionWindows,
     EventTimeSessionWindows,
+    SlidingEventTimeWindows,
+    TumblingEventTimeWindows,
 )
-from opchain.runtime.windows.time_windows import SlidingEventTimeWindows, TumblingEventTimeWindows
 from opchain.runtime.windows.triggers import EventTimeTrigger
 
 if TYPE_CHECKING:

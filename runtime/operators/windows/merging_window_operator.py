@@ -26,7 +26,7 @@ from opchain.runtime.functions.type_variables import W
 from opchain.runtime.operators.windows.window_operator import WindowOperator
 from opchain.runtime.time import MAX_LONG_VALUE, MIN_LONG_VALUE
 from opchain.runtime.windows.assigners import MergingWindowAssigner
-from opchain.runtime.windows.session_windows import (
+from opchain.runtime.windows.time_windows import (
     DynamicEventTimeSessionWindows,
     EventTimeSessionWindows,
 )

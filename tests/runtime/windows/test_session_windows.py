@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from opchain.runtime.functions.window import TimeWindow
 from opchain.runtime.time import MIN_LONG_VALUE, Time
 from opchain.runtime.windows.assigners import MergingWindowAssigner, WindowAssigner
-from opchain.runtime.windows.session_windows import (
+from opchain.runtime.windows.time_windows import (
     DynamicEventTimeSessionWindows,
     DynamicProcessingTimeSessionWindows,
     EventTimeSessionWindows,

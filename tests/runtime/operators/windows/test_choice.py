@@ -16,11 +16,9 @@ from opchain.runtime.program.operator_specs import WindowSpec
 from opchain.runtime.windows.data_triggers import PurgingTrigger
 from opchain.runtime.windows.evictors import CountEvictor
 from opchain.runtime.windows.global_windows import CountTumblingWindowAssigner, GlobalWindows
-from opchain.runtime.windows.session_windows import (
+from opchain.runtime.windows.time_windows import (
     EventTimeSessionWindows,
     ProcessingTimeSessionWindows,
-)
-from opchain.runtime.windows.time_windows import (
     SlidingEventTimeWindows,
     TumblingEventTimeWindows,
     TumblingProcessingTimeWindows,

@@ -10,7 +10,7 @@ from opchain.runtime.functions.state_descriptors import ValueStateDescriptor
 from opchain.runtime.functions.window import ProcessWindowFunction, TimeWindow
 from opchain.runtime.operators.windows.merging_window_operator import WINDOWS, MergingWindowOperator
 from opchain.runtime.windows.data_triggers import CountTrigger, PurgingTrigger
-from opchain.runtime.windows.session_windows import (
+from opchain.runtime.windows.time_windows import (
     EventTimeSessionWindows,
     ProcessingTimeSessionWindows,
     SessionWindowTimeGapExtractor,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from opchain.runtime.functions.window import TimeWindow
 from opchain.runtime.operators.windows.merging_window_operator import MergingWindowSet
 from opchain.runtime.windows.assigners import MergingWindowAssigner
-from opchain.runtime.windows.session_windows import (
+from opchain.runtime.windows.time_windows import (
     DynamicEventTimeSessionWindows,
     EventTimeSessionWindows,
 )

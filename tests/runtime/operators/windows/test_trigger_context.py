@@ -10,8 +10,11 @@ from opchain.runtime.functions.state_descriptors import (
     ValueStateDescriptor,
 )
 from opchain.runtime.functions.window import TimeWindow
-from opchain.runtime.windows.session_windows import EventTimeSessionWindows
-from opchain.runtime.windows.time_windows import SlidingEventTimeWindows, TumblingEventTimeWindows
+from opchain.runtime.windows.time_windows import (
+    EventTimeSessionWindows,
+    SlidingEventTimeWindows,
+    TumblingEventTimeWindows,
+)
 from opchain.runtime.windows.triggers import Trigger, TriggerResult
 
 if TYPE_CHECKING:

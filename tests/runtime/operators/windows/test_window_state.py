@@ -8,8 +8,7 @@ from opchain.runtime.functions.record_functions import AggregateFunction
 from opchain.runtime.windows.data_triggers import CountTrigger, PurgingTrigger
 from opchain.runtime.windows.evictors import CountEvictor, DeltaEvictor, Evictor, TimeEvictor
 from opchain.runtime.windows.global_windows import GlobalWindows
-from opchain.runtime.windows.session_windows import EventTimeSessionWindows
-from opchain.runtime.windows.time_windows import TumblingEventTimeWindows
+from opchain.runtime.windows.time_windows import EventTimeSessionWindows, TumblingEventTimeWindows
 
 if TYPE_CHECKING:
     from collections.abc import Callable
