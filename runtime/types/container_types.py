@@ -23,7 +23,14 @@ _PRIMITIVES: Mapping[BasicType, str] = {
 
 
 @dataclass(frozen=True, repr=False)
-class PrimitiveArrayTypeInfo(TypeInformation[Sequence[T]]):
+class _ElementsTypeInfo(TypeInformation[V]):
+    element_type: TypeInformation[Any]
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}<{self.element_type}>"
+
+
+class PrimitiveArrayTypeInfo(_ElementsTypeInfo[Sequence[T]]):
     """An array of numbers, bools or characters without None; bytes for the element type BYTE.
 
     Raises:
@@ -31,8 +38,6 @@ class PrimitiveArrayTypeInfo(TypeInformation[Sequence[T]]):
 
     Flink: PrimitiveArrayTypeInfo, such as int[].
     """
-
-    element_type: TypeInformation[T]
 
     def __post_init__(self) -> None:
         _require_element("PRIMITIVE_ARRAY", self.element_type, set(_PRIMITIVES))
@@ -43,12 +48,8 @@ class PrimitiveArrayTypeInfo(TypeInformation[Sequence[T]]):
         element = self.element_type
         return f"{_PRIMITIVES[element.basic_type]}[]" if isinstance(element, BasicTypeInfo) else ""
 
-    def __repr__(self) -> str:
-        return f"PrimitiveArrayTypeInfo<{self.element_type}>"
 
-
-@dataclass(frozen=True, repr=False)
-class BasicArrayTypeInfo(TypeInformation[Sequence[T]]):
+class BasicArrayTypeInfo(_ElementsTypeInfo[Sequence[T]]):
     """An array of numbers, bools, characters or strings, each of which may be None.
 
     Raises:
@@ -56,8 +57,6 @@ class BasicArrayTypeInfo(TypeInformation[Sequence[T]]):
 
     Flink: BasicArrayTypeInfo, such as Integer[].
     """
-
-    element_type: TypeInformation[T]
 
     def __post_init__(self) -> None:
         _require_element("BASIC_ARRAY", self.element_type, {*_PRIMITIVES, BasicType.STRING})
@@ -67,18 +66,12 @@ class BasicArrayTypeInfo(TypeInformation[Sequence[T]]):
         """Such as "Integer[]"."""
         return f"{self.element_type.java_class}[]"
 
-    def __repr__(self) -> str:
-        return f"BasicArrayTypeInfo<{self.element_type}>"
 
-
-@dataclass(frozen=True, repr=False)
-class ObjectArrayTypeInfo(TypeInformation[Sequence[T]]):
+class ObjectArrayTypeInfo(_ElementsTypeInfo[Sequence[T]]):
     """An array of anything, each of which may be None.
 
     Flink: ObjectArrayTypeInfo.
     """
-
-    element_type: TypeInformation[T]
 
     def __post_init__(self) -> None:
         require_type("OBJECT_ARRAY", self.element_type)
@@ -88,18 +81,12 @@ class ObjectArrayTypeInfo(TypeInformation[Sequence[T]]):
         """Such as "Row[]"."""
         return f"{self.element_type.java_class}[]"
 
-    def __repr__(self) -> str:
-        return f"ObjectArrayTypeInfo<{self.element_type}>"
 
-
-@dataclass(frozen=True, repr=False)
-class ListTypeInfo(TypeInformation[list[T]]):
+class ListTypeInfo(_ElementsTypeInfo[list[T]]):
     """A list.
 
     Flink: ListTypeInfo.
     """
-
-    element_type: TypeInformation[T]
 
     def __post_init__(self) -> None:
         require_type("LIST", self.element_type)
@@ -113,9 +100,6 @@ class ListTypeInfo(TypeInformation[list[T]]):
     def java_class(self) -> str:
         """java.util.List."""
         return "List"
-
-    def __repr__(self) -> str:
-        return f"ListTypeInfo<{self.element_type}>"
 
 
 @dataclass(frozen=True, repr=False)
