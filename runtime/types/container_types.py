@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from opchain.runtime.types.type_information import BasicType, BasicTypeInfo, TypeInformation
 from opchain.runtime.types.type_variables import K, T, V
@@ -25,6 +25,10 @@ _PRIMITIVES: Mapping[BasicType, str] = {
 @dataclass(frozen=True, repr=False)
 class _ElementsTypeInfo(TypeInformation[V]):
     element_type: TypeInformation[Any]
+    _constructor: ClassVar[str] = ""
+
+    def __post_init__(self) -> None:
+        require_type(self._constructor, self.element_type)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}<{self.element_type}>"
@@ -73,8 +77,7 @@ class ObjectArrayTypeInfo(_ElementsTypeInfo[Sequence[T]]):
     Flink: ObjectArrayTypeInfo.
     """
 
-    def __post_init__(self) -> None:
-        require_type("OBJECT_ARRAY", self.element_type)
+    _constructor = "OBJECT_ARRAY"
 
     @property
     def java_class(self) -> str:
@@ -88,8 +91,7 @@ class ListTypeInfo(_ElementsTypeInfo[list[T]]):
     Flink: ListTypeInfo.
     """
 
-    def __post_init__(self) -> None:
-        require_type("LIST", self.element_type)
+    _constructor = "LIST"
 
     @property
     def elem_type(self) -> TypeInformation[T]:
