@@ -19,11 +19,10 @@
 
 Expressions are sums, differences, products, remainders and quotients by a positive constant, bits, and comparisons. The
 bounds of a sequence are known, so it is known that nothing overflows 64 bits: an expression that might stays in the
-loop. An attribute of a function that a loop only adds to gets the sum. A condition that is the same for all records is
-looked at once. What a generator yields at several places is one array.
+loop. An attribute of a function that a loop only adds to gets the sum. Numbers that a generator yields at several places
+become one array.
 
-A batch goes through the loop where numpy is missing, where an attribute is not an int or is computed, and where such
-a condition asks for something that is not arithmetic.
+A batch goes through the loop if numpy is missing, or if an attribute is not an int or is computed.
 """
 
 from __future__ import annotations
@@ -74,10 +73,9 @@ def use_arrays(form: Form) -> None:
     guards = [f.expression(f"(value := {name}(values)) is not None")]
     for owner, attributes in sorted(arrays.attributes.items()):
         form.names.bind("has_plain", "has_plain")
-        added, read = (tuple(sorted(part)) for part in attributes)
-        guards.append(f.expression(f"has_plain({owner}, {added!r}, {read!r})"))
+        guards.append(f.expression(f"has_plain({owner}, {tuple(sorted(attributes))!r}, ())"))
     vector = f.Function(function.name, function.arguments, function.about, arrays.lines)
-    vector.guards = [*function.guards, *guards, *arrays.guards]
+    vector.guards = [*function.guards, *guards]
     vector.fallback = function.name = "loop_0"
     form.functions.insert(form.functions.index(function), vector)
     for index, (came, went) in sorted(arrays.counts.items()):
@@ -91,8 +89,7 @@ class _Arrays:
         self.most = most
         self.bounds: dict[str, Bounds] = {}
         self.lines: list[ast.stmt] = []
-        self.guards: list[ast.expr] = []
-        self.attributes: dict[str, tuple[set[str], set[str]]] = {}
+        self.attributes: dict[str, set[str]] = {}
         self.counts: dict[int, list[str]] = {}
         self.number = "len(values)"
         self._seen: set[Any] = set()
@@ -136,18 +133,6 @@ class _Arrays:
 
     def _guard(self, statement: ast.If) -> None:
         operator = f.operator_of(statement)
-        if self._is_same_for_all(statement.test):
-            before = copy.deepcopy(self.__dict__ | {"form": None})
-            try:
-                self.block(statement.body)
-            except _Loop:
-                form = self.form
-                self.__dict__.update(before)
-                self.form = form
-                self.guards.append(ast.UnaryOp(ast.Not(), statement.test))
-            else:
-                self.guards.append(statement.test)
-            return
         test = self._test(statement.test)
         keep = f"keep_{operator}"
         self.lines += f.with_comment([f.let(keep, test, operator)], f.comment_of(statement))
@@ -200,10 +185,7 @@ class _Arrays:
         low, high = self.bounds_of(statement.value)
         if max(abs(low), abs(high)) * self.most >= _LIMIT:
             raise _Loop("a sum may have more than 64 bits")
-        added, read = self.attributes.setdefault(target.value.id, (set(), set()))
-        if target.attr in read:
-            raise _Loop("an attribute is read and changed")
-        added.add(target.attr)
+        self.attributes.setdefault(target.value.id, set()).add(target.attr)
         if self._is_array(statement.value):
             value = f"int(({ast.unparse(statement.value)}).sum())"
         else:
@@ -215,21 +197,6 @@ class _Arrays:
 
     def _is_array(self, node: ast.expr) -> bool:
         return any(isinstance(item, ast.Name) and item.id in self.bounds for item in ast.walk(node))
-
-    def _is_same_for_all(self, test: ast.expr) -> bool:
-        """Whether a test compares attributes of a function with constants, and nothing changes them."""
-        if not isinstance(test, ast.Compare) or self._is_array(test):
-            return False
-        for node in (test.left, *test.comparators):
-            if isinstance(node, ast.Constant):
-                continue
-            if not (isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)):
-                return False
-            added, read = self.attributes.setdefault(node.value.id, (set(), set()))
-            if node.attr in added:
-                return False
-            read.add(node.attr)
-        return all(isinstance(op, (ast.Is, ast.IsNot)) for op in test.ops)
 
     def _test(self, node: ast.expr) -> ast.expr:
         """A condition as an array of truth values."""
