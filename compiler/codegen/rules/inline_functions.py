@@ -112,7 +112,9 @@ def every_call_is_accounted_for(form: Form) -> None:
 class _Inliner:
     def __init__(self, form: Form, function: Function) -> None:
         self.form = form
-        self.can_watch = function.is_batch and function.name.startswith(("process_", "fire_"))
+        self.can_watch = function.is_batch and function.name.startswith(
+            ("process_", "fire_", "batch_")
+        )
         self.watched: list[tuple[Any, ...]] = []
         self._stack: list[Any] = []
         self._refused: list[ast.Call] = []

@@ -40,7 +40,7 @@ from opchain.runtime.program.vertex_program import NO_OPERATOR
 if TYPE_CHECKING:
     from opchain.compiler.codegen.form import Form, Function
 
-_LOOK = ("as_timestamp_", "identify_", "refuse_", "fast_dumps", "json_object_", "set_key_", *MAKERS)
+_LOOK = ("as_timestamp_", "identify_", "refuse_", "fast_dumps", "json_object_", *MAKERS)
 _TABLES = ("sums_", "table_", "panes_", "pane_")
 
 
@@ -61,7 +61,9 @@ def _rewrite(form: Form, function: Function, loop: ast.For) -> None:
     of_objects = set(map(id, uses))
     others = (node for node in nodes if id(node) not in of_objects)
     names = sum(isinstance(node, ast.Name) and node.id.startswith("self_") for node in nodes)
-    if not uses or names != len(uses) or not all(map(_is_harmless, others)):
+    # In batch mode, setting a key fires the timers of the key before.
+    looks = _LOOK if form.program.is_batch else (*_LOOK, "set_key_")
+    if not uses or names != len(uses) or not all(_is_harmless(node, looks) for node in others):
         return  # an object is handed on as a whole, or something else may see it
     if any(isinstance(node.ctx, ast.Del) for node in uses):
         return
@@ -120,8 +122,8 @@ def _is_of_object(node: ast.AST) -> bool:
     )
 
 
-def _is_harmless(node: ast.AST) -> bool:
-    """Whether a node runs no code that could see a function object."""
+def _is_harmless(node: ast.AST, looks: tuple[str, ...]) -> bool:
+    """Whether a node runs no code that could see a function object; `looks` are the beginnings of harmless names."""
     if isinstance(node, ast.Attribute):
         return _is_look_up(node) or node.attr == "__class__" or getattr(node, "is_field", False)
     if isinstance(node, ast.Call):
@@ -131,7 +133,7 @@ def _is_harmless(node: ast.AST) -> bool:
         if isinstance(called, ast.Attribute):
             return _is_look_up(called) or getattr(node, "is_state", False)
         return isinstance(called, ast.Name) and (
-            called.id in BUILTINS or called.id.startswith(_LOOK)
+            called.id in BUILTINS or called.id.startswith(looks)
         )
     if isinstance(node, ast.comprehension):
         return not _is_of_object(node.iter)
