@@ -20,6 +20,7 @@ from opchain.datastream.functions import (
     CoFlatMapFunction,
     FilterFunction,
     FlatMapFunction,
+    KeyedCoProcessFunction,
     KeyedProcessFunction,
     KeySelector,
     MapFunction,
@@ -701,6 +702,46 @@ def test_attributes_are_as_far_as_a_loop_came_when_it_fails(
     assert "at record 5" in notes_of(error)
     assert path.read_text() == "5 12345"
     assert "finally:" in source_of(draw)
+
+
+class CountingFirings(KeyedCoProcessFunction[Any, Any, Any, Any]):
+    """The second input registers timers, the first one adds up what they count."""
+
+    def __init__(self) -> None:
+        self.fired = self.sum = 0
+
+    def open(self, runtime_context: Any) -> None:
+        self.last = runtime_context.get_state(ValueStateDescriptor("last", Types.LONG()))
+
+    def process_element1(self, value: Any, ctx: Any) -> Any:
+        self.last.update(value)
+        self.sum += self.fired
+        yield from ()
+
+    def process_element2(self, value: Any, ctx: Any) -> Any:
+        ctx.timer_service().register_event_time_timer(value)
+        yield from ()
+
+    def on_timer(self, timestamp: int, ctx: Any) -> Any:
+        self.fired += 1
+        yield timestamp, self.sum
+
+
+@pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
+def test_an_attribute_that_timers_set_is_read_when_they_have_fired(mode: str) -> None:
+    def draw(env: Any) -> None:
+        strategy: Any = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(
+            lambda number, _: number
+        )
+        numbers = env.from_sequence(0, 20).assign_timestamps_and_watermarks(strategy)
+        keyed = numbers.key_by(lambda number: number % 4)
+        seen(keyed.connect(keyed).process(CountingFirings()), "fired")
+
+    ran = run_form(draw, mode=mode, batch_size=4)
+    assert ran.records("fired") == run_form(draw, "interpreted", mode=mode, batch_size=4).records(
+        "fired"
+    )
+    assert mode == "STREAMING" or ran.records("fired")[-1][1] > 0
 
 
 class Seeing(MapFunction[Any, Any]):
