@@ -229,7 +229,23 @@ class UnionTransformation(Transformation):
     """Several streams as one; leaves no node in the StreamGraph."""
 
 
-class PartitionTransformation(Transformation):
+class _FollowingTransformation(Transformation):
+    """Runs as many subtasks as the stream that it follows."""
+
+    def __init__(
+        self, transformation_id: int, name: str, stream: Transformation, *, call_site: CallSite
+    ) -> None:
+        super().__init__(
+            transformation_id,
+            name,
+            (stream,),
+            parallelism=stream.parallelism,
+            parallelism_configured=stream.parallelism_configured,
+            call_site=call_site,
+        )
+
+
+class PartitionTransformation(_FollowingTransformation):
     """A choice of partitioner; leaves no node in the StreamGraph."""
 
     def __init__(
@@ -241,41 +257,22 @@ class PartitionTransformation(Transformation):
         *,
         call_site: CallSite,
     ) -> None:
-        super().__init__(
-            transformation_id,
-            "Partition",
-            (stream,),
-            parallelism=stream.parallelism,
-            parallelism_configured=stream.parallelism_configured,
-            call_site=call_site,
-        )
+        super().__init__(transformation_id, "Partition", stream, call_site=call_site)
         self.partitioner = partitioner
         self.exchange_mode = exchange_mode
 
 
-class SideOutputTransformation(Transformation):
+class SideOutputTransformation(_FollowingTransformation):
     """The records of one output tag; leaves no node in the StreamGraph."""
 
     def __init__(
-        self,
-        transformation_id: int,
-        stream: Transformation,
-        tag: OutputTag,
-        *,
-        call_site: CallSite,
+        self, transformation_id: int, stream: Transformation, tag: OutputTag, *, call_site: CallSite
     ) -> None:
-        super().__init__(
-            transformation_id,
-            "SideOutput",
-            (stream,),
-            parallelism=stream.parallelism,
-            parallelism_configured=stream.parallelism_configured,
-            call_site=call_site,
-        )
+        super().__init__(transformation_id, "SideOutput", stream, call_site=call_site)
         self.tag = tag
 
 
-class CacheTransformation(Transformation):
+class CacheTransformation(_FollowingTransformation):
     """The records of an operator or a side output, kept for later jobs. Flink: CacheTransformation.
 
     Once a job has written them, it has no inputs: later jobs read the records.
@@ -289,17 +286,9 @@ class CacheTransformation(Transformation):
         call_site: CallSite,
         output_type: Any,
     ) -> None:
-        super().__init__(
-            transformation_id,
-            "Cache",
-            (),
-            parallelism=stream.parallelism,
-            parallelism_configured=stream.parallelism_configured,
-            call_site=call_site,
-        )
-        self.stream = stream
-        self.output_type = output_type
         self.records = CachedRecords()
+        super().__init__(transformation_id, "Cache", stream, call_site=call_site)
+        self.output_type = output_type
 
     @property
     def inputs(self) -> tuple[Transformation, ...]:
@@ -308,7 +297,7 @@ class CacheTransformation(Transformation):
 
     @inputs.setter
     def inputs(self, inputs: tuple[Transformation, ...]) -> None:
-        assert not inputs
+        (self.stream,) = inputs
 
 
 def _check_int(what: str, value: object, transformation: Transformation) -> None:

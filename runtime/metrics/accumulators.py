@@ -55,7 +55,28 @@ class Accumulator(ABC, Generic[V, R]):
         return f"{type(self).__name__}({self.get_local_value()!r})"
 
 
-class LongCounter(Accumulator[int, int]):
+class _Sum(Accumulator[V, V]):
+    _sum: Any
+
+    def add(self, value: V) -> None:
+        """Adds."""
+        self._sum += value
+
+    def get_local_value(self) -> V:
+        """The sum."""
+        total: V = self._sum
+        return total
+
+    def reset_local(self) -> None:
+        """Back to 0."""
+        self._sum = type(self._sum)()
+
+    def merge(self, other: Self) -> None:
+        """Adds the other's sum."""
+        self._sum += other._sum
+
+
+class LongCounter(_Sum[int]):
     """Adds up integers, from 0.
 
     >>> counter = LongCounter()
@@ -67,48 +88,16 @@ class LongCounter(Accumulator[int, int]):
     def __init__(self, value: int = 0) -> None:
         self._sum = value
 
-    def add(self, value: int) -> None:
-        """Adds."""
-        self._sum += value
-
-    def get_local_value(self) -> int:
-        """The sum."""
-        return self._sum
-
-    def reset_local(self) -> None:
-        """Back to 0."""
-        self._sum = 0
-
-    def merge(self, other: Self) -> None:
-        """Adds the other's sum."""
-        self._sum += other._sum
-
 
 class IntCounter(LongCounter):
     """Adds up integers; Java's is 32 bits wide and wraps around, this one is as wide as needed."""
 
 
-class DoubleCounter(Accumulator[float, float]):
+class DoubleCounter(_Sum[float]):
     """Adds up floats, from 0.0."""
 
     def __init__(self, value: float = 0.0) -> None:
         self._sum = float(value)
-
-    def add(self, value: float) -> None:
-        """Adds."""
-        self._sum += value
-
-    def get_local_value(self) -> float:
-        """The sum."""
-        return self._sum
-
-    def reset_local(self) -> None:
-        """Back to 0.0."""
-        self._sum = 0.0
-
-    def merge(self, other: Self) -> None:
-        """Adds the other's sum."""
-        self._sum += other._sum
 
 
 class AverageAccumulator(Accumulator[float, float]):
