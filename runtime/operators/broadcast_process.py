@@ -25,7 +25,7 @@ from opchain.runtime.operators.operator import (
     StreamOperator,
     UserFunctionOperator,
 )
-from opchain.runtime.operators.process import emit_results
+from opchain.runtime.operators.process import process_record
 from opchain.runtime.time import MIN_LONG_VALUE, TimeDomain
 
 if TYPE_CHECKING:
@@ -186,16 +186,12 @@ class BroadcastProcessOperator(UserFunctionOperator):
 
     def process_element(self, value: Any, timestamp: int | None) -> None:
         """Emits what the function yields for a record of the stream."""
-        function_context = self.function_context
-        function_context._timestamp = timestamp  # noqa: SLF001 - the operator owns its context
-        emit_results(self.output, self.call(value, function_context), timestamp)
+        process_record(self.output, self.call, value, self.function_context, timestamp)
 
     def process_element2(self, value: Any, timestamp: int | None) -> None:
         """Emits what the function yields for a broadcast record."""
-        function_context = self.broadcast_context
-        function_context._timestamp = timestamp  # noqa: SLF001 - the operator owns its context
-        results = self.function.process_broadcast_element(value, function_context)
-        emit_results(self.output, results, timestamp)
+        process = self.function.process_broadcast_element
+        process_record(self.output, process, value, self.broadcast_context, timestamp)
 
 
 class KeyedBroadcastProcessOperator(KeyedFunctionOperator):
@@ -205,9 +201,7 @@ class KeyedBroadcastProcessOperator(KeyedFunctionOperator):
 
     def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
         super().__init__(program, context, output)
-        key = program.keys[0]
-        assert key is not None
-        self.select_key = key.selector
+        self.select_key = program.key_selector()
         self.states = BroadcastStates(self)
         self.function_context = KeyedElementSideContext(self, self.states)
         self.broadcast_context = KeyedBroadcastSideContext(self, self.states)
@@ -220,14 +214,10 @@ class KeyedBroadcastProcessOperator(KeyedFunctionOperator):
     def process_element(self, value: Any, timestamp: int | None) -> None:
         """Emits what the function yields for a record of the keyed stream."""
         self.backend.set_current_key(self.select_key(value))
-        function_context = self.function_context
-        function_context._timestamp = timestamp  # noqa: SLF001 - the operator owns its context
-        emit_results(self.output, self.call(value, function_context), timestamp)
+        process_record(self.output, self.call, value, self.function_context, timestamp)
 
     def process_element2(self, value: Any, timestamp: int | None) -> None:
         """Emits what the function yields for a broadcast record."""
         self.backend.clear_current_key()
-        function_context = self.broadcast_context
-        function_context._timestamp = timestamp  # noqa: SLF001 - the operator owns its context
-        results = self.function.process_broadcast_element(value, function_context)
-        emit_results(self.output, results, timestamp)
+        process = self.function.process_broadcast_element
+        process_record(self.output, process, value, self.broadcast_context, timestamp)

@@ -123,10 +123,7 @@ class IntervalJoinOperator(UserFunctionOperator):
         self.right = _Side(
             "CLEANUP_RIGHT", backend.table("RIGHT_BUFFER"), -upper, -lower, spec.right_late_tag
         )
-        left_key, right_key = program.keys
-        assert left_key is not None
-        assert right_key is not None
-        self.select_left_key, self.select_right_key = left_key.selector, right_key.selector
+        self.select_left_key, self.select_right_key = map(program.key_selector, (0, 1))
         self.function_context = PairContext()
         self.is_event_time = spec.is_event_time
         self.timers: InternalTimerService

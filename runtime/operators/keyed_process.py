@@ -15,11 +15,17 @@ from opchain.runtime.functions.process_functions import (
     TimerService,
 )
 from opchain.runtime.operators.operator import OperatorContext, Output, UserFunctionOperator
-from opchain.runtime.operators.process import emit_processing_time_results, emit_results
+from opchain.runtime.operators.process import (
+    emit_processing_time_results,
+    emit_results,
+    process_record,
+)
 from opchain.runtime.state.keyed.keyed_backend import VOID, KeyedStateBackend
 from opchain.runtime.time import MIN_LONG_VALUE, TimeDomain, timer_millis
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from opchain.runtime.program.vertex_program import OperatorProgram
     from opchain.runtime.state.timers.internal_timer_service import InternalTimerService
     from opchain.runtime.state.timers.keyed_timers import KeyedTimers
@@ -133,20 +139,17 @@ class KeyedFunctionOperator(UserFunctionOperator):
 
     def on_event_time(self, time: int, _namespace: Any) -> None:
         """Emits what the function yields for an event-time timer."""
-        function_context = self.function_context
-        function_context._timestamp = time  # noqa: SLF001 - the operator owns its context
-        function_context._domain = TimeDomain.EVENT_TIME  # noqa: SLF001
-        emit_results(self.output, self.function.on_timer(time, function_context), time)
-        function_context._timestamp = function_context._domain = None  # noqa: SLF001
+        self._fire(TimeDomain.EVENT_TIME, emit_results, time)
 
     def on_processing_time(self, time: int, _namespace: Any) -> None:
         """Emits what the function yields for a processing-time timer."""
+        self._fire(TimeDomain.PROCESSING_TIME, emit_processing_time_results, time)
+
+    def _fire(self, domain: TimeDomain, emit: Callable[..., None], time: int) -> None:
         function_context = self.function_context
         function_context._timestamp = time  # noqa: SLF001 - the operator owns its context
-        function_context._domain = TimeDomain.PROCESSING_TIME  # noqa: SLF001
-        emit_processing_time_results(
-            self.output, self.function.on_timer(time, function_context), time
-        )
+        function_context._domain = domain  # noqa: SLF001
+        emit(self.output, self.function.on_timer(time, function_context), time)
         function_context._timestamp = function_context._domain = None  # noqa: SLF001
 
 
@@ -157,16 +160,12 @@ class KeyedProcessOperator(KeyedFunctionOperator):
 
     def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
         super().__init__(program, context, output)
-        key = program.keys[0]
-        assert key is not None
-        self.select_key = key.selector
+        self.select_key = program.key_selector()
 
     def process_element(self, value: Any, timestamp: int | None) -> None:
         """Emits what the function yields."""
         self.backend.set_current_key(self.select_key(value))
-        function_context = self.function_context
-        function_context._timestamp = timestamp  # noqa: SLF001 - the operator owns its context
-        emit_results(self.output, self.call(value, function_context), timestamp)
+        process_record(self.output, self.call, value, self.function_context, timestamp)
 
 
 class KeyedCoProcessOperator(KeyedFunctionOperator):
@@ -176,22 +175,15 @@ class KeyedCoProcessOperator(KeyedFunctionOperator):
 
     def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
         super().__init__(program, context, output)
-        first, second = program.keys
-        assert first is not None
-        assert second is not None
-        self.select_keys = (first.selector, second.selector)
+        self.select_keys = (program.key_selector(0), program.key_selector(1))
 
     def process_element(self, value: Any, timestamp: int | None) -> None:
         """Emits what the function yields for a record of the first stream."""
         self.backend.set_current_key(self.select_keys[0](value))
-        function_context = self.function_context
-        function_context._timestamp = timestamp  # noqa: SLF001 - the operator owns its context
-        emit_results(self.output, self.call(value, function_context), timestamp)
+        process_record(self.output, self.call, value, self.function_context, timestamp)
 
     def process_element2(self, value: Any, timestamp: int | None) -> None:
         """Emits what the function yields for a record of the second stream."""
         self.backend.set_current_key(self.select_keys[1](value))
-        function_context = self.function_context
-        function_context._timestamp = timestamp  # noqa: SLF001 - the operator owns its context
-        results = self.function.process_element2(value, function_context)
-        emit_results(self.output, results, timestamp)
+        process = self.function.process_element2
+        process_record(self.output, process, value, self.function_context, timestamp)

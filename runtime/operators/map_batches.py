@@ -188,9 +188,7 @@ class FullWindowOperator(UserFunctionOperator):
 
     def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
         super().__init__(program, context, output)
-        key = program.keys[0]
-        assert key is not None
-        self.select_key = key.selector
+        self.select_key = program.key_selector()
         self.backend: KeyedStateBackend = context.keyed_state
         self.contents = self.backend.table(CONTENTS)
         self.timers: InternalTimerService

@@ -20,7 +20,7 @@ from opchain.runtime.time import MIN_LONG_VALUE
 from opchain.runtime.types.output_tag import OutputTag
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from opchain.runtime.operators.operator import Collect, OperatorContext, Output
     from opchain.runtime.program.operator_specs import MultiInputSpec
@@ -42,9 +42,7 @@ class ElementWiseOperator(UserFunctionOperator):
 
     def select_key(self, value: Any) -> Any:
         """The key of a record of the first input."""
-        key = self.program.keys[0]
-        assert key is not None
-        return key.selector(value)
+        return self.program.key_selector()(value)
 
 
 class MapOperator(ElementWiseOperator):
@@ -110,6 +108,18 @@ def emit_results(output: Output, results: Iterable[Any] | None, timestamp: int |
             output.collect_to(result[0].tag_id, result[1], timestamp)
         else:
             collect(result, timestamp)
+
+
+def process_record(
+    output: Output,
+    process: Callable[[Any, Any], Iterable[Any] | None],
+    value: Any,
+    context: Any,
+    timestamp: int | None,
+) -> None:
+    """Emits what a process function yields for a record, whose time its context shows."""
+    context._timestamp = timestamp  # noqa: SLF001 - operators own their contexts
+    emit_results(output, process(value, context), timestamp)
 
 
 def emit_where_read(output: Output, result: Any, timestamp: int | None) -> None:
@@ -202,9 +212,7 @@ class ProcessOperator(UserFunctionOperator):
 
     def process_element(self, value: Any, timestamp: int | None) -> None:
         """Emits what the function yields."""
-        function_context = self.function_context
-        function_context._timestamp = timestamp  # noqa: SLF001 - the operator owns its context
-        emit_results(self.output, self.call(value, function_context), timestamp)
+        process_record(self.output, self.call, value, self.function_context, timestamp)
 
 
 class CoProcessOperator(ProcessOperator):
@@ -214,10 +222,8 @@ class CoProcessOperator(ProcessOperator):
 
     def process_element2(self, value: Any, timestamp: int | None) -> None:
         """Emits what the function yields for a record of the second stream."""
-        function_context = self.function_context
-        function_context._timestamp = timestamp  # noqa: SLF001 - the operator owns its context
-        results = self.function.process_element2(value, function_context)
-        emit_results(self.output, results, timestamp)
+        process = self.function.process_element2
+        process_record(self.output, process, value, self.function_context, timestamp)
 
 
 class _CoOperator(UserFunctionOperator):

@@ -72,9 +72,7 @@ class ReduceOperator(UserFunctionOperator):
     def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
         super().__init__(program, context, output)
         self.table: MutableMapping[Any, Any] = context.keyed_state.table("_op_state")
-        key = program.keys[0]
-        assert key is not None
-        self.select_key = key.selector
+        self.select_key = program.key_selector()
         identity = context.keyed_state.identity
         self.plain, self.identify = identity.plain, identity.of
         self.set_key = context.keyed_state.set_current_key if has_lifecycle(self.function) else None

@@ -86,6 +86,12 @@ class OperatorProgram:
         """The key selector of each input; None for an input without a key."""
         return tuple(None if key is None else key.selector for key in self.keys)
 
+    def key_selector(self, number: int = 0) -> Callable[[Any], Any]:
+        """The key selector of an input that has a key."""
+        selector = self.selectors[number]
+        assert selector is not None
+        return selector
+
 
 @dataclass(frozen=True, slots=True)
 class ChainedSourceProgram:

@@ -80,10 +80,8 @@ class KeyedWindowOperator(StreamOperator):
     def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
         super().__init__(program, context, output)
         spec: WindowSpec = program.spec  # type: ignore[assignment]
-        key = program.keys[0]
-        assert key is not None
         self.spec = spec
-        self.select_key = key.selector
+        self.select_key = program.key_selector()
         self.backend: KeyedStateBackend = context.keyed_state
         self.lateness = Lateness.of(spec)
         self.evaluation = WindowEvaluation(spec, WindowContext(self), output)
