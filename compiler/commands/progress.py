@@ -249,14 +249,16 @@ class ProgressLog:
         )
 
     def show_epochs(self, history: EpochHistory, running: Mapping[int, TaskMetrics]) -> None:
-        """Logs the epochs that have ended since the last time, or where they have a period the last of them."""
+        """Logs the epochs that have ended since the last time, or where they have a period the last of them, if it is new."""
         if self._period_s is not None:
             if self._has_begun and self._is_due():
                 last = history.last
+                if last is not None and (last.run_id, last.epoch) != self._epoch:
+                    self._write(epoch_line(last))
+                    self._epoch = last.run_id, last.epoch
                 line = running_line(running)
-                for text in (None if last is None else epoch_line(last), line):
-                    if text is not None:
-                        self._write(text)
+                if line is not None:
+                    self._write(line)
             return
         for epoch in history.recent:
             run_id, number = self._epoch

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import pdb  # noqa: T100 - it is what --pdb asks for
 import sys
-import traceback
 from bdb import BdbQuit
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from opchain.compiler.commands.code import chosen_vertex, in_order_of_the_plan
-from opchain.compiler.commands.failures import PROGRAM_FAILED, CommandError, clear_errors
+from opchain.compiler.commands.failures import (
+    PROGRAM_FAILED,
+    CommandError,
+    clear_errors,
+    user_traceback,
+    wants_traceback,
+)
 from opchain.compiler.commands.output import answer, note
 from opchain.compiler.commands.program_command import (
     PASSES_ARGUMENTS_ON,
@@ -130,8 +135,11 @@ def replay_command(
         context.exit(DIFFERS)
     except StreamError as error:
         raise CommandError(str(error)) from error
-    except Exception as error:  # noqa: BLE001 - printed whole, as Python would
-        traceback.print_exception(error)
+    except Exception as error:  # noqa: BLE001 - printed as Python would
+        shown = user_traceback(error, program_file(file).path, whole=wants_traceback())
+        click.echo(shown.text, nl=False, err=True)
+        if shown.is_shortened:
+            note("calls inside opchain are left out; 'opchain --traceback replay' shows them")
         if debugs:
             pdb.post_mortem(error.__traceback__)
         sys.exit(PROGRAM_FAILED)

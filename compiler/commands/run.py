@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import secrets
 import sys
+from concurrent.futures import CancelledError
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -144,7 +145,7 @@ def show_finished(jobs: Iterable[StartedJob]) -> None:
                 click.echo(f"\n{ran}, and there was nothing to do", err=True)
             continue
         metrics = _metrics_of(job)
-        if metrics is not None and job.client.get_job_status().result() in _STOPPED:
+        if metrics is not None and _is_cancelled(job):
             _show(f"job '{job.name}' was stopped", metrics)
 
 
@@ -163,6 +164,10 @@ def write_pages(watches: Iterable[JobWatch], path: Path) -> None:
 
 def _is_finished(job: StartedJob) -> bool:
     return job.client.get_job_status().result() is JobStatus.FINISHED
+
+
+def _is_cancelled(job: StartedJob) -> bool:
+    return job.client.get_job_status().result() in _STOPPED
 
 
 def _metrics_of(job: StartedJob) -> JobMetrics | None:
@@ -287,13 +292,7 @@ def run(
         except StreamError as error:
             raise failure_of(error, path, while_it_ran=any(map(has_failed, jobs))) from error
         except Exception as error:  # noqa: BLE001 - printed as Python would
-            shown = user_traceback(error, path, whole=verbose > 0 or wants_traceback())
-            click.echo(shown.text, nl=False, err=True)
-            if shown.is_shortened:
-                note("calls inside opchain are left out; 'opchain run -v' shows them")
-            hint = hint_for(error)
-            if hint is not None:
-                note(hint)
+            _show_error(error, path, jobs, whole=verbose > 0 or wants_traceback())
             sys.exit(PROGRAM_FAILED)
         else:
             if not quiet:
@@ -303,6 +302,23 @@ def run(
                 show_finished(jobs)
             if watches is not None and page is not None:
                 write_pages(watches.all(), page)
+
+
+def _show_error(
+    error: Exception, program: Path, jobs: Sequence[StartedJob], *, whole: bool
+) -> None:
+    """Prints what the program raised; one line if it is that somebody else has cancelled its job."""
+    cancelled = [f"'{job.name}'" for job in jobs if _is_cancelled(job)]
+    if isinstance(error, CancelledError) and cancelled:
+        note(f"cancelled by a command, a page or a client: {', '.join(cancelled)}")
+        return
+    shown = user_traceback(error, program, whole=whole)
+    click.echo(shown.text, nl=False, err=True)
+    if shown.is_shortened:
+        note("calls inside opchain are left out; 'opchain run -v' shows them")
+    hint = hint_for(error)
+    if hint is not None:
+        note(hint)
 
 
 def _note_unexecuted(path: Path, drawn: Capture) -> None:

@@ -167,6 +167,15 @@ def test_each_epoch_is_logged_once(history: EpochHistory) -> None:
     ]
 
 
+def test_without_new_epochs_a_line_is_not_written_again(history: EpochHistory) -> None:
+    lines: list[str] = []
+    log = ProgressLog(lines.append, period_s=0.0)
+    log.begin("begins")
+    log.show_epochs(history, {})
+    log.show_epochs(history, {})
+    assert [line.partition(" of ")[0] for line in lines] == ["begins", "epoch 2"]
+
+
 def test_an_epoch_is_drawn_once_and_again_when_the_rows_had_to_go(
     monkeypatch: pytest.MonkeyPatch, history: EpochHistory
 ) -> None:

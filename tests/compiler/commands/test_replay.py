@@ -81,6 +81,10 @@ def test_a_program_that_raises(place: str, write: Any, run: Any) -> None:
     assert done.exit_code == 1
     assert "ValueError: " in done.stderr
     assert "in 'sum' (clicks.py:" in done.stderr
+    assert "operator_chain.py" not in done.stderr
+    assert "'opchain --traceback replay' shows them" in done.stderr
+    whole = run("--traceback", "replay", place, "clicks.py:build")
+    assert "operator_chain.py" in whole.stderr
 
 
 @pytest.mark.parametrize(

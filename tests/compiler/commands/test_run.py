@@ -99,6 +99,25 @@ def test_a_function_is_not_called_where_the_whole_program_runs(write: Any, run: 
     assert "clicks.py:build names a function" in done.stderr
 
 
+CANCELLED = """
+from opchain.common import WatermarkStrategy
+from opchain.datastream.connectors.datagen import DataGeneratorSource
+source = DataGeneratorSource(str, records_per_second=100)
+env.from_source(source, WatermarkStrategy.no_watermarks(), "numbers").print()
+client = env.execute_async("endless")
+client.cancel().result()
+client.get_job_execution_result().result()
+"""
+
+
+def test_a_job_that_somebody_else_cancels_has_no_traceback(write: Any, run: Any) -> None:
+    write(HEAD + CANCELLED)
+    done = run("run", "clicks.py", "--local")
+    assert done.exit_code == 1
+    assert "note: cancelled by a command, a page or a client: 'endless'" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 TWO_JOBS = """
 for name in ("first", "second"):
     env.from_sequence(1, 9).filter(lambda n: n > 4).name("late ones").print()
