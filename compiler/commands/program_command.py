@@ -287,8 +287,10 @@ def module_file(name: str) -> Path:
 
 
 def _mention(name: str, context: click.Context) -> None:
-    if not name.startswith("--"):
+    if not name.startswith("-") or name == "-":
         return
+    is_short = not name.startswith("--")
+    name = name[:2] if is_short else name
     above = context.find_root()
     if above is not context and name in option_names(above):
         note(
@@ -296,14 +298,14 @@ def _mention(name: str, context: click.Context) -> None:
             f"{context.info_name} ...; put -- in front of the program's options to say that they are its own"
         )
         return
-    if name in option_names(context):
+    if name in option_names(context, is_short=is_short):
         note(
             f"{name} goes to the program, since it stands behind the program's own arguments; put "
             f"opchain's {name} in front of FILE, or -- in front of the program's options to say that they are its own"
         )
         return
     close = get_close_matches(name, option_names(context), n=1, cutoff=_NEARLY_THE_SAME)
-    if close:
+    if close and not is_short:
         note(
             f"{name} goes to the program; opchain's own option is {close[0]}; put -- in front of the "
             "program's options to say that they are its own"

@@ -229,10 +229,16 @@ def option_like(name: str, context: click.Context) -> str | None:
     return close[0] if close else None
 
 
-def option_names(context: click.Context) -> list[str]:
-    """The long options of a command, such as `--job`."""
+def option_names(context: click.Context, *, is_short: bool = False) -> list[str]:
+    """The long options of a command, such as `--job`, or the short ones."""
     parameters = context.command.get_params(context)
-    return [name for parameter in parameters for name in parameter.opts if name.startswith("--")]
+    return [
+        name
+        for parameter in parameters
+        if isinstance(parameter, click.Option)
+        for name in parameter.opts
+        if name.startswith("--") is not is_short
+    ]
 
 
 def _existing(path: Path) -> Path:

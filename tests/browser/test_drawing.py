@@ -143,3 +143,28 @@ def test_a_small_plan_is_drawn_larger(open_page: Any) -> None:
     page = open_page(program_page(drawn("sessions").program()), viewport=LAPTOP)
     box = page.locator(".vertex").first
     assert box.bounding_box()["width"] > 1.2 * box.evaluate("(box) => box.offsetWidth")
+
+
+@pytest.mark.parametrize("window", [LAPTOP, {"width": 390, "height": 844}], ids=["laptop", "phone"])
+def test_a_plan_that_is_too_large_is_seen_from_its_first_box_on(
+    open_page: Any, window: Any
+) -> None:
+    """A staircase: its middle, which was shown, is far below its beginning."""
+    env = StreamExecutionEnvironment.get_execution_environment()
+    env.set_parallelism(2)
+    streams = [env.from_sequence(1, 9).name(f"topic {number}") for number in range(3)]
+    number = 0
+    while number < 250:
+        stream, other = streams[number % 3].map(abs), streams[(number + 1) % 3]
+        if number % 4 == 0:
+            stream = stream.key_by(abs).reduce(max).name(f"most {number}")
+        if number % 7 == 0:
+            stream = stream.union(other.map(abs)).rebalance().filter(bool).name(f"any {number}")
+        streams[number % 3] = stream
+        number += 2 if number % 4 == 0 else 1
+    for stream in streams:
+        stream.print()
+    page = open_page(program_page(env.program()), viewport=window)
+    box, view = page.locator(".vertex").first.bounding_box(), page.locator("#view").bounding_box()
+    assert view["y"] < box["y"]
+    assert box["y"] + box["height"] < view["y"] + view["height"]

@@ -169,3 +169,11 @@ def test_set_gives_an_operator_a_setting(write: Any, run: Any) -> None:
     assert "vertex 2  x5" in run("plan", "clicks.py", "--set", "a.b.parallelism=5").stdout
     wrong = run("plan", "clicks.py", "--set", "parallelism=5")
     assert "'parallelism=5' is not OPERATOR.SETTING=VALUE" in wrong.stderr
+
+
+def test_a_short_option_behind_the_programs_arguments_is_mentioned(write: Any, run: Any) -> None:
+    write(PROGRAM)
+    done = run("plan", "clicks.py", "one", "-o", "plan.html")
+    assert done.exit_code == 0
+    assert "note: -o goes to the program, since it stands behind the program's own" in done.stderr
+    assert "goes to the program" not in run("plan", "clicks.py", "--", "one", "-o", "x").stderr

@@ -63,7 +63,19 @@ function viewport(view, drawing, extent, onMove) {
     fit();
     if (at.scale >= WHOLE) return;
     fit(COMFORTABLE);
+    if (at.y < margin()) showBeginning();
     isFitted = false;
+  }
+
+  // The boxes of the first screen from their uppermost on, but always the leftmost box.
+  function showBeginning() {
+    const { width, height } = room();
+    const boxes = [...drawing.querySelectorAll(".vertex")].filter((box) => box.offsetLeft * at.scale < width);
+    const leftmost = boxes.reduce((first, box) => (box.offsetLeft < first.offsetLeft ? box : first));
+    const bottom = (leftmost.offsetTop + leftmost.offsetHeight) * at.scale;
+    const top = margin() - Math.min(...boxes.map((box) => box.offsetTop)) * at.scale;
+    at.y = drawing.dataset.direction === "DOWN" ? margin() : Math.min(top, height - legend() - margin() - bottom);
+    apply();
   }
 
   function resize() {
