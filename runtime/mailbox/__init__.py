@@ -10,8 +10,7 @@
   operators downstream of it.
 - A `ProcessingTimeService` gives an operator the time, and its timers as mail; all those of a task
   share the thread of one `SystemTimerService`.
-- A `LegacySourceThread` runs a source that blocks, beside a loop whose mail runs under the lock of a
-  `SynchronizedTaskActionExecutor`.
+- A `LegacySourceThread` runs a source that blocks, beside a loop whose mail runs under a lock.
 - `MailboxMetrics` says what the loop did, and how long the task was busy, idle, back-pressured.
 
     processor = MailboxProcessor(process_one_buffer)

@@ -2,7 +2,7 @@
 
 Such a source cannot be asked for its next buffer, so it cannot be a default action. Its default
 action starts the thread and suspends itself, and from then on the task's thread only runs mail. All
-mail runs under the lock of a SynchronizedTaskActionExecutor, the source delivers each element under
+mail runs under one lock, the source delivers each element under
 the same lock, and whatever else it does together with that (moving its offset) it does while holding
 `ctx.lock`. A snapshot, which is mail, sees both or neither.
 
@@ -17,7 +17,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from opchain.runtime.mailbox.task_mailbox import MailboxClosedError, SynchronizedTaskActionExecutor
+from opchain.runtime.mailbox.task_mailbox import MailboxClosedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -73,7 +73,7 @@ class LegacySourceThread(Generic[E]):
         run: The source's loop. It returns at its end, or when cancelled.
         deliver: Gets each element, in the source's thread and under the lock.
         processor: The task's loop, whose default action is, or calls, `default_action`.
-        action_executor: What the processor runs its mail with.
+        lock: What the processor runs its mail under.
         cancel: Asks `run` to return. Called at most once, in the thread that cancels.
         on_finished: Runs as mail once `run` has returned without being cancelled, before the loop is
             completed. Flink: endInput.
@@ -90,7 +90,7 @@ class LegacySourceThread(Generic[E]):
         deliver: Callable[[E], object],
         *,
         processor: MailboxProcessor,
-        action_executor: SynchronizedTaskActionExecutor,
+        lock: threading.RLock,
         cancel: Callable[[], object] | None = None,
         on_finished: Callable[[], object] | None = None,
     ) -> None:
@@ -103,7 +103,7 @@ class LegacySourceThread(Generic[E]):
         self._on_finished = on_finished
         self._is_cancelled = threading.Event()
         self._cancel_once = threading.Lock()
-        self._context = LegacySourceContext(action_executor.lock, deliver, self._is_cancelled)
+        self._context = LegacySourceContext(lock, deliver, self._is_cancelled)
         self._thread = threading.Thread(
             target=self._run_to_the_end, name=f"legacy source '{name}'", daemon=True
         )

@@ -12,13 +12,14 @@ from __future__ import annotations
 
 from concurrent.futures import Future
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from opchain.runtime.errors import StreamError
-from opchain.runtime.mailbox.task_mailbox import IMMEDIATE, Mail, TaskActionExecutor, TaskMailbox
+from opchain.runtime.mailbox.task_mailbox import NO_LOCK, Mail, TaskMailbox
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from contextlib import AbstractContextManager
 
 
 T = TypeVar("T")
@@ -37,26 +38,26 @@ class MailboxExecutor:
     Args:
         mailbox: Where mail goes.
         priority: Index of the operator in its chain, or MIN_PRIORITY for the task.
-        action_executor: Runs the actions, perhaps under a lock.
+        lock: Held while an action runs.
         run_mail: Runs a mail taken while waiting; MailboxProcessor counts it there.
         allow_yield: Whether an operator may wait. Not in a task with a legacy source, whose thread
             stands still while a mail holds the lock.
     """
 
-    __slots__ = ("_action_executor", "_allow_yield", "_mailbox", "_run_mail", "priority")
+    __slots__ = ("_allow_yield", "_lock", "_mailbox", "_run_mail", "priority")
 
     def __init__(
         self,
         mailbox: TaskMailbox,
         priority: int,
-        action_executor: TaskActionExecutor = IMMEDIATE,
+        lock: AbstractContextManager[Any] = NO_LOCK,
         *,
         run_mail: Callable[[Mail], None] = Mail.run,
         allow_yield: bool = True,
     ) -> None:
         self.priority = priority
         self._mailbox = mailbox
-        self._action_executor = action_executor
+        self._lock = lock
         self._run_mail = run_mail
         self._allow_yield = allow_yield
 
@@ -72,7 +73,7 @@ class MailboxExecutor:
         Raises:
             MailboxClosedError: The task is ending. Flink: RejectedExecutionException.
         """
-        self._mailbox.put(Mail(command, self.priority, description, self._action_executor))
+        self._mailbox.put(Mail(command, self.priority, description, self._lock))
 
     def submit(self, command: Callable[[], T], description: str) -> Future[T]:
         """Run a command in the task's thread and get what it returns or raises through a future.
@@ -90,7 +91,7 @@ class MailboxExecutor:
                 partial(_complete, future, command),
                 self.priority,
                 description,
-                self._action_executor,
+                self._lock,
                 on_drop=future.cancel,
             )
         )

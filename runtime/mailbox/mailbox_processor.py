@@ -27,25 +27,23 @@ own mail and needs no timer.
 
 from __future__ import annotations
 
-import math
 import threading
 from collections import deque
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
+from typing import Any, Protocol
 
 from opchain.runtime.errors import InternalError
 from opchain.runtime.mailbox.mailbox_executor import MailboxExecutor
 from opchain.runtime.mailbox.task_mailbox import (
-    IMMEDIATE,
     MAX_PRIORITY,
     MIN_PRIORITY,
+    NO_LOCK,
     Mail,
     MailboxClosedError,
     MailboxState,
-    TaskActionExecutor,
     TaskMailbox,
 )
 from opchain.runtime.mailbox.timer_service import PeriodTimer
@@ -73,17 +71,6 @@ class MailboxStatistics:
     idle_ns: int
     back_pressured_ns: int
     busy_ns: int
-
-    def latency_ns(self, quantile: float) -> int:
-        """The latency that this part of the latest mails did not exceed; 0 before the first mail.
-
-        Args:
-            quantile: Between 0 and 1: 0.5 is the median, 1 the longest.
-        """
-        if not self.latencies_ns:
-            return 0
-        rank = math.ceil(quantile * len(self.latencies_ns))
-        return self.latencies_ns[max(rank, 1) - 1]
 
 
 class MailboxMetrics:
@@ -185,7 +172,7 @@ class MailboxProcessor:
         default_action: Does a bounded amount of work without blocking. Under a lock only if it takes
             the lock itself.
         mailbox: The mailbox of this thread; a new one if not given.
-        action_executor: Runs every mail, perhaps under a lock.
+        lock: Held while a mail runs.
         allow_yield: Whether the operators' executors may wait for mail.
         before_mail: Called before the mail of a turn runs.
 
@@ -196,11 +183,11 @@ class MailboxProcessor:
 
     __slots__ = (
         "_action",
-        "_action_executor",
         "_allow_yield",
         "_before_mail",
         "_default_action",
         "_goes_on",
+        "_lock",
         "_mailbox",
         "_suspension",
         "is_completed",
@@ -212,13 +199,13 @@ class MailboxProcessor:
         default_action: DefaultAction,
         *,
         mailbox: TaskMailbox | None = None,
-        action_executor: TaskActionExecutor = IMMEDIATE,
+        lock: AbstractContextManager[Any] = NO_LOCK,
         allow_yield: bool = True,
         before_mail: Callable[[], None] = lambda: None,
     ) -> None:
         self._before_mail = before_mail
         self._mailbox = TaskMailbox() if mailbox is None else mailbox
-        self._action_executor = action_executor
+        self._lock = lock
         self._allow_yield = allow_yield
         self.metrics = MailboxMetrics(self._mailbox.clock_ns)
         self._default_action = default_action
@@ -310,7 +297,7 @@ class MailboxProcessor:
         return MailboxExecutor(
             self._mailbox,
             priority,
-            self._action_executor,
+            self._lock,
             run_mail=self._run_mail,
             allow_yield=self._allow_yield,
         )

@@ -28,9 +28,10 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from opchain.runtime.errors import StreamError, add_note
 
@@ -41,44 +42,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class TaskActionExecutor(Protocol):
-    """Decides how the actions of one task are run."""
-
-    def call(self, action: Callable[[], T]) -> T:
-        """Run an action in the calling thread and return what it returns."""
-
-
-class ImmediateTaskActionExecutor:
-    """Runs every action as it is."""
-
-    __slots__ = ()
-
-    def call(self, action: Callable[[], T]) -> T:
-        """Run the action."""
-        return action()
-
-
-class SynchronizedTaskActionExecutor:
-    """Runs every action under one lock.
-
-    Attributes:
-        lock: What Flink calls the checkpoint lock. Whoever holds it sees the task between two actions.
-    """
-
-    __slots__ = ("lock",)
-
-    def __init__(self, lock: threading.RLock | None = None) -> None:
-        self.lock = threading.RLock() if lock is None else lock
-
-    def call(self, action: Callable[[], T]) -> T:
-        """Run the action while holding the lock; an action may itself call another."""
-        with self.lock:
-            return action()
-
-
-IMMEDIATE = ImmediateTaskActionExecutor()
-"""The executor of every task without a legacy source."""
-
+NO_LOCK: AbstractContextManager[None] = nullcontext()
+"""Of every task without a legacy source."""
 
 MIN_PRIORITY: Final = -1
 """Mail of the task itself, which no waiting operator runs."""
@@ -95,7 +60,7 @@ class Mail:
         command: What to run in the task's thread.
         priority: Index of the operator in its chain, or MIN_PRIORITY, or MAX_PRIORITY.
         description: What an error says the task was doing.
-        action_executor: Runs the command, perhaps under a lock.
+        lock: Held while the command runs.
         on_drop: Called instead of `command` when the mailbox closes before the mail has run.
         put_at_ns: When it entered the mailbox, by the mailbox's clock.
     """
@@ -103,7 +68,7 @@ class Mail:
     command: Callable[[], object]
     priority: int
     description: str
-    action_executor: TaskActionExecutor = IMMEDIATE
+    lock: AbstractContextManager[Any] = NO_LOCK
     on_drop: Callable[[], object] | None = None
     put_at_ns: int = field(default=0, init=False)
 
@@ -114,7 +79,8 @@ class Mail:
             BaseException: Whatever the command raises, with a note that names the mail.
         """
         try:
-            self.action_executor.call(self.command)
+            with self.lock:
+                self.command()
         except BaseException as error:
             add_note(error, f"while running mail '{self.description}'")
             raise

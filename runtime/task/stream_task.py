@@ -7,8 +7,8 @@ back pressure.
 
 from __future__ import annotations
 
+import threading
 from collections import deque
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from itertools import count
 from time import perf_counter_ns
@@ -18,10 +18,8 @@ from opchain.runtime.errors import TaskFailedError, add_note
 from opchain.runtime.functions.sink import NO_LINEAGE, SinkWriter
 from opchain.runtime.mailbox.mailbox_processor import MailboxProcessor
 from opchain.runtime.mailbox.task_mailbox import (
-    IMMEDIATE,
     MIN_PRIORITY,
-    SynchronizedTaskActionExecutor,
-    TaskActionExecutor,
+    NO_LOCK,
 )
 from opchain.runtime.mailbox.timer_service import SystemTimerService, TimerService
 from opchain.runtime.operators.broadcast_process import BroadcastProcessOperator
@@ -112,15 +110,11 @@ class StreamTask:
             self._timers = self.environment.timers
         else:
             self._timers = self._own_timers = SystemTimerService()
-        self._action_executor: TaskActionExecutor = IMMEDIATE
-        self._source_lock: AbstractContextManager[Any] = nullcontext()
         has_legacy_source = vertex.operators[0].spec.kind == "legacy_source"
-        if has_legacy_source:
-            self._action_executor = locked = SynchronizedTaskActionExecutor()
-            self._source_lock = locked.lock
+        self._source_lock: Any = threading.RLock() if has_legacy_source else NO_LOCK
         self.processor = MailboxProcessor(
             self._process_next,
-            action_executor=self._action_executor,
+            lock=self._source_lock,
             # Who waits in mail holds the lock, and the source that is waited for needs it.
             allow_yield=not has_legacy_source,
             before_mail=self._before_mail,
@@ -269,12 +263,11 @@ class StreamTask:
     def _make_input(self, buffers: Iterator[Buffer] | LiveBuffers) -> TaskInput:
         head, vertex = self.chain.head, self.info.vertex
         if isinstance(head, LegacySourceOperator):
-            assert isinstance(self._action_executor, SynchronizedTaskActionExecutor)
             return LegacySourceInput(
                 head,
                 self.chain,
                 self.processor,
-                self._action_executor,
+                self._source_lock,
                 vertex.batch_size,
                 self._timers,
                 self.environment.flush_after_ms,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from opchain.runtime.errors import InternalError
 from opchain.runtime.functions.source_sink_functions import SourceFunction
 from opchain.runtime.mailbox.legacy_source_thread import LegacySourceThread
-from opchain.runtime.mailbox.task_mailbox import MailboxClosedError, SynchronizedTaskActionExecutor
+from opchain.runtime.mailbox.task_mailbox import MailboxClosedError
 from opchain.runtime.operators.source import NOTHING_YET_S, LegacySourceOperator
 from opchain.runtime.records.columns import Columns
 from opchain.runtime.records.elements import (
@@ -24,6 +24,7 @@ from opchain.runtime.records.elements import (
 )
 
 if TYPE_CHECKING:
+    import threading
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from opchain.runtime.mailbox.mailbox_processor import Controller, MailboxProcessor, Suspension
@@ -299,7 +300,7 @@ class LegacySourceInput:
         operator: LegacySourceOperator,
         chain: OperatorChain,
         processor: MailboxProcessor,
-        action_executor: SynchronizedTaskActionExecutor,
+        lock: threading.RLock,
         batch_size: int,
         timers: TimerService,
         flush_after_ms: int | None = None,
@@ -326,7 +327,7 @@ class LegacySourceInput:
             run,
             self._deliver,
             processor=processor,
-            action_executor=action_executor,
+            lock=lock,
             cancel=operator.function.cancel,
             on_finished=self._finish,
         )

@@ -8,7 +8,7 @@ import pytest
 
 from opchain.runtime.mailbox.legacy_source_thread import LegacySourceContext, LegacySourceThread
 from opchain.runtime.mailbox.mailbox_processor import MailboxProcessor
-from opchain.runtime.mailbox.task_mailbox import SynchronizedTaskActionExecutor, TaskMailbox
+from opchain.runtime.mailbox.task_mailbox import TaskMailbox
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -43,11 +43,10 @@ class SourceTask:
         self.trace: list[str] = []
         self.mailbox = TaskMailbox()
         self.lock = WatchedLock()
-        self.actions = SynchronizedTaskActionExecutor(self.lock)  # type: ignore[arg-type]
         self.processor = MailboxProcessor(
             lambda controller: self.source.default_action(controller),  # noqa: PLW0108 - not yet
             mailbox=self.mailbox,
-            action_executor=self.actions,
+            lock=self.lock,
             allow_yield=False,
         )
         self.source: LegacySourceThread[int] = LegacySourceThread(
@@ -55,7 +54,7 @@ class SourceTask:
             run,
             options.pop("deliver", self.out.append),
             processor=self.processor,
-            action_executor=self.actions,
+            lock=self.lock,  # type: ignore[arg-type]
             on_finished=lambda: self.trace.append("finished"),
             **options,
         )

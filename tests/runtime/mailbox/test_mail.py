@@ -1,21 +1,22 @@
 from __future__ import annotations
 
+import threading
 import traceback
 
 import pytest
 
-from opchain.runtime.mailbox.task_mailbox import Mail, SynchronizedTaskActionExecutor
+from opchain.runtime.mailbox.task_mailbox import Mail
 
 
-def test_runs_its_command_through_its_action_executor() -> None:
-    executor = SynchronizedTaskActionExecutor()
+def test_runs_its_command_under_its_lock() -> None:
+    lock = threading.RLock()
     depths: list[bool] = []
-    mail = Mail(lambda: depths.append(executor.lock._is_owned()), 0, "look", executor)
+    mail = Mail(lambda: depths.append(lock._is_owned()), 0, "look", lock)
 
     mail.run()
 
     assert depths == [True]
-    assert not executor.lock._is_owned()
+    assert not lock._is_owned()
 
 
 def test_an_error_keeps_its_type_and_names_the_mail() -> None:

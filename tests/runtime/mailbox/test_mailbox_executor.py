@@ -13,7 +13,6 @@ from opchain.runtime.mailbox.task_mailbox import (
     MIN_PRIORITY,
     MailboxClosedError,
     NotMailboxThreadError,
-    SynchronizedTaskActionExecutor,
     TaskMailbox,
 )
 
@@ -48,14 +47,15 @@ def test_any_thread_sends_and_the_task_runs(
 
 
 def test_mail_carries_what_the_executor_was_told(mailbox: TaskMailbox) -> None:
-    actions = SynchronizedTaskActionExecutor()
-    executor = MailboxExecutor(mailbox, 7, actions)
+    lock = threading.RLock()
+    executor = MailboxExecutor(mailbox, 7, lock)
     executor.execute(fail, "first")
     executor.submit(fail, "second").cancel()
 
-    assert [
-        (mail.description, mail.priority, mail.action_executor) for mail in mailbox.drain()
-    ] == [("first", 7, actions), ("second", 7, actions)]
+    assert [(mail.description, mail.priority, mail.lock) for mail in mailbox.drain()] == [
+        ("first", 7, lock),
+        ("second", 7, lock),
+    ]
 
 
 @pytest.mark.parametrize("send", [MailboxExecutor.execute, MailboxExecutor.submit])

@@ -11,7 +11,6 @@ from opchain.runtime.mailbox.task_mailbox import (
     MailboxClosedError,
     MailboxState,
     NotMailboxThreadError,
-    SynchronizedTaskActionExecutor,
     TaskMailbox,
 )
 from opchain.runtime.testing.operator_harness import ManualClock
@@ -115,14 +114,14 @@ def test_a_turn_with_mail_belongs_to_the_mailbox_thread(
     assert loop.trace == []
 
 
-def test_mail_runs_under_the_action_executor() -> None:
-    executor = SynchronizedTaskActionExecutor()
+def test_mail_runs_under_the_lock() -> None:
+    lock = threading.RLock()
     held: dict[str, bool] = {}
 
     def note(name: str) -> None:
-        held[name] = executor.lock._is_owned()
+        held[name] = lock._is_owned()
 
-    processor = MailboxProcessor(lambda _: note("default"), action_executor=executor)
+    processor = MailboxProcessor(lambda _: note("default"), lock=lock)
     processor.mailbox_executor(3).execute(lambda: note("mail"), "mail")
     processor.turn()
     assert held == {"mail": True, "default": False}
