@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 from collections import deque
-from typing import TYPE_CHECKING, Any, Generic, Protocol
+from typing import TYPE_CHECKING, Any, Generic
 
 from opchain.runtime.errors import GraphError, short_repr
 from opchain.runtime.types.row import Row
@@ -16,13 +16,7 @@ if TYPE_CHECKING:
 
     from opchain.compiler.graph.transformation import Transformation
     from opchain.runtime.job.client import JobClient
-
-
-class CollectingClient(Protocol):
-    """What the client of a running job offers beyond a JobClient, where it can."""
-
-    def collected(self, sink_uid: str) -> Iterator[Any]:
-        """The records that reached the collecting sink of this uid, as they come."""
+    from opchain.runtime.job.run import JobRun
 
 
 class CloseableIterator(Generic[T]):
@@ -110,7 +104,7 @@ class CloseableIterator(Generic[T]):
                 f"'{self._sink.name}' ({self._sink.call_site}): its job has not been started; "
                 f"call env.execute_async() before reading the records"
             )
-        client: CollectingClient = self._client  # type: ignore[assignment]  # if it lacks it, say so
+        client: JobRun = self._client  # type: ignore[assignment]  # there is no other kind of client
         records = client.collected(str(self._sink.uid))
         return records if self._convert is None else map(self._convert, records)
 

@@ -29,7 +29,7 @@ import math
 import re
 import uuid
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.checkpoint.epoch_files import (
     completed_epochs,
@@ -142,16 +142,6 @@ class DeclineReason(Enum):
     TASK_FAILURE = "a task failed"
 
 
-class CheckpointObserver(Protocol):
-    """Is notified when a checkpoint is complete or aborted. Flink: `CheckpointListener`."""
-
-    def on_complete(self, metadata: CheckpointMetadata) -> None:
-        """A checkpoint is complete."""
-
-    def on_abort(self, epoch: int, reason: DeclineReason, details: str) -> None:
-        """A checkpoint will never be complete."""
-
-
 class CheckpointCoordinator:
     """The checkpoints of one run; see the module. Used by one thread.
 
@@ -166,14 +156,12 @@ class CheckpointCoordinator:
         *,
         retained: int,
         tolerable_failures: int,
-        observers: Iterable[CheckpointObserver],
         now_ms: Callable[[], int],
     ) -> None:
         self.lease = lease
         self._storage = storage
         self._retained = retained
         self._tolerable_failures = tolerable_failures
-        self._observers = list(observers)
         self._now_ms = now_ms
         self._pending: PendingCheckpoint | None = None
         self._failures = 0
@@ -191,7 +179,6 @@ class CheckpointCoordinator:
         tolerable_failures: int = 0,
         lease_ms: int = 60_000,
         keeps_alive: bool = True,
-        observers: Iterable[CheckpointObserver] = (),
         now_ms: Callable[[], int] = wall_clock_ms,
     ) -> CheckpointCoordinator:
         """Takes the place for a run, and fences all runs before it; see epoch_files.py.
@@ -204,7 +191,6 @@ class CheckpointCoordinator:
             tolerable_failures: How many checkpoints in a row may fail.
             lease_ms: How long a run of another machine counts as alive that gives no heartbeat.
             keeps_alive: Whether a thread gives heartbeats.
-            observers: Who hears how checkpoints end.
             now_ms: The clock; the machine's if not given.
 
         Raises:
@@ -229,7 +215,6 @@ class CheckpointCoordinator:
             lease,
             retained=retained,
             tolerable_failures=tolerable_failures,
-            observers=observers,
             now_ms=now_ms,
         )
 
@@ -268,9 +253,7 @@ class CheckpointCoordinator:
         committables: Sequence[Committable] = (),
         plan: Mapping[str, Any] | None = None,
     ) -> CheckpointMetadata:
-        """Makes a checkpoint complete: its metadata is published, observers hear of it, old ones go.
-
-        What an observer raises comes out of here, with the checkpoint complete.
+        """Makes a checkpoint complete: its metadata is published, and old checkpoints go.
 
         Raises:
             CheckpointInUseError: Another run has completed this epoch, or taken the place over.
@@ -291,11 +274,7 @@ class CheckpointCoordinator:
         )
         self._publish(metadata)
         self._pending, self._failures = None, 0
-        try:
-            for observer in self._observers:
-                observer.on_complete(metadata)
-        finally:
-            self._retain(metadata)
+        self._retain(metadata)
         return metadata
 
     def abort(self, pending: PendingCheckpoint, reason: DeclineReason, details: str) -> None:
@@ -303,7 +282,7 @@ class CheckpointCoordinator:
 
         Args:
             pending: The checkpoint.
-            reason: Why, for progress and logs.
+            reason: Why, for the message.
             details: What failed.
 
         Raises:
@@ -312,8 +291,6 @@ class CheckpointCoordinator:
         self._require_pending(pending)
         self._pending = None
         self._failures += 1
-        for observer in self._observers:
-            observer.on_abort(pending.epoch, reason, details)
         if self._failures > self._tolerable_failures:
             raise CheckpointError(
                 f"checkpoint {pending.epoch} failed ({reason.name}): {details}; {self._failures} in a row, "

@@ -9,7 +9,7 @@ Watermarks, statuses, markers and the life cycle always pass through the operato
 from __future__ import annotations
 
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.errors import add_note
 from opchain.runtime.operators.map_batches import MapBatchesOperator
@@ -33,32 +33,7 @@ if TYPE_CHECKING:
 
     from opchain.runtime.operators.operator import Collect, OperatorContext
     from opchain.runtime.program.vertex_program import OperatorProgram, OutputProgram, VertexProgram
-
-
-class ExchangeWriter(Protocol):
-    """The sending end of an exchange, as the chain sees it (a RecordWriter).
-
-    `watermark` is the last one that was sent.
-    """
-
-    watermark: int
-
-    def write_batch(
-        self,
-        values: Sequence[Any],
-        timestamps: Sequence[int | None] | None,
-        keys: Sequence[Any] | None,
-    ) -> None:
-        """Sends records."""
-
-    def emit_watermark(self, timestamp: int) -> None:
-        """Sends a watermark to every channel."""
-
-    def emit_status(self, is_idle: bool) -> None:
-        """Sends an idleness status to every channel."""
-
-    def emit_latency_marker(self, marker: Any) -> None:
-        """Sends a latency marker to one channel."""
+    from opchain.runtime.task.output.record_writer import RecordWriter
 
 
 class OperatorChain:
@@ -71,7 +46,7 @@ class OperatorChain:
     def __init__(
         self,
         program: VertexProgram,
-        writers: Sequence[ExchangeWriter],
+        writers: Sequence[RecordWriter],
         make_context: Callable[[OperatorProgram], OperatorContext],
     ) -> None:
         self.program = program

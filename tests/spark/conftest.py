@@ -7,10 +7,10 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import pytest
+from standalone_cluster import StandaloneCluster, standalone_cluster
 
 from opchain.runtime.errors import SparkUnavailableError
 from opchain.runtime.spark.session import active_or_new_session, require_java, require_pyspark
-from opchain.runtime.testing.standalone_cluster import StandaloneCluster, standalone_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

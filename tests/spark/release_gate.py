@@ -27,9 +27,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+sys.path.append(str(Path(__file__).parents[1]))
+
+from standalone_cluster import StandaloneCluster, kill, standalone_cluster
+
 from opchain.common import Configuration
 from opchain.datastream import MapFunction, RuntimeContext, StreamExecutionEnvironment
-from opchain.runtime.testing.standalone_cluster import StandaloneCluster, kill, standalone_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

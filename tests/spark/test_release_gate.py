@@ -14,7 +14,7 @@ import pytest
 from own_process import run_program
 
 if TYPE_CHECKING:
-    from opchain.runtime.testing.standalone_cluster import StandaloneCluster
+    from standalone_cluster import StandaloneCluster
 
 pytestmark = [pytest.mark.spark, pytest.mark.cluster]
 

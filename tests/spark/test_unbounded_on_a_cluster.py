@@ -20,7 +20,7 @@ from opchain.runtime.spark.session import spark_home
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from opchain.runtime.testing.standalone_cluster import StandaloneCluster
+    from standalone_cluster import StandaloneCluster
 
 pytestmark = [pytest.mark.spark, pytest.mark.cluster]
 

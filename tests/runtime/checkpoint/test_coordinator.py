@@ -35,17 +35,6 @@ OPERATOR = "a" * 32
 OPERATORS = (OperatorMetadata(OPERATOR, "count", "job.py:3", 0, 2, 128, is_keyed=True),)
 
 
-class Observer:
-    def __init__(self) -> None:
-        self.heard: list[Any] = []
-
-    def on_complete(self, metadata: CheckpointMetadata) -> None:
-        self.heard.append(metadata.epoch)
-
-    def on_abort(self, epoch: int, reason: DeclineReason, details: str) -> None:
-        self.heard.append((epoch, details))
-
-
 @pytest.fixture
 def coordinator(storage: CheckpointStorage) -> Iterator[CheckpointCoordinator]:
     found = open_(storage)
@@ -126,8 +115,7 @@ def test_epochs_only_go_up_and_one_is_pending(
 
 
 def test_failures_in_a_row_are_tolerated_up_to_a_number(storage: CheckpointStorage) -> None:
-    observer = Observer()
-    coordinator = open_(storage, tolerable_failures=1, observers=[observer])
+    coordinator = open_(storage, tolerable_failures=1)
     tasks = Tasks(storage)
     for epoch in (1, 3):
         coordinator.abort(coordinator.begin(epoch, [0, 1]), DeclineReason.IO_EXCEPTION, "disk full")
@@ -138,31 +126,6 @@ def test_failures_in_a_row_are_tolerated_up_to_a_number(storage: CheckpointStora
         match=r"checkpoint 6 failed \(IO_EXCEPTION\): out; 2 in a row, tolerable: 1",
     ):
         coordinator.abort(coordinator.begin(6, [0, 1]), DeclineReason.IO_EXCEPTION, "out")
-    assert observer.heard == [
-        (1, "disk full"),
-        2,
-        (3, "disk full"),
-        4,
-        (5, "disk full"),
-        (6, "out"),
-    ]
-
-
-def test_what_an_observer_raises_comes_out_with_the_checkpoint_complete(
-    storage: CheckpointStorage,
-) -> None:
-    class Failing(Observer):
-        def on_complete(self, metadata: CheckpointMetadata) -> None:
-            raise ConnectionError("commit")
-
-    coordinator = open_(storage, observers=[Failing()])
-    tasks = Tasks(storage)
-    with pytest.raises(ConnectionError, match="commit"):
-        run_epoch(coordinator, tasks, 1)
-    assert completed_epochs(storage) == [1]
-    with pytest.raises(ConnectionError):
-        run_epoch(coordinator, tasks, 2)
-    assert completed_epochs(storage) == [2]
 
 
 @pytest.mark.parametrize("retained", [1, 2, 4])
@@ -422,8 +385,7 @@ def test_a_run_that_stood_still_before_its_publish_finds_out_behind_it(
     storage: CheckpointStorage, monkeypatch: pytest.MonkeyPatch, retained: int
 ) -> None:
     now = [0]
-    observer = Observer()
-    first = open_(storage, now_ms=lambda: now[0], observers=[observer])
+    first = open_(storage, now_ms=lambda: now[0])
     publish = type(storage).publish
 
     def late(self: Any, name: str, data: bytes) -> None:
@@ -438,7 +400,6 @@ def test_a_run_that_stood_still_before_its_publish_finds_out_behind_it(
     monkeypatch.setattr(type(storage), "publish", late)
     with pytest.raises(CheckpointInUseError, match="which must stop"):
         run_epoch(first, Tasks(storage), 1)
-    assert observer.heard == []
     assert completed_epochs(storage) == [1, 2, 3][-retained:]
     assert {read_metadata(storage, epoch).run_id for epoch in completed_epochs(storage)} == {
         "run-2"

@@ -25,12 +25,12 @@ sys.path.append(str(Path(__file__).parents[2]))
 
 from checkpoint_state import state_in
 from expected_output import last_rows, mistakes, rows_of, write_rows, written
+from standalone_cluster import StandaloneCluster, standalone_cluster
 from supervised_driver import SupervisedDriver
 from victims import EXECUTOR, FROZEN_EXECUTOR, PYTHON_DAEMON, PYTHON_WORKER, Processes, send
 
 from opchain.runtime.checkpoint.savepoint import find_checkpoint
 from opchain.runtime.errors import CheckpointError
-from opchain.runtime.testing.standalone_cluster import StandaloneCluster, standalone_cluster
 from opchain.testing import faults
 
 if TYPE_CHECKING:

@@ -27,10 +27,9 @@ from disturbed_job import OUTPUTS, SINKS
 from expected_output import last_rows, mistakes, rows_of, write_rows, written
 from kafka_broker import Kafka, running_kafka
 from postgres_server import USER, Server, postgres_server
+from standalone_cluster import StandaloneCluster, standalone_cluster
 from supervised_driver import SupervisedDriver
 from victims import DRIVER, EXECUTOR, FROZEN_EXECUTOR, PYTHON_DAEMON, PYTHON_WORKER, Processes, send
-
-from opchain.runtime.testing.standalone_cluster import StandaloneCluster, standalone_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -18,11 +18,12 @@ import threading
 import time
 from pathlib import Path
 
+sys.path.append(str(Path(__file__).parents[2]))
+
 from expected_output import last_rows, mistakes, rows_of, write_rows, written
+from standalone_cluster import StandaloneCluster, standalone_cluster
 from supervised_driver import SupervisedDriver, wait_until
 from victims import DRIVER, FROZEN_EXECUTOR, KINDS, Processes, send
-
-from opchain.runtime.testing.standalone_cluster import StandaloneCluster, standalone_cluster
 
 FROZEN_S = 30
 SAMPLE_S = 5

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import random
 
-    from opchain.runtime.testing.standalone_cluster import StandaloneCluster
+    from standalone_cluster import StandaloneCluster
 
 PYTHON_WORKER = "Python worker"
 PYTHON_DAEMON = "Python daemon"

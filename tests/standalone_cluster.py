@@ -118,7 +118,7 @@ def _process(folder: Path, host: str, main_class: str, arguments: str) -> Iterat
         key: value for key, value in os.environ.items() if not key.startswith("PYSPARK_")
     }
     with log.open("wb") as output:
-        process = subprocess.Popen(  # noqa: S603 - Spark's own script
+        process = subprocess.Popen(
             [str(home / "bin" / "spark-class"), main_class, *arguments.split()],
             stdout=output,
             stderr=subprocess.STDOUT,
@@ -174,10 +174,10 @@ def _free_ports(count: int) -> list[int]:
 def _processes() -> list[tuple[int, int, str]]:
     """(id, parent's id, command) of all processes, by id."""
     listed = subprocess.run(
-        ["ps", "-A", "-ww", "-o", "pid=,ppid=,args="],  # noqa: S607 - wherever the system has it
+        ["ps", "-A", "-ww", "-o", "pid=,ppid=,args="],
         capture_output=True,
         text=True,
         check=True,
     )
     rows = (line.split(None, 2) for line in listed.stdout.splitlines())
-    return sorted((int(row[0]), int(row[1]), row[2]) for row in rows if len(row) == 3)  # noqa: PLR2004
+    return sorted((int(row[0]), int(row[1]), row[2]) for row in rows if len(row) == 3)
