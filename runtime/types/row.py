@@ -236,7 +236,7 @@ def _restored_row(fields: Sequence[str] | None, values: Sequence[Any], row_kind:
 
 
 def row_of(values: list[Any], names: list[str] | None = None) -> Row:
-    """A row that holds these lists themselves; half of what `Row(...)` takes, for generated code."""
+    """A row that holds these lists themselves: for generated code, since `Row(...)` takes longer (displays.py)."""
     row = _new_row(Row)
     row._fields = names
     row._values = values  # noqa: SLF001 - its own module
