@@ -50,6 +50,7 @@ _OURS = frozenset(
         ),
         *("identify", "item", "time_of"),
         *("identify_to", "key", "keys", "op", "pane", "pane_for", "panes", "plain_keys"),
+        *("plain_fields", "plain_fields_to", "set_state_key"),
         *("plain_keys_to", "previous", "process", "refuse", "run", "set_key", "settle", "skip"),
         *("returned",),
         *("start", "last_key", "touch", "tracks"),

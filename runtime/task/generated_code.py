@@ -294,10 +294,16 @@ _MEANINGS: dict[str, Callable[..., Any]] = {
     "method": lambda chain, index, method: _method(chain.operators[index].function, method),
     "process": lambda chain, index, number: chain.operators[index].input(number),
     "set_key": lambda chain, index: chain.operators[index].context.keyed_state.set_current_key,
+    "set_state_key": lambda chain, index: (
+        chain.operators[index].context.keyed_state.set_current_state_key
+    ),
     "key": lambda chain, index, number: chain.operators[index].program.keys[number].selector,
     "context": lambda chain, index: chain.operators[index].function_context,
     "collect_tagged": lambda chain, index: _collect_tagged(chain.outputs[index]),
     "plain_keys": lambda chain, index: chain.operators[index].context.keyed_state.identity.plain,
+    "plain_fields": lambda chain, index: (
+        chain.operators[index].context.keyed_state.identity.plain_fields
+    ),
     "identify": lambda chain, index: chain.operators[index].context.keyed_state.identity.of,
     "event_timers": lambda chain, index: chain.operators[index].event_timers,
     "table": lambda chain, index: chain.operators[index].table,
@@ -316,6 +322,7 @@ _MEANINGS: dict[str, Callable[..., Any]] = {
     "combined_sums": lambda chain, number, key_field: chain.pending[number].keep_sums(key_field),
     "counted_keys": lambda chain, number, key_field: chain.pending[number].count_keys(key_field),
     "output_plain_keys": lambda chain, number: chain.pending[number].identity.plain,
+    "output_plain_fields": lambda chain, number: chain.pending[number].identity.plain_fields,
     "output_identify": lambda chain, number: chain.pending[number].identity.of,
     "combine": lambda chain, number: chain.pending[number].reduce,
     "flush": lambda chain, number: chain.pending[number].flush,

@@ -1,5 +1,7 @@
 """Values of known types are not looked at: keys that stand for themselves in tables, timestamps that are ints.
 
+Of a tuple the fields are looked at in place, those of unknown types.
+
 >>> change(
 ...     "plain_keys",
 ...     lambda numbers: numbers.map(lambda x: (x % 7, x)).key_by(lambda row: row[0]).max(1),
@@ -7,6 +9,13 @@
 ... )
 -   if key_0.__class__ not in plain_keys_0:
 -     key_0 = identify_0(key_0)
+>>> change(
+...     "plain_keys",
+...     lambda numbers: numbers.map(lambda x: (str(x), x)).key_by(lambda row: (row[0], -row[1])).max(1),
+...     vertex=1,
+... )
+-   if key_0.__class__ not in plain_keys_0:
++   if key_0[1].__class__ not in plain_fields_0:
 """
 
 from __future__ import annotations
@@ -16,11 +25,15 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.analysis import types_of
+from opchain.compiler.codegen.static_types import StaticType, TupleOf
 from opchain.runtime.program.vertex_program import FIRST_OUTPUT, NO_OPERATOR, KeyProgram
 from opchain.runtime.state.keys.key_identity import key_identity
 
 if TYPE_CHECKING:
     from opchain.compiler.codegen.form import Form, Function
+
+_MOST_FIELDS = 4
+"""A call is no slower than to look at more fields of unknown types."""
 
 
 def plain_keys(form: Form) -> None:
@@ -40,8 +53,12 @@ def _plain_keys(form: Form, function: Function) -> None:
             return None
         program = key_program(form, f.operator_of(statement))
         kind = types.get(key)
-        is_plain = program is not None and kind in key_identity(program.hasher).plain
-        return [] if is_plain else None
+        if program is not None and kind in key_identity(program.hasher).plain:
+            return []
+        looked_at = fields_looked_at(form, f.operator_of(statement), key, kind)
+        if looked_at is not None:
+            statement.test = f.expression(looked_at)
+        return None
 
     function.body = f.rewritten(function.body, rewrite)
 
@@ -66,6 +83,24 @@ def key_program(form: Form, operator: int) -> KeyProgram | None:
         return form.program.outputs[FIRST_OUTPUT - operator].key
     keys = form.program.operators[operator].keys
     return keys[0] if keys else None
+
+
+def fields_looked_at(form: Form, operator: int, key: str, kind: StaticType | None) -> str | None:
+    """Whether a tuple needs another key to stand for it, by its fields of unknown types; None for other keys."""
+    program = key_program(form, operator)
+    if program is None or not isinstance(kind, TupleOf) or not kind.items:
+        return None
+    plain = key_identity(program.hasher).plain_fields
+    unknown = [place for place, item in enumerate(kind.items) if item not in plain]
+    if not plain or len(unknown) > _MOST_FIELDS:
+        return None
+    path = ("plain_fields", operator)
+    if operator < NO_OPERATOR:
+        path = ("output_plain_fields", FIRST_OUTPUT - operator)
+    name = form.names.bind(f"plain_fields_{'to_' * (operator < NO_OPERATOR)}{path[1]}", *path)
+    # One field is looked at in any case: where each key is checked, no class is plain.
+    places = unknown or [0]
+    return " or ".join(f"{key}[{place}].__class__ not in {name}" for place in places)
 
 
 def _identified(statement: ast.stmt) -> str | None:

@@ -53,7 +53,7 @@ from typing import TYPE_CHECKING, Any
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.analysis import only_reads, types_of
 from opchain.compiler.codegen.function_source import BUILTINS, Definition, Refused, definition_of
-from opchain.compiler.codegen.rules.plain_keys import key_program
+from opchain.compiler.codegen.rules.plain_keys import fields_looked_at, key_program
 from opchain.compiler.codegen.static_types import plain_type, type_of
 from opchain.runtime.program.vertex_program import NO_OPERATOR
 from opchain.runtime.state.declared_values import checked_type
@@ -195,16 +195,10 @@ class _States:
         number = self.function.name.rpartition("_")[2]
         plain.name = f"calls_{number}"
         types = types_of(self.function, self.form)
-        before: Lines = []
-        program = key_program(self.form, index)
-        if program is None or types.get(key) not in key_identity(program.hasher).plain:
-            kept = f"kept_key_{index}"
-            known = self.form.names.bind(f"plain_keys_{index}", "plain_keys", index)
-            identify = self.form.names.bind(f"identify_{index}", "identify", index)
-            text = f"{kept} = {key} if {key}.__class__ in {known} else {identify}({key})"
-            before, state_key = f.statements(text, index), kept
-        else:
-            state_key = key
+        before, state_key = self._state_key(index, key, types)
+        if before:
+            select = self.form.names.bind(f"set_state_key_{index}", "set_state_key", index)
+            (set_key,) = f.statements(f"{select}({state_key})", index)
         touch = self._touch(index, position, key)
         is_batch = self.form.program.is_batch
         for name in used:
@@ -239,6 +233,20 @@ class _States:
         self.function.fallback = plain.name
         self.form.functions.insert(self.form.functions.index(self.function) + 1, plain)
         self.form.remark(index, f"looks up in tables: {', '.join(map(repr, sorted(used)))}")
+
+    def _state_key(self, index: int, key: str, types: dict[str, Any]) -> tuple[Lines, str]:
+        """The variable of the key that stands for a key in tables, and the lines that set it."""
+        program, names = key_program(self.form, index), self.form.names
+        if program is not None and types.get(key) in key_identity(program.hasher).plain:
+            return [], key
+        unusual = fields_looked_at(self.form, index, key, types.get(key))
+        if unusual is None:
+            plain = names.bind(f"plain_keys_{index}", "plain_keys", index)
+            unusual = f"{key}.__class__ not in {plain}"
+        identify = names.bind(f"identify_{index}", "identify", index)
+        kept = f"kept_key_{index}"
+        text = f"{kept} = {key}\nif {unusual}:\n    {kept} = {identify}({key})"
+        return f.statements(text, index), kept
 
     def _without_context(self, block: Lines, index: int, key: str, types: dict[str, Any]) -> Lines:
         """A block that asks the context for nothing that is at hand, and tells it a time only if somebody asks."""

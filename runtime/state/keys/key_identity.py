@@ -116,12 +116,13 @@ def key_of(state_key: Any) -> Any:
 class KeyIdentity:
     """How one operator tells keys apart.
 
-    The state key is the key itself for `plain` classes, else what `of` gives; `of` may be called for
-    any key.
+    The state key is the key itself for `plain` classes, and for a tuple whose fields are all of `plain_fields`, else
+    what `of` gives; `of` may be called for any key.
     """
 
     plain: frozenset[type]
     of: Callable[[Any], Any]
+    plain_fields: frozenset[type] = frozenset()
 
 
 def key_identity(hasher: Hasher | None = None) -> KeyIdentity:
@@ -137,7 +138,7 @@ def key_identity(hasher: Hasher | None = None) -> KeyIdentity:
     return _BY_PYTHON_CLASS
 
 
-_BY_PYTHON_CLASS = KeyIdentity(PLAIN_CLASSES, state_key)
+_BY_PYTHON_CLASS = KeyIdentity(PLAIN_CLASSES, state_key, _PLAIN_INSIDE)
 
 
 _MOST_CHECKED_KEYS = 1 << 16

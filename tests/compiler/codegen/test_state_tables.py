@@ -147,11 +147,11 @@ def test_handles_become_tables_and_the_key_is_set_where_it_is_asked_for() -> Non
         *("self_0.last.update", "self_0.many.add", "self_0.by_name.put", "self_0.many.update"),
     ]
     branches = source.index("if what_0 == 0:")
-    assert source.index("set_key_0(key_0)") > branches
+    assert source.index("set_state_key_0(kept_key_0)") > branches
     source = fast_source(First())
     assert "table_0_seen[kept_key_0] = True" in source
-    assert source.count("set_key_0(key_0)") == 1
-    assert source.index("set_key_0(key_0)") > source.index("if values:")
+    assert source.count("set_state_key_0(kept_key_0)") == 1
+    assert source.index("set_state_key_0(kept_key_0)") > source.index("if values:")
 
 
 def test_timers_are_registered_without_their_service() -> None:
