@@ -62,7 +62,7 @@ def _rewrite(form: Form, function: Function, loop: ast.For) -> None:
     others = (node for node in nodes if id(node) not in of_objects)
     names = sum(isinstance(node, ast.Name) and node.id.startswith("self_") for node in nodes)
     # In batch mode, setting a key fires the timers of the key before.
-    looks = _LOOK if form.program.is_batch else (*_LOOK, "set_key_")
+    looks = _LOOK if form.program.is_batch else (*_LOOK, "set_key_", "set_state_key_")
     if not uses or names != len(uses) or not all(_is_harmless(node, looks) for node in others):
         return  # an object is handed on as a whole, or something else may see it
     if any(isinstance(node.ctx, ast.Del) for node in uses):
