@@ -57,6 +57,7 @@ def _plain_keys(form: Form, function: Function) -> None:
             return []
         looked_at = fields_looked_at(form, f.operator_of(statement), key, kind)
         if looked_at is not None:
+            assert isinstance(statement, ast.If)
             statement.test = f.expression(looked_at)
         return None
 
