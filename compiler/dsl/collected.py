@@ -36,6 +36,12 @@ class CloseableIterator(Generic[T]):
         self._records: Iterator[T] | None = None
         self._first: deque[T] = deque()  # those that a notebook has shown
 
+    def converted_by(self, convert: Callable[[Any], Any]) -> CloseableIterator[T]:
+        """Gives what the function makes of the records."""
+        first = self._convert
+        self._convert = convert if first is None else lambda record: convert(first(record))
+        return self
+
     def attach(self, client: JobClient) -> None:
         """Names the job that the records come from."""
         self._client = client

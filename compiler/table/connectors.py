@@ -543,12 +543,12 @@ def _write_print(stream: DataStream[Any], descriptor: TableDescriptor, options: 
 
 def printers(columns: Sequence[Column]) -> list[Callable[[Any], str]]:
     """What prints the values of columns as Flink's `print` does."""
-    from opchain.runtime.types.printed_form import printer_of  # noqa: PLC0415 - likewise
+    from opchain.runtime.types.printed_form import java_text_of  # noqa: PLC0415 - likewise
 
     return [
         _iso
         if each.data_type.name.startswith("TIMESTAMP")
-        else printer_of(_type_of(each.data_type))
+        else java_text_of(_type_of(each.data_type))
         for each in columns
     ]
 

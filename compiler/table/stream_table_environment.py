@@ -29,7 +29,7 @@ from opchain.compiler.table.data_types import (
     data_type_of,
 )
 from opchain.compiler.table.expressions import Column, Compiler, Typed, by_position, cast, parsed
-from opchain.compiler.table.table import Table, TableResult
+from opchain.compiler.table.table import Table, TableResult, without_names
 from opchain.compiler.table.table_descriptor import Schema, TableDescriptor
 from opchain.runtime.errors import GraphError, UnsupportedFeatureError
 from opchain.runtime.functions.sql import EventTime, RowExpression, RowPredicate, RowProjection
@@ -265,7 +265,7 @@ class StreamTableEnvironment:
         """Runs a query as a job of its own."""
         first = len(self._environment.get_transformations())
         stream = self.to_data_stream(table)
-        rows = stream.collect_async()
+        rows = stream.collect_async().converted_by(without_names)
         client = self._environment.execute_part(first, "collect")
         return TableResult(table.columns, rows, client)
 
@@ -276,9 +276,22 @@ class StreamTableEnvironment:
         if statement.path is None:
             rows = [Row(path) for path in self.list_temporary_tables()]
             return TableResult((Column("table name", text),), iter(rows))
-        columns = self.from_path(statement.path).columns
-        rows = [Row(name, str(data_type)) for name, data_type in columns]
-        return TableResult((Column("name", text), Column("type", text)), iter(rows))
+        table = self.from_path(statement.path)
+        schema = None if table.descriptor is None else table.descriptor.schema
+        keys = () if schema is None else schema.keys
+        rows = [
+            Row(
+                *(
+                    name,
+                    str(data_type.nullable()),
+                    str(data_type.is_nullable and name not in keys).upper(),
+                ),
+                *(f"PRI({', '.join(keys)})" if name in keys else "", "", ""),
+            )
+            for name, data_type in table.columns
+        ]
+        names = ("name", "type", "null", "key", "extras", "watermark")
+        return TableResult(tuple(Column(name, text) for name in names), iter(rows))
 
     def _create(self, statement: sql.CreateTable) -> None:
         descriptor = statement.descriptor

@@ -6,11 +6,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.dsl.argument_checks import refuses
+from opchain.compiler.table.data_types import ArrayType, MapType, RowType
+from opchain.runtime.types.printed_form import java_text_of
+from opchain.runtime.types.row import Row
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from opchain.compiler.dsl.data_stream import DataStream
+    from opchain.compiler.table.data_types import DataType
     from opchain.compiler.table.expressions import Column
     from opchain.compiler.table.stream_table_environment import StreamTableEnvironment
     from opchain.compiler.table.table_descriptor import Schema, TableDescriptor
@@ -86,21 +90,104 @@ class TableResult:
         return iter(()) if self._rows is None else self._rows
 
     def print(self) -> None:
-        """Prints the rows in a frame, when there are no more."""
-        from opchain.compiler.table.connectors import printers  # noqa: PLC0415 - mostly unused
+        """Prints what Flink prints: the rows in a frame, when there are no more, "OK" if there is no query.
 
-        texts = [[each.name for each in self.columns]]
-        found = printers(self.columns)
-        for row in self.collect():
-            cells = zip(found, row, strict=True)
-            texts.append(["<NULL>" if value is None else text(value) for text, value in cells])
-        for line in _frame([["op", *texts[0]], *(["+I", *each] for each in texts[1:])]):
-            print(line)  # noqa: T201 - as the name says
-        print(f"{len(texts) - 1} row{'' if len(texts) == 2 else 's'} in set")  # noqa: T201, PLR2004
+        Flink prints -1, an unknown number of rows, for an INSERT.
+        """
+        if not self.columns:
+            self.wait()
+            print("OK" if self._client is None else -1)  # noqa: T201 - as the name says
+            return
+        types = [data_type for _, data_type in self.columns]
+        lines = [
+            [
+                _NULL if value is None else cell_text(of, value)
+                for of, value in zip(types, row, strict=True)
+            ]
+            for row in self.collect()
+        ]
+        if not lines:
+            print("Empty set")  # noqa: T201
+            return
+        lines.insert(0, [each.name for each in self.columns])
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        if self._client is not None:
+            # Flink prints the rows of a query as they come, so widths are those of the types.
+            widths = [_OP_WIDTH, *(max(_width(of), len(name)) for name, of in self.columns)]
+            lines = [
+                [row_kind, *line]
+                for row_kind, line in zip(["op", *["+I"] * (len(lines) - 1)], lines, strict=True)
+            ]
+        for text in _frame(lines, widths):
+            print(text)  # noqa: T201
+        print(f"{len(lines) - 1} row{'' if len(lines) == 2 else 's'} in set")  # noqa: T201, PLR2004
 
 
-def _frame(lines: list[list[str]]) -> Iterator[str]:
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+_NULL = "<NULL>"
+_OP_WIDTH = 2
+_WIDEST = 30
+_WIDTHS = {"BOOLEAN": 5, "TINYINT": 4, "SMALLINT": 6, "INT": 11, "BIGINT": 20, "DATE": 10}
+"""Flink: TableauStyle.columnWidthsByType."""
+
+
+def _width(data_type: DataType) -> int:
+    width = _WIDTHS.get(data_type.name, _WIDEST)
+    if data_type.name == "DECIMAL":
+        width = data_type.parameters[0] + 2
+    elif data_type.name == "TIME" or data_type.name.startswith("TIMESTAMP"):
+        digits = data_type.parameters[0]
+        width = (8 if data_type.name == "TIME" else 19) + (digits + 1 if digits else 0)
+    return max(width, len(_NULL)) if data_type.is_nullable else width
+
+
+def cell_text(data_type: DataType, value: Any) -> str:
+    """The text of a value in a frame: what Flink's CAST(value AS STRING) gives.
+
+    >>> from opchain.compiler.table.data_types import data_type_of
+    >>> cell_text(data_type_of("ROW<a BOOLEAN, b ARRAY<INT>>"), (True, [1, None]))
+    '(TRUE, [1, NULL])'
+    """
+    if value is None:
+        text = "NULL"
+    elif isinstance(data_type, ArrayType):
+        text = f"[{', '.join(cell_text(data_type.element_type, item) for item in value)}]"
+    elif isinstance(data_type, MapType):
+        key, of_value = data_type.key_type, data_type.value_type
+        items = (f"{cell_text(key, k)}={cell_text(of_value, v)}" for k, v in value.items())
+        text = f"{{{', '.join(items)}}}"
+    elif isinstance(data_type, RowType):
+        fields = zip(data_type.fields, value, strict=False)
+        text = f"({', '.join(cell_text(field.data_type, item) for field, item in fields)})"
+    elif data_type.name == "BOOLEAN":
+        text = str(value).upper()
+    elif data_type.name.startswith("TIMESTAMP"):
+        digits = data_type.parameters[0]
+        fraction = f".{value.microsecond:06d}000"[: digits + 1] if digits else ""
+        text = f"{value:%Y-%m-%d %H:%M:%S}{fraction}"
+    else:
+        text = java_text_of(data_type.type_information())(value)
+    return text
+
+
+def without_names(value: Any) -> Any:
+    """A value with rows that have no names, as TableResult.collect gives them in PyFlink."""
+    if isinstance(value, Row):
+        return Row.of_kind(value.get_row_kind(), *map(without_names, value))
+    if isinstance(value, list):
+        return list(map(without_names, value))
+    if isinstance(value, dict):
+        return {key: without_names(item) for key, item in value.items()}
+    return value
+
+
+def _frame(lines: list[list[str]], widths: list[int]) -> Iterator[str]:
+    lines = [
+        [
+            text if len(text) <= width else f"{text[: width - 3]}..."
+            for text, width in zip(line, widths, strict=True)
+        ]
+        for line in lines
+    ]
     rule = "+".join(["", *("-" * (width + 2) for width in widths), ""])
     yield rule
     for number, line in enumerate(lines):

@@ -447,9 +447,13 @@ class AvroBulkWriter(BulkWriter[Any]):
 
     def __init__(self, schema: AvroSchema, stream: BinaryIO) -> None:
         fastavro_write = imported("fastavro.write", "files", "writing Avro")
+        invalid = imported("fastavro.validation", "files", "writing Avro").ValidationError
+        self._refusals = (ValueError, KeyError, TypeError, AttributeError, OverflowError, invalid)
         # Any marker will do that is not in the data by chance: this one is the same in every run.
         marker = hashlib.md5(schema.text.encode(), usedforsecurity=False).digest()
-        self._writer = fastavro_write.Writer(stream, schema.parsed(), sync_marker=marker)
+        self._writer = fastavro_write.Writer(
+            stream, schema.parsed(), sync_marker=marker, validator=True
+        )
 
     def add_element(self, element: Any) -> None:
         """Takes one record.
@@ -459,10 +463,8 @@ class AvroBulkWriter(BulkWriter[Any]):
         """
         try:
             self._writer.write(element)
-        except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
-            raise ValueError(
-                f"{element!r} is not a record of the Avro schema: {error!r}"
-            ) from error
+        except self._refusals as error:
+            raise ValueError(f"{element!r} is not a record of the Avro schema: {error}") from error
 
     def add_batch(self, elements: Sequence[Any]) -> None:
         """Takes records."""

@@ -65,6 +65,17 @@ class CsvSchema:
     def __len__(self) -> int:
         return self.size()
 
+    def __str__(self) -> str:
+        columns = ",".join(
+            f'"{column.name}"/{_kind_of(column.type_info)}' for column in self.columns
+        )
+        flags = (self.use_header, self.skip_first_data_row, self.allow_comments)
+        header, skip_first, comments = (str(flag).lower() for flag in flags)
+        return (
+            f"[CsvSchema: columns=[{columns}], header? {header}, skipFirst? {skip_first}, comments? {comments}, "
+            "any-properties? N/A]"
+        )
+
     @property
     def names(self) -> list[str]:
         """The columns' names."""
@@ -76,12 +87,22 @@ class CsvSchema:
         return Types.ROW_NAMED(self.names, [column.type_info for column in self.columns])
 
 
+def _kind_of(type_info: TypeInformation[Any]) -> str:
+    """Jackson's name for the kind of a column."""
+    if isinstance(type_info, ListTypeInfo):
+        return "ARRAY"
+    if type_info == Types.BOOLEAN():
+        return "BOOLEAN"
+    return "STRING" if type_info == Types.STRING() else "NUMBER"
+
+
 @dataclass
 class CsvSchemaBuilder:
     """A CSV schema in the making; the methods give it back."""
 
     _columns: list[CsvColumn] = field(default_factory=list)
     _settings: CsvSchema = field(default_factory=CsvSchema)
+    _array_separator: str = ARRAY_SEPARATOR
 
     def build(self) -> CsvSchema:
         """The schema.
@@ -93,7 +114,10 @@ class CsvSchemaBuilder:
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise ValueError(f"CsvSchema has the column '{twice[0]}' twice; use different names")
-        return replace(self._settings, columns=tuple(self._columns))
+        columns = (
+            replace(c, separator=c.separator or self._array_separator) for c in self._columns
+        )
+        return replace(self._settings, columns=tuple(columns))
 
     def add_column(self, name: str, type_info: Any) -> CsvSchemaBuilder:
         """Adds a column of any type that has a text: dates, times, decimals, bytes. Ours alone."""
@@ -153,22 +177,17 @@ class CsvSchemaBuilder:
         )
 
     def disable_array_element_separator(self) -> CsvSchemaBuilder:
-        """Gives array columns no separator: each has one element."""
+        """Array columns that have no separator of their own have one element."""
         return self.set_array_element_separator("")
 
     def remove_array_element_separator(self, index: int) -> CsvSchemaBuilder:
-        """Gives one array column no separator: it has one element."""
+        """Takes the separator of one array column away: it has that of `set_array_element_separator`."""
         self._columns[index] = replace(self._columns[index], separator="")
         return self
 
     def set_array_element_separator(self, separator: str) -> CsvSchemaBuilder:
-        """Sets the separator of all array columns so far."""
-        self._columns = [
-            replace(column, separator=separator)
-            if isinstance(column.type_info, ListTypeInfo)
-            else column
-            for column in self._columns
-        ]
+        """Sets the separator of array columns that have none: `add_array_column` gives one, a semicolon by default."""
+        self._array_separator = separator
         return self
 
     def set_column_separator(self, char: str) -> CsvSchemaBuilder:

@@ -68,6 +68,8 @@ def rows_of_columns(names: Sequence[str], columns: Sequence[Sequence[Any]]) -> l
 def columns_of_rows(row_type: RowTypeInfo, records: Iterable[Any]) -> list[tuple[Any, ...]]:
     """The columns of records that may be all that a row type takes: rows, tuples, lists, dicts.
 
+    A Row without a field of one of the names counts by position, as all Rows in PyFlink.
+
     Raises:
         ValueError: A record is not a row of the type, or has another number of fields.
     """
@@ -75,7 +77,12 @@ def columns_of_rows(row_type: RowTypeInfo, records: Iterable[Any]) -> list[tuple
     values_of = row_type.values_of
     rows = [
         record._values  # noqa: SLF001 - in the order asked for, without a copy
-        if record.__class__ is Row and (record._fields is None or record._fields == names)
+        if record.__class__ is Row
+        and (
+            record._fields is None
+            or record._fields == names
+            or not set(names) <= set(record._fields)
+        )
         else values_of(record)
         for record in records
     ]

@@ -110,6 +110,16 @@ def _of_class(kind: type | tuple[type, ...], expected: str, declared: str) -> Co
     return convert
 
 
+def _to_milliseconds(check: Converter) -> Converter:
+    """Cuts a time or datetime to milliseconds."""
+
+    def convert(value: Any) -> Any:
+        checked = check(value)
+        return checked and checked.replace(microsecond=checked.microsecond // 1000 * 1000)
+
+    return convert
+
+
 def _unless_none(convert: Converter) -> Converter:
     return lambda value: None if value is None else convert(value)
 
@@ -225,7 +235,10 @@ _MAKERS: tuple[tuple[Any, Callable[[Any], Converter | None]], ...] = (
     (MapTypeInfo, _to_map),
     ((PrimitiveArrayTypeInfo, BasicArrayTypeInfo, ObjectArrayTypeInfo), _to_array),
     (DateTypeInfo, lambda _: _of_class(dt.date, "a date", "SQL_DATE")),
-    (TimeTypeInfo, lambda _: _of_class(dt.time, "a time", "SQL_TIME")),
-    (TimestampTypeInfo, lambda _: _of_class(dt.datetime, "a datetime", "SQL_TIMESTAMP")),
+    (TimeTypeInfo, lambda _: _to_milliseconds(_of_class(dt.time, "a time", "SQL_TIME"))),
+    (
+        TimestampTypeInfo,
+        lambda _: _to_milliseconds(_of_class(dt.datetime, "a datetime", "SQL_TIMESTAMP")),
+    ),
     (BasicTypeInfo, lambda record_type: _OF_BASIC_TYPE.get(record_type.basic_type)),
 )

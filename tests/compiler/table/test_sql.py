@@ -124,7 +124,32 @@ def test_prints_as_flink_does(tables: StreamTableEnvironment, capfd: Any) -> Non
         "+I[-7, null, null, 1.0E8, null, null, -7]",
     ]
     tables.execute_sql("SELECT id, name FROM s").print()
-    assert "| +I | -7 | <NULL> |" in capfd.readouterr().out
+    assert capfd.readouterr().out.splitlines() == [
+        "+----+-------------+--------------------------------+",
+        "| op |          id |                           name |",
+        "+----+-------------+--------------------------------+",
+        "| +I |           7 |                              x |",
+        "| +I |          -7 |                         <NULL> |",
+        "+----+-------------+--------------------------------+",
+        "2 rows in set",
+    ]
+    tables.execute_sql("SELECT id FROM s WHERE id > 100").print()
+    tables.execute_sql(
+        "CREATE TABLE k (i INT, PRIMARY KEY (i) NOT ENFORCED) WITH ('connector' = 'blackhole')"
+    ).print()
+    tables.execute_sql("DESCRIBE k").print()
+    assert capfd.readouterr().out.splitlines() == [
+        "Empty set",
+        "OK",
+        "+------+------+-------+--------+--------+-----------+",
+        "| name | type |  null |    key | extras | watermark |",
+        "+------+------+-------+--------+--------+-----------+",
+        "|    i |  INT | FALSE | PRI(i) |        |           |",
+        "+------+------+-------+--------+--------+-----------+",
+        "1 row in set",
+    ]
+    values = "SELECT true, name, CAST(1.5 AS DECIMAL(10,2)) FROM s WHERE id > 0"
+    assert repr(list(tables.execute_sql(values).collect())) == "[<Row(True, 'x', Decimal('1.50'))>]"
 
 
 def test_a_statement_set_is_one_job_that_reads_a_table_once(

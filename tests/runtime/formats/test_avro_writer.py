@@ -36,7 +36,7 @@ def test_blocks_are_written_when_asked(tmp_path: Path) -> None:
     assert read(source_of(AvroReaders.for_generic_record(SCHEMA), path)) == [{"id": 1}]
 
 
-@pytest.mark.parametrize("record", [{}, {"id": "a"}, {"id": None}, 5])
+@pytest.mark.parametrize("record", [{}, {"id": "a"}, {"id": None}, {"id": 2**70}, {"id": 1.5}, 5])
 def test_a_record_of_another_schema_is_refused(tmp_path: Path, record: object) -> None:
     with pytest.raises(ValueError, match="is not a record of the Avro schema"):
         write(tmp_path, AvroBulkWriters.for_generic_record(SCHEMA), [record])

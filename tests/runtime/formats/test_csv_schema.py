@@ -39,14 +39,25 @@ def test_columns_come_from_other_schemas() -> None:
     assert builder.clear_columns().build().names == []
 
 
-def test_separators_of_arrays_are_changed() -> None:
-    builder = CsvSchema.builder().add_array_column("a").add_string_column("b").add_array_column("c")
+def test_the_separator_of_all_arrays_counts_where_a_column_has_none() -> None:
+    builder = CsvSchema.builder().add_array_column("a").add_array_column("b", "+")
     builder.set_array_element_separator("|")
-    assert [column.separator for column in builder.build().columns] == ["|", ";", "|"]
+    assert [column.separator for column in builder.build().columns] == [";", "+"]
     builder.remove_array_element_separator(0)
-    assert [column.separator for column in builder.build().columns] == ["", ";", "|"]
+    assert [column.separator for column in builder.build().columns] == ["|", "+"]
     builder.disable_array_element_separator()
-    assert [column.separator for column in builder.build().columns] == ["", ";", ""]
+    assert [column.separator for column in builder.build().columns] == ["", "+"]
+
+
+def test_the_text_of_a_schema_is_jacksons() -> None:
+    builder = (
+        CsvSchema.builder().add_number_column("i").add_string_column("s").add_array_column("l")
+    )
+    schema = builder.add_boolean_column("b").set_use_header().build()
+    assert str(schema) == (
+        '[CsvSchema: columns=["i"/NUMBER,"s"/STRING,"l"/ARRAY,"b"/BOOLEAN], header? true, skipFirst? false, '
+        "comments? false, any-properties? N/A]"
+    )
 
 
 @pytest.mark.parametrize(

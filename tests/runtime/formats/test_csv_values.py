@@ -61,7 +61,7 @@ def test_an_element_may_be_nothing(
 
 
 def test_an_array_without_separator_has_one_element() -> None:
-    schema = CsvSchema.builder().add_array_column("a").disable_array_element_separator().build()
+    schema = CsvSchema.builder().add_array_column("a", "").disable_array_element_separator().build()
     assert row_reader(schema)([("1;2",)]) == [Row(a=["1;2"])]
 
 

@@ -41,6 +41,10 @@ def test_whatever_a_row_type_takes_has_columns(record: Any) -> None:
     assert columns_of_rows(ROW, []) == [(), ()]
 
 
+def test_a_row_of_other_names_counts_by_position() -> None:
+    assert columns_of_rows(ROW, [Row(a=1, b="x"), Row(name="y", number=2)]) == [(1, "y"), ("x", 2)]
+
+
 def test_a_record_of_another_width_is_refused() -> None:
     with pytest.raises(ValueError, match="has 1 fields, but rows of this file have 2: id, name"):
         columns_of_rows(ROW, [(1,)])

@@ -109,6 +109,17 @@ def test_a_number_that_is_too_large_is_refused(record_type: Any, record: Any) ->
         convert(record)
 
 
+def test_times_are_cut_to_milliseconds() -> None:
+    moment = dt.datetime(2024, 5, 6, 7, 8, 9, 123456)  # noqa: DTZ001 - as SQL_TIMESTAMP is
+    row = converter_to(Types.ROW([Types.SQL_TIMESTAMP(), Types.SQL_TIME(), Types.SQL_TIME()]))
+    assert row is not None
+    assert list(row((moment, moment.time(), None))) == [
+        moment.replace(microsecond=123000),
+        dt.time(7, 8, 9, 123000),
+        None,
+    ]
+
+
 @pytest.mark.parametrize(
     ("record_type", "record", "expected"),
     [
