@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import ast
+import functools
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-import pytest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,9 +63,15 @@ ALLOWED_AT_IMPORT = {
 """Beyond the standard library and opchain itself; what is imported inside functions is free."""
 
 
+@functools.cache
+def parsed(path: Path) -> ast.Module:
+    """The tree of a module: several tests walk it."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def imports(path: Path, *, at_import_time: bool) -> Iterator[str]:
     """The full names that a module imports; those under TYPE_CHECKING left out."""
-    work: list[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))]
+    work: list[ast.AST] = [parsed(path)]
     while work:
         node = work.pop()
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
@@ -87,23 +92,25 @@ def half(path: Path) -> str:
     return "runtime/spark" if where.startswith("runtime/spark/") else where.split("/")[0]
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.relative_to(ROOT).as_posix())
-def test_a_module_imports_only_what_its_half_may(path: Path) -> None:
-    allowed = ALLOWED_AT_IMPORT[half(path)] | sys.stdlib_module_names | {"opchain"}
+def test_a_module_imports_only_what_its_half_may() -> None:
+    known = sys.stdlib_module_names | {"opchain"}
     foreign = {
-        name for name in imports(path, at_import_time=True) if name.split(".")[0] not in allowed
+        (path.relative_to(ROOT).as_posix(), name)
+        for path in MODULES
+        for name in imports(path, at_import_time=True)
+        if name.split(".")[0] not in known | ALLOWED_AT_IMPORT[half(path)]
     }
     assert not foreign
 
 
-@pytest.mark.parametrize(
-    "path",
-    [path for path in MODULES if half(path) != "compiler"],
-    ids=lambda path: path.relative_to(ROOT).as_posix(),
-)
-def test_the_runtime_never_imports_the_compiler(path: Path) -> None:
-    names = set(imports(path, at_import_time=False))
-    assert not {name for name in names if name.startswith("opchain.compiler")}
+def test_the_runtime_never_imports_the_compiler() -> None:
+    found = {
+        path.relative_to(ROOT).as_posix()
+        for path in MODULES
+        if half(path) != "compiler"
+        and any(name.startswith("opchain.compiler") for name in imports(path, at_import_time=False))
+    }
+    assert not found
 
 
 def test_spark_is_imported_in_one_folder() -> None:
@@ -131,7 +138,7 @@ def place(name: str) -> str:
 def imported_by(path: Path) -> Iterator[str]:
     """The modules of opchain that a module imports, those for type checkers included."""
     inside_functions = path.is_relative_to(ROOT / "compiler/dsl")
-    work: list[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))]
+    work: list[ast.AST] = [parsed(path)]
     while work:
         node = work.pop()
         if inside_functions and isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
@@ -143,23 +150,20 @@ def imported_by(path: Path) -> Iterator[str]:
         work += ast.iter_child_nodes(node)
 
 
-@pytest.mark.parametrize(
-    "path",
-    [path for path in MODULES if path.name != "__init__.py" or len(path.parts) > 3],
-    ids=lambda path: path.relative_to(ROOT).as_posix(),
-)
-def test_a_module_imports_from_lower_layers(path: Path) -> None:
-    here = place(".".join(("opchain", *path.relative_to(ROOT).with_suffix("").parts)))
-    if here.endswith("/__init__"):
-        pytest.skip("the package of a half")
-    upward = {
-        name
-        for name in imported_by(path)
-        if name.startswith((f"opchain.{here.split('/')[0]}.", "opchain.runtime."))
-        and here.split("/")[0] == name.split(".")[1]
-        and place(name) != here
-        and LAYER_OF[place(name)] >= LAYER_OF[here]
-    }
+def test_a_module_imports_from_lower_layers() -> None:
+    upward = set()
+    for path in MODULES:
+        here = place(".".join(("opchain", *path.relative_to(ROOT).with_suffix("").parts)))
+        if here.endswith("/__init__"):
+            continue  # the package of a half
+        upward |= {
+            (here, name)
+            for name in imported_by(path)
+            if name.startswith((f"opchain.{here.split('/')[0]}.", "opchain.runtime."))
+            and here.split("/")[0] == name.split(".")[1]
+            and place(name) != here
+            and LAYER_OF[place(name)] >= LAYER_OF[here]
+        }
     assert not upward
 
 
