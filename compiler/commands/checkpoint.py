@@ -48,6 +48,7 @@ from opchain.runtime.checkpoint.metadata import (
     OperatorMetadata,
     SourcePosition,
     StateDescription,
+    position,
     read_metadata,
 )
 from opchain.runtime.checkpoint.restore_plan import ProgramOperator, RestorePlan, plan_restore
@@ -448,11 +449,12 @@ def restore_text(
         moved = moved if stored.parallelism != operator.parallelism else ""
         by = "" if _is_named(operator, stored) else ", by position"
         lines.append(Row(("restored", f"{operator} from {_stored(stored)}{moved}{by}")))
-    lines += [
-        Row(("new", f"{operator} starts without state"))
-        for operator in restore.new
-        if operator.operator_id in stateful
-    ]
+    for operator in restore.new:
+        how = _resumed(restore, operator)
+        if how is not None:
+            lines.append(Row(("restored", f"{operator} {how}")))
+        elif operator.operator_id in stateful:
+            lines.append(Row(("new", f"{operator} starts without state")))
     for stored in restore.dropped:
         by = ", which no operator matches by position" if stored.uid is None else ""
         lines.append(Row(("dropped", f"the state of {_stored(stored)}{by}")))
@@ -476,6 +478,21 @@ def restore_text(
     else:
         lines.append("the program can start from this checkpoint")
     return set_lines(lines, width)
+
+
+def _resumed(restore: RestorePlan, operator: ProgramOperator) -> str | None:
+    """How an operator without files of state resumes; None if nothing of it is in the checkpoint."""
+    metadata = restore.metadata
+    if operator.source == "bounded":
+        read = [stored_id for stored_id, _ in position(metadata, BOUNDED) or []]
+        is_read = operator.operator_id in read or operator.uid_hash in read
+        return "has been read to its end" if is_read else None
+    if operator.source is not None:
+        is_found = position(metadata, SOURCES) is not None
+        return "from its position" if is_found and not (restore.refused or restore.reread) else None
+    prepared = {committable.operator_id for committable in metadata.committables}
+    is_prepared = operator.operator_id in prepared or operator.uid_hash in prepared
+    return "commits what the checkpoint holds" if is_prepared else None
 
 
 def bytes_text(size: int) -> str:

@@ -234,3 +234,33 @@ def test_a_bounded_source_that_would_be_read_again_is_told() -> None:
     )
     allowed = text_of(plan_of(), plan_of(), sources=sources, allow=True)
     assert allowed.endswith("the program can start from this checkpoint\n")
+
+
+def test_sources_and_sinks_resume_without_files_of_state() -> None:
+    unbounded, bounded = sources_plan("a"), plan_of()
+    source, sink = unbounded.operators[0], unbounded.operators[-1]
+    saved = replace(
+        checkpoint_of(unbounded),
+        operators=(),
+        tasks=(),
+        sources=(
+            SourcePosition(SOURCES, [[source.id, source.source, "'Source: a' (clicks.py:7)"]]),
+        ),
+        committables=(Committable(sink.id, 0, b""),),
+    )
+
+    def text(plan: JobPlan, metadata: CheckpointMetadata) -> str:
+        restore = plan_restore(metadata, program_operators(plan))
+        return restore_text(restore, plan, allow_non_restored_state=False)
+
+    lines = text(unbounded, saved).splitlines()
+    assert [line.partition(" (")[0] for line in lines[:2]] == [
+        "restored  'Source: a'",
+        "restored  'Sink: Print to Std. Out'",
+    ]
+    assert lines[0].endswith(" from its position")
+    assert lines[1].endswith(" commits what the checkpoint holds")
+    read = (SourcePosition(BOUNDED, [[bounded.operators[0].id, "'Source: numbers'"]]),)
+    lines = text(bounded, replace(saved, sources=read, committables=())).splitlines()
+    assert lines[0].endswith(" has been read to its end")
+    assert lines[1].startswith("new       'sums' ")
