@@ -185,15 +185,13 @@ def is_refused(value: object) -> bool:
 def reexports(module_name: str) -> Callable[[str], Any]:
     """The `__getattr__` of a module of opchain that PyFlink has, too.
 
-    `from module import *` of a module without `__all__` imports the names that PyFlink, or PyFlink 1, defines there.
+    `from module import *` of a module without `__all__` imports the names that PyFlink 2 defines there.
     """
     module = module_name.removeprefix("opchain.")
     if "__all__" not in vars(sys.modules[module_name]):
         own = [name for name, owner in names_of(module).items() if owner == module]
-        old = [
-            name for place, _, name in (old.rpartition(".") for old in OLD_NAMES) if place == module
-        ]
-        vars(sys.modules[module_name])["__all__"] = own or old
+        if own:
+            vars(sys.modules[module_name])["__all__"] = own
 
     def getattr_of_module(name: str) -> Any:
         value = _found(module, name)
