@@ -332,7 +332,7 @@ BUILDERS: dict[str, Callable[[], Any]] = {
         .set_topic("a")
         .set_value_serialization_schema(SimpleStringSchema())
     ),
-    "csv_schema": lambda: CsvSchema.builder().add_array_column("a"),
+    "csv_schema": lambda: CsvSchema.builder().add_array_column("a", "+").add_array_column("z", ""),
     "csv_reader": lambda: CsvRowDeserializationSchema.Builder(ROW),
     "csv_writer": lambda: CsvRowSerializationSchema.Builder(ROW),
     "json_reader": lambda: JsonRowDeserializationSchema.builder().type_info(ROW),
