@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import logging
 import re
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from opchain.runtime.checkpoint.epoch_files import checkpoint_name, completed_epochs, last_file
@@ -139,20 +140,26 @@ def forget_replaced(storage: CheckpointStorage, epoch: int) -> None:
 
 
 def _keep(storage: CheckpointStorage, epoch: int) -> None:
+    """Notes what the sinks have committed in an epoch that is dropped.
+
+    The first note stays. A run that was replaced and wakes here would find the fence of the run that has dropped the
+    epoch since, and not the checkpoint.
+    """
     last = last_file(storage, epoch)
-    if last is None:
+    if last is None or last.fenced_by is not None:
         return
+    data = last.data
     try:
-        decode(last.data, storage.full_name(last.name), storage.key)
+        decode(data, storage.full_name(last.name), storage.key)
     except CorruptCheckpointError as error:
         _LOG.warning(
             "%s: sinks that keep no note of commits write the output of epoch %d again",
             error,
             epoch,
         )
-        storage.write(_replaced_name(epoch), b"")
-    else:
-        storage.write(_replaced_name(epoch), last.data)
+        data = b""
+    with suppress(FileExistsError):
+        storage.publish(_replaced_name(epoch), data)
 
 
 def _replaced_name(epoch: int) -> str:

@@ -12,6 +12,7 @@ from forms import seen
 from opchain.common import Types
 from opchain.datastream.functions import KeyedProcessFunction
 from opchain.datastream.state import ValueStateDescriptor
+from opchain.runtime.checkpoint import fall_back as module
 from opchain.runtime.checkpoint.coordinator import CheckpointCoordinator
 from opchain.runtime.checkpoint.epoch_files import completed_epochs, metadata_name
 from opchain.runtime.checkpoint.fall_back import (
@@ -121,6 +122,24 @@ def test_a_damaged_file_is_named_and_the_job_goes_on_from_the_checkpoint_before(
     again.close()
     counts = [record for records in found.subtasks("counts").values() for record, _ in records]
     assert sorted(counts) == [("a", 5), ("a", 6), ("b", 3), ("c", 3)]
+
+
+def test_a_run_that_wakes_late_leaves_the_note_of_the_run_that_replaced_it(
+    tmp_path: Path, coordinator: CheckpointCoordinator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = ran(tmp_path, 3)
+    truncate(newest_file(run, tmp_path))
+    path = f"{tmp_path}/chk-2"
+    keep = module._keep
+
+    def keep_late(storage: Any, epoch: int) -> None:
+        monkeypatch.setattr(module, "_keep", keep)
+        assert fall_back(storage, coordinator, path) is not None
+        keep(storage, epoch)
+
+    monkeypatch.setattr(module, "_keep", keep_late)
+    fall_back(run.storage, coordinator, path)
+    assert replaced_checkpoint(run.storage, 3) == run.latest
 
 
 def replace_latest(run: EpochRun, latest: Any) -> EpochRun:
