@@ -270,7 +270,9 @@ def test_without_sparks_log_sources_are_read_again_only_where_that_is_allowed(
     with pytest.raises(CheckpointError, match=r"micro-batch 0, .*restore the folder as a whole"):
         count_words(environment(tmp_path), tmp_path)
     settings = {"restore_from": str(tmp_path / "checkpoints"), "checkpoints": str(tmp_path / "new")}
-    with pytest.raises(CheckpointError, match=r"'spark', did not come .*'Source: rows' .* twice"):
+    with pytest.raises(
+        CheckpointError, match=r"'spark'\) is missing from the checkpoint: 'Source: rows' .* twice"
+    ):
         count_words(environment(tmp_path, **settings), tmp_path)
     assert written(tmp_path) == counted("a", "b")
     count_words(environment(tmp_path, **settings, allowed="true"), tmp_path)
