@@ -544,10 +544,14 @@ class _Lowering:
         if self.program.is_batch:
             self.emit_batches(operator)
             return lines
-        return [
-            *lines,
-            *self.downstream(operator, replace(place, value=result, is_shared=True)),
-        ]
+        place = replace(place, value=result, is_shared=True)
+        if any(child.spec.kind in PASSES_REFERENCES for child in self.tree.children(operator)):
+            # The table holds the record, which a function behind it may change.
+            lines += f.marked(
+                [f.made(f.Keep, target=f.target(result), is_fork=True)] * self.copies, index
+            )
+            place = replace(place, is_shared=False)
+        return [*lines, *self.downstream(operator, place)]
 
     def sink_writer(self, operator: OperatorProgram, place: Place, _number: int) -> Lines:
         """`values_of_4.append(value_3)`: written as a batch; committables come out at the end."""

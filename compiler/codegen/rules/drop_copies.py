@@ -39,7 +39,7 @@ def _drop_copies(form: Form, function: Function) -> None:
             return None
         kept = statement.target.id
         is_fork = getattr(statement, "is_fork", False)
-        if is_frozen(types.get(kept)) or (harmless if is_fork else kept in fresh):
+        if is_frozen(types.get(kept)) or kept in fresh or (is_fork and harmless):
             if is_fork:
                 dropped[kept] = ""
             return []

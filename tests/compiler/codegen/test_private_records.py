@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from forms import FORMS, job_of, run_form, seen
 
+from opchain.common import Row
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -62,6 +64,23 @@ def numbers_to_siblings(env: Any) -> None:
     numbers = env.from_sequence(1, 3)
     seen(numbers.map(lambda number: number + 1), "more")
     seen(numbers, "lists")
+
+
+def times_hundred(row: Any) -> Any:
+    row[1] *= 100
+    return row
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("kind", [Row, lambda *fields: list(fields)], ids=["Row", "list"])
+def test_what_changes_the_result_of_a_reduce_leaves_its_state_alone(kind: Any, form: str) -> None:
+    def draw(env: Any) -> None:
+        rows = env.from_collection([("a", 1), ("a", 2), ("a", 3)]).map(lambda pair: kind(*pair))
+        sums = rows.key_by(lambda row: row[0]).reduce(lambda a, b: kind(a[0], a[1] + b[1]))
+        seen(sums.map(times_hundred), "sums")
+
+    (records,) = run_form(draw, form).subtasks("sums").values()
+    assert [row[1] for row, _ in records] == [100, 300, 600]
 
 
 def head_of(draw: Callable[[Any], None], **settings: Any) -> str:
