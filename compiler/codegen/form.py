@@ -294,14 +294,15 @@ def own_expressions(statement: ast.stmt) -> Iterator[ast.expr]:
             yield from (item for item in value if isinstance(item, ast.expr))
 
 
+def is_load_of(node: ast.AST, variable: str) -> bool:
+    """Whether a node reads a variable."""
+    return isinstance(node, ast.Name) and node.id == variable and isinstance(node.ctx, ast.Load)
+
+
 def reads(node: ast.AST | Sequence[ast.AST], variable: str) -> int:
     """How often a variable is read."""
     nodes = node if isinstance(node, (list, tuple)) else [node]
-    return sum(
-        isinstance(item, ast.Name) and item.id == variable and isinstance(item.ctx, ast.Load)
-        for root in nodes
-        for item in ast.walk(root)  # type: ignore[arg-type]
-    )
+    return sum(is_load_of(item, variable) for root in nodes for item in ast.walk(root))  # type: ignore[arg-type]
 
 
 def flattened(found: Iterable[ast.stmt | list[ast.stmt]]) -> list[ast.stmt]:

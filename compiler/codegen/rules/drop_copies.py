@@ -5,8 +5,8 @@
 -     value_2 = private(value_2)
 
 A record needs no copy if its type is immutable, if the function that made it is written out and holds no other
-reference to it, or, at a fork, if no reader changes records: exchanges copy by pickling, and expressions that are
-written out only read.
+reference to it, or, where it is shared, if no reader changes records: exchanges copy by pickling, and
+expressions that are written out only read.
 """
 
 from __future__ import annotations
@@ -39,7 +39,11 @@ def _drop_copies(form: Form, function: Function) -> None:
             return None
         kept = statement.target.id
         is_fork = getattr(statement, "is_fork", False)
-        if is_frozen(types.get(kept)) or kept in fresh or (is_fork and harmless):
+        if (
+            is_frozen(types.get(kept))
+            or kept in fresh
+            or (is_fork and (harmless or _is_only_computed_with(function, kept)))
+        ):
             if is_fork:
                 dropped[kept] = ""
             return []
@@ -49,6 +53,25 @@ def _drop_copies(form: Form, function: Function) -> None:
 
     function.body = f.rewritten(function.body, rewrite)
     _forward(function, dropped)
+
+
+def _is_only_computed_with(function: Function, variable: str) -> bool:
+    """Whether the fields of a record are all that is read of it, each as an operand: an operation makes a new object."""
+    reads = operands = 0
+    for statement in f.all_statements(function.body):
+        nodes = [node for part in f.own_expressions(statement) for node in ast.walk(part)]
+        reads += sum(f.is_load_of(node, variable) for node in nodes)
+        found = [statement.value] if isinstance(statement, ast.AugAssign) else []
+        for node in nodes:
+            if isinstance(node, ast.BinOp):
+                found += [node.left, node.right]
+            elif isinstance(node, ast.Compare):
+                found += [node.left, *node.comparators]
+        operands += sum(
+            isinstance(item, (ast.Subscript, ast.Attribute)) and f.is_load_of(item.value, variable)
+            for item in found
+        )
+    return reads == operands
 
 
 def _forward(function: Function, dropped: dict[str, str]) -> None:
