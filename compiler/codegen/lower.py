@@ -547,9 +547,8 @@ class _Lowering:
         place = replace(place, value=result, is_shared=True)
         if any(child.spec.kind in PASSES_REFERENCES for child in self.tree.children(operator)):
             # The table holds the record, which a function behind it may change.
-            lines += f.marked(
-                [f.made(f.Keep, target=f.target(result), is_fork=True)] * self.copies, index
-            )
+            if self.copies:
+                lines += f.marked([f.made(f.Keep, target=f.target(result), is_stored=True)], index)
             place = replace(place, is_shared=False)
         return [*lines, *self.downstream(operator, place)]
 

@@ -70,7 +70,6 @@ RULES: tuple[Rule, ...] = (
     Rule(take_apart),
     Rule(plain_keys),
     Rule(narrow_state),
-    Rule(drop_copies, inlines=False),
     Rule(take_apart),
     Rule(times_in_records),
     Rule(count_keys),

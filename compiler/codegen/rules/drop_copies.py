@@ -39,11 +39,11 @@ def _drop_copies(form: Form, function: Function) -> None:
             return None
         kept = statement.target.id
         is_fork = getattr(statement, "is_fork", False)
-        if (
-            is_frozen(types.get(kept))
-            or kept in fresh
-            or (is_fork and (harmless or _is_only_computed_with(function, kept)))
-        ):
+        if getattr(statement, "is_stored", False):
+            needless = harmless or _is_only_computed_with(function, kept)
+        else:
+            needless = harmless if is_fork else kept in fresh
+        if needless or is_frozen(types.get(kept)):
             if is_fork:
                 dropped[kept] = ""
             return []
