@@ -38,8 +38,7 @@ _BUILTINS: dict[str, type] = {"int": int, "float": float, "str": str, "bool": bo
 def declared_forms(form: Form) -> None:
     """Writes out all conversions."""
     for function in form.functions:
-        found = [item for item in f.all_statements(function.body) if isinstance(item, f.Declare)]
-        for statement in found:
+        while (statement := _next_of(function)) is not None:
             types = types_of(function, form)  # of records converted so far, too
             lines = _converted(form, function, statement, types)
             f.with_comment(lines, f.comment_of(statement))
@@ -48,6 +47,12 @@ def declared_forms(form: Form) -> None:
                 lambda item, lines=lines, done=statement: lines if item is done else None,  # type: ignore[misc]
             )
             _forward(function, statement, lines)
+
+
+def _next_of(function: Function) -> f.Declare | None:
+    """The first conversion that is not written out. Statements that are rewritten are other objects."""
+    found = f.all_statements(function.body)
+    return next((item for item in found if isinstance(item, f.Declare)), None)
 
 
 def _forward(function: Function, statement: f.Declare, lines: list[ast.stmt]) -> None:

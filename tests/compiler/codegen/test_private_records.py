@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from forms import FORMS, job_of, run_form, seen
 
-from opchain.common import Row
+from opchain.common import Row, Types
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -81,6 +81,17 @@ def test_what_changes_the_result_of_a_reduce_leaves_its_state_alone(kind: Any, f
 
     (records,) = run_form(draw, form).subtasks("sums").values()
     assert [row[1] for row, _ in records] == [100, 300, 600]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_several_maps_of_a_declared_type_give_their_records_on(form: str) -> None:
+    def draw(env: Any) -> None:
+        numbers = env.from_sequence(1, 3)
+        for name in ("first", "second"):
+            seen(numbers.map(lambda number: number, output_type=Types.LONG()), name)
+
+    ran = run_form(draw, form)
+    assert ran.records("first") == ran.records("second") == [1, 2, 3]
 
 
 def head_of(draw: Callable[[Any], None], **settings: Any) -> str:
