@@ -98,6 +98,7 @@ for seed, size in SIZES[::4]:
 """
 
 
+@pytest.mark.slow
 def test_the_hash_seed_changes_nothing() -> None:
     printed = [
         subprocess.run(

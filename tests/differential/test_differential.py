@@ -84,6 +84,7 @@ def test_recorded_programs_give_what_pyflink_gave(part: int) -> None:
     assert differing == {}
 
 
+@pytest.mark.slow
 def test_interpreted_programs_give_the_same() -> None:
     differing = {
         case.name: how

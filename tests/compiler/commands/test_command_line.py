@@ -232,6 +232,7 @@ def test_a_shell_completes_commands_options_and_keys(words: str, completes: str)
     assert f"plain,{completes}" in done.stdout.splitlines(), done.stderr
 
 
+@pytest.mark.slow
 def test_new_makes_a_project_that_runs(tmp_path: Path, run: Any, monkeypatch: Any) -> None:
     folder = tmp_path / "shop"
     made = run("new", folder)

@@ -297,6 +297,7 @@ def test_verbose_logs_the_job_and_its_stages(write: Any, run: Any) -> None:
     assert "opchain.progress: stage 1 of 2 is done: " in done.stderr
 
 
+@pytest.mark.slow
 def test_without_a_terminal_there_is_a_line_at_the_start_and_for_each_stage(
     write: Any, run: Any
 ) -> None:

@@ -63,6 +63,7 @@ def test_a_folder_of_configuration_is_named_and_confs_come_behind(program: str, 
     assert words(done) == [*expected, "--conf", "spark.a=b=c", program]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("master", "key"),
     [

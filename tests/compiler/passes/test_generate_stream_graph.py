@@ -319,6 +319,7 @@ def test_a_cycle_is_refused_with_both_ends() -> None:
     assert "'op 2' (loop.py:2) reads its own output through 'op 1' (loop.py:1)" in str(raised.value)
 
 
+@pytest.mark.slow
 def test_a_very_long_chain_needs_no_stack() -> None:
     last = operator(1, [])
     for number in range(2, 20_001):

@@ -60,6 +60,7 @@ documents = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(documents)
 def test_documents_are_read_alike(document: Any) -> None:
     text = json.dumps(document)

@@ -45,6 +45,7 @@ def test_few_different_values_are_counted_exactly(values: list[int]) -> None:
         assert taken.quantile(quantile) == at_rank(values, quantile)
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(st.lists(st.integers(-(10**9), 10**9), min_size=MOST_EXACT + 1, unique=True, max_size=2000))
 def test_many_different_values_are_known_to_one_percent(values: list[int]) -> None:

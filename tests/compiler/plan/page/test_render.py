@@ -128,6 +128,7 @@ def test_a_saved_plan_has_a_page_without_code() -> None:
     assert [vertex["code"] for vertex in vertices] == [None] * 4
 
 
+@pytest.mark.slow
 def test_a_finished_job_has_its_numbers_on_the_page() -> None:
     env = evil_program()
     program = env.program()
