@@ -201,7 +201,7 @@ def _message(what: str, plan: JobPlan, cuts: Sequence[PlannedEdge] = ()) -> str:
 
 @dataclass(slots=True)
 class GoldenRun:
-    """What this run does with golden files: compare them, or write those that differ."""
+    """Whether this run compares golden files or rewrites those that differ."""
 
     is_updating: bool = False
     written: list[Path] = field(default_factory=list)

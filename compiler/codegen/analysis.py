@@ -86,11 +86,7 @@ def _settings_of(statement: ast.stmt) -> Iterator[Setting]:
 
 def _keeps_type(node: ast.expr) -> bool:
     """Whether a call of ours replaces values of unusual classes only."""
-    return (
-        isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Name)
-        and node.func.id.startswith(("identify_", "as_timestamp_", "index"))
-    )
+    return f.called(node).startswith(("identify_", "as_timestamp_", "index"))
 
 
 def _typed(node: ast.expr) -> Callable[[Types], StaticType | None]:

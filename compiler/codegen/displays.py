@@ -67,13 +67,17 @@ class Display:
             return self._position(item) if self.is_mutable else None
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
             is_field = kind is not dict and not (kind is Row and hasattr(Row, node.attr))
-            return self._position(node.attr) if is_field and _is(node.value, variable) else None
+            return (
+                self._position(node.attr)
+                if is_field and f.is_load_of(node.value, variable)
+                else None
+            )
         if (
             kind is dict
             and isinstance(node, ast.Call)
             and isinstance(node.func, ast.Attribute)
             and node.func.attr == "get"
-            and _is(node.func.value, variable)
+            and f.is_load_of(node.func.value, variable)
             and len(node.args) == 1
             and isinstance(node.args[0], ast.Constant)
         ):
@@ -126,7 +130,7 @@ class FieldReads(ast.NodeTransformer):
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         """The record itself."""
-        if self._whole is None or node.id != self._variable or not isinstance(node.ctx, ast.Load):
+        if self._whole is None or not f.is_load_of(node, self._variable):
             return node
         return copy.deepcopy(self._whole)
 
@@ -224,7 +228,3 @@ class Makers(ast.NodeTransformer):
                 made.user_line = item.user_line  # type: ignore[attr-defined]
                 break
         return made
-
-
-def _is(node: ast.expr, variable: str) -> bool:
-    return isinstance(node, ast.Name) and node.id == variable

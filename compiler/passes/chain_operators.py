@@ -203,7 +203,7 @@ _ONLY_WISHED_FOR = (
 
 
 def set_partitioners(plan: Plan) -> Plan:
-    """Fills `partitioners`: the partitioners that replace those of stream edges, by edge index.
+    """Sets `partitioners`: what replaces the partitioners of stream edges, by edge index.
 
     Raises:
         JobGraphError: One of the two internal forwards outside a dynamic graph.

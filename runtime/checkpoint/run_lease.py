@@ -211,7 +211,7 @@ def process_identity(pid: int) -> str:
 
 
 def _is_dead(run: Run) -> bool:
-    """Whether a run's process is known to be gone; False where that can't be told."""
+    """Whether a run's process is known to be gone; False where nobody can tell."""
     if run.machine != machine() or sys.platform == "win32":
         return False
     pid = int(run.process.split("@")[0])

@@ -124,12 +124,9 @@ def _is_harmless(form: Form, function: Function) -> bool:  # noqa: C901 - one br
 def _is_pure(node: ast.expr) -> bool:
     """Whether an expression changes nothing: likewise for what generated code itself calls."""
     for item in ast.walk(node):
-        if isinstance(item, ast.Call):
-            called = item.func
-            if isinstance(called, ast.Name) and called.id.startswith(("identify_", "zip")):
-                continue
-            if not only_reads(item):
-                return False
+        is_own = f.called(item).startswith(("identify_", "zip"))
+        if isinstance(item, ast.Call) and not is_own and not only_reads(item):
+            return False
         if isinstance(item, ast.Attribute) and item.attr != "__class__":
             return False
     return True

@@ -50,5 +50,4 @@ def _appended(statement: ast.stmt, variable: str) -> str | None:
         name = f"values_{statement.number}"
     else:
         return None
-    value = statement.value
-    return name if isinstance(value, ast.Name) and value.id == variable else None
+    return name if f.is_load_of(statement.value, variable) else None

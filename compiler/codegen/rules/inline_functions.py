@@ -586,7 +586,7 @@ class _Attributes(ast.NodeTransformer):
 
 @lru_cache(maxsize=256)
 def _set_later(kind: Any) -> frozenset[str] | None:
-    """The attributes that other methods of a class than `__init__` set; None if that can't be told."""
+    """The attributes that methods other than `__init__` set; None if they cannot be known."""
     if kind.__setattr__ is not object.__setattr__ or kind.__getattribute__ is not (
         object.__getattribute__
     ):

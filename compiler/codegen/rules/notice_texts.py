@@ -1,11 +1,12 @@
-"""What a flat map's function returned last is looked at after each batch, unless it cannot be a str.
+"""A flat map that returns a str is noticed: what it returned last is kept for a look at the end of a batch.
 
 >>> change("notice_texts", lambda numbers: numbers.flat_map(lambda number: number.digits))
 + returned_1 = None
 -   for value_1 in value.digits:
 +   for value_1 in (returned_1 := value.digits):
 
-Each character of a str becomes a record, which nobody means. The operator looks at `returned_1` at the end of a batch. The assignment costs a nanosecond per record.
+Each character of a str becomes a record, which nobody means. The operator looks at `returned_1` after each batch,
+unless the function cannot return a str. The assignment costs a nanosecond per record.
 """
 
 from __future__ import annotations

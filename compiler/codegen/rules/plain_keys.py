@@ -1,6 +1,6 @@
 """Values of known types are not looked at: keys that stand for themselves in tables, timestamps that are ints.
 
-Of a tuple the fields are looked at in place, those of unknown types.
+Of a key that is a tuple, only the fields whose types are not known are looked at.
 
 >>> change(
 ...     "plain_keys",
@@ -95,10 +95,11 @@ def fields_looked_at(form: Form, operator: int, key: str, kind: StaticType | Non
     unknown = [place for place, item in enumerate(kind.items) if item not in plain]
     if not plain or len(unknown) > _MOST_FIELDS:
         return None
-    path = ("plain_fields", operator)
     if operator < NO_OPERATOR:
-        path = ("output_plain_fields", FIRST_OUTPUT - operator)
-    name = form.names.bind(f"plain_fields_{'to_' * (operator < NO_OPERATOR)}{path[1]}", *path)
+        output = FIRST_OUTPUT - operator
+        name = form.names.bind(f"plain_fields_to_{output}", "output_plain_fields", output)
+    else:
+        name = form.names.bind(f"plain_fields_{operator}", "plain_fields", operator)
     # One field is looked at in any case: where each key is checked, no class is plain.
     places = unknown or [0]
     return " or ".join(f"{key}[{place}].__class__ not in {name}" for place in places)
@@ -109,10 +110,8 @@ def _identified(statement: ast.stmt) -> str | None:
     if not isinstance(statement, ast.If) or len(statement.body) != 1:
         return None
     (inner,) = statement.body
-    if not (isinstance(inner, ast.Assign) and isinstance(inner.value, ast.Call)):
+    if not (isinstance(inner, ast.Assign) and f.called(inner.value).startswith("identify_")):
         return None
-    called, target = inner.value.func, inner.targets[0]
-    if isinstance(called, ast.Name) and called.id.startswith("identify_"):
-        assert isinstance(target, ast.Name)
-        return target.id
-    return None
+    key = inner.targets[0]
+    assert isinstance(key, ast.Name)
+    return key.id

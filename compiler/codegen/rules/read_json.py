@@ -167,7 +167,7 @@ class _Reading:
                 continue
             assert isinstance(statement.value, ast.Call)
             argument, parsed = statement.value.args[0], statement.targets[0].id
-            if not (isinstance(argument, ast.Name) and argument.id == "value"):
+            if not f.is_load_of(argument, "value"):
                 return
             uses = _Uses(self.function, parsed)
             if not uses.fields or not all(map(self._may_go_as_text, uses.sends)):
@@ -230,7 +230,7 @@ class _Uses:
             self.fields = found
 
     def _is_whole(self, node: ast.AST) -> bool:
-        return isinstance(node, ast.Name) and node.id == self.parsed
+        return f.is_load_of(node, self.parsed)
 
     def rewritten(self, block: list[ast.stmt], form: Form, text: str) -> list[ast.stmt]:
         """A block that reads attributes of an object, sends the text in the variable, and parses it where that is unusual."""
@@ -298,11 +298,7 @@ def _as_text(form: Form, send: ast.stmt, text: str) -> list[ast.stmt]:
 
 
 def _is_cold(node: ast.AST) -> bool:
-    return (
-        isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Name)
-        and node.func.id.startswith(_COLD)
-    )
+    return f.called(node).startswith(_COLD)
 
 
 def _sees_only_times(statement: ast.stmt) -> bool:

@@ -52,6 +52,7 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.analysis import only_reads, types_of
+from opchain.compiler.codegen.displays import MAKERS
 from opchain.compiler.codegen.function_source import BUILTINS, Definition, Refused, definition_of
 from opchain.compiler.codegen.rules.plain_keys import fields_looked_at, key_program
 from opchain.compiler.codegen.static_types import plain_type, type_of
@@ -111,6 +112,7 @@ _TIMERS = {"register_event_time_timer": "add", "delete_event_time_timer": "disca
 _BUILTINS = BUILTINS | {"iter"}
 _NEVER_NONE = (ast.Tuple, ast.List, ast.Dict, ast.Set, ast.ListComp, ast.JoinedStr, ast.Compare)
 _HARMLESS = (
+    *MAKERS,
     "add_timer_",
     "append_",
     "as_declared_",
@@ -119,9 +121,7 @@ _HARMLESS = (
     "emit_",
     "identify_",
     "is_tagged",
-    "new_tuple",
     "private",
-    "row_of",
     "timer_millis",
 )
 _METHODS = frozenset(

@@ -6,7 +6,7 @@
 +   item_1_0 = value % 7
 +   value_2 = item_1_0 + value
 
-Those that a flat map emits in turn become tuples of the fields that are read, or the one field that is:
+A flat map that emits several records emits tuples of the fields that are read, or that field alone if it is one:
 
     for value_3 in (Row(x, y), Row(x, y + 1)):        for item_3_1 in (y, y + 1):
 
@@ -60,19 +60,16 @@ def _without_tags(form: Form, block: Block, types: dict[str, StaticType | None])
                 setattr(statement, part, _without_tags(form, inner, types))
         made = done[-1] if done else None
         if isinstance(statement, ast.If) and isinstance(made, ast.Assign):
-            is_inverted = isinstance(statement.test, ast.UnaryOp)
-            test = (
-                statement.test.operand
-                if isinstance(statement.test, ast.UnaryOp)
-                else statement.test
-            )
+            test, untagged = statement.test, statement.orelse
+            if isinstance(test, ast.UnaryOp):
+                test, untagged = test.operand, statement.body
             variable = ast.unparse(made.targets[0])
-            display = display_of(made.value, form.constants)
             is_asked = (
                 ast.unparse(test) == f"{variable}.__class__ is tuple and is_tagged({variable})"
             )
+            display = display_of(made.value, form.constants)
             if is_asked and display is not None and _has_no_tag(display, types):
-                done += statement.body if is_inverted else statement.orelse
+                done += untagged
                 continue
         done.append(statement)
     return done
@@ -300,7 +297,7 @@ class Uses:
                     self._expression(item, is_cold=is_cold)
         elif isinstance(value, ast.expr):
             is_whole = isinstance(statement, (f.Send, f.Fold, f.Declare)) and field == "value"
-            if is_whole and isinstance(value, ast.Name) and value.id == self.name:
+            if is_whole and f.is_load_of(value, self.name):
                 self.whole += 1
             else:
                 self._expression(value, is_cold=is_cold)
@@ -310,10 +307,9 @@ class Uses:
         if position is not None:
             self.items += 1
             self.positions.add(position)
-        elif isinstance(node, ast.Name):
-            if node.id == self.name and isinstance(node.ctx, ast.Load):
-                self.cold += is_cold
-                self.others += not is_cold
+        elif f.is_load_of(node, self.name):
+            self.cold += is_cold
+            self.others += not is_cold
         else:
             for child in ast.iter_child_nodes(node):
                 self._expression(child, is_cold=is_cold)

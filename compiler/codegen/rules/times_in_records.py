@@ -90,11 +90,10 @@ def _may_have_changed(function: Function, variable: str) -> bool:
     for statement in f.all_statements(function.body):
         for expression in f.own_expressions(statement):
             for node in ast.walk(expression):
-                if isinstance(node, ast.Call) and any(
-                    isinstance(argument, ast.Name) and argument.id == variable
-                    for argument in node.args
+                if (
+                    isinstance(node, ast.Call)
+                    and any(f.is_load_of(argument, variable) for argument in node.args)
+                    and not f.called(node).startswith(("as_timestamp_", "private"))
                 ):
-                    called = node.func.id if isinstance(node.func, ast.Name) else ""
-                    if not called.startswith(("as_timestamp_", "private")):
-                        return True
+                    return True
     return False

@@ -58,4 +58,4 @@ def _are_words(node: ast.expr) -> bool:
         if attribute != last if last else attribute not in _KEEPS_WORDS:
             return False
         last, node = "", node.func.value
-    return not last and isinstance(node, ast.Name) and node.id == "value"
+    return not last and f.is_load_of(node, "value")
