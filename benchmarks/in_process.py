@@ -15,7 +15,7 @@ from opchain.datastream.connectors.file_system import FileSource, StreamFormat
 from opchain.runtime.local.job import run_in_process
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from opchain import DataStream, StreamExecutionEnvironment
 
@@ -23,9 +23,11 @@ BATCH = 4096
 """Records of a pickle between two partitions."""
 
 
-def lines(env: StreamExecutionEnvironment, paths: list[str]) -> DataStream[str]:
+def lines(env: StreamExecutionEnvironment, paths: Sequence[str | Path]) -> DataStream[str]:
     """The lines of text files."""
-    source = FileSource.for_record_stream_format(StreamFormat.text_line_format(), *paths).build()
+    source = FileSource.for_record_stream_format(
+        StreamFormat.text_line_format(), *map(str, paths)
+    ).build()
     return env.from_source(source, WatermarkStrategy.no_watermarks(), "lines")
 
 
@@ -61,7 +63,7 @@ def exchanged(parts: Iterable[Iterable[Any]], key: Callable[[Any], Any]) -> Iter
         yield (record for blob in blobs for record in pickle.loads(blob))
 
 
-def read(paths: list[str]) -> Iterator[Iterator[str]]:
+def read(paths: Sequence[str | Path]) -> Iterator[Iterator[str]]:
     """The lines of each file."""
     for path in paths:
         with Path(path).open(encoding="utf-8") as text:

@@ -5,10 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from benchmarks.environment import environment
+from benchmarks.json_lines import empty_folder
 from opchain.datastream.functions import FlatMapFunction
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
+
+    from opchain import StreamExecutionEnvironment
 
 
 class Tally(FlatMapFunction[Any, Any]):
@@ -30,6 +34,17 @@ class Tally(FlatMapFunction[Any, Any]):
     def close(self) -> None:
         """Writes the file."""
         Path(self.folder, self.name).write_text(f"{self.results} {self.sum}", encoding="ascii")
+
+
+def tally_by(
+    name: str, draw: Callable[[StreamExecutionEnvironment, str], None], **settings: Any
+) -> tuple[int, ...]:
+    """Runs the program that `draw` puts into an environment, and reads the tally from the folder that it writes to."""
+    folder = str(empty_folder(name))
+    env = environment(**settings)
+    draw(env, folder)
+    env.execute(name)
+    return tally_of(folder)
 
 
 def tally_of(folder: str) -> tuple[int, ...]:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.by_hand import chunks, parts
-from benchmarks.environment import PARALLELISM, environment
-from benchmarks.json_lines import empty_folder
+from benchmarks.environment import PARALLELISM
 from benchmarks.measure import Baseline, Workload
-from benchmarks.tally import Tally, added, tallied, tally_of
+from benchmarks.tally import Tally, added, tallied, tally_by
 from opchain.common import Types
 
 if TYPE_CHECKING:
@@ -21,13 +20,6 @@ def workloads(session: Any, scale: float) -> list[Workload]:
     """3,000,000 numbers."""
     count = int(3_000_000 * scale)
     context = session.sparkContext
-
-    def ours() -> tuple[int, ...]:
-        folder = str(empty_folder("W1"))
-        env = environment()
-        draw(env, count, folder)
-        env.execute("W1")
-        return tally_of(folder)
 
     def by_hand() -> tuple[int, ...]:
         sent = parts(context, lambda part: (_loop(chunk) for chunk in chunks(count, part)))
@@ -43,7 +35,7 @@ def workloads(session: Any, scale: float) -> list[Workload]:
         Workload(
             "W1 chain",
             count,
-            ours,
+            lambda: tally_by("W1", lambda env, folder: draw(env, count, folder)),
             (
                 Baseline("(a) by hand", by_hand, 1.0),
                 Baseline("(b) idiomatic RDD", idiomatic, 1.5),

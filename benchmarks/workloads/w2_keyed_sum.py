@@ -6,10 +6,9 @@ import pickle
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.by_hand import chunks, parts, shuffled, tallied_pairs
-from benchmarks.environment import PARALLELISM, environment
-from benchmarks.json_lines import empty_folder
+from benchmarks.environment import PARALLELISM
 from benchmarks.measure import Baseline, Workload
-from benchmarks.tally import Tally, added, tally_of
+from benchmarks.tally import Tally, added, tally_by
 from opchain.common import Types
 
 if TYPE_CHECKING:
@@ -28,13 +27,6 @@ def workloads(session: Any, scale: float) -> list[Workload]:
 
 
 def _workload(context: Any, count: int, keys: int) -> Workload:
-    def ours() -> tuple[int, ...]:
-        folder = str(empty_folder("W2"))
-        env = environment()
-        draw(env, count, keys, folder)
-        env.execute("W2")
-        return tally_of(folder)
-
     def by_hand() -> tuple[int, ...]:
         sent = parts(context, lambda part: _batches_by_hand(count, keys, part))
         return added(shuffled(sent).mapPartitions(_sums_by_hand).collect())
@@ -56,7 +48,7 @@ def _workload(context: Any, count: int, keys: int) -> Workload:
     return Workload(
         f"W2 keyed sum, {keys:,} keys",
         count,
-        ours,
+        lambda: tally_by("W2", lambda env, folder: draw(env, count, keys, folder)),
         (
             Baseline("(a) by hand", by_hand, 0.9),
             Baseline("(b) idiomatic RDD", idiomatic, 1.5),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.by_hand import batched, parts, shuffled, texts
 from benchmarks.environment import PARALLELISM, environment
+from benchmarks.in_process import lines
 from benchmarks.json_lines import Written, empty_folder, write
 from benchmarks.measure import Baseline, Workload
 from benchmarks.nexmark_events import nexmark_bids
@@ -15,7 +16,7 @@ from benchmarks.stateful_processors import w3 as with_state
 from benchmarks.transform_with_state import stateful_baseline
 from opchain.common import Duration, Encoder, Types, WatermarkStrategy
 from opchain.common.watermark_strategy import TimestampAssigner
-from opchain.datastream.connectors.file_system import FileSink, FileSource, StreamFormat
+from opchain.datastream.connectors.file_system import FileSink
 from opchain.datastream.functions import AggregateFunction, ProcessWindowFunction
 from opchain.datastream.window import TumblingEventTimeWindows
 
@@ -71,11 +72,8 @@ def workloads(session: Any, scale: float) -> list[Workload]:
 
 def draw(env: StreamExecutionEnvironment, paths: Sequence[Path], folder: Path) -> None:
     """The program."""
-    text = StreamFormat.text_line_format()
-    source = FileSource.for_record_stream_format(text, *map(str, paths)).build()
-    lines = env.from_source(source, WatermarkStrategy.no_watermarks(), "bids")
     strategy = WatermarkStrategy.for_bounded_out_of_orderness(Duration.of_seconds(4))
-    bids = lines.map(bid_of, output_type=Types.TUPLE([Types.LONG()] * 3))
+    bids = lines(env, paths).map(bid_of, output_type=Types.TUPLE([Types.LONG()] * 3))
     timed = bids.assign_timestamps_and_watermarks(strategy.with_timestamp_assigner(DateTime()))
     windows = (
         timed.key_by(lambda bid: bid[0], key_type=Types.LONG())
@@ -144,9 +142,9 @@ def _write(sent: Any, folder: Path, rows: Callable[[Iterable[bytes]], Iterator[s
 
 
 def _sent_by_hand(path: Path) -> Iterator[tuple[int, bytes]]:
-    for lines in batched(texts(path)):
+    for block in batched(texts(path)):
         buckets: list[list[Any]] = [[] for _ in range(PARALLELISM)]
-        for line in lines:
+        for line in block:
             auction, price, time = bid_of(line)
             buckets[auction % PARALLELISM].append((auction, time - time % SIZE_MS, price))
         for target, bucket in enumerate(buckets):

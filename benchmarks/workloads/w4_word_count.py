@@ -9,13 +9,12 @@ from operator import add
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.by_hand import batched, parts, shuffled, tallied_pairs, texts
-from benchmarks.environment import PARALLELISM, environment
-from benchmarks.json_lines import empty_folder
+from benchmarks.environment import PARALLELISM
+from benchmarks.in_process import lines
 from benchmarks.measure import Baseline, Workload
-from benchmarks.tally import Tally, added, tally_of
+from benchmarks.tally import Tally, added, tally_by
 from benchmarks.zipf_text import zipf_texts
-from opchain.common import Types, WatermarkStrategy
-from opchain.datastream.connectors.file_system import FileSource, StreamFormat
+from opchain.common import Types
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -105,20 +104,15 @@ def _streaming(context: Any, paths: Paths, words: int) -> Workload:
 
 def run(paths: Paths, mode: str) -> tuple[int, ...]:
     """Runs the program in a mode: how many results, and the sum of their counts."""
-    folder = str(empty_folder("W4"))
-    env = environment(execution__runtime_mode=mode)
-    draw(env, paths, folder)
-    env.execute("W4")
-    return tally_of(folder)
+    return tally_by(
+        "W4", lambda env, folder: draw(env, paths, folder), execution__runtime_mode=mode
+    )
 
 
 def draw(env: StreamExecutionEnvironment, paths: Paths, folder: str) -> None:
     """The program."""
-    text = StreamFormat.text_line_format()
-    source = FileSource.for_record_stream_format(text, *map(str, paths)).build()
-    lines = env.from_source(source, WatermarkStrategy.no_watermarks(), "text")
     pair = Types.TUPLE([Types.STRING(), Types.LONG()])
-    words = lines.flat_map(lambda line: line.split(), output_type=Types.STRING())
+    words = lines(env, paths).flat_map(lambda line: line.split(), output_type=Types.STRING())
     ones = words.map(lambda word: (word, 1), output_type=pair).key_by(lambda p: p[0])
     ones.reduce(lambda a, b: (a[0], a[1] + b[1])).flat_map(Tally(folder, 1)).print()
 
@@ -142,9 +136,9 @@ def _merged_by_hand(batches: Iterable[bytes]) -> Iterator[tuple[int, int]]:
 
 
 def _words_by_hand(path: Path) -> Iterator[tuple[int, bytes]]:
-    for lines in batched(texts(path)):
+    for block in batched(texts(path)):
         buckets: list[list[str]] = [[] for _ in range(PARALLELISM)]
-        for line in lines:
+        for line in block:
             for word in line.split():
                 buckets[hash(word) % PARALLELISM].append(word)
         for target, bucket in enumerate(buckets):

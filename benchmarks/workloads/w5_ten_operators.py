@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.by_hand import chunks, parts
-from benchmarks.environment import PARALLELISM, environment
-from benchmarks.json_lines import empty_folder
+from benchmarks.environment import PARALLELISM
 from benchmarks.measure import Baseline, Workload
-from benchmarks.tally import Tally, added, tallied, tally_of
+from benchmarks.tally import Tally, added, tallied, tally_by
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -49,13 +48,12 @@ def workloads(session: Any, scale: float) -> list[Workload]:
 
 
 def _run(count: int, *, is_chained: bool) -> tuple[int, ...]:
-    env = environment()
-    if not is_chained:
-        env.disable_operator_chaining()
-    folder = str(empty_folder("W5"))
-    draw(env, count, folder)
-    env.execute("W5")
-    return tally_of(folder)
+    def drawn(env: StreamExecutionEnvironment, folder: str) -> None:
+        if not is_chained:
+            env.disable_operator_chaining()
+        draw(env, count, folder)
+
+    return tally_by("W5", drawn)
 
 
 def draw(env: StreamExecutionEnvironment, count: int, folder: str) -> None:
