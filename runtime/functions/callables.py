@@ -1,11 +1,11 @@
-"""Plain callables in the place of functions: which are taken, and how they become a Function.
+"""Turns plain callables into functions, and finds out which style a function's methods have.
 
-Functions in the form of Flink's Java API, which get a collector as their last argument.
+PyFlink's methods return an iterable or yield. Those of Flink's Java API get a collector as their last argument:
 
     def flat_map(self, value, out):
         out.collect(value)
 
-PyFlink's return an iterable, or yield. Here both run: which one a method has is read off its parameters.
+Both styles are accepted. The parameters of a method say which one it has.
 """
 
 from __future__ import annotations

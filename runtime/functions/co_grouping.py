@@ -1,7 +1,7 @@
-"""Two streams as one: what a window join or co-group is made of.
+"""The functions that a window join and a co-group are made of.
 
-Flink: `CoGroupedStreams` builds both from two tagging maps, a union, a key-by and a window; these are
-the functions of those operators, with their names.
+Flink: `CoGroupedStreams` builds both from two maps that tag the records, a union, a `key_by` and a window. The
+functions have the names that they have there.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Process functions: records with their timestamps, clocks, timers, side outputs and broadcast state.
+"""Process functions: records with their timestamps, timers, side outputs and broadcast state.
 
-Each method emits by yielding: `yield value` to the main output, `yield tag, value` with an OutputTag
-to a side output. A method that yields nothing may return None. A context is valid during the call only.
+A method emits by yielding: `yield value` to the main output, `yield tag, value` with an OutputTag to a side output.
+A method that emits nothing may return None. A context is only valid during the call.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""SourceFunction and SinkFunction, the legacy sources and sinks. A SinkFunction may commit as a Sink does.
+"""SourceFunction and SinkFunction, the legacy sources and sinks.
 
-Flink: `SourceFunction` and `SinkFunction` of its `legacy` packages. PyFlink only wraps Java ones.
+Flink: `SourceFunction` and `SinkFunction` of its `legacy` packages. PyFlink only wraps Java ones. A SinkFunction may
+also prepare and commit output, as a Sink does.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Descriptors: the name, type and settings of a state, by which a function asks for it.
+"""Descriptors of states: name, type and settings. Functions ask for a state by its descriptor.
 
-Flink compares descriptors by kind and name. Here the type and the time to live count as well, so that
-one name used for two different states is found; functions can't be compared, and don't count.
+Flink considers descriptors equal if kind and name are equal. Here the type and the time to live count as well, so
+using one name for two different states is an error. Functions in descriptors are not compared.
 """
 
 from __future__ import annotations

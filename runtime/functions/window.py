@@ -1,9 +1,7 @@
-"""Windows, and their bytes in Flink's formats: big-endian 64-bit numbers.
+"""Windows, the functions over their elements, and their bytes in Flink's formats (big-endian 64-bit numbers).
 
-Windows are keys of state and of timers: they are never changed, equal by value, hash the same in every
-process, and sort, so that whatever goes through several windows goes in a fixed order.
-
-The functions over the elements of a window are here, too.
+Windows are keys of state and timers. So they are immutable, equal by value, and have the same hash in every process.
+They can be sorted, so that code which iterates over several windows has a fixed order.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What a job needs beside its own code: Python files, archives, an interpreter, cached files.
+"""What a job needs besides its code: Python files, archives, an interpreter, cached files.
 
-PyFlink's workers start in a folder that holds the unpacked archives, so functions open `data/file` of an archive
-that is unpacked as `data`. `working_folder` does the same.
+PyFlink's workers start in a folder with the unpacked archives. So a function opens `data/file` of an archive that is
+unpacked as `data`. `working_folder` does the same here.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Savepoints and stops of a job that runs: its client asks, or somebody through the folder of its checkpoints.
+"""Savepoint and stop requests for a running job: from its client, or through the folder of its checkpoints.
 
-Requests queue, and one is served after the other, between two epochs: there the last checkpoint is all of the
-job's state. To drain takes one more epoch, in which event time ends.
+Requests are queued, and served one by one between two epochs, where the last checkpoint is the whole state of the job.
+Draining takes one more epoch, in which event time ends.
 
 Flink: `CheckpointCoordinator.triggerSavepoint`, `StopWithSavepointTerminationManager`.
 """

@@ -1,12 +1,11 @@
-"""Output of sinks that does not belong to the job's checkpoints: output that nobody will commit, and later commits.
+"""Output that does not belong to the job's checkpoints: output that nobody will commit, and commits of later checkpoints.
 
-Hidden output is found by the job's lineage, and removed only while no task of the lineage runs whose output
-may count: when a bounded job has failed or has committed, and on the driver of an unbounded one between two
-epochs.
+Hidden output is found by the lineage of the job. It is removed only while no task of the lineage runs whose output may
+still be committed: after a bounded job has failed or committed, and on the driver of an unbounded job between epochs.
 
-A sink notes with its output which checkpoint it has committed last. If that is a later one than the last checkpoint,
-the directory of checkpoints was restored from a backup, and the epochs between would run again. Nobody can tell whether
-they give the same records, so the job does not start.
+A sink notes with its output the last checkpoint that it has committed. If this checkpoint is later than the job's last
+one, the directory of checkpoints was restored from a backup. The epochs between the two would run again, and may not
+give the same records, so the job does not start.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""How far a bounded job is.
+"""The progress of a bounded job.
 
-Nothing is computed until somebody asks. A stage has one name in Spark's UI, in errors and on the terminal.
-
-A run answers from any thread while the job runs and afterwards. Nobody is called back, so a job that nobody
-watches pays for the numbers of each finished task.
+Any thread can ask a run for its progress, while the job runs and afterwards. Nothing is computed before, so a job that
+nobody watches only stores the numbers of each finished task. A stage has the same name in Spark's UI, in errors and on
+the terminal.
 """
 
 from __future__ import annotations

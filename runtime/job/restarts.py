@@ -1,7 +1,7 @@
-"""What happens when a job fails: whether, how often and when it starts again.
+"""Restart strategies: whether, how often and when a failed job starts again.
 
-Flink: `RestartBackoffTimeStrategy` and its kinds. Jitter is drawn from the job's name and the number of the
-restart, so that jobs that failed together start apart, and each the same way every time.
+Flink: `RestartBackoffTimeStrategy` and its implementations. Jitter is computed from the job's name and the number of
+the restart. So jobs that fail together restart at different times, and each restart has the same delay in every run.
 """
 
 from __future__ import annotations

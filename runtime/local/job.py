@@ -1,8 +1,8 @@
 """Runs a job in this process: the same tasks and the same routing as on Spark, without a JVM.
 
-For tests, experiments, and machines without Java. The vertices are pickled first and unpickled for each task. So
-each task has its own copies of functions, as on executors, and a function that cannot be sent fails here as well.
-Files and modules that Spark would copy to executors are used where they are.
+For tests, experiments, and machines without Java. Vertices are pickled, and unpickled for each task. So each task has
+its own copies of functions, as on executors, and a function that cannot be pickled fails here as well. Files and
+modules that Spark would copy to executors are used in place.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Runs an unbounded job in this process without checkpoints: all its tasks at once, each on a thread of its own.
+"""Runs an unbounded job in this process without checkpoints: all tasks at once, each on its own thread.
 
-For experiments with streaming programs. Records continue as soon as they arrive. So the results of several inputs
+For experiments with streaming programs. Records are passed on as soon as they arrive. So the results of several inputs
 depend on which input is faster, as in Flink. State is lost on exit, and transactional sinks commit only if the job
-ends. A job that asks for checkpoints runs in epochs: see epoch_run.py.
+ends. A job with checkpoints runs in epochs instead: see epoch_run.py.
 """
 
 from __future__ import annotations

@@ -1,17 +1,16 @@
-"""How one task does everything in one thread: records, timers, checkpoints, answers from outside.
+"""The mailbox of a task, through which one thread processes records, timers, checkpoints and results from other threads.
 
     any thread --MailboxExecutor.execute--> TaskMailbox --MailboxProcessor.turn--> the task's thread
                                                             one default action per turn
 
-- A `Mail` is an action with a priority; the `TaskMailbox` queues it.
-- The `MailboxProcessor` is the loop: a bounded amount of mail, then one default action, which
-  processes a buffer of input and may ask its `Controller` to suspend it or to end the loop.
-- A `MailboxExecutor` is how an operator sends mail, and how it waits (`yield_`) without blocking the
-  operators downstream of it.
-- A `ProcessingTimeService` gives an operator the time, and its timers as mail; all those of a task
+- A `Mail` is an action with a priority. The `TaskMailbox` queues it.
+- The `MailboxProcessor` is the loop. Each turn runs the waiting mail, and then the default action, which processes
+  one buffer of input. The action gets a `Controller`, to suspend itself or to end the loop.
+- A `MailboxExecutor` lets an operator send mail, and wait (`yield_`) without blocking downstream operators.
+- A `ProcessingTimeService` gives an operator the time and its timers, which arrive as mail. All services of a task
   share the thread of one `SystemTimerService`.
-- A `LegacySourceThread` runs a source that blocks, beside a loop whose mail runs under a lock.
-- `MailboxMetrics` says what the loop did, and how long the task was busy, idle, back-pressured.
+- A `LegacySourceThread` runs a source that blocks. The task's mail then runs under a lock.
+- `MailboxMetrics` measures the loop: how long the task was busy, idle or back-pressured.
 
     processor = MailboxProcessor(process_one_buffer)
     while processor.turn():         # in the generator that a Spark task is
@@ -20,6 +19,6 @@
     processor.drain()
     processor.close()               # in a finally
 
-No Spark in here, and nothing but the standard library. Flink: the package
-org.apache.flink.streaming.runtime.tasks.mailbox and its neighbours.
+The package uses the standard library only, and nothing of Spark. Flink: the package
+org.apache.flink.streaming.runtime.tasks.mailbox and classes around it.
 """

@@ -1,15 +1,14 @@
-"""A source that blocks in `run(ctx)`: on a thread of its own, meeting the mailbox under its lock.
+"""Runs a source whose `run(ctx)` blocks on a thread of its own, synchronized with the mailbox by a lock.
 
-Such a source cannot be asked for its next buffer, so it cannot be a default action. Its default
-action starts the thread and suspends itself, and from then on the task's thread only runs mail. All
-mail runs under one lock, the source delivers each element under
-the same lock, and whatever else it does together with that (moving its offset) it does while holding
-`ctx.lock`. A snapshot, which is mail, sees both or neither.
+Such a source cannot be asked for its next buffer, so it cannot be the default action. The default action starts the
+thread and suspends itself. From then on the task's thread only runs mail, under the lock. The source emits each
+element under the same lock. If it changes something together with an element, such as its offset, it holds
+`ctx.lock` for both. So a snapshot, which is mail, sees both or neither.
 
-How the source ended comes as mail too: its end, its error, or that it was cancelled.
+The end of the source, its error or its cancellation also arrive as mail.
 
-Flink: SourceStreamTask and its LegacySourceFunctionThread, which interrupts the thread to cancel it.
-Python cannot interrupt a thread; a cancelled source meets SourceCancelledError at its next element.
+Flink: SourceStreamTask and its LegacySourceFunctionThread, which is interrupted when the task is cancelled. Python
+cannot interrupt a thread: a cancelled source gets a SourceCancelledError when it emits its next element.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
-"""The way into a mailbox: from any thread, run this in the task's thread.
+"""Sends mail from any thread: an action that the task's thread will run.
 
-An executor carries a priority, that of one operator or of the task. What it sends has that priority,
-and while its operator waits (`yield_`, `try_yield`) only mail of that priority or above runs: that of
-the operator itself and of those downstream of it.
+An executor has the priority of an operator, or of the task, and its mail has the same. While an operator waits
+(`yield_`, `try_yield`), only mail of its priority or above runs: its own mail and that of downstream operators.
 
-Flink: MailboxExecutor. Where Flink's `yield` wraps a checked exception, here the exception of a mail
-leaves `yield_` as it is.
+Flink: MailboxExecutor. There `yield` wraps a checked exception. Here the exception of a mail leaves `yield_`
+unchanged.
 """
 
 from __future__ import annotations

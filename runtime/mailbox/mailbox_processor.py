@@ -1,28 +1,25 @@
-"""The loop of a task: mail first, then one default action, again and again.
+"""The loop of a task: in each turn it runs the waiting mail, and then one default action.
 
-The loop is driven turn by turn: a task is a generator, which calls `turn` between the buffers that it yields.
+A task is a generator. It calls `turn` between the buffers that it yields.
 
-With no mail, a turn costs one flag, `TaskMailbox.has_new_mail`, besides the default action itself
-(benchmarks/mailbox.py measures it). Everything else is kept off that path:
+Records are too many to be mail, so they are the default action, which processes one buffer of input per turn. A turn
+without mail costs the default action and one look at the flag `TaskMailbox.has_new_mail` (benchmarks/mailbox.py
+measures it). Everything else is kept out of this path:
 
-- whoever wants to change the course of the loop sends mail, which raises that flag;
-- a suspended default action is replaced by one that waits for mail, a completed one by nothing;
-- "does the loop continue" is one attribute, returned and not looked at.
+- To change the course of the loop, mail is sent, which sets the flag.
+- A suspended default action is replaced by one that waits for mail, a completed one by one that does nothing.
+- Whether the loop continues is one attribute, which `turn` returns.
 
-A turn runs at most the mail that was waiting when it began, so that mail which sends itself again,
-such as a timer that re-arms itself, cannot keep the input waiting.
+A turn runs only the mail that was waiting when it began. So mail that sends itself again, such as a periodic timer,
+cannot block the input.
 
-Records are too many to be mail. They are the default action: the loop calls it again and again, one
-buffer of input at a time, and looks for mail in between.
+Flink: MailboxProcessor, MailboxDefaultAction with its Controller and Suspension. There the loop stays in its mail
+while the default action is suspended. Here the turn ends after that mail, so the generator can yield what the mail
+emitted.
 
-Flink: MailboxProcessor, MailboxDefaultAction with its Controller and Suspension. There a suspended default action
-keeps the loop in its mail until it is resumed; here the turn ends after that mail, so that a generator can yield what
-the mail emitted.
-
-The metrics are those of Flink's MailboxMetricsController (`numMailsProcessed`, `mailboxLatencyMs`), and the timers of
-TaskIOMetricGroup (`idleTimeMsPerSecond`, `backPressuredTimeMsPerSecond`, `busyTimeMsPerSecond`). Flink measures
-latency with a probe mail every second. Here each mail is stamped as it is put, so the latency is that of the task's
-own mail and needs no timer.
+The metrics are those of Flink's MailboxMetricsController (`numMailsProcessed`, `mailboxLatencyMs`) and
+TaskIOMetricGroup (`idleTimeMsPerSecond`, `backPressuredTimeMsPerSecond`, `busyTimeMsPerSecond`). Flink measures the
+latency with a probe mail every second. Here each mail gets a time stamp when it is put, so no timer is needed.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
-"""Timers of an operator: callbacks at a time of the clock, which arrive as mail.
+"""Processing-time timers of an operator: callbacks at a time of the clock, which arrive as mail.
 
-Each operator has its own service, with the executor of its own priority; all services of a task share
-one TimerService, which has the thread. The callback therefore runs in the task's thread, between two
-default actions or while a downstream operator waits, and needs no lock.
+Each operator has its own service, with the executor of its priority. All services of a task share one TimerService,
+which has the thread. A callback runs in the task's thread, between two default actions or while a downstream operator
+waits, so it needs no lock.
 
-Flink: ProcessingTimeService and ProcessingTimeServiceImpl. There a timer that is cancelled after its
-mail was put fires nevertheless; here it does not. There the delay of `schedule_with_fixed_delay`
-counts from the putting of the mail; here from the end of the callback.
+Flink: ProcessingTimeService and ProcessingTimeServiceImpl. Differences:
+
+- A timer that is cancelled after its mail was put does not fire. In Flink it does.
+- The delay of `schedule_with_fixed_delay` begins at the end of the callback. In Flink it begins when the mail is put.
 """
 
 from __future__ import annotations

@@ -1,26 +1,25 @@
-"""The mailbox: any thread puts mail, the one thread that owns the mailbox takes it.
+"""The mailbox: any thread puts mail, and the thread that owns the mailbox takes it.
 
-A mail is an action with a priority, which is a filter and never an order. An operator's mail has the operator's index
-in its chain, counted from the head. An operator that waits takes only mail of its own priority or above, so nothing
-upstream of it runs in the middle of a record that it has not finished.
+A mail is an action with a priority. The priority filters mail, and does not order it. An operator's mail has the
+operator's index in its chain, counted from the head. An operator that waits takes only mail of its own priority or
+above, so nothing upstream runs in the middle of a record that the operator has not finished.
 
-Mail leaves in this order: what was put first (`put_first`), then the batch, then the queue. The queue is shared and
-locked. The batch belongs to the mailbox thread: `create_batch` moves the waiting mail into it, and it is emptied
-without the lock. Mail that is put later never joins a batch, which bounds the mail of one turn.
+Mail is taken in this order: mail that was put first (`put_first`), then the batch, then the queue. The queue is shared
+and locked. The batch belongs to the mailbox thread: `create_batch` moves the waiting mail into it, and taking from it
+needs no lock. Later mail never joins a batch, so the mail of one turn is bounded.
 
-A task that has its thread to itself needs no lock. A legacy source blocks in its `run` on a thread of its own, so mail
-and source must exclude each other: one lock (a re-entrant one, as Java's monitors) is held by each mail and by each
-element that the source collects. Flink: StreamTaskActionExecutor.
+A task with a single thread needs no lock for its actions. A legacy source blocks in its `run` on a second thread, so
+its elements and the mail exclude each other by one re-entrant lock. Flink: StreamTaskActionExecutor.
 
-`has_new_mail` is the one thing that the loop reads per turn when there is no mail, so it is a plain
-attribute. It is raised after a mail is in, and lowered before looking whether mail is left. A put
-from another thread therefore either is seen by that look or raises the flag again: mail never waits
-behind a lowered flag.
+The loop only reads `has_new_mail` in a turn without mail, so it is a plain attribute. It is set after a mail was put,
+and cleared before the queue is checked for more mail. So a put from another thread is either found by this check or
+sets the flag again, and no mail is overlooked.
 
-Flink: TaskMailboxImpl. There a mail put first joins the batch or the queue, depending on the calling
-thread, and sometimes ends up behind the rest of a batch; here it is always next. There `take` on a
-quiesced, empty mailbox waits forever; here it raises, because nobody can put mail any more. The exception that a mail
-raises keeps its type, and gains a note with the mail's description.
+Flink: TaskMailboxImpl. Differences:
+
+- Mail that is put first is always taken next. In Flink it joins the batch or the queue, depending on the thread.
+- `take` on a quiesced, empty mailbox raises, as no mail can come. In Flink it waits forever.
+- An exception of a mail keeps its type, and gets a note with the mail's description.
 """
 
 from __future__ import annotations

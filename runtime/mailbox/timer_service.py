@@ -1,13 +1,13 @@
-"""Where time comes from, and the thread that waits for it.
+"""Sources of time, and the thread that waits for timers.
 
-A timer service belongs to a task or to a process. It runs actions in a thread of its own, so an action only puts
-mail. Operators use the ProcessingTimeService that is built on a timer service. The system's timers and the
-tests' ManualClock share TimerQueue, so both fire in the same order.
+A timer service belongs to a task or a process. It runs actions in a thread of its own, so an action should only put
+mail. Operators use a ProcessingTimeService, which is built on a timer service. The system's timers and the ManualClock
+of tests share TimerQueue, so timers fire in the same order in both.
 
-Flink: TimerService and SystemProcessingTimeService, on a ScheduledThreadPoolExecutor of one thread; PeriodTimer,
-implemented by TimerGauge.
+The time of a SteppedClock is set from outside: by each epoch of a streaming job, or by a test.
 
-The time of a SteppedClock moves when somebody moves it: by epochs in a streaming job, by hand in a test.
+Flink: TimerService and SystemProcessingTimeService, on a ScheduledThreadPoolExecutor of one thread; PeriodTimer, which
+TimerGauge implements.
 """
 
 from __future__ import annotations

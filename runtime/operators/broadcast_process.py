@@ -1,11 +1,12 @@
-"""A stream beside a broadcast one: each record sees the broadcast state as it is when the record comes.
+"""Connects a stream with a broadcast stream: a record sees the broadcast state as it is when the record arrives.
 
-The broadcast records go to every subtask. In streaming mode the two sides are read as they arrive, in
-batch mode the broadcast side whole before the other (see task.batch_order). Flink:
-`CoBroadcastWithNonKeyedOperator`, `CoBroadcastWithKeyedOperator` and their batch forms.
+Broadcast records go to every subtask. In streaming mode both inputs are read as they arrive. In batch mode the whole
+broadcast input is read first (see runtime/task/input/batch_input.py).
 
-On the broadcast side there is no current key: keyed state used there is an error (in Flink it silently
-belongs to whichever key came last), except through `apply_to_keyed_state`.
+On the broadcast side there is no current key. Keyed state can only be used through `apply_to_keyed_state`, and any
+other use is an error. In Flink it silently uses the key of the last record.
+
+Flink: `CoBroadcastWithNonKeyedOperator`, `CoBroadcastWithKeyedOperator` and their batch variants.
 """
 
 from __future__ import annotations

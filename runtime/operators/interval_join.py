@@ -1,10 +1,10 @@
 """Interval join: pairs of records of one key whose timestamps lie close together.
 
-A left record at time t meets the right ones at t + lower to t + upper. Each side keeps its records as
-long as the other may still bring a partner: cleanup timers, by the watermark, drop them.
+A left record at time t joins the right records from t + lower to t + upper. Each side keeps its records as long as a
+partner may still arrive. Cleanup timers in event time then remove them.
 
-Flink: `IntervalJoinOperator`. There the partners of a record come in the order of a hash map; here the
-earliest first, and those of equal time in the order in which they came.
+Flink: `IntervalJoinOperator`, where the partners of a record come in the order of a hash map. Here they come by time,
+and those of equal time in the order of arrival.
 """
 
 from __future__ import annotations

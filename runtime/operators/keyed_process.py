@@ -1,8 +1,7 @@
 """Process functions on keyed streams: keyed state, the TimerService, timers and side outputs.
 
-As in Flink, what `on_timer` yields carries the timer's time where the timer was one of event time, and no
-timestamp where it was one of processing time (what goes to side outputs carries the timer's time in
-both cases).
+As in Flink, a record that `on_timer` emits gets the timer's time as its timestamp if the timer is an event-time timer,
+and no timestamp if it is a processing-time timer. Records for side outputs get the timer's time in both cases.
 """
 
 from __future__ import annotations

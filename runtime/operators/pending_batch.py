@@ -1,11 +1,12 @@
-"""Records that left the chain in this turn, on their way to an exchange or a sink, as one batch.
+"""The records that a chain has emitted in this turn for one exchange or sink, as one batch.
 
-A sender that combines (word, 1) pairs only counts how often each key came. A dictionary of many keys does not fit into
-the processor's cache, and most look-ups wait for memory. Arrow counts in a table of its own, which is a fraction in
-size. So where there are many keys, and pyarrow, they gather, and are counted a million at a time. 3 million texts,
-100,000 different ones in no order: 2.4 s as they come, 0.7 s gathered; of 1,000 different ones, 0.15 s either way;
-where most are different, gathering does not pay, and ends. Words as frequent as in a natural language: 1.7 times as
-fast; 1.4 times with half a million at a time.
+A sender that combines pairs such as (word, 1) only counts how often each key occurs. A dictionary with many keys does
+not fit into the processor's cache, so most look-ups wait for memory. Arrow counts in a much smaller table. So if there
+are many keys, and pyarrow is installed, up to a million pairs are gathered and then counted by Arrow.
+
+Measured with 3,000,000 texts in random order: of 100,000 different texts 0.7 s gathered and 2.4 s with a dictionary;
+of 1,000 different texts 0.15 s either way. Words with the frequencies of a natural language: 1.7 times as fast with a
+million at a time, 1.4 times with half a million. If most texts are different, gathering stops, as it does not pay.
 """
 
 from __future__ import annotations

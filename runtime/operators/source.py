@@ -1,9 +1,9 @@
-"""Sources at the head of a chain: reading splits, and legacy functions on a thread of their own.
+"""Sources at the head of a chain: operators that read splits, and operators of legacy source functions.
 
-A subtask reads its splits by turns, the one that is furthest behind in event time first. So the splits stay together
-in event time, and windows close while the source is read. The order follows from the records alone: the same input is
-read in the same order. Flink reads the splits of a FileSource
-one after the other, in an order that depends on timing, and drops what the second one has behind the first.
+A subtask reads its splits in turns, and takes the split that is furthest behind in event time first. So splits advance
+together in event time, and windows close while the source is read. Only the records decide the order, so the same
+input is always read in the same order. Flink reads the splits of a FileSource one after the other, in an order that
+depends on timing, and drops records of the second split that are late behind the first.
 """
 
 from __future__ import annotations

@@ -1,12 +1,14 @@
-"""Event time: where records get timestamps, and where watermarks come from.
+"""Assigns timestamps to records, and generates watermarks.
 
-Flink: `TimestampsAndWatermarksOperator`. Watermarks from upstream end here, all but the last, which
-says that the input has ended. Periodic watermarks are asked for after each batch: in Flink the clock
-decides when, and with it what is late; here the same input gives the same watermarks. For the same
-reason the clock of generators stands still: an idle timeout never comes while a bounded input is
-read, and nobody waits for it, because the input ends. A generator may mark its output idle by itself.
-In an unbounded job on Spark it shows the time of the epoch, and an epoch begins when a timeout is due. In
-an unbounded job in process it is the machine's, and generators are asked at the auto watermark interval, too.
+Flink: `TimestampsAndWatermarksOperator`. Watermarks from upstream are dropped, except the last one, which marks the
+end of the input. Flink asks generators for periodic watermarks by the clock, so the clock decides which records are
+late. Here generators are asked after each batch, so the same input always gives the same watermarks.
+
+The clock that generators see depends on the job:
+
+- Bounded job: the clock stands still, so an idle timeout never expires. A generator can still mark its output idle.
+- Unbounded job on Spark: the clock shows the time of the epoch, and a due timeout begins an epoch.
+- Unbounded job in process: the clock is the machine's. Generators are also asked at the auto watermark interval.
 """
 
 from __future__ import annotations

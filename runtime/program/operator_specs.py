@@ -1,9 +1,9 @@
 """The spec of each operator: a frozen value that the compiler reads and executors receive.
 
-A spec holds what the user handed over (functions, strategies, windows) and no state. The operator of the
-same name in runtime/operators runs it; compiler/codegen generates its code.
+A spec has what the user passed (functions, strategies, windows), and no state. The operator of the same name in
+runtime/operators runs it, and compiler/codegen generates its code.
 
-Attributes that all specs have:
+Attributes of all specs:
     default_name: The name that Flink gives the operator.
     is_yielding: Flink's operator waits for mail while it processes a record, so Flink never chains it
         after a legacy source.

@@ -1,6 +1,6 @@
-"""What an executor receives of a job: frozen programs of vertices, the targets of their buffers, and resources of slots.
+"""What executors receive of a job: the frozen programs of vertices, the receivers of their buffers, and slot resources.
 
-The compiler makes these from the JobGraph and the ExecutionPlan. They are pickled once, broadcast, and hold no state.
+The compiler makes these from the JobGraph and the ExecutionPlan. They are pickled once, broadcast, and have no state.
 Tasks are numbered over the whole job, stage by stage: `first_task + subtask`.
 """
 

@@ -1,15 +1,15 @@
-"""Tuples of one length, held field by field: so they are gathered, sent and read where generated code can.
+"""Tuples of one length as columns: a list per field. They are collected, sent and read this way if generated code can.
 
     values.lists         (["a", "b", "a"], [4, 5, 9])
     list(values)         [("a", 1, 4), ("b", 1, 5), ("a", 1, 9)]
 
-Two lists of ints are pickled and read in half the time that pairs take (32 ns and 59 ns a record), and nobody
-makes the pairs. A field that is the same in all, such as the 1 of what is to be counted, is held once. To whoever
-does not know of this, it is a sequence of the tuples. Rows, named tuples and dictionaries of fixed keys are held
-likewise (`Shape`): a Row takes 3 microseconds to make, pickle and read.
+Two lists of ints are pickled and read in half the time of a list of pairs (32 ns and 59 ns a record), and the pairs
+need not be built. A field with the same value in all tuples, such as the 1 of a count, is stored once. Other code can
+use the columns as a sequence of tuples. Rows, named tuples and dictionaries with fixed keys are stored in the same way
+(`Shape`): to make, pickle and read a Row takes 3 microseconds.
 
-Dictionaries that were just parsed from JSON are held as the texts, in one list (`JSON`). A text of 90 bytes takes 0.1
-microseconds to pickle and read, its dictionary of five fields 0.9.
+Dictionaries that were just parsed from JSON are stored as their texts, in one list (`JSON`). To pickle and read a text
+of 90 bytes takes 0.1 microseconds, and its dictionary of five fields 0.9.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Elements of a stream: batches of records, watermarks, barriers and markers; and the buffer, the unit of an exchange.
 
-Flink: `StreamElement` and its kinds, and the events `CheckpointBarrier` and `EndOfData`. Flink has an
-element per record; here the unit is a batch, so that nothing is allocated per record.
+Flink: `StreamElement` and its subclasses, and the events `CheckpointBarrier` and `EndOfData`. Flink has one element per
+record. Here a batch of records is one element, so nothing is allocated per record.
 """
 
 from __future__ import annotations

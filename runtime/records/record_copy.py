@@ -1,12 +1,12 @@
-"""Copies of records, where two pieces of code could otherwise change the same object.
+"""Copies records where two pieces of code could otherwise change the same object.
 
-As in PyFlink, a chain of functions passes records by reference: a map hands the very object that it got or made to
-the next map. A copy is made at a fork, for all readers but the last, and where a record is kept: in a list that waits
-for an exchange or a sink, in a window, in the state of a reduce. The function that made the record may hold it, too,
-and change it later, or yield one list again and again. PyFlink writes the record's bytes there.
+As in PyFlink, functions of a chain pass records by reference: a map passes its very result to the next map. Records
+are copied at a fork, for all readers but the last. They are also copied where they are kept: in a list that waits for
+an exchange or a sink, in a window, in the state of a reduce. The function that made the record may still hold it, and
+change it later or emit it again. PyFlink serializes records at these places.
 
-Records of immutable types, nearly all, cost one look at their class. Code that is written out in a generated
-function often shows that nobody else holds a record: then there is no copy (compiler/codegen/rules/drop_copies.py).
+For records of immutable types, which are most, this costs one look at the class. Generated code often shows that
+nobody else holds a record, and then makes no copy (compiler/codegen/rules/drop_copies.py).
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Pickling of records: fast where pickle can, by value where only cloudpickle can, clear where none can.
+"""Pickles records: with pickle if possible, with cloudpickle where classes go by value, otherwise with a clear error.
 
-A class of the user's main program has no module on an executor: Spark ships it by value, and pickle, which
-writes its name, refuses its instances there. They go through cloudpickle, where it is installed. Sender,
-receiver and whoever ships the program must use the same cloudpickle: it is its register of classes
-that makes the class that arrives the very class that the program there knows.
+A class of the user's main program has no importable module on an executor. Spark ships the class by value, and pickle
+refuses its instances there, because it writes the name of the class. cloudpickle pickles them, if it is installed.
+Sender, receiver and the code that ships the program must use the same cloudpickle: its registry of classes makes sure
+that the receiver gets the same class that the program has there.
 """
 
 from __future__ import annotations

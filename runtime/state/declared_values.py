@@ -1,8 +1,8 @@
-"""Values that states refuse because PyFlink's coder of the declared type refuses them.
+"""Checks what functions write to a state with a declared type.
 
-PyFlink keeps what a function writes in a cache, as it is, and encodes it by the declared type when the cache is
-written. So a state typed INT gives 1.7 back, and fails with 2**40 or "text". Here it fails at the write. States of
-a type that takes anything are left as they are.
+PyFlink's cache keeps a written value unchanged, and encodes it by the declared type when the cache is flushed. So a
+state of type INT returns 1.7 unchanged, and the job fails later for 2**40 or "text". Here such a value is refused when
+it is written. States of a type that accepts any value are not checked.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What an operator's subtask hands over to a checkpoint, and what each subtask gets of it back.
+"""The part of a checkpoint that one subtask of an operator writes, and the parts that each subtask restores.
 
 Flink: `OperatorSnapshotFutures`, `OperatorSubtaskState`; `StateAssignmentOperation` and
-`RoundRobinOperatorStateRepartitioner` for the way back.
+`RoundRobinOperatorStateRepartitioner` for restoring.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""State of a subtask without any key: lists, united lists, broadcast maps.
+"""State of a subtask that has no key: list states, union list states and broadcast states.
 
-Flink: `DefaultOperatorStateBackend`, `PartitionableListState`, `HeapBroadcastState`. Keys of a broadcast
-state are compared as Python compares them; iteration runs over a copy, in the order of first puts.
-Values are not copied.
+Keys of a broadcast state are compared as Python compares them. Iterators run over a copy, in the order in which keys
+were first put. Values are not copied.
+
+Flink: `DefaultOperatorStateBackend`, `PartitionableListState`, `HeapBroadcastState`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Finds out which operator failed, at which record, from an exception's traceback.
+"""Finds the operator that failed, and the record, from an exception's traceback.
 
-Nothing is recorded while all goes well. A frame of generated code names the operator, or the exchange, by
-its line; in interpreted code, and inside operators that generated code calls, the frame's `self` does.
-The exception keeps its type and gets notes.
+Nothing is recorded while no exception is raised. A line of generated code belongs to an operator or an exchange. In
+interpreted code, and inside operators that generated code calls, the operator is the `self` of a frame. The exception
+keeps its type and gets notes.
 """
 
 from __future__ import annotations

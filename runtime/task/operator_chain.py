@@ -1,9 +1,11 @@
-"""The operators of one subtask, wired into a tree.
+"""The operators of one subtask, connected as a tree.
 
-Flink: `OperatorChain`. Operators are made from the tail to the head, each with an output that calls
-everything downstream of it. Then, where the vertex has generated code, its functions take the place of these
-calls: `process_batch` of the head, and `collect` of each operator that emits outside record processing.
-Watermarks, statuses, markers and the life cycle always pass through the operator objects.
+Operators are made from the tail to the head. Each has an output that calls everything downstream of it. If the vertex
+has generated code, its functions replace these calls: `process_batch` of the head, and `collect` of each operator that
+emits outside record processing. Watermarks, statuses, markers and the life cycle always go through the operator
+objects.
+
+Flink: `OperatorChain`.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""The report of a task to the driver: what it counted, sent with its output, so it arrives once, from the attempt that counts.
+"""The report of a task to the driver: its counts, sent with its output.
 
-Every task ends with one TaskReport. It is sent like any buffer, to the target DRIVER, and Spark's
-retries decide which attempt's report the driver sees: no accumulators, nothing counted twice.
+Every task ends with one TaskReport. It is sent like any buffer, to the receiver DRIVER. So Spark's retries also decide
+which attempt's report the driver gets. No accumulators are used, and nothing is counted twice.
 
-Acknowledgements (committables, the report) go apart from records (of collecting and printing sinks): the
-driver reads the former at once, and the latter when the program asks for them.
+Acknowledgements (committables and the report) are kept apart from records (of collecting and printing sinks). The
+driver reads acknowledgements at once, and records when the program asks for them.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """One subtask: reads buffers, runs its mailbox loop, writes buffers. Flink: `StreamTask`.
 
-The task is a generator, because `mapPartitions` runs generators. In each turn it runs its mail, then processes one
-element of input, and yields the buffers that are full. While Spark takes these buffers, the task waits: this is its
-back pressure.
+The task is a generator, as `mapPartitions` needs one. In each turn it runs its mail, processes one element of the
+input, and yields the buffers that are full. While Spark takes these buffers, the task waits. That is its back pressure.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How watermarks come about: generators that see every record and are asked for a watermark in turn.
+"""Watermark generators: they see every record, and are asked for watermarks periodically.
 
 The arithmetic is that of Flink's package org.apache.flink.api.common.eventtime.
 """

@@ -1,6 +1,6 @@
-"""What a window assigner is: it says which windows a record falls into.
+"""The contract of a window assigner, which chooses the windows of a record.
 
-The assigners themselves are in time_windows, session_windows, count_windows and global_windows.
+The assigners are in time_windows.py and global_windows.py.
 """
 
 from __future__ import annotations

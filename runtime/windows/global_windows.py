@@ -1,8 +1,9 @@
 """The global window with its triggers, and count windows.
 
-A record's windows follow from how many came before it under its key, a number that the assigner keeps
-in state. So unlike Flink's count windows in Java, a window is complete when it fires: the first window
-of a sliding pair holds its full size, and nothing fires for the rest at the end of the input.
+The assigner of count windows keeps the number of records per key in state, and this number chooses the windows of a
+record. So a window is complete when it fires. In Flink's Java API, count windows are a trigger on the global window:
+there the first window of a sliding pair fires before it has its full size.
+At the end of the input, windows that are not full do not fire.
 """
 # ruff: noqa: ARG002 - the arguments are the assigner contract's
 # ruff: noqa: ARG002 - the arguments are the contracts'

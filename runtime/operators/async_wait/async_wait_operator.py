@@ -1,18 +1,19 @@
-"""Waits for asynchronous calls while the stream continues.
+"""Calls asynchronous functions, while the stream continues.
 
     task's thread                                   event loop's thread
     process_element: queue, start a call  ------>   await function.async_invoke(record)
     _take_ended (mail): complete, emit    <------   result or error
 
-Everything but the calls themselves happens in the task's thread: predicates of retries, `timeout`,
-emitting. While the queue is full the operator waits in its mailbox, which is how back-pressure comes
-about: mail of the operator and of those behind it runs, nothing upstream does. At the end of the input
-it waits until the queue is empty, so that nothing is lost; retries and timeouts continue until then.
+Only the calls run in the other thread. Retry predicates, `timeout` and emitting run in the task's thread. While the
+queue is full, the operator waits in its mailbox: mail of this operator and of downstream operators runs, and nothing
+upstream does. That is the back pressure. At the end of the input the operator waits until the queue is empty.
 
-Flink: `AsyncWaitOperator`. Differences: one mail hands over all calls that have ended, Flink's each one;
-a call that took too long is cancelled, Flink lets it run and drops its result; a retry that waits when
-the input ends keeps its pause and those after it, as in PyFlink, where Flink's Java operator makes a last
-attempt at once; latency markers are sent through the queue, where Flink lets them pass by.
+Flink: `AsyncWaitOperator`. Differences:
+
+- One mail hands over all calls that have ended. In Flink each call sends its own mail.
+- A call that times out is cancelled. In Flink it continues, and its result is dropped.
+- When the input ends, retries keep their pauses, as in PyFlink. Flink's Java operator makes a last attempt at once.
+- Latency markers wait in the queue. In Flink they overtake it.
 """
 
 from __future__ import annotations

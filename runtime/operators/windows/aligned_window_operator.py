@@ -1,13 +1,13 @@
-"""Tumbling and sliding event-time windows with the default trigger: the common case, made cheap.
+"""A fast operator for tumbling and sliding event-time windows with the default trigger.
 
-These windows begin and end at the same times for all keys. So there is one dictionary per window, from
-key to contents (a pane), and one entry in a queue of ends for the whole window; a record costs a
-subtraction and two look-ups, and firing a window walks its dictionary. The general WindowOperator
-asks a trigger, through a context, for each record, and keeps timers for each key.
+These windows begin and end at the same times for all keys. So there is one dictionary per window, from key to
+contents (a *pane*), and one entry in a queue of window ends. A record costs a subtraction and two look-ups, and a
+window fires by iterating over its pane. The general WindowOperator calls a trigger for each record, and has timers
+for each key.
 
-What comes out is the same, in the same order: windows fire in the order of their ends, and in each
-window the keys in the order in which they first came, which is the order of the general operator's
-timers. Flink leaves the order of equal timers open.
+Both operators emit the same results in the same order: windows by their ends, and the keys of a window in the order
+of their first records, which is the order of the general operator's timers. Flink leaves the order of equal timers
+open.
 """
 
 from __future__ import annotations

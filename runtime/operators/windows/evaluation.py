@@ -1,10 +1,9 @@
-"""Firing of a window: the context of assigners, evictors and window functions, the call of the function, and its results.
+"""Evaluates a window that fires: calls the window function with its context, and emits the results.
 
-Flink: `WindowOperator.WindowContext`, `PerWindowStateStore` and `MergingWindowStateStore`,
-`WindowAssignerContext`, `EvictingWindowOperator.EvictorContext`.
+The contexts of assigners and evictors are here, too. A result has the last timestamp of its window.
 
-Flink: the `InternalWindowFunction` family, and `WindowOperator.emitWindowContents`. Results carry the
-last timestamp of the window.
+Flink: `WindowOperator.emitWindowContents` and `WindowContext`, `InternalWindowFunction`, `PerWindowStateStore`,
+`MergingWindowStateStore`, `WindowAssignerContext`, `EvictingWindowOperator.EvictorContext`.
 """
 
 from __future__ import annotations

@@ -1,20 +1,15 @@
-"""The window operators for windows that merge.
+"""The window operators of assigners whose windows merge: session windows, and merging assigners of users.
 
-One is for event-time sessions with the default trigger, and is faster.
+When the sessions [0, 5) and [3, 9) become [0, 9), the records of the first session stay where they are. The first
+session's window is the *state window* of the merged one, and the records of the second session move there.
 
-When sessions [0, 5) and [3, 9) become [0, 9), the records of the first stay where they are: its
-window is the *state window* of the merged one, and only the other's records move there.
+MergingWindowOperator handles every assigner: it has the assigner merge the windows of the key, and asks the trigger
+about each merge. SessionWindowOperator is faster. It takes event-time sessions with the default trigger, and handles
+a record that begins a session or extends one by itself: it replaces the window and its timer by the longer ones. All
+other records go to MergingWindowOperator: late ones, those that join two sessions, and those of a session that has
+fired. Both operators set and delete timers in the same order, so they emit the same results in the same order.
 
-Flink: `MergingWindowSet`.
-
-Flink: the same `WindowOperator`, where its assigner is a `MergingWindowAssigner`.
-
-Then the session's window is replaced by a longer one, with the timers of that, and the record goes where
-the others are. The general MergingWindowOperator asks the assigner to compare all windows, and the
-trigger about each step; it takes the records for which there is more to do: those that are late, that
-touch several sessions, or one that has fired.
-
-What comes out is the same, in the same order: timers are set and taken back in the same order.
+Flink: `WindowOperator` with a `MergingWindowAssigner`, and `MergingWindowSet`.
 """
 
 from __future__ import annotations

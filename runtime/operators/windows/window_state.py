@@ -1,9 +1,8 @@
-"""The contents of a window in the state backend (a reduced value, an accumulator or all records), one namespace per window.
+"""The contents of a window in keyed state: a reduced value, an accumulator, or all records. Each window is a namespace.
 
-Flink: the state descriptor that `WindowOperatorBuilder` chooses, and the wrappers around the window
-function (`InternalSingleValue...`, `InternalIterable...`, `InternalAggregate...`) that go with it.
-
-Flink: the `window-contents` state of `WindowOperator`, and that of `EvictingWindowOperator`.
+Flink: the `window-contents` state of `WindowOperator` and `EvictingWindowOperator`, whose descriptor
+`WindowOperatorBuilder` chooses, and the functions that evaluate it (`InternalSingleValueWindowFunction`,
+`InternalIterableWindowFunction`, `InternalAggregateProcessWindowFunction`).
 """
 
 from __future__ import annotations

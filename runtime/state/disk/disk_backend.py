@@ -1,13 +1,13 @@
-"""Keyed state on the local disk, for more state than fits into memory: see keyed_backend for the contract.
+"""Keyed state on the local disk, for state that does not fit into memory. The contract is in keyed_backend.py.
 
-It is the hash map backend over tables whose entries are in a TableStore (disk_entries.py), with states that copy
-(disk_states.py). Memory holds recently used entries, the namespaces that are in use, the keys touched since the last
-checkpoint, and the timers. Flink's setting for these would be `HEAP`, which is its default, too.
+The backend is the hash map backend, but the entries of its tables are in a TableStore (disk_entries.py), and its states
+copy values (disk_states.py). Memory holds recently used entries, the namespaces in use, the keys that changed since the
+last checkpoint, and the timers. Flink keeps RocksDB's timers in memory by default, too (`HEAP`).
 
-Snapshots and changes have the form that all backends write and read (keyed_snapshot.py), so a checkpoint or savepoint
-of one backend can be restored in another. A key group may have several frames here, one for each part of the state.
-A full snapshot is in memory as bytes until it is in a file. A restore takes one key group after the other: it folds
-the group's frames, and then puts each entry at its place in the order of keys.
+All backends write snapshots and changes in the format of keyed_snapshot.py. So a checkpoint of one backend can be
+restored by another. This backend may write several frames per key group, one for each part of the state. A full
+snapshot stays in memory as bytes until it is in a file. A restore reads one key group after the other, folds its
+frames, and puts each entry at its place in the order of keys.
 
 Flink: `EmbeddedRocksDBStateBackend`, `RocksDBKeyedStateBackend`.
 """

@@ -1,23 +1,23 @@
-"""A state in one namespace in a TableStore, used like a dictionary; and state keys as bytes that are equal for equal keys only.
+"""The entries of one state and namespace in a TableStore, used like a dictionary; and state keys as bytes.
 
-A database on disk knows keys by their bytes. A pickle is no such thing: it depends on which parts of a key are
-one object. Keys of plain classes, and tuples of them, can be read from their bytes, too; a TypedKey can't, as
-its identity has less than the key.
+A database on disk compares keys by their bytes. A pickle cannot be such a key, because it depends on which parts of the
+value are the same object. So state keys have an encoding in which equal keys have equal bytes. Keys of plain classes,
+and tuples of them, can be decoded again. A TypedKey cannot, because its identity has less than the key.
 
-So states, operators and generated code work on either. What was used lately is at hand as objects, the same ones each
-time, and is pickled when it is written back: when there is too much of it, and before it is iterated. Whoever changes
-contents in place changes the state, then, if he took them from here for this very record; operators do, functions never
-get these objects (see disk_states).
+States, operators and generated code use these entries like a dictionary. Recently used contents are kept as objects. An
+object is pickled when it is written back: when there are too many, and before an iteration. Code that changes contents
+in place changes the state only if it took them from here for the current record. Operators do so. Functions never get
+these objects (see disk_states.py).
 
 In the database an entry is
 
     D <space> <key>          -> <place> <pickled contents>
-    O <space> <place>        -> 0 <key>, or 1 <pickled state key> where a key can't be read from its bytes
+    O <space> <place>        -> 0 <key>, or 1 <pickled state key> if the key can't be decoded
 
-A *place* is a number: entries iterate in the order of places, which they get as they come. Its first part, the *run*,
-is that of the changes with which an entry was restored, and one more for all that come afterwards: so each
-restored entry can be put where it belongs, whatever was put before (see disk_snapshots). Its last part is the key
-group of a restored entry, which tells places that different subtasks gave apart.
+A *place* is a number, and entries are iterated by place. It has three parts. The first part, the *run*, is the number
+of the changes with which the entry was restored; entries of this run have a greater number. So a restored entry gets
+its old place among the others. The second part counts the entries. The last part is the key group of a restored entry,
+which distinguishes equal places that different subtasks gave.
 """
 
 from __future__ import annotations

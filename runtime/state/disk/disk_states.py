@@ -1,11 +1,11 @@
-"""The five kinds of keyed state as a backend on disk hands them out: what goes in and out is copied.
+"""The five kinds of keyed state of a backend on disk: values are copied when they are read and written.
 
-There a value is pickled bytes, and no object that a function could keep and change. Here it is at hand as an
-object for a while (see disk_entries), so a copy is made of it, unless nobody could change it; as a function
-sees it, it is the same. Flink: `RocksDBValueState` and similar classes, where each access reads or writes bytes.
+In a database a value is bytes, so a function has no object of the state that it could change. Here recent values are
+objects for a while (see disk_entries.py). So a copy is made, unless the value is immutable, and a function sees no
+difference. Flink: `RocksDBValueState` and similar classes, which decode and encode at each access.
 
-The list or map of a key is one entry: it is read and written as a whole, where Flink has a row for each
-entry of a map.
+The list or the map of a key is one entry, which is read and written as a whole. Flink has an entry for each key of a
+map.
 """
 
 from __future__ import annotations

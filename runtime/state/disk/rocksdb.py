@@ -1,19 +1,19 @@
-"""A RocksDB database on the local disk, as long as a backend lives: a place for state, no copy of it.
+"""A RocksDB database on the local disk, which exists as long as its backend.
 
-What must survive is in checkpoints. So nothing is logged or synced, and the folder goes when the backend
-is closed. Where a process was killed, its folder stays; whoever opens the next database beside it removes
-it, told from those in use by a lock that ends with its process.
+It holds state, and is not a backup: whatever must survive is in checkpoints. So nothing is logged or synced, and the
+folder is deleted when the backend is closed. A killed process leaves its folder. The next process that opens a
+database in the same place deletes it: the lock of a folder in use is held by a live process.
 
-RocksDB through rocksdict was measured against LMDB through lmdb, each with 1,000 of so many keys read and
-then written in one batch, in random order, on one busy machine (milliseconds for 1,000; `rows` are 30 bytes):
+RocksDB (rocksdict) was compared with LMDB (lmdb): 1,000 random keys were read, and then written in one batch, on a
+busy machine. Times are milliseconds for 1,000 keys; rows have 30 bytes:
 
                      1 M keys: get   put   on disk    5 M keys: get   put   on disk   in memory
     rocksdict 0.3              4.5   1.1     19 MB             10.8   2.2     77 MB      352 MB
     lmdb 3.0                   1.4   2.0    155 MB              2.2   3.2    528 MB      727 MB
 
-LMDB reads faster, by some microseconds a key. It was not chosen, as its keys have at most 511 bytes, its largest
-size is set beforehand, its file never shrinks and is seven times as large, and pages of it count as memory of
-the process. RocksDB is what Flink's backend of this name is.
+LMDB reads some microseconds per key faster. It was not chosen because keys are limited to 511 bytes, the maximum size
+must be set beforehand, the file never shrinks and is seven times as large, and its pages count as memory of the process.
+Flink's backend of this name uses RocksDB, too.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
-"""The five kinds of keyed state over dictionaries, each following the current key of its backend.
+"""The five kinds of keyed state over dictionaries. Each uses the current key of its backend.
 
-An access is one method call and one look-up. What reads hand out may be kept: lists are copied out,
-and iterators of maps run over a copy, so that a function may change the state that it iterates over.
-Values are not copied. Flink: `HeapValueState`, `HeapListState`, `HeapMapState`, `HeapReducingState`,
-`HeapAggregatingState`.
+An access is one method call and one look-up. Reading a list state returns a copy of the list, and iterators of a map
+state run over a copy. So a function may keep the result, and may change the state while it iterates. Values are not
+copied.
 
-As in PyFlink, None can be an element of a list and a value of a map; a None given to a value, reducing
-or aggregating state clears it. Keys of a map state are compared as Python compares them.
+As in PyFlink, None can be an element of a list state and a value of a map state. Writing None to a value, reducing or
+aggregating state clears it. Keys of a map state are compared as Python compares them.
+
+Flink: `HeapValueState`, `HeapListState`, `HeapMapState`, `HeapReducingState`, `HeapAggregatingState`.
 """
 
 from __future__ import annotations

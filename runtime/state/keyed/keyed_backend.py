@@ -1,32 +1,30 @@
-"""The keyed state of one operator's subtask: the contract that operators, functions and checkpoints use.
+"""The keyed state of one subtask of an operator: the contract that operators, functions and checkpoints use.
 
     backend.set_current_key(key)                    # before each record and each timer
     count = backend.get_state(descriptor)           # once, in open(): it follows the current key
     count.update((count.value() or 0) + 1)
 
     contents = backend.namespaced_state(descriptor) # once: a state per key and namespace (a window)
-    contents.set_current_namespace(window)          # cheap where the namespace is the same object
+    contents.set_current_namespace(window)          # cheap if the namespace is the same object
     contents.add(value)
     contents.merge_namespaces(target, sources)      # list, reducing and aggregating state
 
-    table = backend.table("sums")                   # operators may work on the dictionary itself
-    table[backend.state_key] = value                # or with state_key(key), see key_identity
+    table = backend.table("sums")                   # operators may use the dictionary itself
+    table[backend.state_key] = value                # or with state_key(key), see key_identity.py
 
-- A state is known by its name; asking for a name again gives the same state, and StateError where
-  kind, type or time to live differ. States handed out by `get_*` stay in the namespace VOID;
-  `namespaced_state` gives one object per name, apart from these, whose namespace is set.
-- `table(name, namespace)` maps state keys to what the state holds: the value; a list; a dict; the
-  reduced value; the accumulator (with a time to live, pairs of the time of last access and that).
-  The table of VOID is the same dictionary forever; that of another namespace until it is left empty,
-  so operators get it again when they change the namespace.
-- The hash map backend copies no values, neither in nor out: whoever changes a value in place changes the
-  state, and whoever keeps changing an object after handing it over does, too. The backend on disk hands out
-  and keeps copies: what is changed is not kept before it is returned. Flink's are the same.
-  Contents of a `table` are never copied; on disk they may be changed in place until the next key.
-- Before any key is set every access raises StateError.
-- A snapshot is bytes per key group; a restore takes the snapshots of any number of subtasks and keeps
-  the key groups of this one. It keeps the order in which keys came, too: exactly where the
-  parallelism is the same, by key group among those from different subtasks.
+- A state is identified by its name. Asking for a name again gives the same state, or raises StateError if the kind,
+  the type or the time to live differs. States of `get_*` use the namespace VOID. `namespaced_state` gives another
+  object, whose namespace can be set.
+- `table(name, namespace)` maps state keys to contents: a value, a list, a dict, a reduced value, or an accumulator.
+  With a time to live the contents are pairs of the time of the last access and the value. The table of VOID is always
+  the same dictionary. That of another namespace is replaced when it becomes empty, so an operator asks for it again
+  when it changes the namespace.
+- The hash map backend copies no values. Changing a value in place changes the state, also after the value was handed
+  over. The backend on disk copies values, so a change counts only when it is written. Flink's backends behave the same
+  way. Contents of a `table` are never copied. On disk they may be changed in place until the next key.
+- Every access before a key is set raises StateError.
+- A snapshot is bytes per key group. A restore takes the snapshots of any number of subtasks, and keeps the key groups
+  of this subtask. It keeps the order of keys: exactly if the parallelism is the same, otherwise by key group.
 
 Flink: `KeyedStateBackend`, `AbstractKeyedStateBackend`, `CheckpointableKeyedStateBackend`.
 """

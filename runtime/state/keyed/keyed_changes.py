@@ -1,18 +1,17 @@
-"""What has changed in keyed state, as bytes per key group: behind a snapshot they give the state as it is.
+"""Changes of keyed state as bytes per key group, which follow a snapshot.
 
-The frame of a key group (see keyed_frames) is a pickle of
+The frame of a key group (see keyed_snapshot.py) is a pickle of
 
     (2, number, keys, {name: (kind, has_ttl, rows, spaces)})
 
-- `keys` are the touched keys of the key group; what they have of a state without namespace is among
-  the `rows`, and where they have nothing there, what they had is gone.
-- A row is (place, index of the key, contents). With place -1 the key keeps its place among the keys;
-  rows with places go behind all others, in the order of places over all key groups.
-- `spaces` are (namespace, gone, rows): keys that are gone from a namespace, or None where all of this
-  key group are; then rows as above, with the key itself in place of an index.
+- `keys` are the keys of the key group that changed. Their contents without a namespace are in `rows`. A key without a
+  row has lost its contents.
+- A row is (place, index of the key, contents). With the place -1 a key keeps its place among the keys. Rows with other
+  places come after all existing keys, ordered by place over all key groups.
+- `spaces` are (namespace, gone, rows). `gone` are the keys that left a namespace, or None if all keys of this key group
+  did. The rows are as above, but contain the key itself instead of an index.
 
-A frame is as large as the contents under the keys that were touched, whatever else the state holds. Order among
-namespaces is not kept.
+The size of a frame depends only on the contents of the changed keys. The order of namespaces is not kept.
 """
 
 from __future__ import annotations

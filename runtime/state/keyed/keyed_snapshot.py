@@ -1,17 +1,17 @@
 """Snapshots of keyed state as bytes per key group: writing and reading them.
 
-The bytes are *frames*, pickles one after the other: a whole snapshot or nothing, then changes in order.
-So changes are put behind a snapshot, by whoever stores them, without unpickling either. The first item
-of a frame is the format: WHOLE or CHANGES. The second of CHANGES is a number, by which the frames of
-different key groups are put in order; a whole snapshot has number 0, as it is the first.
+The bytes of a key group are *frames*, which are pickles one after the other: at most one whole snapshot, then changes
+in order. So changes can be appended to a snapshot without unpickling either. The first item of a frame is its format,
+WHOLE or CHANGES. The second item of CHANGES is a number, which orders the frames of different key groups. A whole
+snapshot has the number 0.
 
-The frame of a key group (see keyed_frames; keyed_changes has what may follow it) is a pickle of
+The frame of a whole snapshot is a pickle of
 
     (1, {name: (kind, has_ttl, [(position, namespace, key, contents), ...])})
 
-with the position of an entry among all entries of its state and subtask, by which a restore puts the
-entries of its key groups into their old order. Keys and contents are pickled as what they are: a user's
-class must be importable where the state is restored.
+The position is that of an entry among all entries of its state and subtask. A restore uses it to put the entries of all
+key groups into their old order. Keys and contents are pickled as they are. A user's class must be importable where the
+state is restored. The frames of changes are described in keyed_changes.py.
 """
 
 from __future__ import annotations

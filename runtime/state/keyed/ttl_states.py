@@ -1,12 +1,12 @@
-"""The five kinds of keyed state with a time to live: contents are stored as (last access, content).
+"""The five kinds of keyed state with a time to live: contents are stored as (time of the last access, content).
 
-A list keeps a time per element and a map one per entry. What is expired is found by whoever reads it,
-and by the clean-up that is configured (see incremental_cleanup, and the backend's snapshot). Times are
-milliseconds of the task's clock; an entry of time t is expired from t + ttl on.
+A list state has a time per element, and a map state one per entry. Expired contents are found when they are read, and
+by the configured cleanup (see state_table.py, and the backend's snapshot). Times are milliseconds of the task's clock.
+An entry of time t is expired from t + ttl on.
 
-Flink: `TtlValueState` and similar classes over `AbstractTtlDecorator`. As there, a list forgets expired elements
-when reading renews its elements, or when all of them are expired, and `is_empty` of a map also counts
-entries that are expired and not yet removed.
+Flink: `TtlValueState` and similar classes over `AbstractTtlDecorator`. As in Flink, a list state drops expired elements
+when a read renews its elements, or when all elements are expired. `is_empty` of a map state also counts expired
+entries that were not removed yet.
 """
 
 from __future__ import annotations

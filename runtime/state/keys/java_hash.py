@@ -1,8 +1,8 @@
-"""What Java's `hashCode` says of the Java value that a Python key stands for.
+"""Java's `hashCode` of the Java value that a Python key stands for.
 
-Flink chooses the key group of a record from `key.hashCode()`, so the same keys land in the same key
-groups as in Flink only if these numbers are Java's, bit for bit. Python's own `hash()` is of no use: it
-differs between processes (str, bytes, None) and between versions.
+Flink chooses the key group of a record from `key.hashCode()`. So a key is in the same key group as in Flink only if
+these numbers equal Java's. Python's `hash()` can't be used: it differs between processes (str, bytes, None) and
+between versions.
 
 | Python | hashed as |
 | --- | --- |
@@ -21,8 +21,8 @@ differs between processes (str, bytes, None) and between versions.
 | numpy scalar | the Python bool, int or float it equals |
 | None | 0 inside any of these; not a key by itself |
 
-Narrower Java types (`Integer`, `Float`, ...) hash otherwise: a declared key type picks them from
-`key_hashers`. Values that Python calls equal may hash apart here (1, True and 1.0; 0.0 and -0.0).
+Narrower Java types (`Integer`, `Float`, ...) have other hash codes. A declared key type selects them from
+key_hashers.py. Values that are equal in Python may have different hash codes here: 1, True and 1.0; 0.0 and -0.0.
 The numbers were taken from JDK 17 and 25, which agree, and from the classes of Flink 2.3.
 """
 

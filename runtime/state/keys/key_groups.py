@@ -1,9 +1,8 @@
-"""Key groups: the unit in which keyed state is placed, moved and restored.
+"""Key groups: the unit in which keyed state is assigned to subtasks, moved and restored.
 
-A key belongs to one of `max_parallelism` key groups forever, and each parallel instance of an operator
-owns a range of them, so a job restarts at another parallelism without touching a key. All of it follows
-Flink's `KeyGroupRangeAssignment` and `MathUtils.murmurHash`: any other choice would work as well, but send
-keys to other groups than Flink does.
+A key always belongs to the same one of `max_parallelism` key groups. Each subtask of an operator has a range of key
+groups. So a job can restart with another parallelism, and no key changes its key group. The formulas are those of
+Flink's `KeyGroupRangeAssignment` and `MathUtils.murmurHash`, so each key is in the same key group as in Flink.
 """
 
 from collections.abc import Iterator

@@ -1,9 +1,9 @@
-"""Hashers for declared key types, where Python has fewer types than Java.
+"""Hashers for declared key types, because Python has fewer types than Java.
 
-A Python int is hashed as `Long` unless the key type says `Integer`; a float as `Double` unless it says
-`Float`. A hasher converts as the declared type would (True is the `Integer` 1) and refuses what the type
-cannot hold, so that a key has one hash code under one declared type. All of them are callables from a key
-to a 32-bit signed int, and none takes None but inside a tuple, list or row.
+A Python int is hashed as `Long` unless the key type says `Integer`, and a float as `Double` unless it says `Float`. A
+hasher converts a key to the declared type (True is the `Integer` 1), and refuses a key that the type cannot hold. So a
+key has one hash code under one declared type. A hasher is a callable from a key to a signed 32-bit int. None is only
+accepted inside tuples, lists and rows.
 """
 
 import datetime as dt

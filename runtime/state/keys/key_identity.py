@@ -1,16 +1,15 @@
-"""Which keys are the same key: Java's answer, cheap to use in Python dictionaries.
+"""Which keys are equal: as in Java, and cheap to use in Python dictionaries.
 
-Python calls 1, True and 1.0 equal, 0.0 and -0.0, Decimal("1.0") and Decimal("1.00"), and no NaN equal to
-itself; a list is not a key of a dictionary at all. Flink compares keys as Java does: those that Python
-mixes up are different keys (and belong to different key groups), a NaN is one key, and a list is fine.
+In Python, 1, True and 1.0 are equal, and so are 0.0 and -0.0, and Decimal("1.0") and Decimal("1.00"). A NaN is not equal
+to itself, and a list cannot be a key of a dictionary. Flink compares keys as Java does. There the values of each of
+these groups are different keys, in different key groups, a NaN is one key, and a list can be a key.
 
-So tables of keyed state are indexed by the *state key* of a key. That is the key itself for the classes
-in `PLAIN_CLASSES` and for tuples of these, which is nearly every key there is: one look-up of its
-class, 12 ns. All others are wrapped in a TypedKey, that compares as Java would; 1 to 2 microseconds.
+So the tables of keyed state are indexed by the *state key* of a key. For the classes in `PLAIN_CLASSES`, and for tuples
+of them, this is the key itself. Nearly all keys are such, and finding out takes 12 ns: one look-up of the class. Other
+keys are wrapped in a TypedKey, which compares as Java does and takes 1 to 2 microseconds.
 
-A declared key type says what is the same, too: declared as an integer, True is 1; declared as
-`Double`, 1 is 1.0. A namedtuple and an equal tuple are one key to Java, and two here; so it is with
-all subclasses of the plain classes.
+A declared key type also decides which keys are equal: as an integer, True is 1; as a `Double`, 1 is 1.0. A named tuple
+and an equal tuple are one key in Java, and two keys here. The same is true for all subclasses of the plain classes.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
-"""Which channel each record of a batch takes in a keyed exchange.
+"""Chooses the channel of each record of a batch in a keyed exchange.
 
-The result depends on a key alone: not on the batch it is sent in, on keys seen before, on numpy being
-installed, or on the process. Three ways lead to it, and the shape of a batch decides which:
+The choice depends on the key alone. It does not depend on the batch, on earlier keys, on numpy, or on the process.
+There are three ways to compute it:
 
-- With numpy, a batch of one class that `vector_hash` has a rule for is hashed at once.
-- A cache per class serves small batches, where numpy's fixed costs weigh more, and classes without a rule, as
-  long as keys repeat. Python calls 1, True and 1.0 equal, so a cache holds keys of one exact class,
-  and only of a class whose equal values have one hash code. Not so: float (0.0 and -0.0), Decimal (1.0 and
-  1.00), datetime (within a zone, `==` ignores `fold`), time, and whatever holds other values, such as tuples.
-- The rest is hashed key by key.
+- With numpy, a batch whose keys have one class that `vector_hash` has a rule for is hashed at once.
+- Small batches, where the fixed costs of numpy are too high, and classes without a rule, use a cache per class as long
+  as keys repeat. In Python 1, True and 1.0 are equal, so a cache has keys of exactly one class. Only classes whose
+  equal values have equal hash codes are cached. These are not cached: float (0.0 and -0.0), Decimal (1.0 and 1.00),
+  datetime (`==` ignores `fold`), time, and classes that contain other values, such as tuples.
+- All other keys are hashed one by one.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Hash codes of keys as PyFlink has them, so that a key is in the same subtask.
+"""The hash codes that keys have in PyFlink, so that each key is in the same subtask as there.
 
-PyFlink sends a key to Java by its declared type, as a byte array of its pickle where there is none, and wraps it in
-a Row of one field. The Row's hash code chooses the key group: 62 more than that of the key itself, since Row
+PyFlink sends a key to Java by its declared type. Without a declared type it sends the pickle as a byte array. The key is
+wrapped in a Row of one field, whose hash code chooses the key group. It is 62 more than that of the key, because a Row
 starts from 1 and hashes each field as an array of one. Flink: KeyByKeySelector, RowUtils.deepHashCodeRow.
 
-Equal keys must have equal bytes here. A pickle refers back to an object that it has written before, so it depends
-on whether equal texts are one object. Texts inside containers are therefore copied first. PyFlink itself gives
-such equal keys state of their own.
+Here equal keys must have equal bytes. A pickle refers back to an object that it has already written, so it depends on
+whether equal strings are the same object. Strings inside containers are copied first, so that no two are the same
+object. PyFlink treats such equal keys as different keys.
 """
 
 from __future__ import annotations

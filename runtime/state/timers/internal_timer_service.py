@@ -1,25 +1,24 @@
-"""Timers per key and namespace: what operators register, and how they fire.
+"""Timers per key and namespace: how operators register them, and how they fire.
 
     timers = context.timers.service("window-timers", self)      # in open(); see timer_services.py
     timers.register_event_time_timer(window, window.max_timestamp())
     timers.current_watermark, timers.current_processing_time()
 
-    def on_event_time(self, time, namespace): ...               # self is the target; the timer's key
+    def on_event_time(self, time, namespace): ...               # called on `self`; the timer's key
     def on_processing_time(self, time, namespace): ...          # is the backend's current key
 
-- A timer is (clock, time, namespace, key): registered twice it fires once; it belongs to the key that
-  is current in the operator's KeyedStateBackend.
-- Event-time timers fire when the watermark reaches them, before the operator passes it on: those up to
-  and including the watermark, in the order that keyed_timers gives. A timer registered while others
-  fire, and due as well, fires in the same pass. One registered in the past fires with the next
-  watermark, not at once.
-- Processing-time timers fire as mail of the operator once the task's clock has reached them, likewise in
-  order; one in the past as soon as mail is read.
-- When a bounded input ends in streaming mode, the last watermark fires all event-time timers;
-  processing-time timers that are not yet due never fire.
-- In batch mode (BatchTimerService) a key's timers fire when its last record has been processed: first
-  those of event time, then those of processing time, whatever the clock shows. Until then the current
-  watermark is the smallest; while they fire it is the largest, and registering has no effect.
+- A timer is (clock, time, namespace, key). A timer that is registered twice fires once. Its key is the key that is
+  current in the operator's KeyedStateBackend.
+- Event-time timers up to and including a watermark fire before the operator passes the watermark on, in the order of
+  keyed_timers.py. A timer that is registered meanwhile, and is due, fires in the same pass. A timer that is registered
+  for the past fires with the next watermark.
+- Processing-time timers fire as mail of the operator when the task's clock has reached them, in the same order. A
+  timer for the past fires when the next mail runs.
+- When a bounded input ends in streaming mode, the last watermark fires all event-time timers. Processing-time timers
+  that are not due yet never fire.
+- In batch mode (BatchTimerService) the timers of a key fire after its last record: first those of event time, then
+  those of processing time, whatever the clock shows. Before that, the current watermark is the smallest value. While
+  the timers fire, it is the largest, and registering a timer has no effect.
 
 Flink: `InternalTimerServiceImpl`; `BatchExecutionInternalTimeService`.
 """

@@ -1,28 +1,26 @@
-"""The timers of one clock: a set of (time, namespace, key), fired in order, and its changes as bytes per key group.
+"""The timers of one clock: a set of (time, namespace, key) that fires in order, and its changes as bytes per key group.
 
-The earliest comes first. Among equal times the namespace that was registered first at that time comes
-first, and within a namespace the key; so timers without namespaces come in the order of registration.
-(Flink leaves this order open.) A timer that is registered while timers of its time are given out comes
-after those that were there.
+Timers fire by time. At equal times, the namespace that was registered first at this time comes first, and within a
+namespace the key that was registered first. So timers without namespaces fire in the order of registration. (Flink
+leaves this order open.) A timer that is registered while timers of the same time fire comes after them.
 
-There is one heap entry per time and one dictionary per time and namespace: registering the same timer
-again, which triggers do for each record, is one look-up, and a window's end with a million keys is one
-entry. A timer that is alone at its time, as most timers of sessions are, needs no dictionaries: it takes 150 bytes
-instead of 500, and at most two thirds of the time. Deleting is a look-up, too: times without timers leave the heap
-when they come to its top, or when they are the most of it.
+There is one heap entry per time, and one dictionary per time and namespace. Triggers register the same timer for each
+record, which is one look-up here. The end of a window is one heap entry, even with a million keys. A timer that is
+alone at its time, as most timers of sessions are, needs no dictionary: it takes 150 bytes instead of 500, and at most
+two thirds of the time. Deleting a timer is a look-up, too. A time without timers leaves the heap when it comes to the
+top, or when most times in the heap have no timers.
 
-What is added and removed can be noted, for checkpoints that keep changes alone: see timer_changes.
+Added and removed timers can be noted, for checkpoints that contain changes only. The frame of a key group (see
+keyed_snapshot.py) is then a pickle of (2, number, {name: (event changes, processing changes)}). The changes of a
+service and clock are (dropped, removed, added):
 
-The frame of a key group (see keyed_frames) is a pickle of (2, number, {name: (event changes, processing
-changes)}); changes of a service and clock are (dropped, removed, added):
+- dropped: (time, namespace); all its timers of this key group are gone.
+- removed: (time, namespace, key); this timer is gone.
+- added: (place, place of the namespace, time, namespace, key). The timer comes after the existing timers of its time,
+  ordered by place over all key groups. So does the namespace among those of the time, unless its place is -1: then it
+  keeps its place.
 
-- dropped: (time, namespace), whose timers of this key group are gone, all of them;
-- removed: (time, namespace, key), gone;
-- added: (place, place of the namespace, time, namespace, key). At its time a timer comes behind
-  those that were there, in the order of places over all key groups; likewise the namespace, among those of
-  the time, unless its place is -1: then it keeps the place that it has.
-
-A timer that was added and has fired since the last snapshot is in none of these.
+A timer that was added and has fired since the last snapshot is in none of them.
 """
 
 from __future__ import annotations

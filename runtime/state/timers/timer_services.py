@@ -1,8 +1,8 @@
-"""All timer services of one operator: one per name, restored, and taken in snapshots by key group.
+"""All timer services of an operator: one per name. They are restored, and written to snapshots by key group.
 
     timers = context.timers.service("window-timers", self)      # in open(); one service per name
 
-What a service does: internal_timer_service.py. Flink: `InternalTimeServiceManagerImpl`.
+The services themselves are in internal_timer_service.py. Flink: `InternalTimeServiceManagerImpl`.
 """
 
 from __future__ import annotations

@@ -1,16 +1,17 @@
-"""Batch mode's input: key by key, each key's records in the order of time, broadcast records first.
+"""The input of batch mode: key by key, the records of each key by time. Broadcast records come first.
 
-Everything is read before the first keyed record is processed. Then come the keys, by key group and within
-a group as they first came in; of each its records by timestamp (those without first, equal ones by input
-and in the order of arrival). When the next key comes, the timers of the last one fire and its state is
-dropped, unless the operator gives all its results at the end. Watermarks come behind all records. So a function sees in batch mode what Flink shows it there: complete keys, sorted
-by time, and no event time until a key ends. (Flink orders keys by the bytes of their serialized form.)
+The whole input is read before the first keyed record is processed. Keys are processed by key group, and within a key
+group in the order of their first records. The records of a key come by timestamp: first those without a timestamp,
+and those of equal timestamps by input and order of arrival. When the next key begins, the timers of the previous key
+fire and its state is dropped, unless the operator emits all its results at the end. Watermarks come after all records.
+So a function sees what Flink shows it in batch mode: complete keys sorted by time, and no event time before a key ends.
+(Flink orders keys by their serialized bytes.)
 
-A chain that gives the same results in any order of records gets them as they arrive. When all are read, the operator
-puts its keys in the order that sorting would have given.
+A chain whose results do not depend on the order of records gets them as they arrive. At the end, its operator puts the
+keys into the order that sorting would have given.
 
-What is read waits in memory up to a limit, the rest as pickles that may go to disk. Memory
-also holds the records of one key group while its keys are processed.
+Records wait in memory up to a limit. The others wait as pickles, which may be spilled to disk. The records of one key
+group are in memory while its keys are processed.
 
 Flink: `SortingDataInput`, `MultiInputSortingDataInput`; `BatchCoBroadcastWithKeyedOperator` and
 `BatchCoBroadcastWithNonKeyedOperator`, which read the broadcast side first.

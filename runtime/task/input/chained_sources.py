@@ -1,8 +1,9 @@
 """Sources that run inside the task of an operator with several inputs.
 
-Flink: HEAD_WITH_SOURCES; `OperatorChain.createChainedSources`, `StreamTaskSourceInput`. What such a
-source reads takes no exchange, but else it is an input like any other: its elements are numbered by
-the input and come through a valve, on a channel of their own.
+No exchange is between such a source and the operator. Otherwise it is an input like any other: its elements have the
+number of the input, and pass through a watermark valve on a channel of their own.
+
+Flink: HEAD_WITH_SOURCES; `OperatorChain.createChainedSources`, `StreamTaskSourceInput`.
 """
 
 from __future__ import annotations

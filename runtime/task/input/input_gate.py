@@ -1,9 +1,10 @@
-"""What a task reads: the elements of its channels, each channel whole and in order, or an error.
+"""The input of a task: the elements of its channels, where each channel is complete and in order, or an error.
 
-Flink: `InputGate`, with the channels of all in-edges in one. The transport below may lose, repeat or
-mix up buffers (a retried or speculated sender, a stage run again); nothing of that may look like a
-shorter input. So a channel must begin with buffer 0, have no gap, and close with `EndOfInput`, or, in an
-epoch of an unbounded job, with the barrier of the epoch's checkpoint.
+The exchange may lose, repeat or reorder buffers, because a sender is retried or speculated, or a stage runs again. A
+lost buffer must never look like a shorter input. So a channel must begin with buffer 0, have no gap, and end with
+`EndOfInput`. In an epoch of an unbounded job it ends with the barrier of the epoch's checkpoint.
+
+Flink: `InputGate`, with the channels of all in-edges.
 """
 
 from __future__ import annotations

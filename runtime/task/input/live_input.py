@@ -1,8 +1,8 @@
-"""Input that comes while the task runs, from producers on other threads.
+"""Input that arrives while the task runs, from producers on other threads.
 
-A bounded task reads its buffers in a fixed order, all of which are there. A live one takes each as mail,
-in the order in which they come, and its default action feeds what has arrived. While nothing has, the action is
-suspended. So a timer fires also while nothing comes, and an operator that waits for mail lets no buffer in.
+A bounded task reads existing buffers in a fixed order. A live task gets each buffer as mail, in the order of arrival,
+and its default action processes the buffers that have arrived. Without any, the action is suspended. So timers fire
+while no input arrives, and no buffer is processed while an operator waits for mail.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
-"""Which channels the records of a batch take, for each way of shipping.
+"""Chooses the channels of the records of a batch, for each kind of partitioning.
 
-A selector decides, for a whole batch, and answers with an `Assignment` that can be applied to several
-columns (values, timestamps). Flink's partitioners choose per record, and rebalance and shuffle begin at a
-random channel; here start and choices follow from the sending operator's id and subtask alone, so that a
-retried task sends the same records the same way. Without that, a consumer that is retried alone would
-lose some records and double others.
+A selector chooses for a whole batch. Its result is an `Assignment`, which is applied to several columns (values,
+timestamps). Flink's partitioners choose per record, and rebalance and shuffle begin at a random channel. Here the
+choice depends only on the id of the sending operator and its subtask, so a retried task sends the same records to the
+same channels. Otherwise a consumer that is retried alone would lose some records and get others twice.
 """
 
 from __future__ import annotations

@@ -1,13 +1,14 @@
-"""The sending end of one data set: gathers records by channel, and cuts them into buffers.
+"""Writes one data set: collects records by channel, and cuts them into buffers.
 
-Flink: `RecordWriter` and `BufferBuilder`. A buffer is cut by what went in, never by a clock: a positive
-buffer timeout has no effect inside a bounded job, because it would make the borders of buffers, and so
-the order in which a receiver reads, differ from attempt to attempt. A timeout of 0 cuts after each write.
+The records decide where a buffer is cut, and the clock never does. A positive buffer timeout has no effect in a bounded
+job: it would make the cuts differ between attempts, and with them the order in which a receiver reads. A timeout of 0
+cuts after each write.
 
-Watermarks and statuses lie in the buffers between the records they came between; they open no buffer of
-their own. None is dropped, so that a receiver sees what Flink's would. A latency marker, which comes by the
-machine's clock, follows in a buffer of its own: it cuts no batch in two, so that batches are the same in
-every attempt.
+Watermarks and statuses are written between the records, and never begin a buffer. None is dropped, so a receiver sees
+those that it would see in Flink. A latency marker depends on the machine's clock. It gets a buffer of its own and does
+not split a batch, so batches are the same in every attempt.
+
+Flink: `RecordWriter` and `BufferBuilder`.
 """
 
 from __future__ import annotations
