@@ -17,17 +17,15 @@ from opchain.runtime.errors import StateError
 from opchain.runtime.functions.process_functions import (
     BroadcastProcessFunction,
     KeyedBroadcastProcessFunction,
-    TimerService,
 )
-from opchain.runtime.operators.keyed_process import KeyedFunctionOperator
+from opchain.runtime.operators.keyed_process import KeyedContext, KeyedFunctionOperator
 from opchain.runtime.operators.operator import (
     OperatorContext,
     Output,
     StreamOperator,
     UserFunctionOperator,
 )
-from opchain.runtime.operators.process import process_record
-from opchain.runtime.time import MIN_LONG_VALUE, TimeDomain
+from opchain.runtime.operators.process import RecordContext, process_record
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class BroadcastStates:
-    """The broadcast states of one operator, and the same for reading."""
+    """The broadcast states of one operator, writable and read-only."""
 
     def __init__(self, operator: StreamOperator) -> None:
         self._operator = operator
@@ -57,12 +55,12 @@ class BroadcastStates:
             self._readable[descriptor.name] = state.read_only()
 
     def writable(self, descriptor: MapStateDescriptor[Any, Any]) -> BroadcastMap[Any, Any]:
-        """The state as the broadcast side sees it."""
+        """The state for the broadcast input, which may change it."""
         self._require(descriptor)
         return self._writable[descriptor.name]
 
     def readable(self, descriptor: MapStateDescriptor[Any, Any]) -> ReadOnlyBroadcastMap[Any, Any]:
-        """The state as the other side sees it."""
+        """The state for the other input, which only reads it."""
         self._require(descriptor)
         return self._readable[descriptor.name]
 
@@ -78,19 +76,12 @@ class BroadcastStates:
         )
 
 
-class _Context:
-    """The clocks and the record's time; one object per side, valid during a call."""
-
-    __slots__ = ("_operator", "_states", "_timestamp")
+class _Context(RecordContext):
+    """The clocks and the record of one input."""
 
     def __init__(self, operator: StreamOperator, states: BroadcastStates) -> None:
-        self._operator = operator
+        super().__init__(operator)
         self._states = states
-        self._timestamp: int | None = None
-
-    def timestamp(self) -> int:
-        """The record's event time in milliseconds, MIN_LONG_VALUE where it has none; or the timer's time."""
-        return MIN_LONG_VALUE if self._timestamp is None else self._timestamp
 
     def current_processing_time(self) -> int:
         """The task's clock in milliseconds."""
@@ -102,9 +93,7 @@ class _Context:
 
 
 class BroadcastSideContext(_Context, BroadcastProcessFunction.Context):
-    """The broadcast side's."""
-
-    __slots__ = ()
+    """The context of broadcast records."""
 
     def get_broadcast_state(
         self, state_descriptor: MapStateDescriptor[Any, Any]
@@ -114,9 +103,7 @@ class BroadcastSideContext(_Context, BroadcastProcessFunction.Context):
 
 
 class ElementSideContext(_Context, BroadcastProcessFunction.ReadOnlyContext):
-    """The other side's."""
-
-    __slots__ = ()
+    """The context of records of a stream without key."""
 
     def get_broadcast_state(
         self, state_descriptor: MapStateDescriptor[Any, Any]
@@ -126,9 +113,7 @@ class ElementSideContext(_Context, BroadcastProcessFunction.ReadOnlyContext):
 
 
 class KeyedBroadcastSideContext(BroadcastSideContext, KeyedBroadcastProcessFunction.Context):
-    """The broadcast side's, beside a keyed stream."""
-
-    __slots__ = ()
+    """The context of broadcast records, connected with a keyed stream."""
 
     def apply_to_keyed_state(
         self, state_descriptor: StateDescriptor[Any], function: Callable[[Any, Any], object]
@@ -139,34 +124,9 @@ class KeyedBroadcastSideContext(BroadcastSideContext, KeyedBroadcastProcessFunct
 
 
 class KeyedElementSideContext(
-    ElementSideContext, KeyedBroadcastProcessFunction.OnTimerContext[Any]
+    KeyedContext, ElementSideContext, KeyedBroadcastProcessFunction.OnTimerContext[Any]
 ):
-    """The keyed side's, for records and timers."""
-
-    __slots__ = ("_domain", "_timers")
-
-    def __init__(self, operator: StreamOperator, states: BroadcastStates) -> None:
-        super().__init__(operator, states)
-        self._timers: TimerService
-        self._domain: TimeDomain | None = None
-
-    def timer_service(self) -> TimerService:
-        """The clocks, and the timers of the current key."""
-        return self._timers
-
-    def get_current_key(self) -> Any:
-        """The key of the record, or of the timer that fires."""
-        return self._operator.current_key
-
-    def time_domain(self) -> TimeDomain:
-        """Which clock the firing timer follows.
-
-        Raises:
-            RuntimeError: No timer is firing: a record is processed.
-        """
-        if self._domain is None:
-            raise RuntimeError("time_domain() is only available in on_timer()")
-        return self._domain
+    """The context of records and timers of a keyed stream."""
 
 
 class BroadcastProcessOperator(UserFunctionOperator):
@@ -181,7 +141,7 @@ class BroadcastProcessOperator(UserFunctionOperator):
         self.broadcast_context = BroadcastSideContext(self, self.states)
 
     def open(self) -> None:
-        """Opens the function; the broadcast states are there then."""
+        """Restores the broadcast states, then opens the function."""
         self.states.open()
         super().open()
 
@@ -208,7 +168,7 @@ class KeyedBroadcastProcessOperator(KeyedFunctionOperator):
         self.broadcast_context = KeyedBroadcastSideContext(self, self.states)
 
     def open(self) -> None:
-        """Opens the function; the broadcast states are there then."""
+        """Restores the broadcast states, then opens the function."""
         self.states.open()
         super().open()
 

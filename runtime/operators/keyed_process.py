@@ -15,12 +15,13 @@ from opchain.runtime.functions.process_functions import (
 )
 from opchain.runtime.operators.operator import OperatorContext, Output, UserFunctionOperator
 from opchain.runtime.operators.process import (
+    RecordContext,
     emit_processing_time_results,
     emit_results,
     process_record,
 )
 from opchain.runtime.state.keyed.keyed_backend import VOID, KeyedStateBackend
-from opchain.runtime.time import MIN_LONG_VALUE, TimeDomain, timer_millis
+from opchain.runtime.time import TimeDomain, timer_millis
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 
 USER_TIMERS = "user-timers"
-"""The name of the functions' timers among an operator's, as in Flink."""
+"""The name of the timer service that functions use, as in Flink."""
 
 
 class KeyedTimerService(TimerService):
@@ -75,30 +76,20 @@ class KeyedTimerService(TimerService):
         self._timers.delete_event_time_timer(VOID, timer_millis(timestamp))
 
 
-class KeyedProcessContext(
-    KeyedProcessFunction.OnTimerContext[Any], KeyedCoProcessFunction.OnTimerContext[Any]
-):
-    """The context of records and timers; one object per operator, valid during a call."""
+class KeyedContext(RecordContext):
+    """The record or timer that an operator with a key processes."""
 
-    __slots__ = ("_backend", "_domain", "_timers", "_timestamp")
+    _operator: KeyedFunctionOperator
+    _timers: KeyedTimerService
+    _domain: TimeDomain | None = None
 
-    def __init__(self, backend: KeyedStateBackend) -> None:
-        self._backend = backend
-        self._timers: TimerService
-        self._timestamp: int | None = None
-        self._domain: TimeDomain | None = None
-
-    def timer_service(self) -> TimerService:
+    def timer_service(self) -> KeyedTimerService:
         """The clocks, and the timers of the current key."""
         return self._timers
 
-    def timestamp(self) -> int:
-        """The record's event time in milliseconds, MIN_LONG_VALUE where it has none; or the timer's time."""
-        return MIN_LONG_VALUE if self._timestamp is None else self._timestamp
-
     def get_current_key(self) -> Any:
         """The key of the record, or of the timer that fires."""
-        return self._backend.current_key
+        return self._operator.backend.current_key
 
     def time_domain(self) -> TimeDomain:
         """Which clock the firing timer follows.
@@ -111,30 +102,34 @@ class KeyedProcessContext(
         return self._domain
 
 
+class KeyedProcessContext(
+    KeyedContext,
+    KeyedProcessFunction.OnTimerContext[Any],
+    KeyedCoProcessFunction.OnTimerContext[Any],
+):
+    """The context of both process functions on keyed streams."""
+
+
 class KeyedFunctionOperator(UserFunctionOperator):
-    """What operators share whose function has keyed state and timers; the target of its timers.
+    """An operator whose function has keyed state and timers. The timers fire in this operator."""
 
-    `function_context` is a KeyedProcessContext or has the same attributes.
-    """
-
-    function_context: Any
+    function_context: KeyedContext
 
     def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
         super().__init__(program, context, output)
         self.backend: KeyedStateBackend = context.keyed_state
-        self.function_context = KeyedProcessContext(self.backend)
+        self.function_context = KeyedProcessContext(self)
 
     def open(self) -> None:
-        """Opens the function; restored timers are waiting then."""
+        """Restores the timers, then opens the function."""
         self.function_context._timers = KeyedTimerService(  # noqa: SLF001 - the operator owns its context
             self.context.timers.service(USER_TIMERS, self)
         )
         super().open()
 
     def event_timers(self) -> KeyedTimers:
-        """The event-time timers that wait, for generated code, which knows the key of each record."""
-        timers: KeyedTimers = self.function_context.timer_service().waiting
-        return timers
+        """The registered event-time timers, for generated code, which selects the key itself."""
+        return self.function_context.timer_service().waiting
 
     def on_event_time(self, time: int, _namespace: Any) -> None:
         """Emits what the function yields for an event-time timer."""

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class ElementWiseOperator(UserFunctionOperator):
-    """What the three share: on a keyed stream a rich function may use keyed state, so the key is set."""
+    """Map, filter and flat map. On a keyed stream a rich function may use keyed state, so the key is set."""
 
     def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
         super().__init__(program, context, output)
@@ -84,7 +84,7 @@ class FlatMapOperator(ElementWiseOperator):
             emit_where_read(output, result, timestamp)
 
     def look_at(self, results: Any) -> None:
-        """Notes a str: each of its characters becomes a record, which nobody means."""
+        """Remembers a str: each of its characters becomes a record, which is nearly always a mistake."""
         if isinstance(results, str) and results:
             self.text_result = short_repr(results)
 
@@ -99,7 +99,7 @@ def is_tagged(result: Any) -> bool:
 
 
 def emit_results(output: Output, results: Iterable[Any] | None, timestamp: int | None) -> None:
-    """Emits what a process function yielded, side outputs included; None is nothing."""
+    """Emits what a process function yielded, to the main output and side outputs. None stands for no results."""
     if results is None:
         return
     collect = output.collect
@@ -117,16 +117,16 @@ def process_record(
     context: Any,
     timestamp: int | None,
 ) -> None:
-    """Emits what a process function yields for a record, whose time its context shows."""
+    """Emits what a process function yields for a record. Its context shows the record's timestamp."""
     context._timestamp = timestamp  # noqa: SLF001 - operators own their contexts
     emit_results(output, process(value, context), timestamp)
 
 
 def emit_where_read(output: Output, result: Any, timestamp: int | None) -> None:
-    """Emits what a function without context gave, such as a map's result.
+    """Emits the result of a function without context, such as a map.
 
-    As in PyFlink, a (tag, value) pair goes to the side output if somebody reads one of the operator, and is
-    a record like any other if nobody does.
+    As in PyFlink, a (tag, value) pair goes to the side output if the operator has a side output that is read.
+    Otherwise the pair is a record like any other.
     """
     if output.sides and is_tagged(result):
         output.collect_to(result[0].tag_id, result[1], timestamp)
@@ -135,7 +135,7 @@ def emit_where_read(output: Output, result: Any, timestamp: int | None) -> None:
 
 
 def emit_processing_time_results(output: Output, results: Iterable[Any] | None, time: int) -> None:
-    """Emits what a processing-time timer gives: as in Flink only side outputs carry the timer's time."""
+    """Emits the results of a processing-time timer. As in Flink, only side outputs get the timer's time."""
     for result in () if results is None else results:
         if is_tagged(result):
             output.collect_to(result[0].tag_id, result[1], time)
@@ -170,26 +170,31 @@ class UnkeyedTimerService(TimerService):
     delete_event_time_timer = _refuse
 
 
-class ProcessContext(ProcessFunction.Context, CoProcessFunction.Context):
-    """The context of both unkeyed process functions; one object per operator, valid during a call."""
-
-    __slots__ = ("_operator", "_timers", "_timestamp")
+class RecordContext:
+    """The record that an operator processes; one object per operator, valid during a call."""
 
     def __init__(self, operator: StreamOperator) -> None:
         self._operator = operator
-        self._timers = UnkeyedTimerService(operator)
         self._timestamp: int | None = None
+
+    def timestamp(self) -> int:
+        """The record's event time in milliseconds, MIN_LONG_VALUE where it has none; or the timer's time."""
+        return MIN_LONG_VALUE if self._timestamp is None else self._timestamp
+
+
+class ProcessContext(RecordContext, ProcessFunction.Context, CoProcessFunction.Context):
+    """The context of both process functions on streams without key."""
+
+    def __init__(self, operator: StreamOperator) -> None:
+        super().__init__(operator)
+        self._timers = UnkeyedTimerService(operator)
 
     def timer_service(self) -> TimerService:
         """The clocks."""
         return self._timers
 
-    def timestamp(self) -> int:
-        """The record's event time in milliseconds; MIN_LONG_VALUE where it has none."""
-        return MIN_LONG_VALUE if self._timestamp is None else self._timestamp
-
     def get_current_key(self) -> NoReturn:
-        """Refuses: a function for keyed streams runs on one without key.
+        """Refuses: the stream has no key.
 
         Raises:
             TypeError: Always.
@@ -279,7 +284,7 @@ class CoFlatMapOperator(_CoOperator):
 class MultiInputOperator(StreamOperator):
     """Flat-maps the records of each input with that input's function. Flink: `MultipleInputStreamOperator`.
 
-    Where all inputs have a key, the functions share the state of the record's key.
+    If all inputs have a key, the functions share the state of the record's key.
     """
 
     makes_records = True
@@ -305,7 +310,7 @@ class MultiInputOperator(StreamOperator):
         def process(value: Any, timestamp: int | None) -> None:
             if key is not None:
                 self.context.keyed_state.set_current_key(key.selector(value))
-            # Looked up each time: the chain puts generated code in its place.
+            # Looked up for each record: the chain replaces `collect` by generated code.
             collect = self.output.collect
             for result in flat_map(value):
                 collect(result, timestamp)
@@ -313,7 +318,7 @@ class MultiInputOperator(StreamOperator):
         return process
 
     def close(self) -> None:
-        """Closes all functions, also when one of them fails to."""
+        """Closes all functions, even if closing one of them fails."""
         with ExitStack() as every_one:
             for function in self.functions:
                 closed = getattr(function, "close", None)
