@@ -10,6 +10,7 @@ import functools
 import json
 import os
 import uuid
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
@@ -18,9 +19,8 @@ from urllib.parse import urlsplit
 import click
 
 from opchain.compiler.commands.failures import CommandError, clear_errors
-from opchain.compiler.commands.output import answer, note, output_width
+from opchain.compiler.commands.output import answer, examples, note, output_width
 from opchain.compiler.commands.program_command import (
-    PASSES_ARGUMENTS_ON,
     ProgramCommand,
     Request,
     captured_program,
@@ -64,7 +64,7 @@ from opchain.runtime.epochs.local_epochs import states_when_opened
 from opchain.runtime.errors import CorruptCheckpointError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from opchain.runtime.program.vertex_program import JobProgram, OperatorProgram
 
@@ -120,7 +120,10 @@ def _absolute(target: str) -> str:
     return target if urlsplit(target).scheme else os.path.abspath(target)  # noqa: PTH100 - keeps links
 
 
-@click.command(short_help="Stops JOB with a savepoint after the current epoch.")
+@click.command(
+    short_help="Stops JOB with a savepoint after the current epoch.",
+    epilog=examples("opchain stop /data/job", "opchain stop /data/job /data/savepoint --drain"),
+)
 @click.argument("job")
 @click.argument("target", required=False)
 @click.option("--drain", is_flag=True, help="End event time first: all windows fire.")
@@ -141,7 +144,10 @@ def stop(
     answer(f"stopped with savepoint {path}\n")
 
 
-@click.command(short_help="Cancels JOB, without a savepoint.")
+@click.command(
+    short_help="Cancels JOB, without a savepoint.",
+    epilog=examples("opchain cancel /data/job", "opchain cancel /data/job --timeout 30"),
+)
 @click.argument("job")
 @click.option("--timeout", "timeout_s", default=TIMEOUT_S, help="Seconds to wait for the job.")
 @takes_key
@@ -176,7 +182,13 @@ def checkpoint() -> None:
     """
 
 
-@checkpoint.command("ls")
+@checkpoint.command(
+    "ls",
+    epilog=examples(
+        "opchain checkpoint ls /data/job",
+        "opchain checkpoint ls s3://bucket/job --key-file checkpoint.key",
+    ),
+)
 @click.argument("directory")
 @takes_key
 def list_checkpoints(directory: str, key: CheckpointKey | None) -> None:
@@ -200,7 +212,12 @@ def list_checkpoints(directory: str, key: CheckpointKey | None) -> None:
             raise CommandError("; ".join(damaged))
 
 
-@checkpoint.command(short_help="Shows the operators, states and positions in CHECKPOINT.")
+@checkpoint.command(
+    short_help="Shows the operators, states and positions in CHECKPOINT.",
+    epilog=examples(
+        "opchain checkpoint show /data/job", "opchain checkpoint show /data/job/chk-12"
+    ),
+)
 @click.argument("checkpoint")
 @takes_key
 def show(checkpoint: str, key: CheckpointKey | None) -> None:
@@ -211,7 +228,13 @@ def show(checkpoint: str, key: CheckpointKey | None) -> None:
         answer(_signature_line(found))
 
 
-@checkpoint.command(short_help="Reads all files of CHECKPOINT; says which are missing or altered.")
+@checkpoint.command(
+    short_help="Reads all files of CHECKPOINT; says which are missing or altered.",
+    epilog=examples(
+        "opchain checkpoint verify /data/job",
+        "opchain checkpoint verify /data/savepoint --key-file checkpoint.key",
+    ),
+)
 @click.argument("checkpoint")
 @takes_key
 @click.pass_context
@@ -237,8 +260,11 @@ def verify(context: click.Context, checkpoint: str, key: CheckpointKey | None) -
 
 @checkpoint.command(
     cls=ProgramCommand,
-    context_settings=PASSES_ARGUMENTS_ON,
     short_help="Says what FILE would start with, started from CHECKPOINT.",
+    epilog=examples(
+        "opchain checkpoint diff /data/job job.py",
+        "opchain checkpoint diff /data/job/chk-12 job.py --allow-non-restored-state",
+    ),
 )
 @click.argument("checkpoint")
 @click.argument("file")
@@ -264,8 +290,7 @@ def diff(
 
     Exit codes: 0 the program can start, 1 it can't, 2 the program or checkpoint is in error.
     """
-    program, job, failure = _compiled(file, request)
-    with clear_errors():
+    with clear_errors(), _compiled(file, request) as (program, job):
         metadata = find_checkpoint(checkpoint, key).adopted()
         operators = program_operators(program)
         restore = plan_restore(metadata, operators)
@@ -281,23 +306,20 @@ def diff(
             allow_non_restored_state=allow_non_restored_state,
             width=output_width(),
         )
-    answer(text)
-    if failure is not None:
-        raise failure
+        answer(text)
     if not restore.can_start(allow_non_restored_state=allow_non_restored_state):
         context.exit(NO)
 
 
-def _compiled(
-    file: str, request: Request
-) -> tuple[JobPlan, JobProgram | None, CommandError | None]:
-    """The plan of FILE, and its job unless FILE is a saved plan; and how the program failed after its jobs."""
+@contextmanager
+def _compiled(file: str, request: Request) -> Iterator[tuple[JobPlan, JobProgram | None]]:
+    """Gives the block the plan of FILE, and its job unless FILE is a saved plan; see `captured_program`."""
     if is_saved_plan(file):
-        return read_saved_plan(file), None, None
-    program, captured = captured_program(file, request)
-    with clear_errors():
+        yield read_saved_plan(file), None
+        return
+    with captured_program(file, request) as program:
         compiled = compile_program(program)
-        return job_plan(compiled), required(compiled.job_program), captured.failure
+        yield job_plan(compiled), required(compiled.job_program)
 
 
 def _opened_states(
@@ -325,7 +347,13 @@ def _states_of(
         return ()
 
 
-@click.command(short_help="Copies CHECKPOINT to TARGET, or asks a running job for one.")
+@click.command(
+    short_help="Copies CHECKPOINT to TARGET, or asks a running job for one.",
+    epilog=examples(
+        "opchain savepoint /data/job /data/savepoint",
+        "opchain savepoint /data/job /data/signed --sign-with checkpoint.key",
+    ),
+)
 @click.argument("checkpoint")
 @click.argument("target", required=False)
 @takes_key
@@ -368,14 +396,6 @@ def savepoint(
 def is_running(checkpoint: str, key: CheckpointKey | None) -> bool:
     """Whether a job runs that has its checkpoints in this folder."""
     return running_run(checkpoint_storage(checkpoint, key)) is not None
-
-
-COMMANDS = (
-    cancel,
-    checkpoint,
-    savepoint,
-    stop,
-)
 
 
 _INDENT = " " * 10
@@ -570,3 +590,6 @@ def _notes(restore: RestorePlan, program: JobPlan) -> Sequence[str]:
         if was != now:
             notes.append(f"setting {key} was {was}, and is {now}")
     return notes
+
+
+COMMANDS = (cancel, checkpoint, savepoint, stop)

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from opchain.compiler.codegen.rules import RULE_NAMES
-from opchain.compiler.commands.failures import CommandError, clear_errors
-from opchain.compiler.commands.output import answer, note
+from opchain.compiler.commands.failures import CommandError
+from opchain.compiler.commands.output import answer, examples, note
 from opchain.compiler.commands.program_command import (
-    PASSES_ARGUMENTS_ON,
     ProgramCommand,
     Request,
     captured_program,
@@ -62,8 +61,8 @@ def _names(vertex: VertexProgram) -> set[str]:
 
 @click.command(
     cls=ProgramCommand,
-    context_settings=PASSES_ARGUMENTS_ON,
     short_help="Prints the source that runs FILE, one function per vertex.",
+    epilog=examples("opchain code job.py", "opchain code job.py --vertex totals"),
 )
 @click.argument("file")
 @takes_program
@@ -99,17 +98,14 @@ def code(
 
     FILE and ARGUMENTS are those of 'opchain plan'.
     """
-    program, captured = captured_program(file, request)
-    with clear_errors():
+    with captured_program(file, request) as program:
         plan = generate_code(compile_program(program, "programs"), until, without)
         generated_code_compiles(plan)
-    if output is not None:
-        _write(generated_modules(plan), output)
-    else:
-        number = None if vertex is None else chosen_vertex(plan, vertex)
-        answer(generated_text(plan, number))
-    if captured.failure is not None:
-        raise captured.failure
+        if output is not None:
+            _write(generated_modules(plan), output)
+        else:
+            number = None if vertex is None else chosen_vertex(plan, vertex)
+            answer(generated_text(plan, number))
 
 
 def _write(modules: list[str], folder: Path) -> None:

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 import click
 
 from opchain.compiler.commands.failures import CommandError
-from opchain.compiler.commands.output import answer, output_width
+from opchain.compiler.commands.output import answer, examples, output_width
 from opchain.compiler.plan.layout import Paragraph, Row, set_lines
 from opchain.compiler.settings.settings_reader import setting_rows
 
@@ -18,7 +18,11 @@ def config() -> None:
     """The settings that a job takes: by -D KEY=VALUE, or from a Configuration in the program."""
 
 
-@config.command("ls", short_help="Lists settings, all or those that match PATTERN.")
+@config.command(
+    "ls",
+    short_help="Lists settings, all or those that match PATTERN.",
+    epilog=examples("opchain config ls", "opchain config ls checkpointing"),
+)
 @click.argument("pattern", required=False)
 def list_settings(pattern: str | None) -> None:
     """Lists settings with type or choices, default and meaning.

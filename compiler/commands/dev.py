@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from opchain.compiler.commands.failures import CommandError
+from opchain.compiler.commands.output import examples
 from opchain.runtime.errors import StreamError, imported
 from opchain.runtime.testing.kafka_broker import VERSION, KafkaBrokers, kafka_brokers
 
@@ -20,7 +21,10 @@ def dev() -> None:
     """Starts servers on this machine, to try programs with. Ctrl-C stops them and removes their data."""
 
 
-@dev.command(short_help="Starts a Kafka broker; downloads it with Maven the first time.")
+@dev.command(
+    short_help="Starts a Kafka broker; downloads it with Maven the first time.",
+    epilog=examples("opchain dev kafka", "opchain dev kafka --topic orders:4 --port 19092"),
+)
 @click.option("--port", default=KAFKA_PORT, show_default=True, help="The port on which it listens.")
 @click.option(
     "--topic",

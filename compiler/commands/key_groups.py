@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from opchain.compiler.commands.failures import CommandError
-from opchain.compiler.commands.output import answer
+from opchain.compiler.commands.output import answer, examples
 from opchain.compiler.plan.layout import Row, one_line, set_lines
 from opchain.runtime.errors import KeyTypeError
 from opchain.runtime.state.keys.key_groups import (
@@ -24,7 +24,13 @@ _AUTO = "auto"
 _SIZE = click.IntRange(1, MAX_PARALLELISM_LIMIT)
 
 
-@click.command("key-groups")
+@click.command(
+    "key-groups",
+    epilog=examples(
+        "opchain key-groups ada bob --parallelism 4",
+        "opchain key-groups 17 --type Long --max-parallelism 256",
+    ),
+)
 @click.argument("keys", nargs=-1, required=True, metavar="KEY...")
 @click.option(
     "--parallelism",

@@ -29,10 +29,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 import networkx as nx
 
-from opchain.compiler.commands.failures import clear_errors
-from opchain.compiler.commands.output import answer, note
+from opchain.compiler.commands.output import answer, examples, note
 from opchain.compiler.commands.program_command import (
-    PASSES_ARGUMENTS_ON,
     ProgramCommand,
     Request,
     captured_program,
@@ -531,8 +529,11 @@ def key_skew(plan: Plan, keys: Sequence[Any]) -> list[KeySkew]:
 @click.command(
     "lint",
     cls=ProgramCommand,
-    context_settings=PASSES_ARGUMENTS_ON,
     short_help="Finds what costs or breaks in FILE, with the line and a remedy.",
+    epilog=examples(
+        "opchain lint job.py",
+        "opchain lint job.py --ignore not-deterministic --format sarif --sample keys.txt",
+    ),
 )
 @click.argument("file")
 @click.option(
@@ -565,23 +566,20 @@ def lint_command(
 
     Exits with 1 if it finds any. FILE and ARGUMENTS are those of 'opchain plan'.
     """
-    program, captured = captured_program(file, request)
-    with clear_errors():
+    with captured_program(file, request) as program:
         plan = compile_program(program, "stream-graph")
-    findings = lint(plan, ignore)
-    if sample is not None:
-        keys = [literal(line) for line in sample.read_text("utf-8").splitlines() if line]
-        for skew in key_skew(plan, keys):
-            note(str(skew))
-    if form == "json":
-        rows = [{**asdict(finding), "call_site": str(finding.call_site)} for finding in findings]
-        answer(json.dumps(rows, indent=2) + "\n")
-    elif form == "sarif":
-        answer(findings_sarif(findings, version("opchain")))
-    else:
-        answer(findings_text(findings))
-    if captured.failure is not None:
-        raise captured.failure
+        findings = lint(plan, ignore)
+        if sample is not None:
+            keys = [literal(line) for line in sample.read_text("utf-8").splitlines() if line]
+            for skew in key_skew(plan, keys):
+                note(str(skew))
+        if form == "json":
+            rows = [{**asdict(each), "call_site": str(each.call_site)} for each in findings]
+            answer(json.dumps(rows, indent=2) + "\n")
+        elif form == "sarif":
+            answer(findings_sarif(findings, version("opchain")))
+        else:
+            answer(findings_text(findings))
     if findings:
         raise click.exceptions.Exit(1)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from opchain.compiler.commands.failures import CommandError
-from opchain.compiler.commands.output import answer
+from opchain.compiler.commands.output import answer, examples
 
 _PROGRAM = '''"""Counts the orders of each city."""
 
@@ -63,7 +63,11 @@ _README = """# NAME
 """
 
 
-@click.command("new", short_help="Makes a small project: a program, a test, a README.")
+@click.command(
+    "new",
+    short_help="Makes a small project: a program, a test, a README.",
+    epilog=examples("opchain new shop", "opchain new /projects/shop"),
+)
 @click.argument("folder", type=click.Path(path_type=Path))
 def new(folder: Path) -> None:
     """Makes a small project in FOLDER, which runs as it is: a program, its test, a README.

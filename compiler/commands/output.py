@@ -53,6 +53,11 @@ def answer(text: str) -> None:
         raise CommandError(f"cannot write to standard output: {error.strerror}") from None
 
 
+def examples(*lines: str) -> str:
+    """Two command lines, for the end of a command's help."""
+    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
+
+
 def note(text: str) -> None:
     """Prints a note for the user to standard error."""
     click.echo(f"opchain: note: {text}", err=True)

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from opchain.compiler.commands.failures import CommandError, clear_errors
-from opchain.compiler.commands.output import answer, output_width, write_file
+from opchain.compiler.commands.failures import CommandError
+from opchain.compiler.commands.output import answer, examples, output_width, write_file
 from opchain.compiler.commands.program_command import (
-    PASSES_ARGUMENTS_ON,
     ProgramCommand,
     Request,
     captured_program,
@@ -39,8 +38,8 @@ if TYPE_CHECKING:
 
 @click.command(
     cls=ProgramCommand,
-    context_settings=PASSES_ARGUMENTS_ON,
     short_help="Prints what of FILE is chained, and why the rest is not.",
+    epilog=examples("opchain plan job.py", "opchain plan -m shop.totals -o plan.html"),
 )
 @click.argument("file")
 @takes_program
@@ -86,29 +85,26 @@ def plan(
     note_unused_options(file, request)
     if is_saved_plan(file):
         try:
-            _hand_over(print_saved(read_saved_plan(file), stage, form, text), output)
+            _write_or_print(print_saved(read_saved_plan(file), stage, form, text), output)
         except ValueError as error:
             raise CommandError(f"{file} is a saved plan: {error}") from None
         return
     _check(stage, form)
-    program, captured = captured_program(file, request)
-    with clear_errors():
+    with captured_program(file, request) as program:
         printed = explain(program, stage, form, text=text)
         if (stage, form) == ("job-graph", "text"):
             printed += run_text(program)
-    _hand_over(printed, output)
-    if captured.failure is not None:
-        raise captured.failure
+        _write_or_print(printed, output)
 
 
 def format_of(output: Path | None) -> str:
-    """The format that the name of a file asks for; text where it asks for none."""
+    """The format that belongs to the suffix of a file; text for other suffixes."""
     suffix = "" if output is None else output.suffix.lower().lstrip(".")
     return {"htm": "html", "mmd": "mermaid"}.get(suffix, suffix if suffix in FORMATS else "text")
 
 
 def run_text(program: Program) -> str:
-    """How the job will run: what its settings come to here."""
+    """How the job will run: the effect of its settings."""
     settings = program.settings
     is_local = settings.target == "local"
     is_unbounded = any(
@@ -158,7 +154,7 @@ def _timeout_text(settings: JobSettings, *, is_live: bool) -> str:
     return said if is_live else f"{said}, without effect: the clock decides no buffer here"
 
 
-def _hand_over(printed: str, output: Path | None) -> None:
+def _write_or_print(printed: str, output: Path | None) -> None:
     if output is not None:
         write_file(output, printed)
     else:
@@ -166,12 +162,12 @@ def _hand_over(printed: str, output: Path | None) -> None:
 
 
 def is_terminal() -> bool:
-    """Whether standard output is looked at by a person."""
+    """Whether standard output is a terminal."""
     return sys.stdout.isatty()
 
 
 def _check(stage: str, form: str) -> None:
-    """Before the program is run: what it does may take long."""
+    """Refuses a wrong format before the program runs, which may take long."""
     formats = STAGES[stage].printers
     if form not in formats:
         raise CommandError(f"stage {stage} has no format {form}; it has {', '.join(formats)}")
@@ -180,8 +176,8 @@ def _check(stage: str, form: str) -> None:
 @click.command(
     "explain",
     cls=ProgramCommand,
-    context_settings=PASSES_ARGUMENTS_ON,
     short_help="Says of every edge why it is chained, or why it is not.",
+    epilog=examples("opchain explain job.py", "opchain explain --code job.py"),
 )
 @click.argument("file")
 @takes_program
@@ -196,27 +192,22 @@ def explain_edges(file: str, request: Request, *, code: bool) -> None:
     FILE and ARGUMENTS are those of 'opchain plan'.
     """
     if code:
-        program, captured = captured_program(file, request)
-        with clear_errors():
+        with captured_program(file, request) as program:
             answer(remarks_text(compile_program(program)))
-        if captured.failure is not None:
-            raise captured.failure
         return
     note_unused_options(file, request)
-    plan, failure = planned(file, request)
-    answer(edges_text(plan, width=output_width()))
-    if failure is not None:
-        raise failure
+    with planned(file, request) as plan:
+        answer(edges_text(plan, width=output_width()))
 
 
 DIFFERENT = 1
-"""The exit code that says what `diff` is asked: not the same."""
+"""The exit code of `diff` if the plans differ."""
 
 
 @click.command(
     cls=ProgramCommand,
-    context_settings=PASSES_ARGUMENTS_ON,
     short_help="Says what changed between two plans, and which state is lost.",
+    epilog=examples("opchain diff old.py new.py", "opchain diff --fail-on state plan.json job.py"),
 )
 @click.argument("before")
 @click.argument("after")
@@ -242,12 +233,9 @@ def diff(
 
     Exit codes: 0 the same, 1 different, 2 a program or file is in error.
     """
-    plans, failures = zip(*(planned(file, request) for file in (before, after)), strict=True)
-    found = diff_plans(*plans)
-    answer(diff_text(found, width=output_width()))
-    for failure in failures:
-        if failure is not None:
-            raise failure
+    with planned(before, request) as old, planned(after, request) as new:
+        found = diff_plans(old, new)
+        answer(diff_text(found, width=output_width()))
     counts = found.state if fail_on == "state" else not found.is_empty
     context.exit(DIFFERENT if counts else 0)
 

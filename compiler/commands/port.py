@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
+from opchain.compiler.commands.output import examples
 from opchain.reexports import is_refused
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ class Finding(NamedTuple):
     text: str
 
 
-@click.command()
+@click.command(epilog=examples("opchain port job.py", "opchain port --write job.py"))
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("-w", "--write", is_flag=True, help="Rewrite the file in place.")
 def port(file: Path, write: bool) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import sys
+from contextlib import contextmanager
 from difflib import get_close_matches
 from importlib.machinery import PathFinder
 from pathlib import Path
@@ -20,7 +21,6 @@ from opchain.compiler.commands.failures import CommandError, clear_errors
 from opchain.compiler.commands.output import note
 from opchain.compiler.commands.program_file import (
     SAVED_PLAN,
-    Captured,
     capture_program,
     option_names,
     program_file,
@@ -40,13 +40,9 @@ from opchain.compiler.settings.settings_reader import (
 from opchain.runtime.configuration.configuration import Configuration
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from opchain.compiler.graph.plan import Program
-
-PASSES_ARGUMENTS_ON = {"ignore_unknown_options": True}
-"""For `context_settings`: an option that opchain does not know is the program's."""
-
 
 _STARTING = frozenset({"run", "submit"})
 """The commands whose jobs warn of settings without effect."""
@@ -115,15 +111,29 @@ def takes_settings(command: Callable[..., None]) -> Callable[..., None]:
     return with_settings
 
 
-def captured_program(file: str, request: Request) -> tuple[Program, Captured]:
-    """Runs FILE with its jobs captured, and chooses one; notes go to standard error."""
+def capture_job(file: str, request: Request) -> tuple[Program, CommandError | None]:
+    """Runs FILE with its jobs captured: the chosen job, and how FILE failed after its jobs. Notes go to standard error."""
     with configuring(request.settings), clear_errors():
         captured = capture_program(program_file(file), request.arguments)
         program = captured.job(request.job).program
     for text in (captured.choice(request.job), *captured.notes):
         if text is not None:
             note(text)
-    return program, captured
+    return program, captured.failure
+
+
+@contextmanager
+def captured_program(file: str, request: Request) -> Iterator[Program]:
+    """Runs FILE with its jobs captured, and gives the block the chosen job.
+
+    If opchain refuses something in the block, this is a CommandError. If FILE failed after its jobs, the end of the
+    block raises that error: the command has shown its result by then.
+    """
+    program, failure = capture_job(file, request)
+    with clear_errors():
+        yield program
+    if failure is not None:
+        raise failure
 
 
 def is_saved_plan(file: str) -> bool:
@@ -150,13 +160,14 @@ def read_saved_plan(file: str) -> JobPlan:
         return from_json(text, str(path))
 
 
-def planned(file: str, request: Request) -> tuple[JobPlan, CommandError | None]:
-    """The plan of FILE, a program or a saved plan; and how the program failed after its jobs."""
+@contextmanager
+def planned(file: str, request: Request) -> Iterator[JobPlan]:
+    """Gives the block the plan of FILE, a program or a saved plan; see `captured_program`."""
     if is_saved_plan(file):
-        return read_saved_plan(file), None
-    program, captured = captured_program(file, request)
-    with clear_errors():
-        return job_plan(compile_program(program, "job-graph")), captured.failure
+        yield read_saved_plan(file)
+        return
+    with captured_program(file, request) as program:
+        yield job_plan(compile_program(program, "job-graph"))
 
 
 def _as_settings(
@@ -206,7 +217,9 @@ _NEARLY_THE_SAME = 0.82
 
 
 class ProgramCommand(click.Command):
-    """A command with FILE and ARGUMENTS."""
+    """A command with FILE and ARGUMENTS. An option that opchain does not know is the program's."""
+
+    ignore_unknown_options = True
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Reads the command line, and mentions options that may not be the program's."""

@@ -17,12 +17,11 @@ from opchain.compiler.commands.failures import (
     user_traceback,
     wants_traceback,
 )
-from opchain.compiler.commands.output import answer, note
+from opchain.compiler.commands.output import answer, examples, note
 from opchain.compiler.commands.program_command import (
-    PASSES_ARGUMENTS_ON,
     ProgramCommand,
     Request,
-    captured_program,
+    capture_job,
     takes_program,
 )
 from opchain.compiler.commands.program_file import as_main_program, program_file
@@ -62,8 +61,11 @@ _SHOWN = 20
 @click.command(
     "replay",
     cls=ProgramCommand,
-    context_settings=PASSES_ARGUMENTS_ON,
     short_help="Runs an epoch of an unbounded job again, and compares it.",
+    epilog=examples(
+        "opchain replay /data/job job.py",
+        "opchain replay /data/job job.py --epoch 12 --key Berlin --pdb",
+    ),
 )
 @click.argument("checkpoint")
 @click.argument("file")
@@ -112,7 +114,7 @@ def replay_command(
 
     Exit codes: 0 the same, 1 something else or an exception, 2 the program or checkpoint is in error.
     """
-    program, _ = captured_program(file, request)
+    program, _ = capture_job(file, request)
     with clear_errors():
         plan = compile_program(program)
         job = required(plan.job_program)

@@ -25,9 +25,8 @@ from opchain.compiler.commands.failures import (
     user_traceback,
     wants_traceback,
 )
-from opchain.compiler.commands.output import check_folder_of, note, write_file
+from opchain.compiler.commands.output import check_folder_of, examples, note, write_file
 from opchain.compiler.commands.program_command import (
-    PASSES_ARGUMENTS_ON,
     ProgramCommand,
     takes_arguments,
     takes_settings,
@@ -189,7 +188,13 @@ def _show(what: str, metrics: JobMetrics) -> None:
         click.echo(metrics.table(), err=True)
 
 
-@click.command(cls=ProgramCommand, context_settings=PASSES_ARGUMENTS_ON)
+@click.command(
+    cls=ProgramCommand,
+    epilog=examples(
+        "opchain run --local job.py --input orders.csv",
+        "opchain run job.py --from /data/savepoint -D execution.checkpointing.dir=/data/job",
+    ),
+)
 @click.argument("file")
 @takes_arguments
 @takes_settings

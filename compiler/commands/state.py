@@ -13,7 +13,14 @@ import click
 import opchain.state
 from opchain.compiler.commands.checkpoint import takes_key
 from opchain.compiler.commands.failures import clear_errors
-from opchain.compiler.commands.output import answer, check_folder_of, note, output_width, write_file
+from opchain.compiler.commands.output import (
+    answer,
+    check_folder_of,
+    examples,
+    note,
+    output_width,
+    write_file,
+)
 from opchain.compiler.plan.layout import Row, counted, set_lines
 from opchain.runtime.checkpoint.checkpoint_key import RUNS_PICKLES, CheckpointKey
 from opchain.runtime.checkpoint.savepoint import find_checkpoint
@@ -27,7 +34,14 @@ _SHOWN = 100
 _FORMATS = ("text", "json", "parquet")
 
 
-@click.command("state", short_help="Shows the state in CHECKPOINT, row by row.")
+@click.command(
+    "state",
+    short_help="Shows the state in CHECKPOINT, row by row.",
+    epilog=examples(
+        "opchain state /data/job --operator totals --key Berlin",
+        "opchain state /data/job/chk-12 --state count -o counts.parquet",
+    ),
+)
 @click.argument("checkpoint")
 @click.option("--operator", metavar="O", help="One operator: its uid, name or id.")
 @click.option("--state", "name", metavar="S", help="One state, or one timer service, by its name.")

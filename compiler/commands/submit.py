@@ -24,9 +24,8 @@ from typing import TYPE_CHECKING
 import click
 
 from opchain.compiler.commands.failures import CommandError, clear_errors
-from opchain.compiler.commands.output import answer, note
+from opchain.compiler.commands.output import answer, examples, note
 from opchain.compiler.commands.program_command import (
-    PASSES_ARGUMENTS_ON,
     ProgramCommand,
     takes_arguments,
 )
@@ -41,7 +40,10 @@ if TYPE_CHECKING:
 DEFAULT_FOLDER = Path("dist")
 
 
-@click.command(short_help="Writes the installed opchain as a zip for spark-submit.")
+@click.command(
+    short_help="Writes the installed opchain as a zip for spark-submit.",
+    epilog=examples("opchain package", "opchain package -o opchain.zip"),
+)
 @click.option(
     "-o",
     "--output",
@@ -255,8 +257,11 @@ def configured(
 
 @click.command(
     cls=ProgramCommand,
-    context_settings=PASSES_ARGUMENTS_ON,
     short_help="Runs FILE by spark-submit, with all that its executors need.",
+    epilog=examples(
+        "opchain submit --master spark://host:7077 job.py",
+        "opchain submit --master yarn --deploy-mode cluster --archive env.tar.gz#env job.py",
+    ),
 )
 @click.argument("file")
 @takes_arguments
