@@ -1,22 +1,21 @@
 """Captures the jobs of a program instead of running them (`opchain plan FILE`), or watches them run (`opchain run FILE`).
 
-The environment reports itself when it is made, and every job when the user executes it. Nobody
-listens in a normal run, and both calls cost one look at a module variable. Inside `capturing()`
-jobs are written down and never run, so that a plan needs no change to the program and no Spark.
-Inside `configuring(...)` new environments start with settings from the command line. Inside
-`watching_jobs()` the jobs that really run are written down, and inside `watching_environments()` the
-environments they are drawn with.
+An environment reports its creation, and each job that the user executes. In a normal run nobody listens, and a report
+costs one look at a module variable. Four blocks listen:
 
-The environment's side of the contract:
+- `capturing()` collects jobs and runs none of them, so a plan needs neither Spark nor changes to the program.
+- `configuring(...)` gives new environments settings from the command line.
+- `watching_jobs()` collects jobs that run.
+- `watching_environments()` collects environments whose jobs run.
+
+The environment must do this:
 
 - `StreamExecutionEnvironment.__init__` calls `environment_made(self)`.
-- `execute`, `execute_async` and `execute_and_collect` first build the program as they would for a
-  real run (job name, collecting sink, clearing of the transformations, all of it), then call
-  `job_intercepted(program, "execute")` with their own name. On True they hand back the result of a
-  job that took 0 ms and gave no records: the program continues, and may execute another job.
-- `program()` gives what is registered now, also if that is nothing, and changes nothing.
-
-The client of a job that was captured instead of run: it ran 0 ms and gave no records.
+- `execute`, `execute_async` and `execute_and_collect` build the program as for a real run: job name, collecting sink,
+  and clearing of the transformations. Then they call `job_intercepted(program, "execute")` with their own name. If it
+  returns True, they return the result of a job that took 0 ms and gave no records. The program continues, and may
+  execute another job.
+- `program()` returns the current transformations, which may be none, and changes nothing.
 """
 
 from __future__ import annotations
@@ -44,18 +43,18 @@ if TYPE_CHECKING:
 
 
 class Environment(Protocol):
-    """What a capture asks of an environment."""
+    """The part of an environment that a capture uses."""
 
     def program(self) -> Program:
-        """What is registered now."""
+        """The current transformations and settings."""
 
     def get_configuration(self) -> Configuration:
-        """Its settings, which can be changed."""
+        """The settings, which can be changed."""
 
 
 @dataclass(frozen=True, slots=True)
 class CapturedJob:
-    """A job that the program asked for: `method` is what it called, at `call_site`."""
+    """A job that the program executed by calling `method` at `call_site`."""
 
     program: Program
     method: str
@@ -63,13 +62,13 @@ class CapturedJob:
 
     @property
     def job_name(self) -> str | None:
-        """The name the program gave the job, or the configured one; None where there is neither."""
+        """The name from the program, or from the configuration; None without a name."""
         return self.program.settings.job_name
 
 
 @dataclass(slots=True, eq=False)
 class Capture:
-    """The jobs in the order of their execution, and the environments in the order of their making."""
+    """The jobs in the order of execution, and the environments in the order of creation."""
 
     jobs: list[CapturedJob] = field(default_factory=list)
     environments: list[tuple[Environment, CallSite]] = field(default_factory=list)
@@ -99,7 +98,7 @@ def _added(stack: list[T], item: T) -> Iterator[T]:
 
 
 def capturing() -> AbstractContextManager[Capture]:
-    """Within the block jobs are captured, not run; the innermost block takes them."""
+    """Within the block jobs are captured, not run. Of nested blocks the innermost one captures."""
     return _added(_captures, Capture())
 
 
@@ -109,14 +108,14 @@ _configurations: list[Mapping[str, str]] = []
 def configuring(values: Mapping[str, str]) -> AbstractContextManager[Mapping[str, str]]:
     """Within the block environments start with these configuration values.
 
-    They come before what the program itself sets by calls, and after what it gives the constructor.
+    They override values that the program passes to the constructor. Later calls of the program override them.
     """
     return _added(_configurations, values)
 
 
 @dataclass(frozen=True, slots=True)
 class StartedJob:
-    """A job that runs, or has run; `plan` is what was compiled for it."""
+    """A job that was started, and its compiled plan."""
 
     name: str
     client: JobClient
@@ -127,7 +126,7 @@ _watchers: list[list[StartedJob]] = []
 
 
 def watching_jobs() -> AbstractContextManager[list[StartedJob]]:
-    """Within the block the list grows by each job that is started."""
+    """Within the block each job that is started is added to the list."""
     return _added(_watchers, [])
 
 
@@ -146,7 +145,7 @@ def job_started(name: str, client: JobClient, plan: Plan) -> None:
 
 
 def environment_made(environment: Environment) -> None:
-    """Configures a new environment, and tells the capture, each if there is one."""
+    """Configures a new environment, and adds it to the capture, if there is one."""
     for values in _configurations:
         for key, value in values.items():
             environment.get_configuration().set_string(key, value)
@@ -171,10 +170,10 @@ _NO_JOB = JobID("0" * 32)
 
 
 class CapturedJobClient(JobClient):
-    """Lets a captured program continue after `execute`, although nothing has run; see `interception`."""
+    """The client of a captured job. The job ran 0 ms and gave no records, so the program continues."""
 
     def get_job_id(self) -> JobID:
-        """The id of no job: all zeros."""
+        """An id of zeros."""
         return _NO_JOB
 
     def get_job_status(self) -> CompletableFuture[JobStatus]:

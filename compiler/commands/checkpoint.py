@@ -1,7 +1,7 @@
 """`opchain checkpoint` and `opchain savepoint`; `opchain stop` and `opchain cancel` of running jobs.
 
-They list what is stored, check that it is intact, and tell which operators of a program can be restored from it.
-Requests to a running job are files in its checkpoint directory.
+They list checkpoints, check whether they are intact, and compare them with a program: which operators can be restored?
+A request to a running job is a file in its checkpoint directory.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def takes_key(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def key_of(file: str | None) -> CheckpointKey | None:
-    """The key in a file that an option names; None where none is named."""
+    """The key in a file; None without a file."""
     with clear_errors():
         return None if file is None else read_key(file)
 
@@ -102,7 +102,7 @@ def ask_job(
     key: CheckpointKey | None = None,
     timeout_s: float = TIMEOUT_S,
 ) -> str:
-    """Asks the job whose checkpoints are in a folder; the path of the savepoint, if it is to take one.
+    """Sends a request to the job whose checkpoints are in a folder; returns the path of its savepoint, if it takes one.
 
     Raises:
         CheckpointError: No job runs there, or it refuses.
@@ -116,7 +116,7 @@ def ask_job(
 
 
 def _absolute(target: str) -> str:
-    """The driver has another working directory."""
+    """An absolute path: the driver has another working directory."""
     return target if urlsplit(target).scheme else os.path.abspath(target)  # noqa: PTH100 - keeps links
 
 
@@ -162,11 +162,11 @@ def cancel(job: str, timeout_s: float, key: CheckpointKey | None) -> None:
 
 
 NO = 1
-"""The exit code for an answer that is no: a file is broken, or the program can't start."""
+"""The exit code if a file is damaged, or the program can't start."""
 
 
 def _signature_line(found: Located) -> str:
-    """The signature of a checkpoint, and what to consider before restoring an unsigned one."""
+    """The signature of a checkpoint; for an unsigned one, a warning about restoring it."""
     key = found.storage.key
     if key is not None:
         return f"signed by the key {key.identity}\n"
@@ -205,7 +205,7 @@ def list_checkpoints(directory: str, key: CheckpointKey | None) -> None:
         for epoch in epochs:
             try:
                 found.append(read_metadata(storage, epoch))
-            except CorruptCheckpointError as error:  # noqa: PERF203 - those that are whole are listed
+            except CorruptCheckpointError as error:  # noqa: PERF203 - intact checkpoints are listed
                 damaged.append(str(error))
         answer(listing(found))
         if damaged:
@@ -325,7 +325,7 @@ def _compiled(file: str, request: Request) -> Iterator[tuple[JobPlan, JobProgram
 def _opened_states(
     job: JobProgram, operator_ids: Sequence[str]
 ) -> dict[str, tuple[StateDescription, ...]]:
-    """The states that operators declare in open(); a note says where they can't be opened here."""
+    """The states that operators declare in open(). A note names operators that can't be opened here."""
     return {
         operator.operator_id: _states_of(job, vertex.first_task, operator)
         for vertex in job.vertices
@@ -339,7 +339,7 @@ def _states_of(
 ) -> tuple[StateDescription, ...]:
     try:
         return states_when_opened(job, task, operator.index)
-    except Exception as error:  # noqa: BLE001 - whatever a function raises in open()
+    except Exception as error:  # noqa: BLE001 - open() of a function may raise anything
         note(
             f"'{operator.name}' ({operator.call_site}) could not be opened here "
             f"({type(error).__name__}: {error}): the types of its states are not compared"
@@ -400,12 +400,12 @@ def is_running(checkpoint: str, key: CheckpointKey | None) -> bool:
 
 _INDENT = " " * 10
 
-_SAID_BY_IDS = frozenset({"orphaned", "max-parallelism", "parallelism"})
-"""Problems between plans that the checkpoint itself tells as well, with what is stored in fact."""
+_SHOWN_BY_RESTORE = frozenset({"orphaned", "max-parallelism", "parallelism"})
+"""Problems between two plans that the checkpoint shows more precisely, by what it stores."""
 
 
 def program_operators(plan: JobPlan) -> list[ProgramOperator]:
-    """The operators of a plan, as a restore sees them."""
+    """The operators of a plan, in the form that `plan_restore` takes."""
     found = []
     for vertex in plan.vertices:
         limit = None if vertex.max_parallelism == UNSET else vertex.max_parallelism
@@ -427,12 +427,12 @@ def program_operators(plan: JobPlan) -> list[ProgramOperator]:
 
 
 def listing(checkpoints: Iterable[CheckpointMetadata]) -> str:
-    """A line per checkpoint."""
+    """One line per checkpoint."""
     return set_lines([Row(_summary(metadata)) for metadata in checkpoints])
 
 
 def checkpoint_text(metadata: CheckpointMetadata) -> str:
-    """All that a checkpoint says of itself."""
+    """The contents of a checkpoint."""
     lines: list[Line] = [
         "  ".join(_summary(metadata)),
         f"job '{metadata.job_name}', run {metadata.run_id}",
@@ -461,7 +461,7 @@ def restore_text(
     allow_non_restored_state: bool,
     width: int = DEFAULT_WIDTH,
 ) -> str:
-    """What starting a program from a checkpoint would do."""
+    """What would happen if the program started from the checkpoint."""
     stateful = {operator.id for operator in program.operators if operator.state is not None}
     lines: list[Line] = []
     for operator, stored in restore.restored:
@@ -501,7 +501,7 @@ def restore_text(
 
 
 def _resumed(restore: RestorePlan, operator: ProgramOperator) -> str | None:
-    """How an operator without files of state resumes; None if nothing of it is in the checkpoint."""
+    """How an operator without state files resumes; None if the checkpoint has nothing of it."""
     metadata = restore.metadata
     if operator.source == "bounded":
         read = [stored_id for stored_id, _ in position(metadata, BOUNDED) or []]
@@ -516,7 +516,7 @@ def _resumed(restore: RestorePlan, operator: ProgramOperator) -> str | None:
 
 
 def bytes_text(size: int) -> str:
-    """A number of bytes, to three digits.
+    """A number of bytes, with three digits.
 
     >>> bytes_text(999), bytes_text(12_345), bytes_text(5_000_000)
     ('999 B', '12.3 kB', '5 MB')
@@ -530,7 +530,7 @@ def bytes_text(size: int) -> str:
 
 
 def _position_lines(source: SourcePosition) -> list[str]:
-    """The position of a source, or the time of the epoch; nothing if no timer is waiting."""
+    """The position of a source, or the time of the epoch; no line if no timer is registered."""
     if source.source == BATCH:
         return [f"micro-batch {source.position} of Spark"]
     if source.source == SOURCES:
@@ -565,7 +565,7 @@ def _summary(metadata: CheckpointMetadata) -> tuple[str, ...]:
 
 
 def _is_named(operator: ProgramOperator, stored: OperatorMetadata) -> bool:
-    """Whether the operator is found by a uid or uid hash, which a change of the graph leaves alone."""
+    """Whether the operator is found by a uid or uid hash, which stay the same if the graph changes."""
     return operator.uid is not None or operator.uid_hash == stored.operator_id
 
 
@@ -575,7 +575,7 @@ def _stored(operator: OperatorMetadata) -> str:
 
 
 def _notes(restore: RestorePlan, program: JobPlan) -> Sequence[str]:
-    """What the plan in the checkpoint, where there is one, lets one say beyond ids."""
+    """Differences between the plan in the checkpoint, if it has one, and the program's plan."""
     if restore.metadata.plan is None:
         return ()
     before = from_json(json.dumps(restore.metadata.plan), "the plan in the checkpoint")
@@ -583,7 +583,7 @@ def _notes(restore: RestorePlan, program: JobPlan) -> Sequence[str]:
     notes = [
         f"{problem.text}: {problem.remedy}"
         for problem in state_problems(before, program, matching)
-        if problem.code not in _SAID_BY_IDS
+        if problem.code not in _SHOWN_BY_RESTORE
     ]
     for key in sorted({*before.settings, *program.settings}):
         was, now = (plan.settings.get(key, "not set") for plan in (before, program))

@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 
 def chosen_vertex(plan: Plan, chosen: str) -> int:
-    """The number of the vertex, from 1 as `opchain plan` counts; of several that fit, the first.
+    """The number of a vertex, from 1 as in `opchain plan`; the first one if several match.
 
     Args:
         plan: Compiled to its end.
-        chosen: What the user has given.
+        chosen: Its number, name or id, or the name, uid or id of one of its operators.
 
     Raises:
-        CommandError: There is none.
+        CommandError: No vertex matches.
     """
     vertices = in_order_of_the_plan(plan)
     if chosen.isdecimal() and 1 <= int(chosen) <= len(vertices):
@@ -47,7 +47,7 @@ def chosen_vertex(plan: Plan, chosen: str) -> int:
 
 
 def in_order_of_the_plan(plan: Plan) -> list[VertexProgram]:
-    """The vertices as `opchain plan` counts them; a job's program has them stage by stage."""
+    """The vertices in the order of `opchain plan`. In a JobProgram they are ordered by stage."""
     programs = {program.vertex_id: program for program in required(plan.job_program).vertices}
     return [programs[vertex.id] for vertex in required(plan.job_graph).vertices]
 

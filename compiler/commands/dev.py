@@ -1,4 +1,4 @@
-"""`opchain dev`: servers on this machine, to try programs with."""
+"""`opchain dev`: servers on this machine, for trying out programs."""
 
 from __future__ import annotations
 

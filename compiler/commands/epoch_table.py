@@ -1,4 +1,4 @@
-"""An epoch of an unbounded job as people read it: a table for a terminal, a line for a log."""
+"""An epoch of an unbounded job as text: a table for a terminal, a line for a log."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 COLUMNS = ("vertex, operator", "tasks", "in", "in so far", "out", "busy", "watermark", "state")
 
-_GIVEN_UP = ("in so far", "state", "tasks", "watermark", "out", "in")
-"""The columns that go on a narrow terminal, the first one first."""
+_DROPPED_FIRST = ("in so far", "state", "tasks", "watermark", "out", "in")
+"""The columns that a narrow terminal leaves out, in this order."""
 
 _BUSY_PERCENT = 90
 _NONE_YET = "-"
@@ -32,16 +32,16 @@ _LONGEST_LAG_MS = 1000 * _DAY_MS
 
 
 def epoch_line(epoch: EpochProgress) -> str:
-    """One line with what matters most."""
+    """One line with the main numbers."""
     return f"epoch {epoch.epoch} of '{epoch.job}': {'; '.join(_facts(epoch))}"
 
 
 def epoch_table(epoch: EpochProgress, totals: JobMetrics) -> FoldingTable:
-    """The operators in the last epoch.
+    """A table of the operators.
 
     Args:
-        epoch: The epoch.
-        totals: What the operators have counted in the run so far.
+        epoch: The last epoch.
+        totals: The counts of the operators in this run so far.
     """
     from rich.box import SIMPLE_HEAD  # noqa: PLC0415 - loaded when there is something to show
     from rich.text import Text  # noqa: PLC0415
@@ -54,7 +54,7 @@ def epoch_table(epoch: EpochProgress, totals: JobMetrics) -> FoldingTable:
     return FoldingTable(
         titles,
         body,
-        _GIVEN_UP,
+        _DROPPED_FIRST,
         {LATE: lambda _: "red", "busy": lambda cell: "yellow" if _is_busy(cell) else None},
         box=SIMPLE_HEAD,
         title=Text(f"{epoch.job}  epoch {epoch.epoch}", style="bold"),
@@ -65,7 +65,7 @@ def epoch_table(epoch: EpochProgress, totals: JobMetrics) -> FoldingTable:
 
 
 def running_line(tasks: Mapping[int, TaskMetrics]) -> str | None:
-    """How far the epoch that runs is; None where its tasks have not told yet."""
+    """The progress of the current epoch; None before its tasks have reported."""
     sources = [task for task in tasks.values() if not task.operators[0].input_watermarks]
     if not sources:
         return None
@@ -76,7 +76,7 @@ def running_line(tasks: Mapping[int, TaskMetrics]) -> str | None:
 
 
 def rate_text(per_second: float) -> str:
-    """Records a second, with three digits or four.
+    """Records per second, with three or four digits.
 
     >>> [rate_text(rate) for rate in (0.42, 7, 812.6, 9_900, 12_345, 4_200_000)]
     ['0.4/s', '7/s', '813/s', '9,900/s', '12.3 k/s', '4.2 M/s']
@@ -118,7 +118,7 @@ def _facts(epoch: EpochProgress) -> Iterator[str]:
     yield f"state {size_text(epoch.state_bytes)}, {epoch.state_entries:,} held"
     if epoch.watermark is not None:
         lag = epoch.watermark_lag_ms
-        # Event time that is not a time of day is behind nothing.
+        # A lag of more than 1,000 days means that event time is not the time of a clock.
         behind = (
             f", {_duration(lag)} behind" if lag is not None and 0 <= lag < _LONGEST_LAG_MS else ""
         )
@@ -157,7 +157,7 @@ def _vertex_row(vertex: VertexProgress, so_far: int) -> tuple[str, ...]:
 
 
 def _watermark(watermark: WatermarkMs) -> str:
-    """A number as the plan page shows it: as a time, if it looks like a present-day timestamp."""
+    """A watermark as on the plan page: as a date if it looks like a present-day timestamp."""
     if watermark is None:
         return _NONE_YET
     if not isinstance(watermark, int):
@@ -168,7 +168,7 @@ def _watermark(watermark: WatermarkMs) -> str:
 
 
 def _duration(milliseconds: float) -> str:
-    """About how long.
+    """A rounded duration.
 
     >>> [_duration(ms) for ms in (0.4, 812.6, 1608.3, 75_000, 8_000_000, 200_000_000)]
     ['0 ms', '813 ms', '1.6 s', '1 min 15 s', '2 h 13 min', '2 d 7 h']

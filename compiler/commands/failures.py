@@ -40,10 +40,10 @@ FAILED = 2
 """The exit code of a command that could not do its work, or whose program failed."""
 
 GENERATED = "<generated"
-"""How the names begin under which generated code is compiled."""
+"""The prefix of the file names of generated code."""
 
 PROGRAM_FAILED = 1
-"""The exit code of a program that raises, as Python has it."""
+"""The exit code of a program that raises, as with Python."""
 
 _OPCHAINS = tuple(map(os.path.realpath, (*opchain.compiler.__path__, *opchain.runtime.__path__)))
 _LIBRARIES = tuple(
@@ -73,7 +73,7 @@ class CommandError(click.ClickException):
     def __init__(self, message: str, command: str = "opchain") -> None:
         super().__init__(message)
         self._command = command
-        # click shows errors when the command's context is gone.
+        # click shows errors after it has left the context of the command.
         self._wants_traceback = wants_traceback()
 
     def show(self, file: IO[Any] | None = None) -> None:
@@ -84,14 +84,14 @@ class CommandError(click.ClickException):
 
 
 class ProgramFailedError(CommandError):
-    """A program was not refused: a job of it had begun, and failed."""
+    """A job of the program had started, and failed."""
 
     exit_code = PROGRAM_FAILED
 
 
 @contextmanager
 def clear_errors() -> Iterator[None]:
-    """Turns what opchain refuses on purpose into a CommandError; anything else is a bug and stays."""
+    """Turns a StreamError into a CommandError. Other exceptions are bugs, and stay as they are."""
     try:
         yield
     except StreamError as error:
@@ -102,9 +102,9 @@ def failure_of(error: BaseException, program: Path, *, while_it_ran: bool = Fals
     """How a program failed, in one sentence.
 
     Args:
-        error: What it raised.
+        error: The exception that it raised.
         program: Its file.
-        while_it_ran: A job of it had begun, so that nothing was refused.
+        while_it_ran: Whether a job had started. Otherwise the program is refused.
     """
     if isinstance(error, CommandError):
         return error
@@ -112,7 +112,7 @@ def failure_of(error: BaseException, program: Path, *, while_it_ran: bool = Fals
     if isinstance(error, SystemExit):
         message = f"{program} {_exit_text(error)}{_at(place)}"
     elif isinstance(error, StreamError):
-        # These say themselves which operator and line they mean.
+        # The message names the operator and the line.
         what = "failed" if while_it_ran else "is refused"
         message = f"{program} {what}{_at(place)}: {error}"
         if while_it_ran:
@@ -129,16 +129,16 @@ def failure_of(error: BaseException, program: Path, *, while_it_ran: bool = Fals
 
 
 def hint_for(error: BaseException) -> str | None:
-    """What to do about an error that is Python's, and that opchain knows how to fix; None otherwise."""
+    """What to do about an error of Python that opchain knows; None for others."""
     if isinstance(error, ModuleNotFoundError) and (error.name or "").partition(".")[0] == "pyflink":
         return "a PyFlink program runs here when its imports say opchain in the place of pyflink"
     return None
 
 
 def place_of(trace: TracebackType | None, program: Path) -> str | None:
-    """The innermost line of the user's own code, as `clicks.py:14`; None where there is none.
+    """The innermost line of the user's code, as `clicks.py:14`; None if the traceback has none.
 
-    The user's code is the program's file and whatever else is not Python's, opchain's or installed.
+    The user's code is every file that is neither opchain's, nor Python's, nor installed.
     """
     place = None
     for frame in traceback.extract_tb(trace):
@@ -148,7 +148,7 @@ def place_of(trace: TracebackType | None, program: Path) -> str | None:
 
 
 def file_owner(name: str, program: Path) -> FileOwner:
-    """Who wrote a file; what is none, as `<string>`, counts as a library, generated code as opchain's."""
+    """Who wrote a file. Generated code is opchain's; names without a file, such as `<string>`, are a library's."""
     path = os.path.realpath(name)
     if path == os.path.realpath(program):
         return FileOwner.USER
@@ -180,9 +180,9 @@ def user_traceback(error: BaseException, program: Path, *, whole: bool = False) 
     """The traceback from the program's first line on, with Python's "Did you mean" in every version.
 
     Args:
-        error: What the program raised.
+        error: The exception that the program raised.
         program: Its file, as it was passed to Python.
-        whole: Leaves no frame of opchain out.
+        whole: Whether frames of opchain are shown.
     """
     if isinstance(error.__cause__, ExecutorTracebackError) and not whole:
         return UserTraceback(_of_a_task(error, program), is_shortened=True)
@@ -195,7 +195,7 @@ def user_traceback(error: BaseException, program: Path, *, whole: bool = False) 
 
 
 def _of_a_task(error: BaseException, program: Path) -> str:
-    """The line that executed the job, the innermost lines of what failed in its task, and where that was."""
+    """The line that executed the job, and the innermost lines and the place of the failure in its task."""
     kept = _shown_frames(traceback.extract_tb(_from_file_on(error, program)), program)[-1:]
     called = [
         line for frame in StackSummary.from_list(kept).format() for line in frame.splitlines()
@@ -206,7 +206,7 @@ def _of_a_task(error: BaseException, program: Path) -> str:
 
 
 def _from_file_on(error: BaseException, program: Path) -> TracebackType | None:
-    """The traceback without the frames that lead into the program."""
+    """The traceback without the frames outside the program's file."""
     trace = error.__traceback__
     while trace is not None and trace.tb_frame.f_code.co_filename != str(program):
         trace = trace.tb_next
@@ -214,7 +214,7 @@ def _from_file_on(error: BaseException, program: Path) -> TracebackType | None:
 
 
 def _shorten(summary: TracebackException, program: Path) -> bool:
-    """Leaves frames out, of the causes too; says whether there were any."""
+    """Removes frames, also from the causes; returns whether there were any."""
     kept = _shown_frames(summary.stack, program)
     is_shortened = len(kept) < len(summary.stack)
     summary.stack = kept
@@ -229,9 +229,9 @@ def _shorten(summary: TracebackException, program: Path) -> bool:
 
 
 def _shown_frames(stack: StackSummary, program: Path) -> StackSummary:
-    """The user's frames, and those of libraries that the user has called; else the innermost one.
+    """The user's frames, and frames of libraries that the user has called; the innermost frame if there are none.
 
-    Generated code is shown where it fails itself, not where it calls what fails.
+    A frame of generated code is shown only if the error was raised in it.
     """
     kept = []
     is_called_by_user = False
@@ -252,11 +252,11 @@ def _shown_frames(stack: StackSummary, program: Path) -> StackSummary:
 
 
 def _with_suggestion(message: str, error: BaseException) -> str:
-    """The message with the name that was probably meant; from 3.12 on `traceback` adds it itself."""
+    """The message with a similar name. From Python 3.12 on, `traceback` adds it."""
     if sys.version_info >= (3, 12) or not isinstance(error, AttributeError | NameError):
         return message
     if ". Did you mean: " in message:
-        return message  # the package exceptiongroup teaches it to the traceback of 3.10
+        return message  # the package exceptiongroup adds it in Python 3.10
     close = get_close_matches(error.name or "", _names_at_hand(error), n=1)
     if not close or close == [error.name]:
         return message

@@ -1,7 +1,7 @@
-"""What the page of a job is told: states, numbers, epochs, exceptions, times.
+"""The news for the page of a job: states, numbers, epochs, exceptions, times.
 
-One JobWatch looks at a job again and again, for all of its pages. It keeps what a page that is opened later, or
-a file that is saved, needs: when each vertex began and ended, the epochs, and what failed.
+One JobWatch observes a job for all of its pages. It keeps the times at which each vertex began and ended, the epochs and
+the failures, for pages that are opened or saved later.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _REPLAY = re.compile(r"to run this epoch here, without Spark: (.+)", re.DOTALL)
 
 
 class JobWatch:
-    """Looks at one job; any thread may."""
+    """Observes one job. Thread-safe."""
 
     def __init__(self, job: StartedJob) -> None:
         self.job = job
@@ -59,7 +59,7 @@ class JobWatch:
         self._samples_of_run: JobSamples | None = None
 
     def samples(self) -> list[Sample]:
-        """The numbers of the job by Flink's names of metrics."""
+        """The metrics of the job, with the names that they have in Flink."""
         if self._samples_of_run is None and isinstance(self.job.client, JobRun):
             self._samples_of_run = JobSamples(required(self.job.plan.job_program), self.job.client)
         return [] if self._samples_of_run is None else self._samples_of_run.now()
@@ -71,20 +71,22 @@ class JobWatch:
 
     @property
     def title(self) -> dict[str, str]:
-        """The job among the others of its program."""
+        """The name and status of the job, for the list of all jobs."""
         status = self.job.client.get_job_status().result()
         return {"name": self.job.name, "status": status.name.lower()}
 
     def look(self) -> tuple[int, dict[str, Any]]:
-        """The news as of now, and their number, which is another one where something has changed.
+        """The current news, and a version number that grows with each change.
 
-        `status` is the job's, `isOver` whether that is its last. `states` has one of "waiting", "running",
-        "finished", "failed" and "canceled" for each vertex, `spans` when it began and ended. `numbers` are those of
-        `page_numbers`, with `rateIn` and `rateOut` in records a second; of an unbounded job the totals of this run,
-        with the shares of time in its last epoch. `tasks` says how many of a bounded job are done. `epochs` has a
-        line for each epoch, `at` the time in milliseconds. `exceptions` has what failed, and before it what failed
-        and was followed by a restart: with the operator, its line, the epoch and the command that replays it, None
-        where that is not known.
+        - `status` is the status of the job, and `isOver` whether the job has ended.
+        - `states` has "waiting", "running", "finished", "failed" or "canceled" for each vertex; `spans` has the times at
+          which it began and ended.
+        - `numbers` are those of `page_numbers`, with `rateIn` and `rateOut` in records per second. For an unbounded job
+          they are the totals of this run, with the shares of time in the last epoch.
+        - `tasks` has the number of finished tasks of a bounded job.
+        - `at` is the time in milliseconds.
+        - `exceptions` has the failures that were followed by a restart, and the one that ended the job. Each has the
+          operator, its line, the epoch, and the command that replays the epoch; None if unknown.
         """
         run = self.job.client
         status = run.get_job_status().result()
@@ -125,12 +127,12 @@ class JobWatch:
             return self._version, self._news
 
     def epochs(self, after: int = 0) -> list[dict[str, Any]]:
-        """A line for each epoch of this run after `after`, as far as they are kept."""
+        """The epochs of this run after epoch `after`; the last 1,000 are kept."""
         with self._lock:
             return [epoch for epoch in self._epochs if epoch["epoch"] > after]
 
     def whole(self) -> dict[str, Any]:
-        """All there is to show, for a file."""
+        """The news and all epochs, for a file."""
         _, news = self.look()
         return news | {"epochs": self.epochs()}
 
@@ -179,16 +181,16 @@ class JobWatch:
             tasks = range(
                 vertex_program.first_task, vertex_program.first_task + vertex_program.parallelism
             )
-            told = [running[task] for task in tasks if task in running]
-            seconds = max((task.seconds for task in told), default=0.0)
+            reports = [running[task] for task in tasks if task in running]
+            seconds = max((task.seconds for task in reports), default=0.0)
             if seconds:
                 counts = found[vertex_program.vertex_id]
-                counts["rateIn"] = _rate(sum(task.records_in for task in told), seconds)
-                counts["rateOut"] = _rate(sum(task.records_out for task in told), seconds)
+                counts["rateIn"] = _rate(sum(task.records_in for task in reports), seconds)
+                counts["rateOut"] = _rate(sum(task.records_out for task in reports), seconds)
         return found
 
     def _add_rates(self, numbers: dict[str, Any], *, is_over: bool) -> None:
-        """Of a bounded job: over the last seconds, by what has been counted since."""
+        """Adds records per second, over the last three seconds."""
         now = time.monotonic()
         sample = {
             key: (counts["recordsIn"], counts["recordsOut"])
@@ -200,7 +202,7 @@ class JobWatch:
         }
         samples = self._samples
         samples.append((now, sample))
-        while len(samples) > 2 and now - samples[1][0] >= _RATE_OVER_S:  # noqa: PLR2004 - both ends stay
+        while len(samples) > 2 and now - samples[1][0] >= _RATE_OVER_S:  # noqa: PLR2004 - both ends of the span
             samples.popleft()
         begun, before = samples[0]
         for vertex, found in numbers.items():
@@ -261,7 +263,7 @@ class JobWatch:
         self._states[vertex] = state
 
     def _ended_sources(self) -> set[str]:
-        """Vertices of an unbounded job that emit nothing more: their watermark is at the end."""
+        """Vertices of an unbounded job that have ended: their watermark is the last one."""
         run = self.job.client
         last = run.last_progress
         return {
@@ -319,7 +321,7 @@ class JobWatches:
         self._adding = threading.Lock()
 
     def all(self) -> list[JobWatch]:
-        """In the order in which the jobs began."""
+        """All watches, in the order in which the jobs began."""
         with self._adding:
             self._watches += map(JobWatch, self.jobs[len(self._watches) :])
             return list(self._watches)
@@ -327,7 +329,7 @@ class JobWatches:
 
 @contextmanager
 def watching(jobs: Sequence[StartedJob]) -> Iterator[JobWatches]:
-    """Looks at the jobs until the end of the block, so that later pages know when each vertex began and ended."""
+    """Within the block a thread observes the jobs once a second, to know when each vertex began and ended."""
     watches = JobWatches(jobs)
     ended = threading.Event()
 
@@ -361,7 +363,7 @@ def _next_state(
 
 
 def settings_of(job: StartedJob) -> list[dict[str, Any]]:
-    """The settings of a job by their keys, without passwords; `isDefault` where nobody has set one."""
+    """The settings of a job, without passwords. `isDefault` marks settings that have their default value."""
     settings = job.plan.program.settings
     found = []
     for name, field in type(settings).model_fields.items():
@@ -375,7 +377,7 @@ def settings_of(job: StartedJob) -> list[dict[str, Any]]:
 
 
 class PageNews:
-    """The news of one job for one reader, who gets what is new."""
+    """The news of one job for one open page."""
 
     def __init__(self, watch: JobWatch) -> None:
         self._watch = watch
@@ -383,7 +385,7 @@ class PageNews:
         self._epoch = 0
 
     def take(self) -> dict[str, Any] | None:
-        """What `JobWatch.look` gives, with the epochs since the last time; None where nothing is new."""
+        """The news of `JobWatch.look`, with the epochs since the last call; None if nothing has changed."""
         version, news = self._watch.look()
         if version == self._version:
             return None
@@ -395,7 +397,7 @@ class PageNews:
 
 
 def epoch_news(epoch: EpochProgress) -> dict[str, Any]:
-    """The line of an epoch: what the strip of the page draws."""
+    """The numbers of an epoch, for the chart on the page."""
     return {
         "epoch": epoch.epoch,
         "at": epoch.timestamp_ms,
@@ -424,7 +426,7 @@ def epoch_news(epoch: EpochProgress) -> dict[str, Any]:
 
 
 def failure_news(error: BaseException) -> dict[str, Any]:
-    """What failed: its first line, the others, and what its notes say of the place, the epoch and the replay."""
+    """An error: its first line, the other lines, and the place, epoch and replay command from its notes."""
     title = f"{type(error).__name__}: {error}".splitlines()[0]
     notes = _notes(error)
     site = next(filter(None, map(_SITE.match, notes)), None)

@@ -1,4 +1,4 @@
-"""`opchain key-groups`: where keys go."""
+"""`opchain key-groups`: the key group and subtask of a key."""
 
 from __future__ import annotations
 

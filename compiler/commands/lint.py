@@ -1,4 +1,4 @@
-"""`opchain lint` finds what is expensive or wrong in a program, without running a job.
+"""`opchain lint`: finds expensive or wrong parts of a program, without running a job.
 
 `LINT_RULES` has one function per rule. A rule looks at the StreamGraph and at the code of user functions, and yields
 findings. It reads code objects, not source text: names are resolved in the globals of their function, so an import
@@ -74,6 +74,9 @@ if TYPE_CHECKING:
     from opchain.compiler.graph.stream_graph import StreamGraph, StreamNode
     from opchain.compiler.graph.transformation import CallSite
 
+    _Broken = Iterator[tuple[StreamNode, str, str]]
+    """The operators that break a rule, each with the text and the remedy of its finding."""
+
 
 @dataclass(frozen=True, slots=True)
 class Finding:
@@ -82,7 +85,7 @@ class Finding:
     Attributes:
         rule: The stable name of the rule, for `--ignore` and SARIF.
         call_site: The user's line.
-        text: What is wrong, and what follows from it.
+        text: What is wrong, and the consequence.
         remedy: What to change.
     """
 
@@ -93,21 +96,21 @@ class Finding:
 
 
 class Rule(NamedTuple):
-    """A rule: `check` yields the text and the remedy for each operator that breaks it."""
+    """A rule, with what it is about for SARIF."""
 
     name: str
     about: str
-    check: Callable[[_Program], Iterator[tuple[StreamNode, str, str]]]
+    check: Callable[[_Program], _Broken]
 
 
 class _Program(NamedTuple):
-    """What rules look at."""
+    """The program that the rules check."""
 
     graph: StreamGraph
     is_unbounded: bool
 
     def functions(self) -> Iterator[tuple[StreamNode, FunctionType]]:
-        """Every Python function that the program gave to an operator, methods of function classes included."""
+        """Every Python function of an operator, including methods of function classes."""
         for node in self.graph.nodes():
             for name in ("function", "reduce", "aggregate", "functions"):
                 given = getattr(node.spec, name, None)
@@ -116,7 +119,7 @@ class _Program(NamedTuple):
 
 
 def lint(plan: Plan, ignore: Iterable[str] = ()) -> list[Finding]:
-    """What LINT_RULES find in a plan with a StreamGraph, in the order of the rules and of the operators.
+    """The findings in a plan with a StreamGraph, in the order of the rules and of the operators.
 
     Raises:
         ValueError: `ignore` names a rule that does not exist.
@@ -140,7 +143,7 @@ def lint(plan: Plan, ignore: Iterable[str] = ()) -> list[Finding]:
     ]
 
 
-def _stateful_without_uid(program: _Program) -> Iterator[tuple[StreamNode, str, str]]:
+def _stateful_without_uid(program: _Program) -> _Broken:
     if not program.is_unbounded:
         return
     for node in program.graph.nodes():
@@ -155,7 +158,7 @@ def _stateful_without_uid(program: _Program) -> Iterator[tuple[StreamNode, str, 
             )
 
 
-def _window_without_watermarks(program: _Program) -> Iterator[tuple[StreamNode, str, str]]:
+def _window_without_watermarks(program: _Program) -> _Broken:
     graph = program.graph
     for node in graph.nodes():
         if not _waits_for_watermarks(node):
@@ -170,7 +173,7 @@ def _window_without_watermarks(program: _Program) -> Iterator[tuple[StreamNode, 
             )
 
 
-def _keyed_again_by_the_same_key(program: _Program) -> Iterator[tuple[StreamNode, str, str]]:
+def _keyed_again_by_the_same_key(program: _Program) -> _Broken:
     graph = program.graph
     for node in graph.nodes():
         for edge in graph.in_edges(node.id):
@@ -188,7 +191,7 @@ def _keyed_again_by_the_same_key(program: _Program) -> Iterator[tuple[StreamNode
                 )
 
 
-def _rebalance_of_equals(program: _Program) -> Iterator[tuple[StreamNode, str, str]]:
+def _rebalance_of_equals(program: _Program) -> _Broken:
     graph = program.graph
     for edge in graph.edges():
         up, down = graph.node(edge.source), graph.node(edge.target)
@@ -205,7 +208,7 @@ def _rebalance_of_equals(program: _Program) -> Iterator[tuple[StreamNode, str, s
             )
 
 
-def _max_parallelism_too_low(program: _Program) -> Iterator[tuple[StreamNode, str, str]]:
+def _max_parallelism_too_low(program: _Program) -> _Broken:
     for node in program.graph.nodes():
         if node.is_keyed and 0 < node.max_parallelism < _ROOM_TO_GROW * node.parallelism:
             yield (
@@ -218,7 +221,7 @@ def _max_parallelism_too_low(program: _Program) -> Iterator[tuple[StreamNode, st
             )
 
 
-def _state_without_ttl(program: _Program) -> Iterator[tuple[StreamNode, str, str]]:
+def _state_without_ttl(program: _Program) -> _Broken:
     if not program.is_unbounded:
         return
     by_node: dict[int, set[str]] = {}
@@ -239,7 +242,7 @@ def _state_without_ttl(program: _Program) -> Iterator[tuple[StreamNode, str, str
             )
 
 
-def _not_deterministic(program: _Program) -> Iterator[tuple[StreamNode, str, str]]:
+def _not_deterministic(program: _Program) -> _Broken:
     for node, function in program.functions():
         found = [each for each in _loaded(function) if each in _NOT_DETERMINISTIC]
         if found:
@@ -253,9 +256,9 @@ def _not_deterministic(program: _Program) -> Iterator[tuple[StreamNode, str, str
             )
 
 
-def _sink_in_a_function(program: _Program) -> Iterator[tuple[StreamNode, str, str]]:
+def _sink_in_a_function(program: _Program) -> _Broken:
     for node, function in program.functions():
-        clients = sorted(_modules(function) & _CLIENTS.keys())
+        clients = sorted(_modules(function) & _CLIENTS)
         if clients and isinstance(
             node.spec, MapSpec | FlatMapSpec | FilterSpec | ProcessSpec | KeyedProcessSpec
         ):
@@ -265,7 +268,7 @@ def _sink_in_a_function(program: _Program) -> Iterator[tuple[StreamNode, str, st
                     f"'{function.__qualname__}' of {node.label} uses {clients[0]}. Its writes are repeated when a task is "
                     "retried, and a read blocks the whole task"
                 ),
-                _CLIENTS[clients[0]],
+                "write with a sink (JdbcSink, KafkaSink, FileSink, or one of your own), read with AsyncDataStream",
             )
 
 
@@ -285,29 +288,19 @@ LINT_RULES: tuple[Rule, ...] = (
 )
 
 _ROOM_TO_GROW = 2
-"""The least number of times that parallelism should be able to grow without loss of state."""
+"""The max parallelism should be at least this many times the parallelism."""
 
-_WRITE = "write with a sink (JdbcSink, KafkaSink, FileSink, or one of your own), read with AsyncDataStream"
 _CLIENTS = {
-    **dict.fromkeys(
-        ("psycopg2", "psycopg", "pymysql", "MySQLdb", "sqlite3", "cx_Oracle", "pyodbc"), _WRITE
-    ),
-    **dict.fromkeys(
-        ("boto3", "requests", "httpx", "urllib3", "aiohttp", "redis", "pymongo"), _WRITE
-    ),
-    **dict.fromkeys(("kafka", "confluent_kafka", "pika", "elasticsearch", "cassandra"), _WRITE),
+    *("psycopg2", "psycopg", "pymysql", "MySQLdb", "sqlite3", "cx_Oracle", "pyodbc", "redis"),
+    *("boto3", "requests", "httpx", "urllib3", "aiohttp", "pymongo", "elasticsearch", "cassandra"),
+    *("kafka", "confluent_kafka", "pika"),
 }
 
 _NOT_DETERMINISTIC = (
     *(random.random, random.randint, random.choice, random.uniform, random.shuffle, random.gauss),
     *(random.sample, random.randrange, random.getrandbits, secrets.token_hex, secrets.token_bytes),
     *(uuid.uuid1, uuid.uuid4, time.time, time.time_ns, os.urandom),
-    *(
-        dt.datetime.now,
-        dt.datetime.utcnow,
-        dt.datetime.today,
-        dt.date.today,
-    ),
+    *(dt.datetime.now, dt.datetime.utcnow, dt.datetime.today, dt.date.today),
 )
 
 
@@ -333,7 +326,9 @@ def _emits_watermarks(node: StreamNode) -> bool:
     if isinstance(spec, SourceSpec):
         strategy = spec.watermark_strategy
         return strategy is not None and not isinstance(strategy.generator_supplier, NoWatermarks)
-    return isinstance(spec, LegacySourceSpec) and not spec.is_bounded  # it may emit its own
+    return (
+        isinstance(spec, LegacySourceSpec) and not spec.is_bounded
+    )  # it may emit watermarks itself
 
 
 def _same_code(one: Any, other: Any) -> bool:
@@ -349,7 +344,7 @@ def _same_code(one: Any, other: Any) -> bool:
 
 
 def _python_functions(given: Any) -> Iterator[FunctionType]:
-    """The functions of a user's object: itself, or the methods of its class below opchain's own classes."""
+    """The functions of a user's object: the function itself, or the methods of the user's classes."""
     if isinstance(given, CallableFunction):
         given = given.function
     if inspect.ismethod(given):
@@ -376,7 +371,7 @@ def _names(code: CodeType) -> set[str]:
 
 
 def _loaded(function: FunctionType) -> Iterator[Any]:
-    """Every object that a function reads by name: globals, imports of its own, and attributes of both.
+    """Every object that a function reads by name: globals, its own imports, and attributes of both.
 
     >>> def pick(): return random.choice([1, 2])
     >>> [each.__name__ for each in _loaded(FunctionType(pick.__code__, {"random": random}))]
@@ -414,7 +409,7 @@ def _modules(function: FunctionType) -> set[str]:
 
 
 def findings_text(findings: list[Finding]) -> str:
-    """A line for each finding with its place, one with the remedy below it, and a line that counts."""
+    """Two lines for each finding, with its place and its remedy, and a line with the counts."""
     if not findings:
         return "nothing found\n"
     lines = []
@@ -456,10 +451,10 @@ _HOTTEST = 5
 
 
 class KeySkew(NamedTuple):
-    """How a sample of keys falls on the subtasks of one keyed operator; `problem` if its key type refuses a key.
+    """How the keys of a sample are distributed over the subtasks of one keyed operator.
 
-    `keys` has the five hottest keys with their key groups, `groups` the five hottest key groups, each with its
-    records.
+    `problem` is set if the operator's key type refuses a key. `keys` has the five hottest keys, each with its key group
+    and its records. `groups` has the five hottest key groups, each with its records.
     """
 
     label: str
@@ -494,7 +489,7 @@ class KeySkew(NamedTuple):
 
 
 def key_skew(plan: Plan, keys: Sequence[Any]) -> list[KeySkew]:
-    """The skew of each keyed operator, if records came with these keys; none without keys."""
+    """The skew of each keyed operator for records with these keys; none without keys."""
     found = []
     for node in required(plan.stream_graph).nodes():
         key_by = next((each for each in node.key_bys if each is not None), None)

@@ -1,4 +1,4 @@
-"""`opchain new`: a small project to begin with."""
+"""`opchain new`: creates a small project."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""How commands write: the answer to standard output, everything else to standard error.
+"""Output of commands: the answer goes to standard output, everything else to standard error.
 
-Colour and the width of the terminal are used on a terminal only, so that files and pipes get the same
-bytes everywhere. NO_COLOR (no-color.org) switches colour off.
+Colours and the width of the terminal are used only on a terminal. So files and pipes get the same bytes everywhere.
+NO_COLOR (no-color.org) switches colours off.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ _COLOURS: tuple[tuple[re.Pattern[str], dict[str, Any]], ...] = tuple(
 
 
 def answer(text: str) -> None:
-    """Writes the answer of a command, in ASCII where the output knows no more.
+    """Writes the answer of a command, in ASCII if the output cannot encode it.
 
     Raises:
-        CommandError: It cannot be written; not where a reader has left, which click makes an end.
+        CommandError: The answer cannot be written. A reader that closes its pipe is no error: click ends quietly.
     """
     if sys.stdout.isatty() and not os.environ.get("NO_COLOR"):
         text = coloured(text)
@@ -64,7 +64,7 @@ def note(text: str) -> None:
 
 
 def check_folder_of(path: Path) -> None:
-    """Refuses a file that cannot be written for lack of a folder, before anything runs.
+    """Refuses a file whose folder does not exist, before anything runs.
 
     Raises:
         CommandError: There is no such folder.
@@ -76,7 +76,7 @@ def check_folder_of(path: Path) -> None:
 
 
 def write_file(path: Path, text: str) -> None:
-    """Writes the answer of a command into a file instead.
+    """Writes the answer of a command into a file.
 
     Raises:
         CommandError: The file cannot be written, or there is no folder for it.
@@ -97,7 +97,7 @@ def coloured(text: str) -> str:
 
 
 def output_width() -> int:
-    """The width of the terminal, or what files and pipes get."""
+    """The width of the terminal; DEFAULT_WIDTH for files and pipes."""
     if not sys.stdout.isatty():
         return DEFAULT_WIDTH
     return shutil.get_terminal_size((DEFAULT_WIDTH, 24)).columns

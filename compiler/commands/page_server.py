@@ -1,11 +1,10 @@
-"""The pages of running jobs on this machine: each page, its news as server-sent events, and what its buttons ask for.
+"""Serves the pages of running jobs on this machine: the pages, their news as server-sent events, and their buttons.
 
-`/metrics` has the numbers of all jobs for Prometheus.
+`/metrics` has the metrics of all jobs for Prometheus.
 
-A page is the same self-contained file as ever; it asks for news from where it came from, and loads nothing else. A
-thread looks at each job once a second. Only this machine can connect, and only by its own name: a web page elsewhere
-that lets its name point here is refused. A job is stopped only by who knows the token, which is a part of the
-address that `opchain run` prints: the address without it shows the same, and stops nothing.
+A page is one self-contained file. It asks this server for news, and loads nothing else. Only this machine can connect,
+and only as `localhost` or 127.0.0.1. So a foreign web page whose host name resolves to this machine is refused. Stopping
+a job needs the token in the address that `opchain run` prints. The address without the token shows the same page.
 """
 
 from __future__ import annotations
@@ -37,14 +36,14 @@ if TYPE_CHECKING:
 HOST = "127.0.0.1"
 
 PERIOD_S = 0.5
-"""How often a job is asked while a page is open."""
+"""The time between two looks at a job while its page is open."""
 
 _ALIVE_EVERY = 30
-"""After so many periods without news a comment is sent, which finds out whether somebody listens."""
+"""After this many periods without news, an empty comment is sent. It fails if the page was closed."""
 
 _LAST_NEWS_S = 3.0
 _STEERING_S = 600.0
-_TOKEN_HEADER = "X-Opchain-Token"  # noqa: S105 - its name; no page of another origin can send it
+_TOKEN_HEADER = "X-Opchain-Token"  # noqa: S105 - a name; pages of other origins cannot send this header
 
 _METRICS = "/metrics"
 _PATH = re.compile(r"/([0-9]{0,9})(/news|/file|/stop|/cancel)?(?:\?[^#]*)?")
@@ -58,14 +57,14 @@ _WAITING = (
 
 @contextmanager
 def serving_pages(jobs: Sequence[StartedJob], port: int, token: str = "") -> Iterator[str]:
-    """Within the block the pages of a growing list of jobs are served; gives their address, without the token.
+    """Within the block the pages of a growing list of jobs are served; returns the address, without the token.
 
-    `/` is the page of the job that was started last, `/1` that of the first.
+    `/` is the page of the job that was started last, and `/1` the page of the first job.
 
     Args:
         jobs: The jobs.
-        port: Where; 0 for any that is free.
-        token: Whoever knows it may stop and cancel jobs; nobody may if it is empty.
+        port: The port; 0 for any free port.
+        token: Needed to stop and cancel jobs. If it is empty, nobody can.
 
     Raises:
         CommandError: The port is taken.
@@ -90,7 +89,7 @@ def serving_pages(jobs: Sequence[StartedJob], port: int, token: str = "") -> Ite
 
 
 class PageServer(ThreadingHTTPServer):
-    """Serves the pages of jobs, each request on a thread of its own."""
+    """Serves the pages of jobs, with one thread per request."""
 
     daemon_threads = True
     block_on_close = False
@@ -104,7 +103,7 @@ class PageServer(ThreadingHTTPServer):
         self._listeners = 0
 
     def end(self) -> None:
-        """Sends last news to open pages, and closes."""
+        """Sends the last news to open pages, and closes the server."""
         self.ended.set()
         with self._listening:
             self._listening.wait_for(lambda: not self._listeners, _LAST_NEWS_S)
@@ -113,7 +112,7 @@ class PageServer(ThreadingHTTPServer):
 
     @contextmanager
     def listener(self) -> Iterator[None]:
-        """Within the block somebody waits for news."""
+        """Counts an open page that waits for news, within the block."""
         with self._listening:
             self._listeners += 1
         try:
@@ -127,7 +126,7 @@ class PageServer(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     server: PageServer
     timeout = 30.0
-    """Seconds for a request to come, and for an answer to be taken; each connection holds a thread."""
+    """Seconds to wait for a request, and for the client to take the answer. Each connection holds a thread."""
 
     def do_GET(self) -> None:
         asked = self._asked()
@@ -152,8 +151,8 @@ class _Handler(BaseHTTPRequestHandler):
         if asked is None:
             return
         _, what, watch = asked
-        known, told = self.server.token.encode(), self.headers.get(_TOKEN_HEADER, "").encode()
-        if not known or not secrets.compare_digest(known, told):
+        known, given = self.server.token.encode(), self.headers.get(_TOKEN_HEADER, "").encode()
+        if not known or not secrets.compare_digest(known, given):
             self.send_error(HTTPStatus.FORBIDDEN, "the address that opchain printed has a token")
         elif watch is None or what not in ("/stop", "/cancel"):
             self.send_error(HTTPStatus.NOT_FOUND)
@@ -161,7 +160,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._steer(watch, what)
 
     def _asked(self) -> tuple[int, str | None, JobWatch | None] | None:
-        """The number of a job, what of it, and its watch; None where the answer is an error, which is sent."""
+        """The number of a job, the rest of the path, and the job's watch. Sends an error and returns None if the request is wrong."""
         name = self.headers.get("Host", "").rpartition(":")[0]
         path = _PATH.fullmatch("/" if self.path == _METRICS else self.path)
         if name not in (HOST, "localhost"):
@@ -175,7 +174,7 @@ class _Handler(BaseHTTPRequestHandler):
         return number, path[2], watches[number - 1] if 0 < number <= len(watches) else None
 
     def _send_page(self, number: int, watch: JobWatch | None) -> None:
-        from opchain.compiler.plan.page.render import live_page  # noqa: PLC0415 - it takes a while
+        from opchain.compiler.plan.page.render import live_page  # noqa: PLC0415 - slow to import
 
         if watch is None:
             self._send_html(_WAITING)
@@ -191,7 +190,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _send_metrics(self) -> None:
         """The metrics of all jobs that have not ended, for Prometheus."""
-        from opchain.runtime.reporting.prometheus import exposition  # noqa: PLC0415 - if asked for
+        from opchain.runtime.reporting.prometheus import exposition  # noqa: PLC0415 - optional library
 
         try:
             found = [
@@ -223,7 +222,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(data)
 
     def _steer(self, watch: JobWatch, what: str) -> None:
-        """Stops the job with a savepoint, or cancels it; answers when that is done."""
+        """Stops the job with a savepoint, or cancels it; answers when the job has ended."""
         client = watch.job.client
         try:
             if what == "/cancel":
@@ -275,18 +274,18 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.flush()
 
     def handle(self) -> None:
-        """Answers; a page that is closed meanwhile breaks the connection."""
+        """Answers the requests of a connection, which breaks if the page is closed."""
         try:
             super().handle()
         except (ConnectionError, TimeoutError):
             self.close_connection = True
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the signature of http.server
-        """Nothing: the terminal is the program's."""
+        """Logs nothing: the terminal belongs to the program."""
 
 
 def run_page(watch: JobWatch) -> str:
-    """The page of a run with all that is known of it, to be opened later without a server."""
-    from opchain.compiler.plan.page.render import saved_page  # noqa: PLC0415 - it takes a while
+    """The page of a run as a file: the plan, the last news and all epochs."""
+    from opchain.compiler.plan.page.render import saved_page  # noqa: PLC0415 - slow to import
 
     return saved_page(watch.job.plan, watch.whole() | {"settings": settings_of(watch.job)})

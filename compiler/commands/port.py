@@ -1,4 +1,4 @@
-"""`opchain port`: what a PyFlink program needs to run on opchain."""
+"""`opchain port`: rewrites the imports of a PyFlink program for opchain."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Finding(NamedTuple):
-    """One import that a person should look at."""
+    """An import that the user should check."""
 
     line: int
     text: str
@@ -55,7 +55,7 @@ def port(file: Path, write: bool) -> None:
 
 
 def ported_text(text: str) -> str:
-    """The program with `opchain` wherever the name `pyflink` stands as code; strings and comments stay."""
+    """The program with the name `pyflink` replaced by `opchain` in code, but not in strings and comments."""
     lines = text.splitlines(keepends=True)
     for token in reversed(list(tokenize.generate_tokens(iter(lines).__next__))):
         if token.type == tokenize.NAME and token.string == "pyflink":

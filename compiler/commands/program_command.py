@@ -1,7 +1,7 @@
-"""A command that takes a program: where its own options end, and what the program's path may look like.
+"""Commands that take a program: they divide the command line between opchain and the program.
 
-opchain's options end at `--`, or at the first argument behind FILE that is not opchain's: everything from there on is
-the program's. `-m package.module` stands for the module's file.
+opchain's options end at `--`, or at the first argument after FILE that is not an option of opchain. All that follows
+belongs to the program. `-m package.module` stands for the module's file.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ if TYPE_CHECKING:
     from opchain.compiler.graph.plan import Program
 
 _STARTING = frozenset({"run", "submit"})
-"""The commands whose jobs warn of settings without effect."""
+"""The commands that start jobs. Their jobs warn of settings without effect."""
 
 
 class Request(NamedTuple):
-    """What a program gets, and which of its jobs is looked at."""
+    """The arguments and settings of a program, and which of its jobs is meant."""
 
     arguments: Sequence[str]
     settings: dict[str, str]
@@ -77,7 +77,7 @@ def takes_program(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def takes_arguments(command: Callable[..., None]) -> Callable[..., None]:
-    """Adds ARGUMENTS, which the program gets as its own."""
+    """Adds ARGUMENTS, the arguments of the program."""
     return click.argument("arguments", nargs=-1, type=click.UNPROCESSED)(command)
 
 
@@ -137,7 +137,7 @@ def captured_program(file: str, request: Request) -> Iterator[Program]:
 
 
 def is_saved_plan(file: str) -> bool:
-    """Whether FILE is taken for a plan that was saved, not for a program."""
+    """Whether FILE is a saved plan and not a program."""
     return file.lower().endswith(SAVED_PLAN)
 
 
@@ -208,12 +208,12 @@ def _as_operator_settings(
 def _completed_keys(
     _context: click.Context, _parameter: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
-    """The keys that begin so, for a shell."""
+    """The keys that begin with this text, for completion in a shell."""
     return [CompletionItem(f"{key}=") for key in sorted(known_keys()) if key.startswith(incomplete)]
 
 
 _NEARLY_THE_SAME = 0.82
-"""How like an option's name another must be to be taken for a slip; from 0 to 1."""
+"""Names at least this similar to an option's name are taken for typing errors; from 0 to 1."""
 
 
 class ProgramCommand(click.Command):
@@ -222,7 +222,7 @@ class ProgramCommand(click.Command):
     ignore_unknown_options = True
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Reads the command line, and mentions options that may not be the program's."""
+        """Reads the command line, and notes options of the program that look like options of opchain."""
         own, programs = self._divided(ctx, args)
         rest = super().parse_args(ctx, [*own, "--", *programs] if programs is not None else own)
         if "--" not in args:
@@ -278,7 +278,7 @@ def _takes_next(option: click.Option, word: str) -> bool:
 
 
 def module_file(name: str) -> Path:
-    """The file of a module, found from the working directory as `python -m` finds it; nothing is imported.
+    """The file that `python -m` would run, found from the working directory. Nothing is imported.
 
     Raises:
         CommandError: There is no such module.

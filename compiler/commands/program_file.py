@@ -1,8 +1,8 @@
-"""FILE on the command line: a program that runs as under `python FILE`, with its jobs captured and its output kept apart.
+"""FILE on the command line: a program that runs as under `python FILE`, while its jobs are captured.
 
-`opchain plan clicks.py` runs the file as `__main__`; `clicks.py:build` imports it and calls
-`build(env)` with a fresh environment. Either way no job runs and no Spark starts. What the program
-prints goes to standard error, for standard output is the plan's.
+`opchain plan clicks.py` runs the file as `__main__`. `clicks.py:build` imports the file and calls `build(env)` with a
+new environment. In both cases no job runs and no Spark starts. The output of the program goes to standard error,
+because standard output is for the plan.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
 
 
 SAVED_PLAN = ".json"
-"""What the name of a plan ends in that `opchain plan FILE --format json` wrote."""
+"""The suffix of plans that `opchain plan FILE --format json` wrote."""
 
 
 def check_is_python(path: Path) -> None:
-    """Refuses a file that Python cannot compile, and a saved plan, which it mostly could.
+    """Refuses a file that Python cannot compile, and a saved plan. Most JSON is also valid Python.
 
     Raises:
-        CommandError: With the line.
+        CommandError: The file is no program. The message names the line.
     """
     if path.suffix.lower() == SAVED_PLAN:
         raise CommandError(
@@ -48,7 +48,7 @@ def check_is_python(path: Path) -> None:
         )
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # they come when the program is run
+            warnings.simplefilter("ignore")  # they are shown when the program runs
             compile(path.read_bytes(), str(path), "exec", dont_inherit=True)
     except SyntaxError as error:
         line = f" ({path.name}:{error.lineno})" if error.lineno else ""
@@ -63,8 +63,8 @@ def check_is_python(path: Path) -> None:
 def as_main_program(path: Path, arguments: Sequence[str]) -> Iterator[None]:
     """Within the block `sys.argv` and `sys.path` are those of `python FILE arguments`.
 
-    Modules that are imported from the program's folder meanwhile are forgotten afterwards: the two
-    programs of a diff may each have a `common.py` beside them.
+    At its end, modules from the program's folder are removed from `sys.modules`: each of the two programs of a diff
+    may have its own `common.py`.
     """
     folder = str(path.resolve().parent)
     root, module = package_of(path)
@@ -98,8 +98,8 @@ def run_as_main(path: Path) -> None:
     if module is None:
         runpy.run_path(str(path), run_name="__main__")
         return
-    # runpy.run_module warns where the module was imported before, and asks the importer for code, which not
-    # every importer has (that of pytest has none).
+    # runpy.run_module warns if the module was imported before. It also asks the importer for code, and pytest's
+    # importer has none.
     package = module.rpartition(".")[0]
     importlib.import_module(package)
     main = ModuleType("__main__")
@@ -118,7 +118,7 @@ def _lies_in(folder: str, top_level: str) -> bool:
 
 @contextmanager
 def prints_to_stderr() -> Iterator[None]:
-    """Sends standard output to standard error, that of child processes too."""
+    """Within the block standard output goes to standard error, also that of child processes."""
     with contextlib.redirect_stdout(sys.stderr):
         try:
             is_real = sys.__stdout__ is not None and sys.__stdout__.fileno() == 1
@@ -147,9 +147,9 @@ class ProgramFile(NamedTuple):
 
 
 class Captured(NamedTuple):
-    """What running a program gave: its jobs, and what the user should hear about the run.
+    """The jobs of a program that was run, and notes for the user.
 
-    `failure` says how the program failed after it had executed at least one job.
+    `failure` is set if the program failed after it had executed at least one job.
     """
 
     file: ProgramFile
@@ -158,10 +158,10 @@ class Captured(NamedTuple):
     failure: CommandError | None = None
 
     def job(self, number: int | None) -> CapturedJob:
-        """Job `number`, counted from 1; the first one where the user chose none.
+        """Job `number`, counted from 1; the first one by default.
 
         Raises:
-            CommandError: There are fewer.
+            CommandError: The program has fewer jobs.
         """
         if number is not None and number > len(self.jobs):
             raise CommandError(
@@ -170,7 +170,7 @@ class Captured(NamedTuple):
         return self.jobs[(number or 1) - 1]
 
     def choice(self, number: int | None) -> str | None:
-        """What to tell a user who chose none of several jobs."""
+        """A note for a user who selected none of several jobs."""
         if number is not None or len(self.jobs) == 1:
             return None
         jobs = listed(
@@ -184,7 +184,7 @@ def program_file(argument: str) -> ProgramFile:
     """Reads `FILE` or `FILE:function`.
 
     Raises:
-        CommandError: There is no such file, or an option stands where it should.
+        CommandError: There is no such file, or an option is in its place.
     """
     path, colon, function = argument.rpartition(":")
     if colon and function.isidentifier() and not Path(argument).exists():
@@ -212,18 +212,18 @@ def capture_program(file: ProgramFile, arguments: Sequence[str] = ()) -> Capture
     """Runs a program and captures its jobs.
 
     Raises:
-        CommandError: It is not Python, fails or exits before it executes a job, or has none.
+        CommandError: The file is not Python, fails or exits before it executes a job, or has no job.
     """
     check_is_python(file.path)
     with as_main_program(file.path, arguments), prints_to_stderr(), capturing() as capture:
         failure = _run(file)
-    if isinstance(failure, CommandError):  # what was asked for is not in the file
+    if isinstance(failure, CommandError):  # the function is not in the file
         raise failure
     return _outcome(file, capture, failure)
 
 
 def option_like(name: str, context: click.Context) -> str | None:
-    """The option of a command, or of `opchain`, whose name is nearly this."""
+    """The option of a command, or of `opchain`, whose name is closest to this one."""
     names = [*option_names(context), *option_names(context.find_root())]
     close = get_close_matches(name, names, n=1, cutoff=0.6)
     return close[0] if close else None
@@ -262,7 +262,7 @@ def _existing(path: Path) -> Path:
 
 
 def _run(file: ProgramFile) -> BaseException | None:
-    """Runs the program to its end; returns what ended it early."""
+    """Runs the program; returns the exception that ended it early."""
     try:
         if file.function is None:
             run_as_main(file.path)
@@ -270,7 +270,7 @@ def _run(file: ProgramFile) -> BaseException | None:
             _call(file, file.function)
     except SystemExit as error:
         return error
-    except Exception as error:  # noqa: BLE001 - a program may fail in any way, and is told so
+    except Exception as error:  # noqa: BLE001 - a program may raise anything
         return error
     return None
 
@@ -285,7 +285,7 @@ def _call(file: ProgramFile, name: str) -> None:
 
 @contextmanager
 def _imported(path: Path) -> Iterator[ModuleType]:
-    # Under its own name, as its functions would say it, unless that would hide a module in use.
+    # Under its own name, which `__module__` of its functions shows, unless that would hide a loaded module.
     _, in_package = package_of(path)
     name = in_package or path.stem
     name = name if name not in sys.modules else f"{name}_program"
@@ -329,7 +329,7 @@ def _outcome(file: ProgramFile, capture: Capture, ended_by: BaseException | None
 def _never_executed(capture: Capture) -> list[CapturedJob]:
     try:
         return capture.never_executed()
-    except ValueError as error:  # a configuration value that no setting takes
+    except ValueError as error:  # an invalid value in the configuration
         raise CommandError(str(error)) from error
 
 

@@ -1,9 +1,9 @@
 """The progress of a running job: rows on a terminal, or lines in the log.
 
-A bounded job has a bar for each stage, and a line in the log for each that is done; an unbounded one a table of what
-its operators did in the last epoch, and a line for each epoch. Without terminal and log standard error gets a line at
-the start, one for each stage, and one every ten seconds. A thread asks the job every fifth of a second. What the
-program prints is left alone: the rows vanish before its text appears, and come back below it.
+A terminal shows a bar for each stage of a bounded job, and a table of the operators in the last epoch of an unbounded
+job. The log gets a line for each finished stage, or for each epoch. Without terminal and log, standard error gets a
+line at the start, one for each stage, and one every ten seconds. A thread asks the job five times per second. Before
+the program prints something, the rows are cleared; then they are drawn again below the text.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _SPARKS_BAR = "spark.ui.showConsoleProgress"
 
 
 class TerminalArea:
-    """Draws anything that rich can; nothing of it stays."""
+    """Draws a renderable of rich at the end of a terminal, and removes it again."""
 
     def __init__(self, terminal: IO[str]) -> None:
         self._terminal = terminal
@@ -53,11 +53,11 @@ class TerminalArea:
 
     @property
     def is_drawn(self) -> bool:
-        """Whether something is to be seen now."""
+        """Whether something is drawn now."""
         return self._live is not None
 
     def draw(self, contents: Any) -> None:
-        """Puts something in the place of what was there; not while the program is in the midst of a line."""
+        """Replaces the contents. Draws nothing while the program has printed only a part of a line."""
         with self._lock:
             if self._is_mid_line:
                 return
@@ -70,14 +70,14 @@ class TerminalArea:
                 self._live.start(refresh=True)
 
     def print_above(self, text: str) -> None:
-        """Prints text above the progress rows; the rows are drawn again when its line has ended."""
+        """Makes room for text of the program. The rows are drawn again when its line has ended."""
         with self._lock:
             self.clear()
             if text:
                 self._is_mid_line = not text.endswith("\n")
 
     def clear(self) -> None:
-        """Takes what is drawn off the terminal."""
+        """Removes the contents from the terminal."""
         with self._lock:
             if self._live is not None:
                 self._live.stop()
@@ -86,7 +86,7 @@ class TerminalArea:
 
 @contextmanager
 def terminal_area() -> Iterator[TerminalArea]:
-    """An area on standard error; within the block text to a terminal makes it step aside."""
+    """An area on standard error. Within the block it is cleared before text is printed to the terminal."""
     area = TerminalArea(sys.stderr)
     _keep_sparks_bar_away(os.environ)
     streams = {name: getattr(sys, name) for name in ("stdout", "stderr")}
@@ -102,7 +102,7 @@ def terminal_area() -> Iterator[TerminalArea]:
 
 
 class _AboveArea:
-    """A terminal's stream, before which the area steps aside."""
+    """A stream of the terminal. The area is cleared before each write."""
 
     def __init__(self, stream: IO[str], area: TerminalArea) -> None:
         self._stream = stream
@@ -144,31 +144,31 @@ _LOG = logging.getLogger("opchain.progress")
 
 PERIOD_S = 0.2
 BEGINS_AFTER_S = 1.0
-"""A job that is over by then gets no lines: its table at the end says all."""
+"""A job that ends earlier gets no lines: the table at its end is enough."""
 
 PLAIN_PERIOD_S = 10.0
-"""Without a terminal: how often a stage or an epoch that runs gets a line."""
+"""Without a terminal: the time between two lines of a running stage or epoch."""
 
 
 class Display(Protocol):
-    """What is told, again and again, how far a job is."""
+    """Shows the progress of jobs; called again and again."""
 
     def show(self, job: str, stages: Sequence[StageProgress]) -> None:
-        """Takes the stages of the bounded job that runs now."""
+        """Shows the stages of a running bounded job."""
 
     def show_epochs(self, history: EpochHistory, running: Mapping[int, TaskMetrics]) -> None:
-        """Takes the epochs of the unbounded job that runs now, and what its tasks have counted in the next one."""
+        """Shows the epochs of a running unbounded job, and the counts of its tasks in the current epoch."""
 
     def begin(self, job: str) -> None:
-        """A job begins; the text says what, and from where."""
+        """Shows that a job begins; the text names it and its checkpoint."""
 
     def clear(self) -> None:
-        """No job runs now."""
+        """Shows that no job is running."""
 
 
 @contextmanager
 def showing_progress(jobs: Sequence[StartedJob]) -> Iterator[None]:
-    """Within the block the progress of the jobs in a growing list is shown where somebody can see it."""
+    """Within the block the progress of the jobs in a growing list is shown: in the log, or on standard error."""
     with ExitStack() as stack:
         display: Display
         if _LOG.isEnabledFor(logging.INFO):
@@ -183,7 +183,7 @@ def showing_progress(jobs: Sequence[StartedJob]) -> Iterator[None]:
 
 @contextmanager
 def watched(jobs: Sequence[StartedJob], display: Display) -> Iterator[None]:
-    """Within the block a thread tells a display of the jobs in a growing list."""
+    """Within the block a thread shows the jobs of a growing list on a display."""
     ended = threading.Event()
     thread = threading.Thread(
         target=_watch, args=(jobs, display, ended), name="progress", daemon=True
@@ -199,12 +199,12 @@ def watched(jobs: Sequence[StartedJob], display: Display) -> Iterator[None]:
 
 
 class ProgressLog:
-    """A line for each stage and each epoch when it is done, and now and then for one that runs.
+    """A line for each finished stage and epoch, and regular lines for running ones.
 
     Args:
         write: Takes each line.
-        period_s: From one line of an unbounded job, or of a stage that runs, to the next. None for a line for
-            each epoch, and none for stages that run.
+        period_s: The time between two lines of a running stage or of an unbounded job. None: a line for each epoch,
+            and no lines for running stages.
     """
 
     def __init__(self, write: Callable[[str], object], period_s: float | None = None) -> None:
@@ -218,14 +218,14 @@ class ProgressLog:
         self._rates = Rates()
 
     def begin(self, job: str) -> None:
-        """A line with what begins."""
+        """See Display."""
         if self._period_s is not None:
             self._write(job)
             self._has_begun = True
             self._next_s = time.monotonic() + self._period_s
 
     def show(self, job: str, stages: Sequence[StageProgress]) -> None:
-        """Logs what has come to its end since the last time."""
+        """Logs the stages that have finished since the last call."""
         if job != self._job:
             self._job, self._logged = job, 0
         if not self._has_begun:
@@ -249,7 +249,7 @@ class ProgressLog:
         )
 
     def show_epochs(self, history: EpochHistory, running: Mapping[int, TaskMetrics]) -> None:
-        """Logs the epochs that have ended since the last time, or where they have a period the last of them, if it is new."""
+        """Logs the epochs that have ended since the last call; with a period only the last one."""
         if self._period_s is not None:
             if self._has_begun and self._is_due():
                 last = history.last
@@ -267,7 +267,7 @@ class ProgressLog:
                 self._epoch = epoch.run_id, epoch.epoch
 
     def clear(self) -> None:
-        """Nothing: what is logged stays."""
+        """Does nothing: the log stays."""
 
     def _is_due(self) -> bool:
         now = time.monotonic()
@@ -278,13 +278,13 @@ class ProgressLog:
 
 
 class Rates:
-    """Records a second of stages that run: over the last seconds, as records come in."""
+    """Records per second of running stages, over the last three seconds."""
 
     def __init__(self) -> None:
         self._seen: dict[int, deque[tuple[float, int]]] = {}
 
     def take(self, stages: Sequence[StageProgress]) -> None:
-        """Notes how far stages are now."""
+        """Takes the current counts of the stages."""
         now = time.monotonic()
         for number, stage in enumerate(stages):
             seen = self._seen.setdefault(number, deque())
@@ -295,7 +295,7 @@ class Rates:
                 seen.popleft()
 
     def of(self, number: int) -> float | None:
-        """The rate of a stage; None where it is not known yet."""
+        """The rate of a stage; None before the second call of `take`."""
         seen = self._seen.get(number)
         if seen is None or len(seen) < 2:  # noqa: PLR2004 - as above
             return None
@@ -307,9 +307,10 @@ _RATE_OVER_S = 3.0
 
 
 class TerminalRows:
-    """Of a bounded job a row per stage: its name, a bar, its tasks, its records and how many a second.
+    """The rows of a job on a terminal.
 
-    Of an unbounded one a table of its operators in the last epoch.
+    A bounded job has a row per stage: name, bar, tasks, records, and records per second. An unbounded job has a table of
+    its operators in the last epoch.
     """
 
     def __init__(self, area: TerminalArea) -> None:
@@ -320,12 +321,12 @@ class TerminalRows:
         self._shown: Any = None
 
     def begin(self, job: str) -> None:
-        """A line that stays."""
+        """Prints a line above the rows."""
         self._area.clear()
         _to_stderr(job)
 
     def show(self, job: str, stages: Sequence[StageProgress]) -> None:
-        """Draws the rows again."""
+        """Draws the rows."""
         if job != self._job:
             self._area.clear()
             self._job, self._times = job, {}
@@ -347,7 +348,7 @@ class TerminalRows:
         self._area.draw(StageTable(rows))
 
     def show_epochs(self, history: EpochHistory, running: Mapping[int, TaskMetrics]) -> None:
-        """Draws the table when an epoch has ended, or when it had to step aside; below it the epoch that runs."""
+        """Draws the table and below it the current epoch, if something has changed or the area was cleared."""
         epoch, line = history.last, running_line(running)
         number = None if epoch is None else (epoch.run_id, epoch.epoch)
         shown = number, line
@@ -361,11 +362,11 @@ class TerminalRows:
         self._shown = shown
 
     def clear(self) -> None:
-        """Takes the rows off the terminal."""
+        """Removes the rows."""
         self._area.clear()
 
     def _take_times(self, stages: Sequence[StageProgress]) -> None:
-        """Notes when stages begin and end: rows come and go, and their times continue."""
+        """Keeps the times at which stages begin and end, also while no rows are drawn."""
         now = time.monotonic()
         for number, stage in enumerate(stages):
             begun, ended = self._times.get(number, (now, now))
@@ -376,7 +377,7 @@ class TerminalRows:
 
 
 class StageRow(NamedTuple):
-    """What a terminal has of a stage."""
+    """The row of a stage."""
 
     name: str
     done: int
@@ -387,7 +388,7 @@ class StageRow(NamedTuple):
 
 
 class StageTable:
-    """The stages, with what fits beside their names: on a narrow terminal first the bar goes, then the rate."""
+    """The rows of stages. A narrow terminal leaves out the bar first, then the rate."""
 
     def __init__(self, rows: Sequence[StageRow]) -> None:
         self._rows = rows
@@ -417,7 +418,7 @@ class StageTable:
 
 
 _BARS = ((100, 20), (80, 10))
-"""From how many columns on there is a bar, and how long."""
+"""The least width of the terminal, and the length of the bar."""
 
 _RATE_FROM = 60
 
@@ -435,7 +436,7 @@ def _watch(jobs: Sequence[StartedJob], display: Display, ended: threading.Event)
 def _tell(
     jobs: Sequence[StartedJob], display: Display, begun: dict[int, float] | None = None
 ) -> None:
-    """Passes the job that was started last to the display."""
+    """Shows the job that was started last."""
     run = jobs[-1].client if jobs else None
     if not isinstance(run, JobRun):
         return
@@ -460,7 +461,7 @@ def _tell(
 
 
 def _begins(job: StartedJob, run: JobRun) -> str | None:
-    """What begins, and from where; None where an unbounded job does not know yet."""
+    """The job, its size and its checkpoint; None before an unbounded job knows its checkpoint."""
     if run.history is not None and run.begins_with is None:
         return None
     vertices = required(job.plan.job_program).vertices
@@ -476,20 +477,20 @@ def _clock(begun: float, ended: float) -> str:
 
 
 def is_in_notebook() -> bool:
-    """Whether this program runs in the kernel of a notebook, which shows HTML."""
+    """Whether this program runs in a notebook, which shows HTML."""
     shell: Any = sys.modules.get("IPython")
     return shell is not None and getattr(shell.get_ipython(), "kernel", None) is not None
 
 
 @contextmanager
 def progress_in_cell() -> Iterator[None]:
-    """Within the block the cell shows how far the job is that is started in it."""
+    """Within the block the notebook cell shows the progress of jobs."""
     with watching_jobs() as jobs, watched(jobs, CellDisplay()):
         yield
 
 
 class CellDisplay:
-    """One output of a cell, which is replaced as the job runs, and is empty at its end."""
+    """One output of a notebook cell. It is replaced while the job runs, and empty at the end."""
 
     def __init__(self) -> None:
         self._handle: Any = None
@@ -497,24 +498,26 @@ class CellDisplay:
         self._rates = Rates()
 
     def begin(self, job: str) -> None:
-        """What begins is part of what is shown."""
+        """Does nothing: the output names the job."""
 
     def show(self, job: str, stages: Sequence[StageProgress]) -> None:
-        """A line with a bar for each stage."""
+        """Shows a line with a bar for each stage."""
         self._rates.take(stages)
         rows = []
         for number, stage in enumerate(stages):
             rate = self._rates.of(number) if stage.running else None
-            told = f"{stage.records:,} records" + ("" if rate is None else f", {rate_text(rate)}")
+            records = f"{stage.records:,} records" + (
+                "" if rate is None else f", {rate_text(rate)}"
+            )
             rows.append(
                 f'<tr><td style="text-align: left">{html.escape(stage.name)}</td>'
                 f'<td><progress max="{stage.tasks}" value="{stage.done}"></progress></td>'
-                f"<td>{stage.done}/{stage.tasks} tasks</td><td>{told}</td></tr>"
+                f"<td>{stage.done}/{stage.tasks} tasks</td><td>{records}</td></tr>"
             )
         self._put(f"<b>{html.escape(job)}</b><table>{''.join(rows)}</table>")
 
     def show_epochs(self, history: EpochHistory, running: Mapping[int, TaskMetrics]) -> None:
-        """The last epoch, and how far the one is that runs."""
+        """Shows the last epoch and the current one."""
         last = history.last
         lines = [None if last is None else epoch_line(last), running_line(running)]
         self._put("".join(f"<div>{html.escape(line)}</div>" for line in lines if line))

@@ -1,4 +1,4 @@
-"""`opchain replay`: an epoch of an unbounded job once more, in this process, to compare it or to look at it."""
+"""`opchain replay`: runs an epoch of an unbounded job again in this process, to compare or debug it."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ if TYPE_CHECKING:
     from opchain.runtime.shipping.outcome import JobOutcome
 
     Again = Callable[[Sequence[int] | None, Any, Callable[[EpochTask], None]], tuple[str, bool]]
-    """Runs an epoch again; gives what to print, and whether something differs."""
+    """Runs an epoch again; returns the text to print, and whether something differs."""
 
 DIFFERS = 1
-"""The exit code for an epoch that gives something else now."""
+"""The exit code if the results differ."""
 
 _SHOWN = 20
 
@@ -137,7 +137,7 @@ def replay_command(
         context.exit(DIFFERS)
     except StreamError as error:
         raise CommandError(str(error)) from error
-    except Exception as error:  # noqa: BLE001 - printed as Python would
+    except Exception as error:  # noqa: BLE001 - printed as by Python
         shown = user_traceback(error, program_file(file).path, whole=wants_traceback())
         click.echo(shown.text, nl=False, err=True)
         if shown.is_shortened:
@@ -154,11 +154,11 @@ def _again(job: JobProgram, located: Located, epoch: int | None) -> Again:
     """Runs a recorded epoch, or the one that failed after the last checkpoint.
 
     Raises:
-        StreamError: There is nothing to run again.
+        StreamError: The epoch is not recorded.
     """
     storage, latest = located.storage, located.metadata
     if epoch == latest.epoch + 1 and latest.kind == "checkpoint":
-        from opchain.runtime.epochs.delivered_sources import input_of_started_epoch  # noqa: PLC0415 - few need it
+        from opchain.runtime.epochs.delivered_sources import input_of_started_epoch  # noqa: PLC0415 - rarely needed
 
         deliveries = input_of_started_epoch(job, storage, latest)
 
@@ -192,12 +192,12 @@ def _counts(outcome: JobOutcome) -> str:
 
 
 def _under_debugger(process: Any, *arguments: Any) -> None:
-    # What is stopped at is generated code and the program's functions.
+    # The debugger stops in generated code and in the program's functions.
     pdb.Pdb(skip=["opchain.*"]).runcall(process, *arguments)
 
 
 def _tasks(plan: Plan, chosen: str | None, subtask: int | None) -> Sequence[int] | None:
-    """The tasks that are looked at; None for all."""
+    """The selected tasks; None for all."""
     if chosen is None:
         if subtask is not None:
             raise CommandError("--subtask needs --vertex: it selects a subtask of that vertex")

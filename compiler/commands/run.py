@@ -2,8 +2,8 @@
 
 - Logging: opchain logs warnings to standard error; the user can ask for more.
 - Results: the numbers of each job that has ended, as table and as page.
-- Ctrl-C: the first one finishes the current epoch of an unbounded job, a second one aborts it. Bounded jobs are cancelled. A
-  line says so and names the checkpoint to resume from. The exit code is the shell's for an interrupt.
+- Ctrl-C: the first one finishes the current epoch of an unbounded job, a second one aborts it. Bounded jobs are
+  cancelled. A line names the checkpoint to resume from. The exit code is 130.
 """
 
 from __future__ import annotations
@@ -60,14 +60,14 @@ _ENDED = (JobStatus.CANCELED, JobStatus.FAILED, JobStatus.FINISHED)
 
 @contextmanager
 def ends_on_interrupt(jobs: Sequence[StartedJob]) -> Iterator[None]:
-    """Within the block Ctrl-C ends the process with code 130, and jobs that run in its background too.
+    """Within the block Ctrl-C ends the process with code 130, and cancels jobs in the background.
 
-    A job that the program waits for has been cancelled by the time this hears of it.
+    A job that the program waits for is already cancelled when the interrupt arrives here.
     """
     try:
         yield
     except KeyboardInterrupt:
-        # Ctrl-C again: whoever waits for the job's epoch has heard of it.
+        # A second Ctrl-C aborts the epoch. The code that waits for the epoch has handled it.
         with suppress(KeyboardInterrupt):
             for job in jobs:
                 if job.client.get_job_status().result() not in (*_ENDED, JobStatus.CANCELLING):
@@ -95,14 +95,14 @@ def _was_cancelled(job: StartedJob) -> bool:
 
 
 LEVELS = (logging.INFO, logging.DEBUG)
-"""By how often `-v` was said."""
+"""The level for -v, and for -vv."""
 
 
 @contextmanager
 def logging_to_stderr(verbosity: int) -> Iterator[None]:
-    """Within the block the loggers `opchain.*` write to standard error; 0 leaves all as it is.
+    """Within the block the loggers `opchain.*` write to standard error; with 0 nothing changes.
 
-    They write there alone: a program that configures logging would show each line twice.
+    They do not propagate: if the program configures logging, each line would appear twice.
     """
     if not verbosity:
         yield
@@ -128,11 +128,9 @@ _STOPPED = (JobStatus.CANCELLING, JobStatus.CANCELED)
 
 
 def show_finished(jobs: Iterable[StartedJob]) -> None:
-    """A table for each job that has finished, and for unbounded ones that were stopped.
+    """Prints a table for each job that has finished, and for unbounded jobs that were stopped.
 
-    Nothing for others, whose errors speak for them.
-
-    A terminal gets it as wide as it is and in colour, a file or pipe as plain text.
+    Failed jobs have an error instead. A terminal gets the table in its width and in colour, a file or pipe as plain text.
     """
     for job in jobs:
         if _is_finished(job):
@@ -149,12 +147,12 @@ def show_finished(jobs: Iterable[StartedJob]) -> None:
 
 
 def write_pages(watches: Iterable[JobWatch], path: Path) -> None:
-    """The page of each run: `path`, then `path` with -2, -3, ... in its name.
+    """Writes the page of each job: to `path`, then to `path` with -2, -3, ... in its name.
 
     Raises:
         CommandError: A page cannot be written.
     """
-    from opchain.compiler.commands.page_server import run_page  # noqa: PLC0415 - if asked for
+    from opchain.compiler.commands.page_server import run_page  # noqa: PLC0415 - only with this option
 
     for number, watch in enumerate(watches, start=1):
         page = path if number == 1 else path.with_stem(f"{path.stem}-{number}")
@@ -312,7 +310,7 @@ def run(
 def _show_error(
     error: Exception, program: Path, jobs: Sequence[StartedJob], *, whole: bool
 ) -> None:
-    """Prints what the program raised; one line if it is that somebody else has cancelled its job."""
+    """Prints the exception of the program; one line if a command, a page or a client cancelled its job."""
     cancelled = [f"'{job.name}'" for job in jobs if _is_cancelled(job)]
     if isinstance(error, CancelledError) and cancelled:
         note(f"cancelled by a command, a page or a client: {', '.join(cancelled)}")
@@ -335,7 +333,7 @@ def _note_unexecuted(path: Path, drawn: Capture) -> None:
 
 @contextmanager
 def _serving(jobs: Sequence[StartedJob], port: int) -> Iterator[None]:
-    from opchain.compiler.commands.page_server import serving_pages  # noqa: PLC0415 - if asked for
+    from opchain.compiler.commands.page_server import serving_pages  # noqa: PLC0415 - only with this option
 
     token = secrets.token_urlsafe(16)
     with serving_pages(jobs, port, token) as address:
@@ -344,13 +342,13 @@ def _serving(jobs: Sequence[StartedJob], port: int) -> Iterator[None]:
 
 
 def _watching(jobs: Sequence[StartedJob]) -> AbstractContextManager[JobWatches]:
-    from opchain.compiler.commands.job_watch import watching  # noqa: PLC0415 - if asked for
+    from opchain.compiler.commands.job_watch import watching  # noqa: PLC0415 - only with this option
 
     return watching(jobs)
 
 
 def has_failed(job: StartedJob) -> bool:
-    """Whether a job has begun and did not end well."""
+    """Whether a job has started, and failed."""
     return job.client.get_job_status().result() is JobStatus.FAILED
 
 

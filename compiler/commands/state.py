@@ -1,4 +1,4 @@
-"""`opchain state`: what a checkpoint holds, row by row."""
+"""`opchain state`: the state in a checkpoint, row by row."""
 
 from __future__ import annotations
 

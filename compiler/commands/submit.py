@@ -1,9 +1,7 @@
-"""`opchain submit`: runs a program on a cluster, by the spark-submit command that it prints.
+"""`opchain submit`: runs a program on a cluster with spark-submit. `opchain package`: the zip that it needs.
 
-What a running program has loaded is sent automatically (runtime.user_modules). In cluster mode the driver is on
-another machine, and spark-submit must bring along what the program will import.
-
-`opchain submit`: a program on a cluster, by the spark-submit command that it prints.
+A running job sends the modules that its program has loaded by itself (runtime/shipping). In cluster mode the driver
+runs on another machine, so spark-submit must bring along the modules that the program will import.
 """
 
 from __future__ import annotations
@@ -63,7 +61,7 @@ def package(output: Path) -> None:
 
 
 def write_archive(path: Path, data: bytes) -> None:
-    """Writes a file that spark-submit will be given, and the folders above it.
+    """Writes a file for spark-submit, and the folders above it.
 
     Raises:
         CommandError: It cannot be written.
@@ -76,10 +74,10 @@ def write_archive(path: Path, data: bytes) -> None:
 
 
 def modules_beside(program: Path) -> dict[str, bytes]:
-    """The sources that a program imports from its own folder, by their places in an import root.
+    """The sources that a program imports from its own folder, by their paths in that folder.
 
-    A package of which any module is imported comes whole, without its data files. Imports by a computed name
-    are not seen.
+    If a module of a package is imported, all modules of the package are returned, without data files. Imports by a
+    computed name are not found.
     """
     folder = program.resolve().parent
     finder = ModuleFinder(path=[str(folder)])
@@ -97,7 +95,7 @@ def modules_beside(program: Path) -> dict[str, bytes]:
 
 
 FOLDER = "packages"
-"""What the folder of installed packages is called in the working directory of the tasks."""
+"""The name of the folder with installed packages, in the working directory of the tasks."""
 
 
 def archive_name(archive: str) -> str:
@@ -107,7 +105,7 @@ def archive_name(archive: str) -> str:
 
 
 def packed_python(archives: tuple[str, ...]) -> str | None:
-    """The Python of the first archive that is an environment (venv-pack, conda-pack), None without one.
+    """The Python in the first archive that is an environment (venv-pack, conda-pack); None without one.
 
     Raises:
         CommandError: An archive is missing, or no archive.
@@ -120,7 +118,7 @@ def packed_python(archives: tuple[str, ...]) -> str | None:
 
 
 def install_packages(requirements: Path, archive: Path) -> None:
-    """Installs requirements into a folder, and packs it; executors must be of this machine's kind.
+    """Installs requirements into an archive. Executors must have the platform and Python of this machine.
 
     Raises:
         CommandError: pip is missing or fails.
@@ -162,14 +160,14 @@ def _has_python(path: Path) -> bool:
 DEFAULTS = "spark-defaults.conf"
 CLUSTER = "cluster"
 _MASTER = re.compile(r"(spark|k8s)://.|yarn$|local(\[.+\])?$|local-cluster\[.+\]$")
-"""What Spark takes; it finds another one wrong only when its JVM is up."""
+"""The masters that Spark accepts. Spark itself checks this only after its JVM has started."""
 PYTHON = "spark.pyspark.python"
 DRIVER_PYTHON = "spark.pyspark.driver.python"
 
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """What spark-submit is told; `configuration` are the `--conf`s, which win over `properties`."""
+    """The arguments of spark-submit. `configuration` has the `--conf`s, which override `properties`."""
 
     program: Path
     arguments: Sequence[str] = ()
@@ -181,7 +179,7 @@ class Submission:
     archives: Sequence[str] = ()
 
     def command(self, spark_submit: Path) -> list[list[str]]:
-        """The words of the command, by the lines that it is printed in."""
+        """The words of the command, grouped by printed line."""
         lines = [[str(spark_submit)]]
         for option, value in (
             ("--master", self.master),
@@ -197,12 +195,12 @@ class Submission:
 
 
 def command_text(lines: Sequence[Sequence[str]]) -> str:
-    """The command for a shell, an option a line."""
+    """The command for a shell, one option per line."""
     return " \\\n    ".join(map(shlex.join, lines)) + "\n"
 
 
 def without_secrets(lines: Sequence[Sequence[str]]) -> list[list[str]]:
-    """The words of a command without what looks like a secret: by the names of settings and options."""
+    """The words of a command. Values are hidden if the name of their setting or option looks like that of a secret."""
     found = []
     for line in lines:
         shown: list[str] = []
@@ -214,7 +212,7 @@ def without_secrets(lines: Sequence[Sequence[str]]) -> list[list[str]]:
 
 
 def read_properties(folder: Path) -> tuple[Path, dict[str, str]]:
-    """The spark-defaults.conf of a folder, and what it says.
+    """The spark-defaults.conf of a folder, and its settings.
 
     Raises:
         CommandError: There is none.
@@ -240,10 +238,10 @@ def configured(
     this_python: str,
     packed_python: str | None,
 ) -> dict[str, str]:
-    """The `--conf`s: those given, and which Python runs driver and executors where nobody said.
+    """The `--conf`s: the given ones, and the Python of driver and executors if no setting names it.
 
-    In client mode the driver is the Python that runs opchain. An environment that was sent along gives the
-    executors theirs, and in cluster mode the driver.
+    In client mode the driver uses the Python that runs opchain. Executors use the Python of an environment that is
+    sent along; in cluster mode the driver uses it too.
     """
     said = {**properties, **given}
     ours = {}
@@ -397,7 +395,7 @@ def _setting(text: str) -> tuple[str, str]:
 
 
 def _import_path_keys(master: str, is_cluster_mode: bool) -> list[str]:
-    """The settings that tell Python processes where the folder of packages is."""
+    """The settings that add the folder of packages to the import path of Python processes."""
     keys = ["spark.executorEnv.PYTHONPATH"]
     if is_cluster_mode:
         on_kubernetes = master.startswith("k8s:")
@@ -418,7 +416,7 @@ def _own_files(program: Path, folder: Path) -> list[str]:
 
 
 def _py_file(path: str, folder: Path) -> str:
-    """A file as Spark takes it: executors import no wheel, but the same bytes called a zip."""
+    """A file in a form that executors import: a wheel is copied to a zip of another name, with the same bytes."""
     if "://" in path:
         return path
     file = Path(path)
