@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol
 
 from opchain.runtime.connectors.collection import contiguous_parts
-from opchain.runtime.connectors.unbounded_source import UnboundedSource
+from opchain.runtime.connectors.unbounded_source import EpochPace, UnboundedSource
 from opchain.runtime.errors import UnsupportedFeatureError
 from opchain.runtime.records.elements import NothingYet
 from opchain.runtime.types.type_variables import T
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
 LONGEST_WAIT_S = 0.1
-"""After how long a source that waits is asked again."""
+"""The longest time for which a source waits before it is read again."""
 
 
 class Pace:
-    """Says how many records are due, and where none is, how long to wait.
+    """How many records are due, and how long to wait for the next ones.
 
-    The clock decides when records come, and never which ones.
+    The clock decides when records come, but not which records.
 
     Args:
         per_second: Records per second on average, more than 0.
@@ -47,13 +47,13 @@ class Pace:
         self._taken = 0
 
     def take(self, most: int) -> int:
-        """How many records may be read now, at most `most`; 0 where none is due."""
+        """The number of records that are due now, at most `most`."""
         taken = max(0, min(self._due(), most))
         self._taken += taken
         return taken
 
     def wait_s(self, most: int) -> float:
-        """How long to wait for one record where records are rare, else for those of a whole wait at once."""
+        """How long to wait: until the next record is due, or for more records if they come faster than the longest wait."""
         wanted = max(1.0, min(most, self._per_second * LONGEST_WAIT_S))
         wait_s = (self._taken + wanted) / self._per_second - (self._clock() - self._began)
         return max(0.0, min(wait_s, LONGEST_WAIT_S))
@@ -62,58 +62,18 @@ class Pace:
         return int((self._clock() - self._began) * self._per_second) - self._taken
 
 
-FILES_PER_EPOCH = 10_000
-BYTES_PER_EPOCH = 1 << 30
-
-
-class FileAdmission(NamedTuple):
-    """How much an epoch reads at most. Without a time, the job's target counts, or 10 seconds."""
-
-    files: int = FILES_PER_EPOCH
-    size_bytes: int = BYTES_PER_EPOCH
-    time_ms: int | None = None
-
-
-class EpochPace:
-    """How much an epoch may have that is to take no longer than a given time: records, or bytes.
-
-    The time from one decision to the next one is that of the epoch between them. An epoch that was smaller than
-    it might have been may have waited for input, so it can only show that the job is faster.
-
-    Args:
-        first: How much the first epoch gets, whose speed nobody knows yet.
-    """
-
-    def __init__(self, first: int) -> None:
-        self.admitted = 0
-        self._first = self._limit = first
-        self._decided_ms = 0
-        self._per_ms = 0.0
-
-    def limit(self, time_ms: int, now_ms: int) -> int:
-        """The number; `admitted` says how much the epoch got in the end."""
-        took_ms = now_ms - self._decided_ms
-        if self.admitted and took_ms > 0:
-            measured = self.admitted / took_ms
-            if self.admitted >= self._limit or measured > self._per_ms:
-                self._per_ms = (self._per_ms + measured) / 2 if self._per_ms else measured
-        self._decided_ms = now_ms
-        self._limit = max(int(self._per_ms * time_ms), 1) if self._per_ms else self._first
-        return self._limit
-
-
 _LONG_MAX = (1 << 63) - 1
 
 MOST_PER_EPOCH = 100_000
-"""How many records an epoch has where no rate is given."""
+"""The number of records of an epoch, without a rate."""
 
 LONGEST_DEBT_MS = 10_000
-"""What a job that stood still longer than that has missed never comes."""
+"""If a job stands still for longer, the records of the time before are not generated."""
 
 
 @dataclass(frozen=True)
 class RateLimiterStrategy:
-    """How fast a source gives records: so many per second over all subtasks, or None for no limit.
+    """The rate of a source: records per second over all subtasks, or None for no limit.
 
     Flink: RateLimiterStrategy (Java only).
     """
@@ -122,7 +82,7 @@ class RateLimiterStrategy:
 
     @staticmethod
     def per_second(records_per_second: float) -> RateLimiterStrategy:
-        """At most so many records in a second, all subtasks together.
+        """The greatest number of records per second, over all subtasks.
 
         Raises:
             ValueError: It is not more than 0.
@@ -140,7 +100,7 @@ class RateLimiterStrategy:
 
     @staticmethod
     def per_checkpoint(records_per_checkpoint: int) -> NoReturn:
-        """Not supported: what comes between two checkpoints is for Spark to say.
+        """Not supported: Spark decides how much comes between two checkpoints.
 
         Raises:
             UnsupportedFeatureError: Always.
@@ -152,7 +112,7 @@ class RateLimiterStrategy:
 
 
 class GeneratorSplit(NamedTuple):
-    """The indexes of one subtask, and its share of the rate; None is as fast as it goes."""
+    """The indexes of one subtask, and its share of the rate; None for no limit."""
 
     indexes: range
     records_per_second: float | None
@@ -161,15 +121,14 @@ class GeneratorSplit(NamedTuple):
 class DataGeneratorSource(UnboundedSource[T]):
     """The records that a function gives for the indexes 0, 1, 2, ...
 
-    The function gets nothing but the index, so the same records come in every run, whatever the
-    parallelism. Of a bounded source each subtask emits a contiguous part, of an unbounded one every
-    n-th record.
+    The function gets only the index, so the records are the same in every run and at every parallelism. Each of n
+    subtasks emits a contiguous part of a bounded source, and every n-th record of an unbounded one.
 
     Flink: `DataGeneratorSource` (Java only).
 
     Args:
-        generator_function: The record of an index.
-        count: How many records there are; None for no end.
+        generator_function: Returns the record of an index.
+        count: The number of records; None for an unbounded source.
         records_per_second: The rate of all subtasks together, as a number or a RateLimiterStrategy;
             None for as fast as possible.
 
@@ -216,7 +175,7 @@ class DataGeneratorSource(UnboundedSource[T]):
         return [[GeneratorSplit(part, share)] if part else [] for part in parts]
 
     def initial_position(self, now_ms: int) -> tuple[int, int]:
-        """The first index, and up to when the rate has been met."""
+        """The first index, and the time up to which records have been generated."""
         return 0, now_ms
 
     def latest_position(self, start: Sequence[int], now_ms: int) -> tuple[int, int]:
@@ -236,7 +195,7 @@ class DataGeneratorSource(UnboundedSource[T]):
     def splits_between(
         self, start: Sequence[int], end: Sequence[int], parallelism: int
     ) -> list[list[GeneratorSplit]]:
-        """The indexes of each subtask: always those that leave its number when divided by the parallelism."""
+        """The indexes of each subtask: those whose remainder by the parallelism is its number."""
         first, behind = start[0], end[0]
         return [
             [
@@ -248,7 +207,7 @@ class DataGeneratorSource(UnboundedSource[T]):
         ]
 
     def read(self, split: GeneratorSplit, batch_size: int) -> Iterator[Sequence[T]]:
-        """The records of these indexes; where a rate is given, NothingYet when nothing is due."""
+        """The records of these indexes. With a rate, NothingYet while no record is due."""
         rate = split.records_per_second
         pace = None if rate is None else Pace(rate)
         generate, indexes = self.generator_function, split.indexes
@@ -320,7 +279,7 @@ class RandomFloat:
     def value(self, index: int) -> float:
         """A number."""
         share = (draw(self.seed, index) >> (64 - _FRACTION_BITS)) / (1 << _FRACTION_BITS)
-        # Not the difference of the two, which may be more than a float holds.
+        # Without `most - least`, which may overflow a float.
         return self.least * (1 - share) + self.most * share
 
 
@@ -364,7 +323,7 @@ class RandomText:
     def value(self, index: int) -> str:
         """A text."""
         parts = -(-self.length // _DIGITS_OF_DRAW)
-        # A seed of its own for each part, so that texts do not overlap.
+        # Each part has its own seed, so that texts do not overlap.
         digits = "".join(f"{draw(self.seed + part, index):016x}" for part in range(parts))
         return digits[: self.length]
 
@@ -383,11 +342,11 @@ class SequenceGenerator:
 
 @dataclass(frozen=True)
 class SometimesNull:
-    """None with a probability from 0 to 1, else what `of_others` gives."""
+    """None with probability `rate`, otherwise the value of another generator."""
 
     seed: int
     rate: float
-    of_others: ValueGenerator
+    others: ValueGenerator
     _chance: RandomFloat = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -395,12 +354,12 @@ class SometimesNull:
 
     def value(self, index: int) -> Any:
         """The value, or None."""
-        return None if self._chance.value(index) < self.rate else self.of_others.value(index)
+        return None if self._chance.value(index) < self.rate else self.others.value(index)
 
 
 @dataclass(frozen=True)
 class RowGenerator:
-    """Rows of named fields, each with its generator: what a DataGeneratorSource calls."""
+    """A generator function for a DataGeneratorSource: rows of named fields, each with its own generator."""
 
     fields: tuple[tuple[str, ValueGenerator], ...]
 

@@ -1,4 +1,4 @@
-"""FileSource with PyFlink's builder: a format, paths, and how to look for files; and the sources that have one format."""
+"""FileSource with PyFlink's builder, and sources of one format: TextLineSource and AvroInputFormat."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import logging
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic
 
-from opchain.runtime.connectors.data_generator import FileAdmission
+from opchain.runtime.connectors.watched_files import FileAdmission, WatchedFileSource
 from opchain.runtime.errors import add_note
 from opchain.runtime.files.file_range import FileRange, assign_whole_files, divide_files, list_files
 from opchain.runtime.files.file_systems import FileStatus, dataset_of, qualified_path
@@ -32,21 +32,19 @@ _LOG = logging.getLogger("opchain.job")
 class FileSource(Source[T]):
     """The records in files, in folders, or behind patterns such as `logs/*.csv`. Flink: FileSource.
 
-    The bytes of all files, in the order of their sorted paths, are dealt out in contiguous parts, one
-    for each subtask; a record belongs to the part in which it begins. So the subtasks' records, one
-    subtask after the other, are the records of the files in order. A file that can't be cut (most
-    compressed ones) is read by one subtask. Folders are read with all below them, but for names that
-    begin with "." or "_".
+    The bytes of all files, in the order of their sorted paths, are divided into one contiguous part for each subtask. A
+    record belongs to the part in which it begins. So the records of all subtasks, concatenated, are the records of the
+    files in order. A file that can't be divided, such as most compressed files, is read by one subtask. Folders are
+    read with their subfolders, without names that begin with "." or "_".
 
-    Under a watermark strategy of the source, each part of a file has a watermark of its own, and a subtask
-    reads its parts by turns: see Source. Where an operator downstream assigns event time, no file is cut:
-    see `uncut`.
+    If the source has a watermark strategy, each part of a file has its own watermark, and a subtask takes turns reading
+    its parts: see Source. If an operator downstream assigns event time, no file is divided: see `uncut`.
 
     Args:
-        file_format: How bytes become records.
-        paths: Paths, or URLs that fsspec knows.
-        malformed: What becomes of text that is not a record.
-        cuts_files: Whether several subtasks may read one file, where the format allows it.
+        file_format: The format of the files.
+        paths: Paths, or URLs that fsspec supports.
+        malformed: The policy for text that is not a record.
+        cuts_files: Whether several subtasks may read one file, if the format allows it.
 
     Raises:
         ValueError: There is no path.
@@ -80,7 +78,7 @@ class FileSource(Source[T]):
     def for_record_stream_format(
         stream_format: StreamFormat[T], *paths: str | os.PathLike[str]
     ) -> FileSourceBuilder[T]:
-        """Starts a source of a format that is read record after record."""
+        """Builds a source of a format that is read record by record."""
         if not isinstance(stream_format, StreamFormat):
             raise TypeError(
                 f"for_record_stream_format got {stream_format!r}; it takes a StreamFormat such as "
@@ -92,7 +90,7 @@ class FileSource(Source[T]):
     def for_bulk_file_format(
         bulk_format: BulkFormat[T], *paths: str | os.PathLike[str]
     ) -> FileSourceBuilder[T]:
-        """Starts a source of a format that is read in batches."""
+        """Builds a source of a format that is read in batches."""
         if not isinstance(bulk_format, BulkFormat):
             raise TypeError(
                 f"for_bulk_file_format got {bulk_format!r}; it takes a BulkFormat such as "
@@ -101,7 +99,7 @@ class FileSource(Source[T]):
         return FileSourceBuilder(bulk_format, paths)
 
     def files(self) -> list[FileStatus]:
-        """The files that the paths stand for now.
+        """The files that currently match the paths.
 
         Raises:
             FileNotFoundError: A path does not exist, or nothing matches a pattern.
@@ -109,7 +107,7 @@ class FileSource(Source[T]):
         return list_files(self.paths)
 
     def planned(self, parallelism: int) -> FileSource[T]:
-        """The same source with the files that are there now."""
+        """The same source, with the files that exist now."""
         planned = copy.copy(self)
         planned._planned = self.splits(parallelism)  # noqa: SLF001 - its own class
         return planned
@@ -129,7 +127,7 @@ class FileSource(Source[T]):
         return uncut
 
     def split_name(self, split: FileRange) -> str:
-        """The path, and where the part begins."""
+        """The path, and the first byte of the part."""
         return f"{split.path} from byte {split.start}"
 
     def split_after(self, split: FileRange, records: int) -> FileRange:
@@ -140,13 +138,13 @@ class FileSource(Source[T]):
         return self.cuts_files and self.file_format.can_be_cut(path)
 
     def open(self, context: SourceReaderContext) -> None:
-        """Learns where malformed records are counted and sent."""
+        """Keeps the context, which counts and sends malformed records."""
         self.malformed.context = context
 
     def read(self, split: FileRange, batch_size: int) -> Iterator[Sequence[T]]:
         """The records that begin in the range, without those that were read before."""
         left = split.skip
-        # What is skipped was read before: its malformed records were counted then.
+        # Skipped records were read before, and their malformed neighbours were counted then.
         malformed = replace(self.malformed, is_muted=left > 0)
         try:
             for records in self.file_format.read(split, batch_size, malformed):
@@ -168,9 +166,9 @@ class FileSource(Source[T]):
 
 
 class FileEnumeratorProvider:
-    """Whether a source may cut files. Flink: FileEnumerator.Provider.
+    """Whether a source may divide files. Flink: FileEnumerator.Provider.
 
-    Both find files in the same way; a file that can't be cut is not cut by either.
+    Both enumerators find the same files. Neither divides a file of a format that can't be divided.
     """
 
     def __init__(self, *, cuts_files: bool) -> None:
@@ -178,7 +176,7 @@ class FileEnumeratorProvider:
 
     @staticmethod
     def default_splittable_file_enumerator() -> FileEnumeratorProvider:
-        """Files may be cut, and read by several subtasks: the default."""
+        """Several subtasks may read one file: the default."""
         return FileEnumeratorProvider(cuts_files=True)
 
     @staticmethod
@@ -188,16 +186,16 @@ class FileEnumeratorProvider:
 
 
 class FileSplitAssignerProvider:
-    """Who reads which part of a file. Flink: FileSplitAssigner.Provider."""
+    """Assigns parts of files to subtasks. Flink: FileSplitAssigner.Provider."""
 
     @staticmethod
     def locality_aware_split_assigner() -> FileSplitAssignerProvider:
-        """Taken as in PyFlink, and decides nothing: Spark tasks are not placed near files."""
+        """Accepted as in PyFlink, without effect: Spark tasks are not placed near files."""
         return FileSplitAssignerProvider()
 
 
 class FileSourceBuilder(Generic[T]):
-    """A file source in the making. Flink: FileSourceBuilder."""
+    """Builds a file source. Flink: FileSourceBuilder."""
 
     def __init__(
         self, file_format: FileFormat[T], paths: tuple[str | os.PathLike[str], ...]
@@ -211,29 +209,28 @@ class FileSourceBuilder(Generic[T]):
         self._admission = FileAdmission()
 
     def on_malformed(self, policy: OnMalformed) -> FileSourceBuilder[T]:
-        """What becomes of text that is not a record; the job fails if not given. Ours alone.
+        """Sets the policy for text that is not a record; the default is "fail". Ours alone.
 
         Args:
-            policy: "fail" stops the job with an error that names the file, the place and the text;
-                "skip" continues; an OutputTag sends a MalformedRecord to this side output of the
-                source's stream and continues. The last two count what is lost in the source's metric
-                `numRecordsInErrors`.
+            policy: "fail" stops the job with an error that names the file, the place and the text. "skip" continues.
+                An OutputTag sends a MalformedRecord to this side output of the source, and continues. The last two
+                count malformed records in the source's metric `numRecordsInErrors`.
         """
         self._malformed = checked_policy(policy)
         return self
 
     def process_static_file_set(self) -> FileSourceBuilder[T]:
-        """Reads the files that are there when the job starts, and ends: the default."""
+        """Reads the files that exist when the job starts, and ends: the default."""
         self._is_watched = False
         return self
 
     def monitor_continuously(self, discovery_interval: Duration) -> FileSourceBuilder[T]:
-        """Goes on with the files that come to the folders, without end.
+        """Also reads files that are added to the folders later: the source is unbounded.
 
         A backlog is spread over epochs: see `set_max_time_per_epoch`.
 
         Args:
-            discovery_interval: How long after one look the folders are looked at again.
+            discovery_interval: The time between two scans of the folders.
 
         Raises:
             TypeError: It is not a Duration.
@@ -245,7 +242,7 @@ class FileSourceBuilder(Generic[T]):
         return self
 
     def set_max_files_per_epoch(self, files: int) -> FileSourceBuilder[T]:
-        """How many files an epoch reads at most when a folder is watched; 10,000 if not given. Ours alone.
+        """The most files that an epoch of a watched folder reads; 10,000 by default. Ours alone.
 
         Raises:
             ValueError: It is less than 1.
@@ -254,9 +251,9 @@ class FileSourceBuilder(Generic[T]):
         return self
 
     def set_max_bytes_per_epoch(self, size_bytes: int) -> FileSourceBuilder[T]:
-        """How many bytes an epoch reads at most when a folder is watched; 1 GiB if not given. Ours alone.
+        """The most bytes that an epoch of a watched folder reads; 1 GiB by default. Ours alone.
 
-        A file is never read in part: one that is larger has an epoch for itself.
+        An epoch reads whole files: a larger file has its own epoch.
 
         Raises:
             ValueError: It is less than 1.
@@ -265,13 +262,13 @@ class FileSourceBuilder(Generic[T]):
         return self
 
     def set_max_time_per_epoch(self, time: Duration) -> FileSourceBuilder[T]:
-        """How long an epoch should take when a folder is watched. Ours alone.
+        """The time that an epoch of a watched folder should take. Ours alone.
 
-        The source gives an epoch as many files as earlier epochs could read in that time. Without this call
-        `opchain.streaming.target-epoch-duration` counts, and else 10 seconds.
+        An epoch gets as many files as earlier epochs read in that time. The default is
+        `opchain.streaming.target-epoch-duration`, or else 10 seconds.
 
         Raises:
-            TypeError: It is no Duration.
+            TypeError: The time is not a Duration.
             ValueError: It is less than a millisecond.
         """
         if not isinstance(time, Duration):
@@ -280,7 +277,7 @@ class FileSourceBuilder(Generic[T]):
         return self
 
     def set_file_enumerator(self, file_enumerator: FileEnumeratorProvider) -> FileSourceBuilder[T]:
-        """Chooses whether files are cut; the format decides if not given."""
+        """Decides whether files are divided; by default the format decides."""
         if not isinstance(file_enumerator, FileEnumeratorProvider):
             raise TypeError(
                 f"set_file_enumerator got {file_enumerator!r}; it takes a FileEnumeratorProvider"
@@ -289,7 +286,7 @@ class FileSourceBuilder(Generic[T]):
         return self
 
     def set_split_assigner(self, split_assigner: FileSplitAssignerProvider) -> FileSourceBuilder[T]:
-        """Has no effect, and logs so: each subtask reads a contiguous part."""
+        """Has no effect, and logs a warning: each subtask reads a contiguous part."""
         if not isinstance(split_assigner, FileSplitAssignerProvider):
             raise TypeError(
                 f"set_split_assigner got {split_assigner!r}; it takes a FileSplitAssignerProvider"
@@ -306,12 +303,7 @@ class FileSourceBuilder(Generic[T]):
         )
         if not self._is_watched:
             return files
-        from opchain.runtime.connectors.watched_files import (  # noqa: PLC0415 - needs this module
-            WatchedFileSource,
-        )
-
-        watched: Source[Any] = WatchedFileSource(files, self._discovery_ms, self._admission)
-        return watched
+        return WatchedFileSource(files, self._discovery_ms, self._admission)
 
 
 def _positive(what: str, number: int) -> int:
@@ -320,15 +312,12 @@ def _positive(what: str, number: int) -> int:
     return number
 
 
-__all__ = ["AvroInputFormat", "FileRange", "TextLineSource"]
-
-
 class TextLineSource(FileSource[str]):
-    """The lines of text files; see FileSource for how they are found and dealt out.
+    """The lines of text files; see FileSource for how files are found and divided.
 
     Args:
-        *paths: Files, folders (with all that is below them), or patterns.
-        charset_name: How the bytes are read as text.
+        *paths: Files, folders (with their subfolders), or patterns.
+        charset_name: The encoding of the text.
     """
 
     def __init__(self, *paths: str | os.PathLike[str], charset_name: str = "UTF-8") -> None:
@@ -338,7 +327,7 @@ class TextLineSource(FileSource[str]):
     def read_blocks(self, split: FileRange) -> Iterator[bytes]:
         """The lines that start in the range, as blocks of whole lines: for parsers of bytes.
 
-        Line ends are as in the file. The character set must be one in which files can be cut.
+        Line ends are as in the file. The encoding must be one in which files can be divided.
         """
         for block in line_blocks(split):
             yield block.data
@@ -349,7 +338,7 @@ class AvroInputFormat(FileSource[dict[str, Any]]):
 
     Args:
         path: A file, a folder, or a pattern.
-        schema: What records have; files may have been written with an older one.
+        schema: The schema of the records. Files may have been written with an older one.
     """
 
     def __init__(self, path: str | os.PathLike[str], schema: AvroSchema) -> None:

@@ -1,8 +1,8 @@
-"""A folder whose files are read as they come, in an unbounded job.
+"""Watched folders: an unbounded job reads their files as they appear.
 
-A log beside the checkpoints has all files that were found, in the order in which they were found. A position is a
-number of its entries. So a file is read once, in the epoch that Spark's log of offsets says, and again in the same
-one after a failure. Files must appear whole: moved in, or written under a name that begins with "." or "_".
+A log beside the checkpoints has all files, in the order in which they were found. A position is a number of entries of
+this log. So Spark's offset log decides which epoch reads a file, and after a failure the same epoch reads it again.
+Files must appear complete: move them in, or write them under a name that begins with "." or "_" and rename them.
 
 Flink: `ContinuousFileSplitEnumerator`, which keeps the paths of all files that it has seen in its checkpoints.
 """
@@ -10,10 +10,9 @@ Flink: `ContinuousFileSplitEnumerator`, which keeps the paths of all files that 
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from opchain.runtime.connectors.data_generator import EpochPace, FileAdmission
-from opchain.runtime.connectors.unbounded_source import UnboundedSource
+from opchain.runtime.connectors.unbounded_source import EpochPace, UnboundedSource
 from opchain.runtime.errors import InternalError
 from opchain.runtime.files.file_range import FileRange, assign_whole_files, is_pattern, list_files
 
@@ -28,29 +27,37 @@ if TYPE_CHECKING:
 TARGET_EPOCH_MS = 10_000
 _FIRST_EPOCH_BYTES = 64 << 20
 _FILE_COST_BYTES = 64 << 10
-"""What opening a file costs, in bytes that could be read meanwhile: for the pace of epochs with small files."""
+"""The cost of opening a file, in bytes that could be read in the same time. It limits epochs of many small files."""
+
+
+class FileAdmission(NamedTuple):
+    """The most that an epoch reads. Without a time, the target of the job counts, or 10 seconds."""
+
+    files: int = 10_000
+    size_bytes: int = 1 << 30
+    time_ms: int | None = None
 
 
 class FoundFiles(Protocol):
-    """The log of the files that were found."""
+    """The log of all files that were found."""
 
     def read(self) -> list[FileStatus]:
         """All files so far, in the order in which they were found."""
 
     def append(self, known: int, files: Sequence[FileStatus]) -> None:
-        """Adds files behind the first `known` ones, durably."""
+        """Adds files after the first `known` ones, durably."""
 
 
 class WatchedFileSource(UnboundedSource[Any]):
-    """The records of all files that are, or come to be, in the folders of a file source.
+    """The records of all present and future files in the folders of a file source.
 
-    A file is read by one subtask, and is a split with a watermark of its own. Folders are watched with all below
-    them. Files that are found together are read in the order of their paths.
+    A file is read by one subtask, and is a split with its own watermark. Folders are watched with their subfolders.
+    Files that are found together are read in the order of their paths.
 
     Args:
-        files: The format, the folders, and what becomes of malformed records.
-        interval_ms: How long after one look the folders are looked at again.
-        admission: How much an epoch reads at most.
+        files: The format, the folders, and the policy for malformed records.
+        interval_ms: The time between two scans of the folders.
+        admission: The most that an epoch reads.
     """
 
     splits_end = True
@@ -74,13 +81,13 @@ class WatchedFileSource(UnboundedSource[Any]):
         return f"{self.files!r}, watched"
 
     def keeping(self, log: FoundFiles) -> WatchedFileSource:
-        """The same source with the log of a run."""
+        """This source with the log of a run."""
         keeping = copy.copy(self)
         keeping._log = log  # noqa: SLF001 - its own class
         return keeping
 
     def open(self, context: SourceReaderContext) -> None:
-        """As the source that reads them."""
+        """Opens the source of the files."""
         self.files.open(context)
 
     def get_produced_type(self) -> TypeInformation[Any] | None:
@@ -90,7 +97,7 @@ class WatchedFileSource(UnboundedSource[Any]):
     # Positions
 
     def planned(self, parallelism: int) -> WatchedFileSource:  # noqa: ARG002 - no difference
-        """The source itself, once its folders are there.
+        """The source itself, after a check of its folders.
 
         Raises:
             FileNotFoundError: A path does not exist. A pattern may match nothing yet.
@@ -98,12 +105,12 @@ class WatchedFileSource(UnboundedSource[Any]):
         list_files(path for path in self.files.paths if not is_pattern(path))
         return self
 
-    def initial_position(self, now_ms: int) -> int:  # noqa: ARG002 - what is there is read, whenever it came
+    def initial_position(self, now_ms: int) -> int:  # noqa: ARG002 - files of any age are read
         """The position before the first file."""
         return 0
 
     def latest_position(self, start: int, now_ms: int) -> int:
-        """Up to which file an epoch reads."""
+        """The number of files up to the end of the next epoch."""
         found = self._look(now_ms)
         admission = self.admission
         time_ms = admission.time_ms or self.target_epoch_ms or TARGET_EPOCH_MS
@@ -120,12 +127,12 @@ class WatchedFileSource(UnboundedSource[Any]):
                 cost -= file.size + _FILE_COST_BYTES
                 break
             end += 1
-        # A file more would have been too much: the epoch is as large as it may be.
+        # With one more file, the epoch would be too large. So it counts as full.
         self._pace.admitted = max(cost, most_bytes) if end < len(found) else cost
         return end
 
     def splits_between(self, start: int, end: int, parallelism: int) -> list[list[FileRange]]:
-        """The files of each subtask, about as many bytes each."""
+        """The files of each subtask, with about the same number of bytes."""
         return assign_whole_files(self._look(None)[start:end], parallelism, lambda _: False)
 
     def splits(self, parallelism: int) -> Sequence[Sequence[Any]]:
@@ -139,7 +146,7 @@ class WatchedFileSource(UnboundedSource[Any]):
         )
 
     def _look(self, now_ms: int | None) -> list[FileStatus]:
-        """The files that are known. With a time, the folders are looked at first, if it is time for that."""
+        """The known files. With a time, the folders are scanned first, unless the last scan is too recent."""
         log = self._log
         if log is None:
             raise InternalError(f"{self!r} has no log of the files that were found")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from opchain.runtime.connectors.bulk_sinks import ElasticsearchSink, HttpSink, RedisSink
 from opchain.runtime.connectors.lakes import DeltaSink, IcebergSink
+from opchain.runtime.connectors.outbox_sinks import ElasticsearchSink, HttpSink, RedisSink
 
 __all__ = ["DeltaSink", "ElasticsearchSink", "HttpSink", "IcebergSink", "RedisSink"]

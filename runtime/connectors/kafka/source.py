@@ -15,7 +15,6 @@ import pickle
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from opchain.runtime.connectors.data_generator import EpochPace
 from opchain.runtime.connectors.kafka.client import (
     GROUP,
     KafkaConnectorError,
@@ -32,7 +31,7 @@ from opchain.runtime.connectors.kafka.enumerator import (
     position_of,
 )
 from opchain.runtime.connectors.kafka.reader import PartitionRange, RangeReader, lost
-from opchain.runtime.connectors.unbounded_source import UnboundedSource
+from opchain.runtime.connectors.unbounded_source import EpochPace, UnboundedSource
 from opchain.runtime.records.elements import RecordBatch
 from opchain.runtime.types.type_variables import T
 

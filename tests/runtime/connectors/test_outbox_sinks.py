@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from opchain.runtime.connectors import bulk_sinks
-from opchain.runtime.connectors.bulk_sinks import ElasticsearchSink, HttpSink, RedisSink
+from opchain.runtime.connectors import outbox_sinks
+from opchain.runtime.connectors.outbox_sinks import ElasticsearchSink, HttpSink, RedisSink
 from opchain.runtime.errors import SinkError
 from opchain.runtime.testing.kafka_broker import run_at_the_end
 from opchain.testing import SinkConformance
@@ -134,7 +134,7 @@ class Handler(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    monkeypatch.setattr(bulk_sinks.time, "sleep", lambda _: None)
+    monkeypatch.setattr(outbox_sinks.time, "sleep", lambda _: None)
     with Server() as running:
         thread = threading.Thread(target=running.serve_forever)
         thread.start()
