@@ -1,6 +1,7 @@
-"""Sinks that become DataFrames: of Arrow batches, which never pass through the driver, or of Parquet files in a folder.
+"""Sinks whose records become DataFrames.
 
-A streaming DataFrame reads the folder while an unbounded job adds files to it.
+The Arrow batches of a bounded job become a DataFrame without passing through the driver. An unbounded job adds Parquet
+files to a folder, which a streaming DataFrame reads.
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ if TYPE_CHECKING:
 
 
 class ArrowWriter(SinkWriter[Any]):
-    """Sends each batch of records as one of columns.
+    """Sends each batch of records as an Arrow batch.
 
     Args:
-        record_type: What the records are to fit.
+        record_type: The schema of the records.
         where: The operator, for errors.
         send: Takes the bytes of a record batch.
     """
@@ -58,10 +59,10 @@ class ArrowWriter(SinkWriter[Any]):
 
 
 class ArrowSink(Sink[Any]):
-    """A sink whose batches the engine takes.
+    """A sink whose Arrow batches the engine takes.
 
     Args:
-        schema: A type of pyspark, DDL text, or None for what the stream's declared type says.
+        schema: A type of pyspark, DDL text, or None for the declared type of the stream.
     """
 
     reads_timestamps = False
@@ -72,7 +73,7 @@ class ArrowSink(Sink[Any]):
 
     @property
     def schema_json(self) -> Any:
-        """The schema as Spark's JSON; None where it is unknown, or DDL text that only Spark can read."""
+        """The schema as Spark's JSON; None if it is unknown, or DDL text, which only Spark can read."""
         if isinstance(self.schema, SparkType):
             return self.schema.to_json()
         return (
@@ -83,17 +84,19 @@ class ArrowSink(Sink[Any]):
         """The sink with the schema of a declared type, unless it has one.
 
         Raises:
-            GraphError: The type says nothing of columns.
+            GraphError: The type has no columns.
         """
         if self.schema is not None:
             return self
-        typed = object.__new__(type(self))  # a copy would leave out what is not sent
+        typed = object.__new__(
+            type(self)
+        )  # copy() would use __getstate__, which leaves attributes out
         typed.__dict__.update(self.__dict__)
         typed.schema = spark_type_of(record_type)
         return typed
 
     def create_writer(self, context: RuntimeContext) -> SinkWriter[Any]:
-        """Not without an engine that takes batches.
+        """Refuses: only an engine that takes batches can write.
 
         Raises:
             InternalError: Always.
@@ -105,16 +108,16 @@ class ArrowSink(Sink[Any]):
     def arrow_writer(
         self, schema: str, where: str, send: Callable[[bytes], None]
     ) -> SinkWriter[Any]:
-        """The writer of a subtask; `schema` is JSON text, since DDL text was read on the driver."""
+        """The writer of a subtask. `schema` is JSON text; the driver has converted DDL text."""
         return ArrowWriter(SparkType.parse(schema), where, send)
 
 
 class WrittenSink(ArrowSink):
-    """One whose records are written as a DataFrame, when all tasks have succeeded."""
+    """A sink whose records are written as a DataFrame when all tasks have succeeded."""
 
     @abstractmethod
     def write(self, dataframe: Any) -> None:
-        """Writes them, on the driver."""
+        """Writes the records, on the driver."""
 
 
 class DataFrameSink(ArrowSink):
@@ -128,10 +131,10 @@ _CODEC = "SNAPPY"
 
 
 class ColumnFileSink(FileSink[Any]):
-    """Writes records as columns of Spark's types; a file per subtask and epoch that has records.
+    """Writes records as Parquet files with columns of Spark's types: one file per subtask and epoch.
 
-    A file shows when its epoch is complete, whole and once: who lists the folder, and remembers which files it
-    has seen, reads every record exactly once.
+    A file appears complete, when its epoch is complete. So a reader that lists the folder and skips files that it has
+    read before reads every record exactly once.
 
     Args:
         folder: Path or URL.

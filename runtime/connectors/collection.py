@@ -1,8 +1,8 @@
-"""Sources of records that the program itself holds, of whole numbers, and of the records of cached streams.
+"""Sources of the program's own records, of whole numbers, and of the records of cached streams.
 
 A job writes the records of a cached stream to the driver, and later jobs of the program read them. Flink: the cluster
-partitions behind `CachedDataStream`. Here tasks send the records as committables, so they arrive once, from the attempt
-that counts, and only if the job succeeds. The driver keeps them pickled, in memory.
+partitions behind `CachedDataStream`. Tasks send the records as committables. So they arrive once, from one attempt of
+each task, and only if the job succeeds. The driver keeps them pickled, in memory.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
 
 class CollectionSource(Source[T]):
-    """The records in order; several subtasks emit a contiguous part each.
+    """The records in order; each of several subtasks emits a contiguous part.
 
-    The records are pickled with the program: write larger data to files. Each is a record of its own, as it is now,
-    even where two are one object, or share one. PyFlink pickles each by itself.
+    The records are pickled with the program, so larger data should be in files. Each record is copied when the source is
+    created, even if two records are or share one object. PyFlink pickles each record by itself.
     """
 
     def __init__(self, records: Sequence[T]) -> None:
@@ -57,9 +57,8 @@ _LONG_MIN, _LONG_MAX = -(1 << 63), (1 << 63) - 1
 class NumberSequenceSource(Source[int]):
     """The numbers from `start` to `end`, both included, each subtask a contiguous part in order.
 
-    The first subtasks emit one number more where the division leaves a rest, as Flink's
-    `NumberSequenceIterator.split` has it; part i belongs to subtask i, where Flink hands the parts to
-    whoever asks first.
+    If the division leaves a remainder, the first subtasks emit one number more, as in Flink's
+    `NumberSequenceIterator.split`. Part i belongs to subtask i. In Flink it belongs to the subtask that asks first.
 
     >>> NumberSequenceSource(1, 7).splits(3)
     [[range(1, 4)], [range(4, 6)], [range(6, 8)]]
@@ -86,7 +85,7 @@ class NumberSequenceSource(Source[int]):
         return BasicTypeInfo.LONG_TYPE_INFO()
 
     def splits(self, parallelism: int) -> list[list[range]]:
-        """One part for each subtask; none for those that are left over."""
+        """One part for each subtask; none if there are fewer numbers than subtasks."""
         return [
             [range(self.start + part.start, self.start + part.stop)] if part else []
             for part in contiguous_parts(self.end - self.start + 1, parallelism)
@@ -111,7 +110,7 @@ class StatefulSequenceSource(ParallelSourceFunction[int]):
         self._is_running = True
 
     def open(self, runtime_context: Any) -> None:
-        """Learns which numbers are this subtask's."""
+        """Selects the numbers of this subtask."""
         self._subtask = runtime_context.get_index_of_this_subtask()
         self._parallelism = runtime_context.get_number_of_parallel_subtasks()
 
@@ -130,7 +129,7 @@ class StatefulSequenceSource(ParallelSourceFunction[int]):
 
 
 def contiguous_parts(count: int, parts: int) -> list[range]:
-    """The indices 0 to count - 1 in contiguous parts, the first ones longer by one where needed.
+    """The indices 0 to count - 1 in contiguous parts. The first parts are longer by one if needed.
 
     >>> contiguous_parts(5, 3)
     [range(0, 2), range(2, 4), range(4, 5)]
@@ -141,7 +140,7 @@ def contiguous_parts(count: int, parts: int) -> list[range]:
 
 
 class CachedPart(NamedTuple):
-    """What one subtask has written: pickled batches of (values, timestamps), None for records without timestamps."""
+    """The output of one subtask: pickled batches of (values, timestamps), with None for no timestamps."""
 
     subtask: int
     has_timestamps: bool
@@ -160,10 +159,10 @@ class CachedRecords:
         return self.parts is not None
 
     def source(self) -> CacheSource:
-        """Reads the records as they are now; invalidating them later does not change what it reads.
+        """A source of the current records. It still reads them if the cache is invalidated later.
 
         Raises:
-            InternalError: There are none.
+            InternalError: No job has written the records.
         """
         if self.parts is None:
             raise InternalError("a cache is read before a job has written it")
@@ -183,7 +182,7 @@ class CacheSink(Sink[T]):
         return "CacheSink()"
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the records: writers need nothing of them."""
+        """Without the records, which writers do not need."""
         return {"_records": None}
 
     def create_writer(self, context: RuntimeContext) -> SinkWriter[T]:
@@ -191,7 +190,7 @@ class CacheSink(Sink[T]):
         return _CacheWriter(context.get_index_of_this_subtask())
 
     def create_committer(self) -> Committer:
-        """Takes what the subtasks have written; used in the process of the program."""
+        """Takes the output of the subtasks, in the process of the program."""
         return _CacheCommitter(self._records)
 
 
@@ -226,7 +225,7 @@ class _CacheCommitter(Committer):
 
 
 class CacheSource(Source[Any]):
-    """Reads the records of a cached stream. Each subtask reads what the same subtask has written."""
+    """Reads the records of a cached stream. Each subtask reads the records that the same subtask has written."""
 
     def __init__(self, parts: Sequence[CachedPart]) -> None:
         self._parts = tuple(parts)
@@ -236,7 +235,7 @@ class CacheSource(Source[Any]):
         return f"CacheSource of {len(self._parts)} subtasks"
 
     def splits(self, parallelism: int) -> list[list[int]]:
-        """The numbers of the parts; more parts than subtasks are dealt out in turn."""
+        """The numbers of the parts; if there are more parts than subtasks, they are assigned in turn."""
         return [list(range(first, len(self._parts), parallelism)) for first in range(parallelism)]
 
     def read(self, split: int, batch_size: int) -> Iterator[Any]:  # noqa: ARG002 - as they were written

@@ -1,9 +1,9 @@
 """CommitSink: a sink of three methods, whose output becomes visible once per epoch. Ours alone.
 
     class Orders(CommitSink):
-        def stage(self, owner, records): ...   # on executors: write where no reader looks; return what finds it again
+        def stage(self, owner, records): ...   # on executors: write invisibly; return a reference
         def commit(self, epoch, staged): ...   # on the driver: publish; may be called again
-        def abort(self, owner): ...            # on the driver: remove what is staged and will never be committed
+        def abort(self, owner): ...            # on the driver: remove staged records that will never be committed
 
 It is a short form of the contract in `runtime.functions.sink`, which FileSink, JdbcSink and KafkaSink implement:
 a writer on the executors, and a committer on the driver. `opchain.testing.sinks` tests any of them.
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 
 class SinkEpoch(NamedTuple):
-    """What one commit publishes: the output of a sink between two checkpoints, or of a whole bounded job.
+    """The output that one commit publishes: of a sink between two checkpoints, or of a whole bounded job.
 
     Attributes:
-        owner: The sink of the job: the same text in all runs on one directory of checkpoints. Each bounded job has
-            another one. It consists of hexadecimal digits and a dot, so it can be part of a file name.
+        owner: Identifies the sink of the job. It is the same in all runs on one checkpoint directory, and different for
+            each bounded job. It consists of hexadecimal digits and a dot, so it can be part of a file name.
         number: The checkpoint, from 1 on; 1 for a bounded job.
         where: The sink's name and call site, for errors.
     """
@@ -43,23 +43,24 @@ class SinkEpoch(NamedTuple):
 
     @property
     def key(self) -> str:
-        """The same text whenever this epoch is committed, and another one for every other epoch."""
+        """Identifies the epoch: the same text in every attempt to commit it."""
         return f"{self.owner}.{self.number}"
 
 
 class CommitSink(Sink[T]):
     """A sink for `sink_to` that stages records on executors and commits them on the driver. Ours alone.
 
-    - Each writer and each committer works on a shallow copy of its own: `open` may set attributes.
-    - The driver calls `commit` after the checkpoint of an epoch is complete, in the order of epochs. It may call it
-      again with the same arguments: after a crash, or after `abort`. A repeated commit must change nothing.
-    - A task that fails is retried. What its first attempt staged is never committed, and goes with the next `abort`.
+    - Each writer and each committer uses its own shallow copy of the sink, so `open` may set attributes.
+    - The driver calls `commit` when the checkpoint of an epoch is complete, in the order of epochs. After a crash or an
+      `abort` it may call it again with the same arguments. A repeated commit must change nothing.
+    - A task that fails is retried. Records that its first attempt staged are never committed; the next `abort` removes
+      them.
     - An epoch without records has no commit.
 
     Attributes:
-        batch_size: How many records a call of `stage` gets at most.
-        staging: A folder of the job for what waits for its commit, as path or URL; set before `open`. None in a
-            job without checkpoints.
+        batch_size: The most records that a call of `stage` gets.
+        staging: A folder of the job for staged records, as path or URL; set before `open`. None in a job without
+            checkpoints.
     """
 
     reads_timestamps = False
@@ -80,36 +81,36 @@ class CommitSink(Sink[T]):
         """Writes records durably where no reader sees them. Runs on executors.
 
         Args:
-            owner: Who writes: mark with it what is written, so that `abort` finds it. Two attempts at the same
-                records may run at once, so each call must write under a new name.
+            owner: The sink. Mark the output with it, so that `abort` finds it. Two attempts for the same records may run
+                at once, so each call must write under a new name.
             records: 1 to `batch_size` records of one subtask.
 
         Returns:
-            What `commit` needs to find them: picklable and small, since it is stored in the checkpoint.
+            A reference by which `commit` finds them. It is stored in the checkpoint, so it must be picklable and small.
         """
 
     @abstractmethod
     def commit(self, epoch: SinkEpoch, staged: Sequence[Any]) -> None:
-        """Shows the records of an epoch to readers, unless an earlier call did. Runs on the driver.
+        """Makes the records of an epoch visible, unless an earlier call did. Runs on the driver.
 
         Args:
             epoch: The epoch.
-            staged: What `stage` returned, in the order of subtasks; at least one.
+            staged: The results of `stage`, in the order of subtasks; at least one.
         """
 
     @abstractmethod
     def abort(self, owner: str) -> None:
-        """Removes what is staged for an owner: nobody will commit it. Runs on the driver while no task writes."""
+        """Removes all staged records of an owner. Runs on the driver while no task writes."""
 
     def last_commit(self, owner: str) -> int | None:  # noqa: ARG002 - optional
-        """The number of the last epoch that the target says was committed; None if it does not tell.
+        """The number of the last epoch that was committed, as the target stores it; None if unknown.
 
         A job refuses to start from checkpoints that are older than this: see `opchain.streaming.accept-duplicates`.
         """
         return None
 
     def reset_commits(self, owner: str, number: int) -> None:
-        """Makes `last_commit` answer at most `number`, and has later epochs committed again."""
+        """Lowers the result of `last_commit` to `number`, so that later epochs are committed again."""
 
     @property
     def has_committer(self) -> bool:
@@ -121,11 +122,11 @@ class CommitSink(Sink[T]):
         return _StagingWriter(self, origin_of(context))
 
     def create_committer(self) -> Committer:
-        """What commits on the driver."""
+        """The committer, for the driver."""
         return _SinkCommitter(self)
 
     def opened(self, staging: str | None) -> Self:
-        """A copy that is open."""
+        """An open copy."""
         opened = copy.copy(self)
         opened.staging = staging if self.staging is None else self.staging
         opened.open()
@@ -149,12 +150,12 @@ class _StagingWriter(SinkWriter[T]):
         self._records: list[T] = []
         self._tokens: list[Any] = []
 
-    def write(self, value: T, timestamp: int | None) -> None:  # noqa: ARG002 - not asked for
+    def write(self, value: T, timestamp: int | None) -> None:  # noqa: ARG002 - not needed
         self._records.append(value)
         if len(self._records) >= self._sink.batch_size:
             self._stage()
 
-    def flush(self, *, end_of_input: bool) -> None:  # noqa: ARG002 - records wait in both cases
+    def flush(self, *, end_of_input: bool) -> None:  # noqa: ARG002 - records are staged in both cases
         if self._records:
             self._stage()
 
@@ -208,5 +209,5 @@ class _SinkCommitter(Committer):
 
 
 def owner_of(origin: SinkOrigin) -> str:
-    """The text by which a sink of a job knows what it has staged."""
+    """The owner of the staged records of a sink."""
     return f"{origin.lineage}.{origin.operator_id}"

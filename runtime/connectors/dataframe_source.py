@@ -1,4 +1,4 @@
-"""Sources whose rows Spark reads: partitions of a DataFrame, as Arrow's batches."""
+"""Sources whose rows Spark reads: partitions of a DataFrame, as Arrow batches."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SparkRows:
-    """What a subtask of a DataFrame source reads.
+    """The input of one subtask of a DataFrame source.
 
-    `schema` is Spark's schema as JSON text, `chunks` are record batches as Arrow writes them in streams.
+    `schema` is Spark's schema as JSON text. `chunks` are record batches in the format of Arrow streams.
     """
 
     schema: str
@@ -34,8 +34,8 @@ class SparkRows:
 class SparkRowSource(Source[Row]):
     """A source whose rows Spark reads: its vertex is in the first stage, whose input is the DataFrame.
 
-    The only split of a subtask is its SparkRows. A source of a DataFrame that never ends says so by `is_bounded`; in
-    each epoch its subtasks get the rows of a micro-batch, as streams of Arrow's.
+    The only split of a subtask is its SparkRows. A streaming DataFrame is unbounded: in each epoch, subtasks get the rows
+    of a micro-batch as Arrow streams.
     """
 
     @abstractmethod
@@ -43,7 +43,7 @@ class SparkRowSource(Source[Row]):
         """The DataFrame, on the driver, when the job starts."""
 
     def splits(self, parallelism: int) -> Sequence[Sequence[Any]]:
-        """None are made up here.
+        """Refuses: Spark divides the rows.
 
         Raises:
             InternalError: Always.
@@ -72,11 +72,11 @@ class SparkRowSource(Source[Row]):
 class DataFrameSource(SparkRowSource):
     """The rows of a DataFrame.
 
-    The DataFrame stays on the driver: a copy of the source that is sent has none.
+    The DataFrame stays on the driver: a pickled source has none.
 
     Raises:
-        GraphError: It is not a DataFrame of a classic session.
-        UnsupportedFeatureError: It has a column that records cannot hold.
+        GraphError: The argument is not a DataFrame.
+        UnsupportedFeatureError: The DataFrame belongs to Spark Connect, or a column has a type that is not supported.
     """
 
     def __init__(self, dataframe: Any) -> None:
@@ -111,7 +111,7 @@ class DataFrameSource(SparkRowSource):
         """The DataFrame.
 
         Raises:
-            GraphError: It belongs to a Spark that has been stopped since.
+            GraphError: Its SparkContext was stopped.
         """
         context = self._dataframe.sparkSession.sparkContext
         if context is not session.sparkContext:

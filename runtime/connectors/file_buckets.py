@@ -1,4 +1,4 @@
-"""The folder of a record below a FileSink's base path, the names of the files, and when a file is rolled."""
+"""Settings of a FileSink: the folder of a record, the names of files, and when a file is complete."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _TWO_DIGIT_YEAR = 2
 
 
 class BucketAssigner(ABC):
-    """Chooses a record's folder. Flink: BucketAssigner, which Python programs can subclass here."""
+    """Chooses the folder of a record. Flink: BucketAssigner, which Python programs can subclass here."""
 
     @abstractmethod
     def get_bucket_id(self, element: Any, timestamp: int | None, processing_time: int) -> str:
@@ -51,14 +51,14 @@ class BucketAssigner(ABC):
 
     @staticmethod
     def base_path_bucket_assigner() -> BucketAssigner:
-        """All records into the base path."""
+        """Writes all records to the base path."""
         return BasePathBucketAssigner()
 
     @staticmethod
     def date_time_bucket_assigner(
         format_str: str = "yyyy-MM-dd--HH", timezone_id: str | None = None
     ) -> BucketAssigner:
-        """A folder per hour, or whatever the format tells apart, by the machine's time.
+        """A folder for each text that the format makes of the machine's time; one per hour by default.
 
         Args:
             format_str: Java's pattern, of the letters y, M, d, H, m and s.
@@ -68,7 +68,7 @@ class BucketAssigner(ABC):
 
 
 def bucket_folder(base_path: str, bucket: Any) -> str:
-    """The folder of a bucket, which is the base path or below it: a bucket's id may come from a record.
+    """The folder of a bucket: the base path, or a folder below it. Checked, since the id may come from a record.
 
     Raises:
         SinkError: The id is not a relative path that stays below the base path.
@@ -97,7 +97,7 @@ def bucket_folder(base_path: str, bucket: Any) -> str:
 
 
 class BasePathBucketAssigner(BucketAssigner):
-    """All records into the base path."""
+    """Writes all records to the base path."""
 
     def get_bucket_id(self, element: Any, timestamp: int | None, processing_time: int) -> str:  # noqa: ARG002 - the same for all
         """An empty string."""
@@ -105,7 +105,7 @@ class BasePathBucketAssigner(BucketAssigner):
 
 
 class DateTimeBucketAssigner(BucketAssigner):
-    """A folder per hour, or whatever the format tells apart, by the machine's time.
+    """A folder for each text that the format makes of the machine's time; one per hour by default.
 
     >>> DateTimeBucketAssigner("yyyy/MM/dd", "UTC").get_bucket_id("any", None, 0)
     '1970/01/01'
@@ -167,22 +167,22 @@ class DateTimeBucketAssigner(BucketAssigner):
 
 @dataclass(frozen=True)
 class OutputFileConfig:
-    """The beginning and the end of each file's name. Flink: OutputFileConfig."""
+    """The prefix and suffix of file names. Flink: OutputFileConfig."""
 
     part_prefix: str
     part_suffix: str
 
     @staticmethod
     def builder() -> OutputFileConfig.OutputFileConfigBuilder:
-        """Starts with `part` and no ending."""
+        """Starts with the prefix `part` and no suffix."""
         return OutputFileConfig.OutputFileConfigBuilder()
 
     def get_part_prefix(self) -> str:
-        """What names begin with."""
+        """The prefix of file names."""
         return self.part_prefix
 
     def get_part_suffix(self) -> str:
-        """What names end with."""
+        """The suffix of file names."""
         return self.part_suffix
 
     def name(self, writer_id: str, number: int) -> str:
@@ -190,24 +190,24 @@ class OutputFileConfig:
         return f"{self.part_prefix}-{writer_id}-{number}{self.part_suffix}"
 
     class OutputFileConfigBuilder:
-        """A file naming in the making."""
+        """Builds an OutputFileConfig."""
 
         def __init__(self) -> None:
             self._prefix = "part"
             self._suffix = ""
 
         def with_part_prefix(self, prefix: str) -> OutputFileConfig.OutputFileConfigBuilder:
-            """Sets the beginning of the names."""
+            """Sets the prefix of file names."""
             self._prefix = _checked(prefix, "with_part_prefix")
             return self
 
         def with_part_suffix(self, suffix: str) -> OutputFileConfig.OutputFileConfigBuilder:
-            """Sets the end of the names, such as `.txt`."""
+            """Sets the suffix of file names, such as `.txt`."""
             self._suffix = _checked(suffix, "with_part_suffix")
             return self
 
         def build(self) -> OutputFileConfig:
-            """The naming."""
+            """The OutputFileConfig."""
             return OutputFileConfig(self._prefix, self._suffix)
 
 
@@ -215,8 +215,8 @@ class OutputFileConfig:
 class RollingPolicy:
     """When a file is complete and the next one begins. Flink: RollingPolicy.
 
-    Every file is completed at a checkpoint and at the end of the input, whatever the policy: there is
-    no file that continues behind a checkpoint, as Flink's default policy has it.
+    With every policy, files are completed at a checkpoint and at the end of the input. With Flink's default policy a file
+    may continue after a checkpoint.
     """
 
     part_size: int | None = None
@@ -229,8 +229,8 @@ class RollingPolicy:
     ) -> DefaultRollingPolicy:
         """Begins a new file when one is larger than `part_size` bytes.
 
-        The two intervals (milliseconds) have no effect, and a warning says so: where a file ends must not depend on
-        how fast a machine is.
+        The two intervals (milliseconds) have no effect, and log a warning: the contents of files must not depend on the
+        speed of the machine.
         """
         for what, value in (
             ("part_size", part_size),
@@ -254,7 +254,7 @@ class RollingPolicy:
         return OnCheckpointRollingPolicy()
 
     def is_full(self, size: int) -> bool:
-        """Whether a file of so many bytes takes no more records."""
+        """Whether a file of this size is complete."""
         return self.part_size is not None and size > self.part_size
 
 

@@ -1,4 +1,4 @@
-"""FileSink: records into files, visible once the job (or the checkpoint) is complete.
+"""FileSink: writes records to files, which appear when the job or the checkpoint is complete.
 
 StreamingFileSink is PyFlink's old name of FileSink.
 """
@@ -47,11 +47,11 @@ _LOG = logging.getLogger("opchain.job")
 T = TypeVar("T")
 
 _IN_PROGRESS = ".inprogress"
-"""How the names of staged files end."""
+"""The suffix of staged files."""
 
 
 class _OpenFile(NamedTuple):
-    """A file that is being written, or is complete, and was not handed to the driver."""
+    """A file that is being written, or is complete and was not yet reported to the driver."""
 
     staged: str
     folder: str
@@ -63,8 +63,8 @@ class _OpenFile(NamedTuple):
 class FileSink(Sink[T]):
     """Writes records to files below a path. Flink: FileSink.
 
-    Files are staged in a hidden folder and get their names when they are committed (staged_files.py). A name holds
-    a random id of the writer, so no name is ever used twice. The path may be a URL that fsspec knows.
+    Files are staged in a hidden folder, and get their names when they are committed (staged_files.py). A name contains a
+    random id of the writer, so no name is used twice. The path may be a URL that fsspec supports.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class FileSink(Sink[T]):
 
     @staticmethod
     def for_row_format(base_path: str, encoder: Encoder[T]) -> FileSink.RowFormatBuilder:
-        """Starts a sink that writes record after record."""
+        """Builds a sink that writes record by record."""
         if not isinstance(encoder, Encoder):
             raise TypeError(f"for_row_format got {encoder!r}; it takes an Encoder")
         return FileSink.RowFormatBuilder(base_path, encoder)
@@ -103,13 +103,13 @@ class FileSink(Sink[T]):
     def for_bulk_format(
         base_path: str, writer_factory: BulkWriterFactory[T]
     ) -> FileSink.BulkFormatBuilder:
-        """Starts a sink whose files are complete only at their end, such as Parquet."""
+        """Builds a sink of a format that needs a footer, such as Parquet."""
         if not isinstance(writer_factory, BulkWriterFactory):
             raise TypeError(f"for_bulk_format got {writer_factory!r}; it takes a BulkWriterFactory")
         return FileSink.BulkFormatBuilder(base_path, writer_factory)
 
     def for_type(self, record_type: TypeInformation[Any]) -> FileSink[T]:
-        """The same sink, whose encoder writes records of the type as Java would."""
+        """The same sink, with an encoder that writes records of the type as Java does."""
         if not isinstance(self.row_format, Encoder):
             return self
         encoder = self.row_format.for_type(record_type)
@@ -127,11 +127,11 @@ class FileSink(Sink[T]):
         return _FileWriter(self, origin_of(context), context.get_index_of_this_subtask())
 
     def create_committer(self) -> Committer:
-        """Moves the files to their names."""
+        """The committer, which moves files to their final names."""
         return FileCommitter(self.base_path, self.compaction)
 
     class BaseBuilder:
-        """A file sink in the making."""
+        """Builds a file sink."""
 
         def __init__(self, base_path: str, row_format: Any) -> None:
             self._base_path = base_path
@@ -142,7 +142,7 @@ class FileSink(Sink[T]):
             self._compaction: Compaction | None = None
 
         def with_bucket_check_interval(self, interval: int) -> Any:
-            """Has no effect, and logs so: nothing is checked by the clock (see RollingPolicy)."""
+            """Has no effect, and logs a warning: no clock rolls files (see RollingPolicy)."""
             if not isinstance(interval, int) or interval < 1:
                 raise ValueError(
                     f"the bucket check interval is {interval!r}; it must be at least 1"
@@ -155,7 +155,7 @@ class FileSink(Sink[T]):
             return self
 
         def with_bucket_assigner(self, bucket_assigner: BucketAssigner) -> Any:
-            """Chooses the folders; by the hour if not given."""
+            """Chooses the folders; one per hour by default."""
             _checked(bucket_assigner, BucketAssigner, "with_bucket_assigner")
             try:
                 inspect.signature(bucket_assigner.get_bucket_id).bind("element", 0, 0)
@@ -168,7 +168,7 @@ class FileSink(Sink[T]):
             return self
 
         def with_output_file_config(self, output_file_config: OutputFileConfig) -> Any:
-            """Names the files; `part-<random id>-<number>` if not given."""
+            """Names the files; `part-<random id>-<number>` by default."""
             self._naming = _checked(output_file_config, OutputFileConfig, "with_output_file_config")
             return self
 
@@ -180,8 +180,8 @@ class FileSink(Sink[T]):
         def enable_compact(self, strategy: FileCompactStrategy, compactor: FileCompactor) -> Any:
             """Merges the files that a bucket gets in one commit: of a checkpoint, or of a bounded job.
 
-            The driver merges them before they become visible, as `compacted-part-...`. Flink: the same, in an operator
-            of its own, which may wait for several checkpoints.
+            The driver merges them into `compacted-part-...` before they become visible. Flink merges in a separate
+            operator, which may wait for several checkpoints.
             """
             _checked(strategy, FileCompactStrategy, "enable_compact")
             _checked(compactor, FileCompactor, "enable_compact")
@@ -191,7 +191,7 @@ class FileSink(Sink[T]):
             return self
 
         def disable_compact(self) -> Any:
-            """Files stay as the tasks wrote them, which is the default."""
+            """Does not merge files, which is the default."""
             self._compaction = None
             return self
 
@@ -207,10 +207,10 @@ class FileSink(Sink[T]):
             )
 
     class RowFormatBuilder(BaseBuilder):
-        """A sink of record after record, in the making."""
+        """Builds a sink that writes record by record."""
 
     class BulkFormatBuilder(BaseBuilder):
-        """A sink of files that are complete only at their end, in the making."""
+        """Builds a sink of a format that needs a footer."""
 
         def __init__(self, base_path: str, row_format: Any) -> None:
             super().__init__(base_path, row_format)
@@ -253,7 +253,7 @@ class _Part:
             self._bulk.add_element(value)
 
     def write_batch(self, values: Sequence[Any], most_bytes: int | None) -> bool:
-        """Writes records; False where text would be longer than allowed, and nothing was written."""
+        """Writes records. Returns False, and writes nothing, if they are longer than allowed."""
         if self._encoder is None:
             self._bulk.add_batch(values)
             return True
@@ -294,8 +294,8 @@ class _FileWriter(SinkWriter[Any]):
         self._takes_batches = (
             not isinstance(writes, Encoder) or type(writes).encode_batch is not Encoder.encode_batch
         )
-        # Two attempts of one task may write at the same time, and a reader may have moved or removed files of
-        # earlier runs: no name may come a second time.
+        # Two attempts of one task may write at the same time, and a reader may have moved files of earlier runs away. So
+        # no name may be used twice.
         self._id = _writer_id(subtask)
         self._number = 0
         self._parts: dict[str, _Part] = {}
@@ -309,7 +309,7 @@ class _FileWriter(SinkWriter[Any]):
         self._roll(bucket)
 
     def write_batch(self, values: Sequence[Any], timestamps: Sequence[int | None] | None) -> None:
-        """Appends a batch, at once where the encoder can and the file has room for all of it.
+        """Appends a batch: at once, if the encoder supports it and the file has room for all records.
 
         A file of a bulk format may exceed its size by a batch.
         """
@@ -351,7 +351,7 @@ class _FileWriter(SinkWriter[Any]):
             self._end_part(bucket)
 
     def _end_part(self, bucket: str) -> None:
-        # A file that cannot be completed stays among the others, which close() removes.
+        # If a file cannot be completed, it stays in _parts, and close() removes it.
         self._complete.append(self._parts[bucket].complete())
         del self._parts[bucket]
 
@@ -361,7 +361,7 @@ class _FileWriter(SinkWriter[Any]):
             self._end_part(bucket)
 
     def prepare_commit(self) -> Sequence[StagedFile]:
-        """The files completed since the last call, of a job that ends."""
+        """The files completed since the last call, at the end of a job."""
         return self.prepare_commit_of(None)
 
     def prepare_commit_of(self, checkpoint_id: int | None) -> Sequence[StagedFile]:
@@ -375,7 +375,7 @@ class _FileWriter(SinkWriter[Any]):
         ]
 
     def close(self) -> None:
-        """Removes what was not completed, and what was but has not been handed on."""
+        """Removes files that were not completed or not reported."""
         while self._parts:
             _, part = self._parts.popitem()
             part.discard()
@@ -392,7 +392,7 @@ class _FileWriter(SinkWriter[Any]):
 
 
 def _writer_id(subtask: int) -> str:
-    """A random id that sorts by subtask, so that the files of a job in order are its subtasks in order."""
+    """A random id that sorts by subtask, so that sorted files are in the order of subtasks."""
     return str(uuid.UUID(f"{subtask:04x}{uuid.uuid4().hex[4:]}"))
 
 
@@ -406,10 +406,10 @@ class FileCompactStrategy:
     """Which files are merged. Flink: FileCompactStrategy.
 
     Args:
-        num_checkpoints: After how many checkpoints; None for the size alone. Files of several checkpoints are never
-            merged here, since committed files would have to wait for later checkpoints.
-        size_threshold: The bytes of a merged file; None for no limit.
-        num_compact_threads: How many files the driver merges at a time.
+        num_checkpoints: The number of checkpoints whose files are merged; None if only the size counts. Here only files of
+            one checkpoint are merged, since complete files would have to wait for later checkpoints.
+        size_threshold: The size in bytes at which a merged file is complete; None for no limit.
+        num_compact_threads: The number of files that the driver merges at the same time.
     """
 
     def __init__(
@@ -425,7 +425,7 @@ class FileCompactStrategy:
         return FileCompactStrategy.Builder()
 
     class Builder:
-        """A strategy in the making; it needs a number of checkpoints or a size."""
+        """Builds a strategy, which needs a number of checkpoints or a size."""
 
         def __init__(self) -> None:
             self._num_checkpoints: int | None = None
@@ -435,7 +435,7 @@ class FileCompactStrategy:
         def enable_compaction_on_checkpoint(
             self, num_checkpoints_before_compaction: int
         ) -> FileCompactStrategy.Builder:
-            """Merges the files of each checkpoint. More than 1 logs a warning: nothing waits for later checkpoints."""
+            """Merges the files of each checkpoint. A number above 1 has no effect, and logs a warning."""
             count = _at_least_1(num_checkpoints_before_compaction, "number of checkpoints")
             if count > 1:
                 _LOG.warning(
@@ -448,12 +448,12 @@ class FileCompactStrategy:
             return self
 
         def set_size_threshold(self, size_threshold: int) -> FileCompactStrategy.Builder:
-            """The bytes at which a merged file is complete, and the next one begins."""
+            """Sets the size in bytes at which a merged file is complete."""
             self._size_threshold = _at_least_1(size_threshold, "size threshold")
             return self
 
         def set_num_compact_threads(self, num_compact_threads: int) -> FileCompactStrategy.Builder:
-            """How many files the driver merges at a time; 1 if not given."""
+            """Sets the number of files that the driver merges at the same time; 1 by default."""
             self._threads = _at_least_1(num_compact_threads, "number of compact threads")
             return self
 
@@ -461,7 +461,7 @@ class FileCompactStrategy:
             """The strategy.
 
             Raises:
-                ValueError: Nothing says when to merge.
+                ValueError: Neither a number of checkpoints nor a size is set.
             """
             if self._num_checkpoints is None and self._size_threshold is None:
                 raise ValueError(
@@ -472,14 +472,14 @@ class FileCompactStrategy:
 
 
 class FileCompactor:
-    """How files become one. Flink: FileCompactor."""
+    """Merges files. Flink: FileCompactor."""
 
     def __init__(self, delimiter: bytes) -> None:
         self.delimiter = delimiter
 
     @staticmethod
     def concat_file_compactor(file_delimiter: bytes | None = None) -> FileCompactor:
-        """Writes files one after the other, with a delimiter between two if given."""
+        """Concatenates files, with a delimiter between them if given."""
         return FileCompactor(_checked(file_delimiter or b"", bytes, "concat_file_compactor"))
 
     @staticmethod
@@ -502,7 +502,7 @@ def _at_least_1(value: Any, what: str) -> int:
 
 
 class StreamingFileSink(SinkFunction):
-    """A FileSink that a program gives to `add_sink`. PyFlink calls it deprecated: use FileSink.
+    """A FileSink for `add_sink`. Deprecated in PyFlink: use FileSink.
 
     Flink: StreamingFileSink.
     """
@@ -516,7 +516,7 @@ class StreamingFileSink(SinkFunction):
         self.file_sink = file_sink
 
     def invoke(self, value: Any, context: Any) -> None:
-        """Is never called: `add_sink` takes the FileSink."""
+        """Is never called: `add_sink` uses the FileSink."""
         raise AssertionError(
             f"{value!r} was given to the function of a StreamingFileSink, {context}"
         )
@@ -525,20 +525,20 @@ class StreamingFileSink(SinkFunction):
     def for_row_format(
         base_path: str | os.PathLike[str], encoder: Encoder[Any]
     ) -> StreamingFileSink.DefaultRowFormatBuilder:
-        """Begins a sink that encodes records one by one."""
+        """Builds a sink that writes record by record."""
         return StreamingFileSink.DefaultRowFormatBuilder(str(base_path), encoder)
 
     @staticmethod
     def for_bulk_format(
         base_path: str | os.PathLike[str], writer_factory: BulkWriterFactory[Any]
     ) -> StreamingFileSink.DefaultBulkFormatBuilder:
-        """Begins a sink that writes whole files."""
+        """Builds a sink of a format that needs a footer."""
         return StreamingFileSink.DefaultBulkFormatBuilder(str(base_path), writer_factory)
 
     BaseBuilder = FileSink.BaseBuilder
 
     class DefaultRowFormatBuilder(FileSink.RowFormatBuilder):
-        """FileSink's builder with another product."""
+        """FileSink's builder, for a StreamingFileSink."""
 
         def with_rolling_policy(self, policy: RollingPolicy) -> Any:
             """Decides when a file is complete."""
@@ -549,7 +549,7 @@ class StreamingFileSink(SinkFunction):
             return StreamingFileSink(super().build())
 
     class DefaultBulkFormatBuilder(FileSink.BulkFormatBuilder):
-        """FileSink's builder with another product."""
+        """FileSink's builder, for a StreamingFileSink."""
 
         def with_rolling_policy(self, policy: RollingPolicy) -> Any:
             """Decides when a file is complete."""

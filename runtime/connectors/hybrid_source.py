@@ -1,4 +1,4 @@
-"""Several sources one after the other: what is old from files, then what is new from somewhere else."""
+"""HybridSource: several sources one after the other, such as files with history and then a Kafka topic."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class HybridSplit(NamedTuple):
 class HybridSource(Source[Any]):
     """The records of a chain of sources. Flink: HybridSource.
 
-    A subtask begins with a source when it has read its splits of the source before. In Flink it waits for the other
-    subtasks as well. All sources but the last are bounded.
+    A subtask continues with the next source when it has read its own splits of the current one. In Flink it also waits
+    for the other subtasks. All sources except the last one are bounded.
 
     >>> from opchain.runtime.connectors.collection import NumberSequenceSource
     >>> HybridSource.builder(NumberSequenceSource(1, 2)).add_source(NumberSequenceSource(8, 9)).build()
@@ -50,7 +50,7 @@ class HybridSource(Source[Any]):
 
     @staticmethod
     def builder(first_source: Source[Any]) -> HybridSourceBuilder:
-        """Starts a chain with a source."""
+        """Starts a chain with its first source."""
         return HybridSourceBuilder(first_source)
 
     def planned(self, parallelism: int) -> HybridSource:
@@ -83,7 +83,7 @@ class HybridSource(Source[Any]):
         return split.stage
 
     def split_name(self, split: HybridSplit) -> str | None:
-        """The name that its source gives it, if it gives one."""
+        """The name that its source gives it, if any."""
         name = self.sources[split.stage].split_name(split.split)
         return None if name is None else f"source {split.stage}: {name}"
 
@@ -98,7 +98,7 @@ class HybridSource(Source[Any]):
             source.open(context)
 
     def read(self, split: HybridSplit, batch_size: int) -> Iterator[Sequence[Any]]:
-        """The records of a split; without a timestamp where only other sources of the chain have some."""
+        """The records of a split. If only other sources of the chain have timestamps, these are None."""
         source = self.sources[split.stage]
         for batch in source.read(split.split, batch_size):
             if self.has_timestamps and not source.has_timestamps:
@@ -114,17 +114,17 @@ class HybridSource(Source[Any]):
 
 
 class HybridSourceBuilder:
-    """A chain of sources in the making. Flink: HybridSource.HybridSourceBuilder."""
+    """Builds a chain of sources. Flink: HybridSource.HybridSourceBuilder."""
 
     def __init__(self, first_source: Source[Any]) -> None:
         self._sources: list[Source[Any]] = []
         self.add_source(first_source)
 
     def add_source(self, source: Source[Any]) -> HybridSourceBuilder:
-        """Continues with a source when the one before has ended.
+        """Adds the source that follows when the current last one has ended.
 
         Raises:
-            TypeError: It is no source.
+            TypeError: The argument is not a source.
         """
         if not isinstance(source, Source):
             raise TypeError(

@@ -1,12 +1,12 @@
-"""IcebergSink and DeltaSink: rows into tables of data lakes, exactly once. Flink has both as connectors for Java only.
+"""IcebergSink and DeltaSink: write rows to tables of data lakes, exactly once. Flink has both connectors in Java only.
 
-Tasks write Parquet files below the table, where no reader sees them: readers follow the table's metadata. The driver adds
-the files of an epoch in one commit of the table. The same commit notes the epoch under the owner, which contains the
-lineage of the job's checkpoints: in a table property (Iceberg), as the version of an application (Delta). So a repeated
-commit is recognized, and another job with the same epoch numbers is not taken for this one.
+Tasks write Parquet files below the table. No reader sees them yet, because readers follow the table's metadata. The
+driver adds the files of an epoch in one commit of the table. The same commit notes the epoch and its owner: in a table
+property (Iceberg), or as the version of an application (Delta). So a repeated commit is recognized. The owner contains
+the lineage of the job's checkpoints, so two jobs with the same epoch numbers are not confused.
 
-Before a file, a task writes an empty *marker* into `.opchain/<owner>`, and the commit deletes it. What has a marker and is
-not part of the table was never committed.
+Before a task writes a file, it writes an empty *marker* to `.opchain/<owner>`, and the commit deletes the marker. A file
+that has a marker and is not part of the table was never committed.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class DataFile(NamedTuple):
 
 
 class _LakeSink(CommitSink[Any]):
-    """What both have in common: staged files with markers."""
+    """A sink that stages Parquet files with markers."""
 
     batch_size = 100_000
 
@@ -60,7 +60,7 @@ class _LakeSink(CommitSink[Any]):
 
     @abstractmethod
     def add(self, owner: str, number: int, files: Sequence[DataFile]) -> None:
-        """Adds files to the table, with the note, in one commit."""
+        """Adds files to the table and notes the epoch, in one commit."""
 
     @abstractmethod
     def committed_files(self) -> set[str]:
@@ -89,7 +89,7 @@ class _LakeSink(CommitSink[Any]):
         return DataFile(path, size, len(records))
 
     def commit(self, epoch: SinkEpoch, staged: Sequence[DataFile]) -> None:
-        """Adds the files to the table, unless the note says that they were added."""
+        """Adds the files to the table, unless the epoch is already noted."""
         if (self.last_commit(epoch.owner) or 0) < epoch.number:
             self.add(epoch.owner, epoch.number, staged)
         folder = self._markers(epoch.owner)
@@ -138,8 +138,8 @@ class IcebergSink(_LakeSink):
     Args:
         table: The identifier: `namespace.table`.
         catalog: The catalog's name.
-        properties: The catalog's properties, such as `type` and `uri`; pyiceberg's own configuration if not given.
-            The drivers and all executors must reach it.
+        properties: The catalog's properties, such as `type` and `uri`; by default pyiceberg's own configuration.
+            The driver and all executors must reach the catalog.
     """
 
     def __init__(
@@ -160,7 +160,7 @@ class IcebergSink(_LakeSink):
         """Loads the table.
 
         Raises:
-            SinkError: It does not exist, or is partitioned.
+            SinkError: The table does not exist, or is partitioned.
         """
         catalogs = imported("pyiceberg.catalog", "iceberg", "IcebergSink")
         errors = imported("pyiceberg.exceptions", "iceberg", "IcebergSink")
@@ -178,7 +178,7 @@ class IcebergSink(_LakeSink):
             )
 
     def location(self) -> str:
-        """Where the table is."""
+        """The path or URL of the table."""
         return str(self._loaded.location())
 
     def arrow_schema(self) -> Any:
@@ -186,7 +186,7 @@ class IcebergSink(_LakeSink):
         return self._loaded.schema().as_arrow()
 
     def add(self, owner: str, number: int, files: Sequence[DataFile]) -> None:
-        """Adds files; tries again if another writer was faster."""
+        """Adds files; retries if another writer has changed the table at the same time."""
         errors = imported("pyiceberg.exceptions", "iceberg", "IcebergSink")
         note = {"opchain.owner": owner, "opchain.epoch": str(number)}
         for attempt in range(_ATTEMPTS):
@@ -206,13 +206,13 @@ class IcebergSink(_LakeSink):
                 return
 
     def last_commit(self, owner: str) -> int | None:
-        """What the table's property says."""
+        """The epoch in the table's property."""
         self._loaded.refresh()
         found = self._loaded.properties.get(_property(owner))
         return None if found is None else int(found)
 
     def reset_commits(self, owner: str, number: int) -> None:
-        """Sets the property."""
+        """Lowers the epoch in the property."""
         if (self.last_commit(owner) or 0) > number:
             self.add(owner, number, ())
 
@@ -249,7 +249,7 @@ class DeltaSink(_LakeSink):
         """Loads the table.
 
         Raises:
-            SinkError: It does not exist, or is partitioned.
+            SinkError: The table does not exist, or is partitioned.
         """
         table = self._loaded()
         if table.metadata().partition_columns:
@@ -258,7 +258,7 @@ class DeltaSink(_LakeSink):
             )
 
     def location(self) -> str:
-        """Where the table is."""
+        """The path or URL of the table."""
         return self.path
 
     def arrow_schema(self) -> Any:
@@ -297,7 +297,7 @@ class DeltaSink(_LakeSink):
         return None if found is None else int(found)
 
     def reset_commits(self, owner: str, number: int) -> None:
-        """Sets the version back."""
+        """Lowers the version of the application."""
         if (self.last_commit(owner) or 0) > number:
             self.add(owner, number, ())
 

@@ -1,14 +1,13 @@
-"""OutboxSink: records wait beside the checkpoint, and the driver sends them when it is complete.
+"""OutboxSink: stages records in the checkpoint directory; the driver sends them when the checkpoint is complete.
 
-For targets that cannot hide records until a commit, but recognize a request that comes again: by an idempotency key,
-by the ids of documents, or by a note in the same transaction. The staged files are in the job's directory of
-checkpoints; KafkaSink stages its messages in the same kind of files.
+It is for targets that cannot hide records until a commit, but recognize a repeated request: by an idempotency key, by the
+ids of documents, or by a note in the same transaction. KafkaSink stages its messages in files of the same kind.
 
-The driver sends all pieces of an epoch under keys that never change. Then it puts a note beside the files, `sent-<epoch>`,
-and deletes them. So a file that is missing means one of two things:
+The driver sends all pieces of an epoch under keys that never change. Then it creates a note beside the files,
+`sent-<epoch>`, and deletes the files. So a missing file means one of two things:
 
-- The note has its epoch or a later one: everything was sent.
-- There is no such note: the file was removed before it was sent. That is an error, since records would be lost.
+- There is a note of its epoch or of a later one: everything was sent.
+- There is no such note: the file was removed before it was sent. This is an error, since records would be lost.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ _NOTE = re.compile(r"sent-(\d+)")
 
 
 class OutboxFile(NamedTuple):
-    """A staged file, and what it is checked by."""
+    """A staged file, with its size and checksum."""
 
     path: str
     size: int
@@ -42,7 +41,7 @@ class OutboxFile(NamedTuple):
 
 
 def put_chunk(folder: str, data: bytes) -> OutboxFile:
-    """Writes a file under a name that no other file has."""
+    """Writes a file under a unique name."""
     path = joined(folder, uuid.uuid4().hex)
     files = file_system_of(path)
     stream = files.create(path)
@@ -55,8 +54,8 @@ def read_chunk(file: OutboxFile) -> bytes:
     """The content of a file.
 
     Raises:
-        FileNotFoundError: It is missing.
-        ValueError: It was cut short or altered.
+        FileNotFoundError: The file is missing.
+        ValueError: The file was cut short or altered.
     """
     with file_system_of(file.path).open_input(file.path) as stream:
         data: bytes = stream.read()
@@ -66,17 +65,17 @@ def read_chunk(file: OutboxFile) -> bytes:
 
 
 def delete_file(path: str) -> None:
-    """Deletes a file, which may be gone."""
+    """Deletes a file, if it exists."""
     with suppress(FileNotFoundError):
         file_system_of(path).delete(path)
 
 
 class OutboxSink(CommitSink[T]):
-    """A sink of one method, `send`. Ours alone.
+    """A sink with one method, `send`. Ours alone.
 
-    Records are pickled into the job's checkpoints and sent by the driver, in order. In a bounded job they wait in the
-    memory of the driver. The target sees all records of an epoch after its checkpoint; if the driver dies while it
-    sends, it sends them again under the same keys.
+    Records are pickled into the checkpoint directory, and sent by the driver in order, when the checkpoint is complete. A
+    bounded job keeps them in the memory of the driver. If the driver dies while it sends, the records are sent again under
+    the same keys.
     """
 
     batch_size = 1_000
@@ -86,13 +85,13 @@ class OutboxSink(CommitSink[T]):
         """Sends records, unless they were sent under this key before. Runs on the driver.
 
         Args:
-            key: The same text each time these records are sent, and another one for all others:
+            key: Identifies these records: the same text each time they are sent. It has the form
                 `<owner>.<epoch>.<piece>.<digest of the records>`.
             records: 1 to `batch_size` records, the same each time.
         """
 
     def stage(self, owner: str, records: Sequence[T]) -> OutboxFile | bytes:
-        """Keeps records in a file of the job's checkpoints, or in the committable itself."""
+        """Writes records to a file in the checkpoint directory; without one, they are part of the committable."""
         data = pickle.dumps(list(records), pickle.HIGHEST_PROTOCOL)
         return data if self.staging is None else put_chunk(self._folder(owner), data)
 
@@ -100,16 +99,16 @@ class OutboxSink(CommitSink[T]):
         """Sends the records, unless the note says that they were sent.
 
         Raises:
-            SinkError: Staged records are gone that were never sent.
+            SinkError: Staged records that were never sent are missing.
         """
         files = [chunk for chunk in staged if not isinstance(chunk, bytes)]
         folder = files[0].path.rpartition("/")[0] if files else None
         if folder is None or max(_notes(folder), default=0) < epoch.number:
             for number, chunk in enumerate(staged, 1):
-                # Authentic: the checksum of a file is part of the checkpoint's metadata.
+                # Safe to unpickle: the checksum of a file is part of the checkpoint's metadata.
                 data = chunk if isinstance(chunk, bytes) else _read(chunk, epoch, folder)
-                # With the digest, a job that starts from a backup of its checkpoints never gives other records an
-                # old key. The target would drop them.
+                # If a job starts from a backup of its checkpoints, it may send other records in an epoch of the same
+                # number. Without the digest they would have an old key, and the target would drop them.
                 key = f"{epoch.key}.{number}.{_checksum(data).hex()[:16]}"
                 self.send(key, pickle.loads(data))
         if folder is not None:

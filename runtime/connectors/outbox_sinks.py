@@ -1,8 +1,8 @@
-"""RedisSink, HttpSink and ElasticsearchSink: small sinks for targets that recognize repeated requests.
+"""RedisSink, HttpSink and ElasticsearchSink: sinks for targets that recognize repeated requests.
 
-Each is an OutboxSink: records wait beside the checkpoint, and the driver sends them when it is complete.
+Each is an OutboxSink: the driver sends the records of an epoch when its checkpoint is complete.
 
-- Redis: commands and a note of the epoch go in one MULTI/EXEC, so each command counts once.
+- Redis: one MULTI/EXEC runs the commands and notes the epoch, so each command runs once.
 - HTTP: each request has an Idempotency-Key. A server that accepts a key once counts each record once.
 - Elasticsearch and OpenSearch: each document has an id, so a document that is sent again replaces itself.
 """
@@ -34,7 +34,7 @@ class RedisSink(OutboxSink[Any]):
 
     Args:
         url: `redis://[user:password@]host:port/database`.
-        commands: Gives the commands for a record: tuples of the command's name and its arguments.
+        commands: Returns the commands for a record: tuples of the command's name and its arguments.
     """
 
     def __init__(self, url: str, commands: Callable[[Any], Sequence[tuple[Any, ...]]]) -> None:
@@ -72,7 +72,7 @@ class RedisSink(OutboxSink[Any]):
                 ) from error
 
     def last_commit(self, owner: str) -> int | None:
-        """What the note says."""
+        """The epoch in the note."""
         library = imported("redis", "redis", "RedisSink")
         with library.Redis.from_url(self.url) as client:
             found = client.get(f"opchain:{owner}")
@@ -88,15 +88,15 @@ class RedisSink(OutboxSink[Any]):
 class HttpSink(OutboxSink[Any]):
     """Sends records as JSON arrays to a URL, with an Idempotency-Key. Ours alone.
 
-    Requests that fail to connect, or get a status that says to try again (408, 425, 429, 5xx), are repeated with the same
-    key. Other statuses from 400 on fail the job.
+    A request is repeated with the same key if it fails to connect, or gets one of the statuses 408, 425, 429, 500, 502, 503
+    and 504. Other statuses from 400 on fail the job.
 
     Args:
-        url: Where to POST.
+        url: The URL for POST requests.
         headers: More headers, such as Authorization.
-        body: Gives the body of a request for a list of records, as bytes; JSON if not given.
-        retries: How often a request is repeated, after 1, 2, 4, ... seconds.
-        timeout_s: How long a request may take, in seconds.
+        body: Returns the body of a request for a list of records, as bytes; JSON by default.
+        retries: The number of times that a request is repeated, after 1, 2, 4, ... seconds.
+        timeout_s: The longest time that a request may take, in seconds.
     """
 
     def __init__(
@@ -160,9 +160,9 @@ class ElasticsearchSink(HttpSink):
     Args:
         url: The server: `http://host:9200`.
         index: The index.
-        document: Gives the document of a record, as a dict; the record itself if not given.
-        document_id: Gives its id; a record with the same id replaces the document. If not given, the id is made of the
-            sink, the epoch and the record's place, so that a document that is sent again replaces itself.
+        document: Returns the document of a record, as a dict; by default the record itself.
+        document_id: Returns the id of a record's document. A document replaces another one of the same id. By default the
+            id consists of the sink, the epoch and the record's position, so a document that is sent again replaces itself.
         headers: More headers, such as Authorization.
         retries: As for HttpSink.
         timeout_s: As for HttpSink.
@@ -187,7 +187,7 @@ class ElasticsearchSink(HttpSink):
         return f"ElasticsearchSink({redacted_url(self.url)!r}, {self.index!r})"
 
     def send(self, key: str, records: Sequence[Any]) -> None:
-        """Sends the documents; those that the server rejects for lack of capacity are sent again.
+        """Sends the documents. Documents that the server rejects for lack of capacity are sent again.
 
         Raises:
             SinkError: The server refuses a document, or can't be reached.

@@ -16,16 +16,17 @@ if TYPE_CHECKING:
 
 
 class PrintSinkFunction(SinkFunction[Any]):
-    """Prints each record as a line, on the standard output (or error) of the program that drew the job.
+    """Prints each record as a line, on standard output or standard error of the program.
 
-    In process it prints at once. On Spark the lines are sent to the driver, which prints them, task after
-    task, when the job has succeeded: each once, whatever was retried. Flink: `PrintSinkFunction` and
+    In process, lines are printed at once. On Spark they are sent to the driver, which prints them task by task when the
+    job has succeeded. So each line is printed once, even if tasks are retried. Flink: `PrintSinkFunction` and
     `PrintSinkOutputWriter`, which print where the task runs.
 
     Args:
-        sink_identifier: Begins each line; nothing if empty or None.
-        to_stderr: Prints to standard error.
-        record_type: The records' declared type: those look as Java shows them, others as Python does.
+        sink_identifier: A prefix of each line; none if empty or None.
+        to_stderr: Whether lines go to standard error.
+        record_type: The declared type of the records, which are then printed as Java shows them. Without a type they are
+            printed as Python shows them.
     """
 
     reads_timestamps = False
@@ -47,14 +48,14 @@ class PrintSinkFunction(SinkFunction[Any]):
         return "Print to System.err" if self.to_stderr else "Print to System.out"
 
     def open(self, runtime_context: RuntimeContext) -> None:
-        """Learns the subtask, which begins the lines where there are several, counted from 1."""
+        """Sets the prefix of the lines. With several subtasks it contains the subtask, counted from 1."""
         self._print_line = getattr(runtime_context, "print_line", None)
         parts = [self.sink_identifier] if self.sink_identifier else []
         if runtime_context.get_number_of_parallel_subtasks() > 1:
             parts.append(str(runtime_context.get_index_of_this_subtask() + 1))
         self._prefix = f"{':'.join(parts)}> " if parts else ""
         if self.record_type is not None:
-            # Types are loaded by those who declared one.
+            # Loaded only if a type is declared.
             from opchain.runtime.types.printed_form import printer_of  # noqa: PLC0415
 
             self._text = printer_of(self.record_type)
@@ -68,8 +69,8 @@ class PrintSinkFunction(SinkFunction[Any]):
         if self._print_line is not None:
             self._print_line(self.line(value), self.to_stderr)
             return
-        # One write per line, so that lines of several tasks in one process don't mix. The stream is
-        # looked up each time: whoever captures it may replace it between two records.
+        # One write per line, so that lines of several tasks in one process don't mix. The stream is looked up for each
+        # line, because a test may replace it at any time.
         (sys.stderr if self.to_stderr else sys.stdout).write(self.line(value) + "\n")
 
     def finish(self) -> None:

@@ -1,4 +1,4 @@
-"""Text that comes over a socket."""
+"""A source of text from a socket."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ _CHUNK_SIZE = 1 << 16
 class SocketTextStreamFunction(SourceFunction[str]):
     r"""The texts between delimiters that a server sends; ends when the server closes the connection.
 
-    Flink: `SocketTextStreamFunction`. As there, text behind the last delimiter is a record too, a \r
-    before the delimiter \n is dropped, and what was sent is lost when the job fails.
+    Flink: `SocketTextStreamFunction`. As in Flink, text after the last delimiter is a record too, a \r before the delimiter
+    \n is dropped, and text that was received is lost if the job fails.
 
     Args:
         hostname: The server.
         port: Its port.
-        delimiter: What ends a record; not empty.
-        max_retry: How often to connect again when the connection has ended, twice a second; -1 forever.
+        delimiter: The text that ends a record; not empty.
+        max_retry: The number of new connections after the first one has ended, one every half second; -1 for no limit.
 
     Raises:
-        ValueError: The port is none, or there is no delimiter.
+        ValueError: The port or the number of retries is invalid, or the delimiter is empty.
     """
 
     def __init__(self, hostname: str, port: int, delimiter: str = "\n", max_retry: int = 0) -> None:
@@ -52,8 +52,8 @@ class SocketTextStreamFunction(SourceFunction[str]):
     def __repr__(self) -> str:
         return f"Socket Stream ({self.hostname}:{self.port})"
 
-    def open(self, runtime_context: Any) -> None:  # noqa: ARG002 - nothing of it
-        """Makes what cannot be sent."""
+    def open(self, runtime_context: Any) -> None:  # noqa: ARG002 - not needed
+        """Creates an object that cannot be pickled with the function."""
         self._is_cancelled = threading.Event()
 
     def run(self, ctx: SourceFunction.SourceContext[str]) -> None:
@@ -84,10 +84,10 @@ class SocketTextStreamFunction(SourceFunction[str]):
             try:
                 connection.shutdown(socket.SHUT_RDWR)
             except OSError:
-                return  # closed by the other side, or by `run`, meanwhile
+                return  # already closed by the server or by `run`
 
     def _received(self) -> Iterator[str]:
-        """What the server sends, as it comes."""
+        """The text that the server sends."""
         decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         with self._connected() as connection:
             self._connection = connection
@@ -113,5 +113,5 @@ class SocketTextStreamFunction(SourceFunction[str]):
             with ctx.get_checkpoint_lock():
                 ctx.collect(record.removesuffix("\r") if strips else record)
         if records:
-            # A watermark that says nothing new sends the records on: the next ones may be long in coming.
+            # The lowest watermark changes nothing, but flushes the records: the next ones may come much later.
             ctx.emit_watermark(MIN_LONG_VALUE)

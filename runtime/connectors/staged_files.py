@@ -1,21 +1,20 @@
-"""Files of a FileSink between the task that writes them and the commit that shows them.
+"""Commits the files of a FileSink.
 
-A sink stages its files in a hidden folder of its own below its output, `.opchain/<lineage>.<operator>`, and its
-commit moves each file to its final name. The final name holds a random id, so no file ever has the name of another
-one, and a commit need not look at the output: it takes the same time however many files there are.
+A sink stages its files in a hidden folder below its output, `.opchain/<lineage>.<operator>`. The commit moves each file
+to its final name. The final name contains a random id, so it is unique, and a commit need not list the output. Its time
+does not depend on the number of files in the output.
 
-Before the first file of a checkpoint is moved, the commit makes sure that all of them are there, and puts an empty
-*note* beside them: `committed-<checkpoint>-<digest of the staged names>`. So a file that is missing means one of two
-things:
+Before the commit moves the first file of a checkpoint, it checks that all files exist. Then it creates an empty *note*
+beside them: `committed-<checkpoint>-<digest of the staged names>`. So a missing file means one of two things:
 
-- The note is there: an earlier attempt of the same commit has moved the file, and perhaps a reader has moved it on.
-- The note is not there: the file was removed before it was committed. That is an error; records would be lost.
+- The note exists: an earlier attempt of the same commit has moved the file. Perhaps a reader has moved it again.
+- The note does not exist: the file was removed before it was committed. This is an error, since records would be lost.
 
-With a `Compaction` the commit merges the files of a bucket first. It writes the merged file beside them, under a staged
-name, then removes the files, and then moves the merged file to its name. So a commit that is repeated knows from what
-is left how far the last attempt has come, and a reader never sees a record twice.
+With a `Compaction` the commit merges the files of a bucket first. It writes the merged file under a staged name beside
+them, removes the files, and moves the merged file to its final name. So a repeated commit sees from the remaining files
+where the last attempt stopped, and a reader never sees a record twice.
 
-The note also tells which checkpoint the output contains, if the checkpoints themselves come from a backup.
+The note also says which checkpoint the output contains, even if the checkpoints were restored from a backup.
 """
 
 from __future__ import annotations
@@ -42,13 +41,13 @@ STAGING = ".opchain"
 
 _NOTE = re.compile(r"committed-(?P<checkpoint>\d+)-(?P<digest>[0-9a-f]+)")
 _RESET = "0"
-"""The digest in a note that was reset: none of the checkpoint's files is moved any more."""
+"""The digest in a note that was reset: no file of its checkpoint is moved again."""
 _SHOWN = 5
 _COPIED_BYTES = 1 << 20
 
 
 class StagedFile(NamedTuple):
-    """A complete file that waits for its commit: the committable of a FileSink.
+    """A complete file before its commit: the committable of a FileSink.
 
     `checkpoint_id` is None for a file of a bounded job. `where` is the operator, for errors. `size` is in bytes.
     """
@@ -61,12 +60,12 @@ class StagedFile(NamedTuple):
 
     @property
     def folder(self) -> str:
-        """The folder in which it is staged."""
+        """The folder in which the file is staged."""
         return self.staged.rpartition("/")[0]
 
     @property
     def bucket(self) -> str:
-        """The folder in which it will be."""
+        """The folder of the final name."""
         return self.path.rpartition("/")[0]
 
 
@@ -75,9 +74,9 @@ class Compaction:
     """How the commit merges files: see FileCompactStrategy and FileCompactor.
 
     Attributes:
-        delimiter: What stands between two files in the merged one.
-        size_threshold: A merged file is complete when it has as many bytes; None for one file per bucket and commit.
-        threads: How many files are merged at a time.
+        delimiter: The bytes between two files in the merged one.
+        size_threshold: The size in bytes at which a merged file is complete; None for one file per bucket and commit.
+        threads: The number of files that are merged at the same time.
     """
 
     delimiter: bytes
@@ -85,7 +84,7 @@ class Compaction:
     threads: int
 
     def groups(self, files: Sequence[StagedFile]) -> list[_Group]:
-        """The files that become one, the same in every attempt at a commit."""
+        """The groups of files that are merged. They are the same in every attempt of a commit."""
         found: list[_Group] = []
         filling: dict[str, _Group] = {}
         sizes: dict[str, int] = {}
@@ -108,23 +107,23 @@ class _Group:
 
     @property
     def path(self) -> str:
-        """The name of the merged file, as Flink gives it."""
+        """The final name of the merged file, as in Flink."""
         folder, _, name = self.files[0].path.rpartition("/")
         return joined(folder, f"compacted-{name}")
 
     @property
     def staged(self) -> str:
-        """The merged file while it waits."""
+        """The staged name of the merged file."""
         return joined(self.files[0].folder, f".{name_of(self.path)}")
 
 
 def staging_folder(base_path: str, origin: SinkOrigin) -> str:
-    """Where a sink stages its files."""
+    """The folder in which a sink stages its files."""
     return joined(base_path, STAGING, f"{origin.lineage}.{origin.operator_id}")
 
 
 class FileCommitter(Committer):
-    """Moves staged files to their names, on the driver."""
+    """Moves staged files to their final names, on the driver."""
 
     def __init__(self, base_path: str, compaction: Compaction | None = None) -> None:
         self._base_path = base_path
@@ -134,7 +133,7 @@ class FileCommitter(Committer):
         """Moves the files that no earlier attempt has moved.
 
         Raises:
-            SinkError: Files are gone that were never committed.
+            SinkError: Files that were never committed are missing.
         """
         for (folder, checkpoint_id), files in groupby(
             committables, key=lambda file: (file.folder, file.checkpoint_id)
@@ -146,11 +145,11 @@ class FileCommitter(Committer):
                 staging.commit_checkpoint(checkpoint_id, list(files))
 
     def discard_orphans(self, origin: SinkOrigin, confirm: Callable[[], None]) -> None:
-        """Removes all files of the sink that are staged."""
+        """Removes all staged files of the sink."""
         _Staging(staging_folder(self._base_path, origin)).discard(confirm)
 
     def last_commit(self, origin: SinkOrigin) -> int | None:
-        """What the last note says."""
+        """The checkpoint of the last note."""
         notes = _Staging(staging_folder(self._base_path, origin)).notes
         return max((checkpoint_id for checkpoint_id, _ in notes), default=None)
 
@@ -167,7 +166,7 @@ class FileCommitter(Committer):
 
 
 class _Staging:
-    """A staging folder as it was when it was listed; it holds the files of few epochs, however long a job runs."""
+    """The contents of a staging folder. It contains the files of few epochs, even if a job runs for years."""
 
     def __init__(self, folder: str, compaction: Compaction | None = None) -> None:
         self.folder = folder
@@ -222,7 +221,7 @@ class _Staging:
     def discard(self, confirm: Callable[[], None]) -> None:
         confirm()
         for name in sorted(self._staged):
-            with suppress(FileNotFoundError):  # its writer has just removed it
+            with suppress(FileNotFoundError):  # its writer has removed it
                 self._files.delete(joined(self.folder, name))
         self._remove_folder()
 
@@ -234,7 +233,7 @@ class _Staging:
     def remove_notes(self, is_old: Callable[[int], bool]) -> None:
         for note in sorted(self.notes):
             if is_old(note[0]):
-                with suppress(FileNotFoundError):  # by the run that has replaced this one
+                with suppress(FileNotFoundError):  # removed by the run that has replaced this one
                     self._files.delete(self.path_of(note))
 
     def _move(self, files: Sequence[StagedFile]) -> None:
@@ -254,7 +253,7 @@ class _Staging:
             self._files.sync_folder(folder)
 
     def _merge(self, group: _Group) -> None:
-        """Merges files into one; resumes from where an earlier attempt has stopped."""
+        """Merges files; continues where an earlier attempt has stopped."""
         left = [file for file in group.files if self._is_staged(file.staged)]
         if not left and not self._is_staged(group.staged):
             return
@@ -271,7 +270,7 @@ class _Staging:
                 "the job again"
             )
         if left == group.files:
-            # A merged file that is there, too, may not be complete.
+            # A merged file beside all of its parts may be incomplete.
             if self._is_staged(group.staged):
                 self._files.delete(group.staged)
             self._concatenate(group)

@@ -1,4 +1,4 @@
-"""How a JdbcSink connects, and how it batches. Flink: JdbcConnectionOptions, JdbcExecutionOptions."""
+"""Options of JDBC connectors. Flink: JdbcConnectionOptions, JdbcExecutionOptions."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ _NAMES = {
     "sslpassword": "sslpassword",
     "sslrootcert": "sslrootcert",
 }
-"""Parameters of the Java driver, and what libpq calls them."""
+"""Parameters of the Java driver, and their names in libpq."""
 
 _WITHOUT_EFFECT = frozenset(
     {"reWriteBatchedInserts", "prepareThreshold", "stringtype", "tcpKeepAlive", "loggerLevel"}
 )
-"""Parameters of the Java driver about things that are done otherwise here."""
+"""Parameters of the Java driver that have no effect here."""
 
 
 def connection_parameters(options: JdbcConnectionOptions) -> dict[str, str]:
-    """What `psycopg.connect` takes; the URL of libpq's own form is its `conninfo`.
+    """The arguments of `psycopg.connect`. A URL in libpq's own form becomes its `conninfo`.
 
     Raises:
-        ValueError: The URL is missing, or has what is not understood.
-        UnsupportedFeatureError: It is another database's.
+        ValueError: The URL is missing or malformed, or has an unknown parameter.
+        UnsupportedFeatureError: The URL is for another database.
     """
     url = options.url
     if not isinstance(url, str) or not url:
@@ -65,7 +65,7 @@ def connection_parameters(options: JdbcConnectionOptions) -> dict[str, str]:
 def _of_jdbc(url: str) -> dict[str, str]:
     found = _JDBC.fullmatch(url)
     if found is None:
-        # The rest of the URL may hold a password.
+        # Only the scheme is shown: the rest of the URL may contain a password.
         kind = re.match(r"(jdbc:)?[A-Za-z0-9+]*", url)
         raise UnsupportedFeatureError(
             f"JDBC sources support PostgreSQL, and JdbcSink PostgreSQL, MySQL and MariaDB, but the URL begins with "
@@ -111,7 +111,7 @@ _DRIVERS = (
 
 @dataclass(frozen=True)
 class JdbcConnectionOptions:
-    """Where a database is; made by `JdbcConnectionOptionsBuilder`. Passwords are never shown."""
+    """The database of a JDBC connector; see `JdbcConnectionOptionsBuilder`. Passwords are never shown."""
 
     url: str
     driver_name: str | None = None

@@ -1,18 +1,17 @@
-"""JdbcSink: runs a statement of PostgreSQL with each record, exactly once; `mysql` does so for MySQL.
+"""JdbcSink: runs a statement of PostgreSQL with each record, exactly once. See mysql.py for MySQL.
 
-Tasks copy rows to tables in which they wait, and the driver runs the statement with them when the checkpoint,
-or the bounded job, is complete: see `staging`.
+Tasks copy rows to staging tables (staging.py). The driver runs the statement with these rows when the checkpoint, or the
+bounded job, is complete.
 
-Rejected: `PREPARE TRANSACTION`, which is what Flink's exactly-once sink does by XA. PostgreSQL has it switched
-off unless it is started with another setting. And a prepared transaction holds its locks until it is
-committed: a second attempt of a task, or another subtask with the same key, waits for the first, whose commit
-waits for both. Rows that wait hold no locks, and nothing is seen until all of a checkpoint is. They cost one
-more write.
+Rejected: `PREPARE TRANSACTION`, which Flink's exactly-once sink uses through XA. It is disabled in PostgreSQL by default.
+And a prepared transaction holds its locks until it is committed. A second attempt of a task, or another subtask with the
+same key, would wait for the first one, whose commit would wait for both. Staged rows hold no locks, and all rows of a
+checkpoint become visible at once. They cost one more write.
 
-A commit is one transaction for all rows of a checkpoint, from all subtasks. The statement runs in the server once per
-row, in the order of subtasks and records, so rows of one key come one after the other. The same transaction notes the
-checkpoint and removes the rows that waited, with all that losing attempts and killed runs of this sink have left. So a
-checkpoint that is committed again finds its note. Rows that have vanished without a note are an error.
+A commit is one transaction for all rows of a checkpoint, from all subtasks. The server runs the statement once per row,
+in the order of subtasks and records, so rows of one key are applied in order. The same transaction notes the checkpoint
+and removes all staged rows of this sink, also those of failed attempts and killed runs. So a repeated commit finds the
+note. If rows are missing without a note, the commit fails.
 """
 
 from __future__ import annotations
@@ -46,9 +45,9 @@ if TYPE_CHECKING:
 class JdbcSink(TwoPhaseSinkFunction[Any]):
     """A sink of `add_sink` that runs a statement with each record. Flink: JdbcSink.
 
-    PostgreSQL, MySQL and MariaDB are there. Each record counts once, whatever was retried: Flink's `JdbcSink.sink` promises
-    at least once. Rows show when their checkpoint is complete, those of all subtasks at the same moment.
-    MySQL shows them in batches: all records of a bounded job, or of a checkpoint, pass through the driver.
+    It supports PostgreSQL, MySQL and MariaDB. Each record takes effect exactly once; Flink's `JdbcSink.sink` guarantees at
+    least once. The rows of all subtasks become visible together when their checkpoint is complete. In MySQL they become
+    visible in batches, and all records pass through the driver.
     """
 
     @staticmethod
@@ -64,8 +63,8 @@ class JdbcSink(TwoPhaseSinkFunction[Any]):
             sql: INSERT, UPDATE, DELETE, MERGE or REPLACE, with `?` for each field of a record. With INSERT ... ON
                 CONFLICT ... DO UPDATE (MySQL: ON DUPLICATE KEY UPDATE) the table holds the last record of each key.
             type_info: The type of the records, which has as many fields.
-            jdbc_connection_options: Where the database is.
-            jdbc_execution_options: Batches and retries; `JdbcExecutionOptions.defaults()` if not given.
+            jdbc_connection_options: The database.
+            jdbc_execution_options: Batches and retries; `JdbcExecutionOptions.defaults()` by default.
 
         Raises:
             TypeError: An argument is of another kind.
@@ -93,7 +92,7 @@ _TABLE = re.compile(r"\b(?:INTO|UPDATE|DELETE\s+FROM)\s+(?P<table>[\w.\"]+)", re
 
 
 class _PostgresSink(Sink[Any]):
-    """The two halves."""
+    """The writer and the committer for PostgreSQL."""
 
     reads_timestamps = False
     changes_records = False
@@ -110,7 +109,7 @@ class _PostgresSink(Sink[Any]):
 
     @property
     def datasets(self) -> tuple[tuple[str, str], ...]:
-        """The table, for lineage; none where the URL or the statement does not show it."""
+        """The table, for lineage; none if the URL or the statement does not name it."""
         url = _PLACE.search(self.connection.url)
         table = _TABLE.search(self.sql)
         if url is None or table is None:
@@ -121,12 +120,12 @@ class _PostgresSink(Sink[Any]):
         return ((f"postgres://{host}", f"{url['database']}.{schema}{name}"),)
 
     def create_writer(self, context: RuntimeContext) -> SinkWriter[Any]:
-        """Connects, and sees whether the server takes the statement."""
+        """The writer. It connects, and checks that the server accepts the statement."""
         statement = parse_statement(self.sql)
         return JdbcWriter(statement, self.connection, self.execution, origin_of(context))
 
     def create_committer(self) -> Committer:
-        """Runs the statement."""
+        """The committer, which runs the statement."""
         return JdbcCommitter(parse_statement(self.sql), self.connection, self.execution)
 
 
@@ -142,7 +141,7 @@ SELECT staged.* FROM {staged} AS staged
 
 
 class JdbcCommitter(Committer):
-    """Commits on the driver, on a connection of its own."""
+    """Commits on the driver, on its own connection."""
 
     def __init__(
         self,
@@ -159,7 +158,7 @@ class JdbcCommitter(Committer):
         """Moves the rows that no earlier attempt has moved.
 
         Raises:
-            SinkError: The database can't be reached, refuses a row, or has lost rows that waited.
+            SinkError: The database can't be reached, refuses a row, or has lost staged rows.
         """
         for _, batches in groupby(committables, key=lambda item: item[:4]):
             found = list(batches)
@@ -171,12 +170,12 @@ class JdbcCommitter(Committer):
             )
 
     def discard_orphans(self, origin: SinkOrigin, confirm: Callable[[], None]) -> None:
-        """Removes the rows of the sink that wait."""
+        """Removes the staged rows of the sink."""
 
         def discard() -> None:
             connection = self._connected()
             if connection.execute("SELECT to_regclass('opchain_batches')").fetchone()[0] is None:
-                return  # the first task of the first run has not come so far
+                return  # no task has created the tables yet
             with connection.transaction():
                 _remove_all(connection, origin.lineage, origin.operator_id)
                 confirm()
@@ -184,7 +183,7 @@ class JdbcCommitter(Committer):
         retried(discard, self.close, self._execution.max_retries, origin.where)
 
     def last_commit(self, origin: SinkOrigin) -> int | None:
-        """What `opchain_commits` says of the sink."""
+        """The checkpoint of the sink in `opchain_commits`."""
 
         def ask() -> int | None:
             connection = self._connected()
@@ -249,7 +248,7 @@ class JdbcCommitter(Committer):
 
 
 def _is_committed(connection: Any, batches: list[StagedRows]) -> bool:
-    """Whether these were committed before. Locks the sink: no other commit runs until the transaction ends."""
+    """Whether the batches were committed before. Locks the sink against other commits until the transaction ends."""
     first = batches[0]
     if first.checkpoint_id is None:
         waiting = connection.execute(
@@ -269,10 +268,10 @@ def _is_committed(connection: Any, batches: list[StagedRows]) -> bool:
 
 
 def _remove(connection: Any, batches: list[StagedRows]) -> None:
-    """Removes the rows that were moved, and what else the sink has left."""
+    """Removes the rows that were committed, and all other staged rows of the sink."""
     first, wanted = batches[0], sum(item.rows for item in batches)
     moved = connection.execute(
-        f"DELETE FROM {first.staged} WHERE batch = ANY(%s)",  # noqa: S608 - a name of ours
+        f"DELETE FROM {first.staged} WHERE batch = ANY(%s)",  # noqa: S608 - our own name
         [[item.batch for item in batches]],
     ).rowcount
     if moved != wanted:

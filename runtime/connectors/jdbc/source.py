@@ -29,17 +29,17 @@ class JdbcSourceError(StreamError):
 
 
 class JdbcSplit(NamedTuple):
-    """A range of the partition column: from `low`, below `high`; None where it is open."""
+    """A range of the partition column: from `low` to below `high`; None for no bound."""
 
     low: Any
     high: Any
 
 
 class JdbcSource(Source[Row]):
-    """Reads the rows of a query, and ends; `JdbcSource.builder()` makes it. Flink: JdbcSource (Java only).
+    """Reads the rows of a query, and ends; create it with `JdbcSource.builder()`. Flink: JdbcSource (Java only).
 
-    Each range is read by one subtask, in a transaction of its own: rows that change while the job runs may be read in
-    either state, and a row that moves from one range to another may be missed or read twice.
+    One subtask reads each range, in its own transaction. Rows that change while the job runs may be read in either state.
+    A row that moves from one range to another may be missed or read twice.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class JdbcSource(Source[Row]):
         return self.row_type
 
     def planned(self, parallelism: int) -> Source[Row]:
-        """The source with its bounds, which the database is asked for where they were not given."""
+        """The source with its bounds. The database is asked for bounds that were not given."""
         partitions = self.partitions or parallelism
         if self.column is None or self.bounds is not None or partitions == 1:
             return JdbcSource(
@@ -92,7 +92,7 @@ class JdbcSource(Source[Row]):
         return f"{self.column or 'all rows'} from {split.low} to {split.high}"
 
     def read(self, split: JdbcSplit, batch_size: int) -> Iterator[Sequence[Row]]:
-        """The rows of a range, by a cursor of the server.
+        """The rows of a range, read with a cursor of the server.
 
         Raises:
             JdbcSourceError: The database can't be reached, or refuses the query.
@@ -100,7 +100,7 @@ class JdbcSource(Source[Row]):
         query, column = self.query, self.column
         arguments: list[Any] = []
         if split != JdbcSplit(None, None):
-            # The bounds only cut the rows: the first range is open below and has NULL, the last one is open above.
+            # Bounds do not filter: the first range has no lower bound and includes NULL, the last one has no upper bound.
             tests = []
             if split.low is not None:
                 tests.append(f"{column} >= %s")
@@ -172,7 +172,7 @@ class JdbcSource(Source[Row]):
 
 
 class JdbcSourceBuilder:
-    """A JdbcSource in the making."""
+    """Builds a JdbcSource."""
 
     def __init__(self) -> None:
         self._query: str | None = None
@@ -183,17 +183,17 @@ class JdbcSourceBuilder:
         self._partitions = 1
 
     def set_sql(self, sql: str) -> JdbcSourceBuilder:
-        """The query, without a semicolon."""
+        """Sets the query, without a semicolon."""
         self._query = sql
         return self
 
     def set_connection_options(self, options: JdbcConnectionOptions) -> JdbcSourceBuilder:
-        """Where the database is."""
+        """Sets the database."""
         self._options = options
         return self
 
     def set_type_info(self, type_info: RowTypeInfo) -> JdbcSourceBuilder:
-        """The type of the rows; without one, rows have the names that the database gives."""
+        """Sets the type of the rows; by default rows have the column names of the query."""
         if not isinstance(type_info, RowTypeInfo):
             raise TypeError(
                 f"JdbcSourceBuilder.set_type_info got {type_info!r}; it takes a type of rows"
@@ -204,13 +204,13 @@ class JdbcSourceBuilder:
     def partition_by(
         self, column: str, low: Any = None, high: Any = None, partitions: int = 0
     ) -> JdbcSourceBuilder:
-        """Reads ranges of a column in parallel. All rows are read, also those beyond the bounds and with NULL.
+        """Reads ranges of a column in parallel. All rows are read, also rows outside the bounds and with NULL.
 
         Args:
             column: A numeric column or a timestamp of the query; an index on it makes this fast.
-            low: Where the ranges begin; the least value if not given.
-            high: Where they end; the greatest value if not given.
-            partitions: How many ranges; the source's parallelism if not given.
+            low: The start of the ranges; by default the least value.
+            high: The end of the ranges; by default the greatest value.
+            partitions: The number of ranges; by default the source's parallelism.
 
         Raises:
             ValueError: Only one bound is given, or they are not in order.
