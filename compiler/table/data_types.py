@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from opchain.compiler.dsl.argument_checks import refuses
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from opchain.runtime.types.type_information import TypeInformation
 
@@ -345,3 +345,53 @@ def _split(text: str) -> list[str]:
             parts.append(text[begin:place].strip())
             begin = place + 1
     return [*parts, text[begin:].strip()]
+
+
+def spark_schema(columns: Iterable[tuple[str, DataType]]) -> str:
+    """Columns as Spark's DDL. Flink's TIMESTAMP has no zone."""
+    return ", ".join(f"`{name}` {_spark_type(data_type)}" for name, data_type in columns)
+
+
+def _spark_type(of: DataType) -> str:
+    if isinstance(of, ArrayType):
+        return f"ARRAY<{_spark_type(of.element_type)}>"
+    if isinstance(of, MapType):
+        return f"MAP<{_spark_type(of.key_type)}, {_spark_type(of.value_type)}>"
+    if isinstance(of, RowType):
+        return f"STRUCT<{', '.join(f'`{each.name}`: {_spark_type(each.data_type)}' for each in of.fields)}>"
+    if of.name == "DECIMAL":
+        return f"DECIMAL({of.parameters[0]}, {of.parameters[1]})"
+    return _SPARK_TYPES.get(of.name, of.name)
+
+
+_SPARK_TYPES = {
+    "TIMESTAMP": "TIMESTAMP_NTZ",
+    "TIMESTAMP_LTZ": "TIMESTAMP",
+    "BYTES": "BINARY",
+    "TIME": "STRING",
+    "CHAR": "STRING",
+    "VARCHAR": "STRING",
+}
+
+
+def type_of_spark(text: str) -> DataType:
+    """The type of a column of Spark. A nested type becomes STRING, which only appears as a name in results."""
+    known = {"timestamp_ntz": "TIMESTAMP(6)", "timestamp": "TIMESTAMP_LTZ(6)", "binary": "BYTES"}
+    try:
+        return data_type_of(known.get(text, text))
+    except ValueError:
+        return data_type_of("STRING")
+
+
+def type_of_stream(of: TypeInformation[Any]) -> DataType | None:
+    """The type of a column for the type of a field in a stream; None if there is none."""
+    for text in (
+        *("STRING", "BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DATE"),
+        *("TIME", "TIMESTAMP(3)", "TIMESTAMP_LTZ(3)", "BYTES"),
+    ):
+        data_type = data_type_of(text)
+        if data_type.type_information() == of:
+            return data_type
+    if "BigDecimal" in repr(of):
+        return data_type_of("DECIMAL(38, 18)")
+    return None

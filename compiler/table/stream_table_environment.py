@@ -6,6 +6,7 @@ sink. Queries over bounded tables that need more than that run in Spark SQL.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.dsl.argument_checks import at_call, checked, refused, refuses
@@ -22,37 +23,41 @@ from opchain.compiler.table.connectors import (
     write_table,
 )
 from opchain.compiler.table.data_types import (
-    ArrayType,
     DataType,
-    MapType,
-    RowType,
     data_type_of,
+    spark_schema,
+    type_of_spark,
+    type_of_stream,
 )
-from opchain.compiler.table.expressions import Column, Compiler, Typed, by_position, cast, parsed
+from opchain.compiler.table.expressions import (
+    Column,
+    Compiler,
+    Typed,
+    by_position,
+    cast,
+    parsed,
+    sqlglot,
+)
+from opchain.compiler.table.queries import (
+    is_scalar,
+    path_of,
+    projection,
+    selected,
+    source_of,
+    unbounded_part,
+    values_of,
+)
 from opchain.compiler.table.table import Table, TableResult, without_names
 from opchain.compiler.table.table_descriptor import Schema, TableDescriptor
 from opchain.runtime.errors import GraphError, UnsupportedFeatureError
-from opchain.runtime.functions.sql import EventTime, RowExpression, RowPredicate, RowProjection
+from opchain.runtime.functions.sql import EventTime, RowExpression, RowPredicate
 from opchain.runtime.watermarks.strategy import WatermarkStrategy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from opchain.runtime.types.row import Row
-    from opchain.runtime.types.type_information import TypeInformation
 
-_MORE_THAN_SCALAR = (
-    *("joins", "laterals", "group", "having", "qualify", "windows", "distinct", "order", "sort"),
-    *("limit", "offset", "cluster", "distribute", "match", "pivots"),
-)
-_INSTEAD = {
-    "group": "key_by(...).window(...).aggregate(...), or key_by(...).reduce(...)",
-    "joins": "stream.join(...).where(...).equal_to(...).window(...), or interval_join",
-    "laterals": "flat_map(...)",
-    "distinct": "key_by(...).process(...) with a ValueState that remembers the key",
-    "order": "key_by(...).process(...) with event-time timers",
-    "limit": "a bounded source, or filter(...)",
-}
 _NUMBERS = ("TINYINT", "SMALLINT", "INT", "BIGINT", "DECIMAL", "FLOAT", "DOUBLE")
 _TEXTS = ("CHAR", "VARCHAR", "STRING")
 
@@ -174,17 +179,18 @@ class StreamTableEnvironment:
         columns, is_atomic = _columns_of(data_stream, schema, call)
         stream = data_stream
         if is_atomic:
-            stream = stream.map(
-                RowProjection("(row,)", columns[0].name, [columns[0].name]), row_type(columns)
-            )
+            row = projection(columns, [Typed("row", columns[0].data_type)])
+            stream = stream.map(row, row_type(columns))
         name = data_stream.transformation.name
         if schema is None or not (schema.computed or schema.time):
             return Table(name, None, columns, lambda: stream, self)
         values = by_position(columns)
         every, texts = _declared(schema, values, f"the schema of '{name}'")
         strategy = _strategy(schema, texts, name)
-        projection = _projection(every, [texts[each.name] for each in every])
-        changed = stream.map(projection, row_type(every)) if schema.computed else stream
+        changed = stream
+        if schema.computed:
+            row = projection(every, [texts[each.name] for each in every])
+            changed = stream.map(row, row_type(every))
         if strategy is not None:
             changed = changed.assign_timestamps_and_watermarks(
                 _strategy(schema, by_position(every), name) or strategy
@@ -357,7 +363,7 @@ class StreamTableEnvironment:
         plain = [f"row[{place}]" for place in range(len(columns))]
         if [values[each.name].text for each in columns] != plain:
             stream = stream.map(
-                _projection(columns, [values[each.name] for each in columns]), row_type(columns)
+                projection(columns, [values[each.name] for each in columns]), row_type(columns)
             )
         if self._sources is not None:
             self._sources[path] = stream
@@ -368,95 +374,74 @@ class StreamTableEnvironment:
     def table_of(self, tree: Any) -> Table:
         """The result of a parsed query."""
         tables = self._tables_of(tree)
-        columns = self._columns_of_query(tree)
-        if columns is None:
+        found = self._by_streams(tree)
+        if found is None:
             return self._by_spark(tree, tables)
         self._anonymous += 1
-        return Table(f"query${self._anonymous}", None, columns, lambda: self._stream_of(tree), self)
+        return replace(found, path=f"query${self._anonymous}")
 
-    def _columns_of_query(self, tree: Any) -> tuple[Column, ...] | None:
-        """The columns of a query that streams can compute; None if it needs Spark SQL."""
+    def _by_streams(self, tree: Any) -> Table | None:
+        """The result of a query that streams can compute; None if it needs Spark SQL."""
         kind = type(tree).__name__
         if kind == "Subquery" and tree.this is not None:
-            return self._columns_of_query(tree.this)
+            return self._by_streams(tree.this)
         if kind == "Values":
-            return tuple(Column(name, typed.data_type) for name, typed in _values(tree)[0])
+            return self._constant(values_of(tree))
         if kind == "Union" and not tree.args.get("distinct") and not tree.args.get("order"):
-            left, right = self._columns_of_query(tree.left), self._columns_of_query(tree.right)
-            return None if left is None or right is None else left
-        if not _is_scalar(tree):
-            return None
-        below = self._from(tree)
+            left, right = self._by_streams(tree.left), self._by_streams(tree.right)
+            if left is None or right is None:
+                return None
+            return Table("", None, left.columns, lambda: left.stream().union(right.stream()), self)
+        return self._select(tree) if is_scalar(tree) else None
+
+    def _select(self, tree: Any) -> Table | None:
+        """The result of a scalar SELECT; None if the query in FROM needs Spark SQL."""
+        source = source_of(tree)
+        if source is None:
+            return self._constant([selected(tree, (), ())])
+        is_table = type(source).__name__ == "Table"
+        below = self.from_path(path_of(source)) if is_table else self._by_streams(source)
         if below is None:
             return None
-        return tuple(
-            Column(name, typed.data_type) for name, typed in _selected(tree, below[0], below[1])
-        )
-
-    def _from(self, tree: Any) -> tuple[tuple[Column, ...], list[str]] | None:
-        """The columns below a SELECT, and the names of their table."""
-        source = _source_of(tree)
-        if source is None:
-            return (), []
         names = [source.alias_or_name]
-        if type(source).__name__ == "Table":
-            return self.from_path(_path_of(source)).columns, names
-        columns = self._columns_of_query(
-            source.this if type(source).__name__ == "Subquery" else source
+        values = selected(tree, below.columns, names)
+        columns = tuple(Column(name, typed.data_type) for name, typed in values)
+
+        def stream() -> DataStream[Any]:
+            rows = self.to_data_stream(below) if is_table else below.stream()
+            where = tree.args.get("where")
+            if where is not None:
+                test = Compiler(by_position(below.columns), names, "WHERE").compile(where.this)
+                shown = where.this.sql(dialect="flink")
+                rows = rows.filter(RowPredicate(test.text, shown)).name(f"where {shown}")
+            if [(name, typed.text) for name, typed in values] != [
+                (each.name, f"row[{place}]") for place, each in enumerate(below.columns)
+            ]:
+                rows = rows.map(
+                    projection(columns, [typed for _, typed in values]), row_type(columns)
+                ).name(f"select {', '.join(each.name for each in columns)}")
+            return rows
+
+        return Table("", None, columns, stream, self)
+
+    def _constant(self, rows: Sequence[Sequence[tuple[str, Typed]]]) -> Table:
+        """The result of VALUES, or of a SELECT without FROM."""
+        columns = tuple(Column(name, typed.data_type) for name, typed in rows[0])
+        records = [projection(columns, [typed for _, typed in row], "VALUES")(()) for row in rows]
+        return Table(
+            "",
+            None,
+            columns,
+            lambda: self._environment.from_collection(records, row_type(columns)).name("VALUES"),
+            self,
         )
-        return None if columns is None else (columns, names)
-
-    def _stream_of(self, tree: Any) -> DataStream[Any]:
-        kind = type(tree).__name__
-        if kind == "Subquery":
-            return self._stream_of(tree.this)
-        if kind == "Union":
-            return self._stream_of(tree.left).union(self._stream_of(tree.right))
-        if kind == "Values":
-            return self._constant(_values(tree))
-        source = _source_of(tree)
-        below = self._from(tree)
-        assert below is not None
-        columns, names = below
-        selected = _selected(tree, columns, names)
-        if source is None:
-            return self._constant([selected])
-        if type(source).__name__ == "Table":
-            stream = self.to_data_stream(self.from_path(_path_of(source)))
-        else:
-            stream = self._stream_of(source)
-        where = tree.args.get("where")
-        if where is not None:
-            test = Compiler(by_position(columns), names, "WHERE").compile(where.this)
-            shown = where.this.sql(dialect="flink")
-            stream = stream.filter(RowPredicate(test.text, shown)).name(f"where {shown}")
-        if [(name, typed.text) for name, typed in selected] != [
-            (each.name, f"row[{place}]") for place, each in enumerate(columns)
-        ]:
-            result = [Column(name, typed.data_type) for name, typed in selected]
-            stream = stream.map(
-                _projection(result, [typed for _, typed in selected]), row_type(result)
-            ).name(f"select {', '.join(name for name, _ in selected)}")
-        return stream
-
-    def _constant(self, rows: Sequence[Sequence[tuple[str, Typed]]]) -> DataStream[Any]:
-        columns = [Column(name, typed.data_type) for name, typed in rows[0]]
-        values = [
-            RowProjection(
-                f"({''.join(f'{typed.text}, ' for _, typed in row)})",
-                "VALUES",
-                [c.name for c in columns],
-            )(())
-            for row in rows
-        ]
-        return self._environment.from_collection(values, row_type(columns)).name("VALUES")
 
     def _by_spark(self, tree: Any, tables: Sequence[str]) -> Table:
         """A query over bounded tables, in Spark SQL."""
         streams = {path: self.to_data_stream(self.from_path(path)) for path in tables}
         for path, stream in streams.items():
             if never_ends(stream.transformation):
-                part, instead = _unbounded_part(tree)
+                part, instead = unbounded_part(tree)
                 raise UnsupportedFeatureError(
                     f"{at_call('sql_query')}: {part} over the unbounded table '{path}' is not supported: results would "
                     f"change with each row. Convert the table with to_data_stream(), and use {instead} of the "
@@ -464,7 +449,7 @@ class StreamTableEnvironment:
                 )
         renamed = tree.copy()
         frames = {
-            path: stream.to_dataframe(_spark_schema(self.from_path(path).columns))
+            path: stream.to_dataframe(spark_schema(self.from_path(path).columns))
             for path, stream in streams.items()
         }
         names = {}
@@ -472,10 +457,10 @@ class StreamTableEnvironment:
             self._anonymous += 1
             names[path] = f"opchain_{self._anonymous}"
             frame.createOrReplaceTempView(names[path])
-        for table in renamed.find_all(type_of_table()):
-            if _path_of(table) in names:
+        for table in renamed.find_all(sqlglot().exp.Table):
+            if path_of(table) in names:
                 alias = table.alias_or_name
-                table.set("this", parsed(names[_path_of(table)], "a name").this)
+                table.set("this", parsed(names[path_of(table)], "a name").this)
                 table.set("alias", alias)
         if not frames:
             raise UnsupportedFeatureError(f"{at_call('sql_query')}: the query reads no table")
@@ -483,13 +468,13 @@ class StreamTableEnvironment:
         frame = session.sql(renamed.sql(dialect="spark"))
         stream = self._environment.from_dataframe(frame, source_name="Spark SQL")
         columns = tuple(
-            Column(each.name, _type_of_spark(each.dataType.simpleString())) for each in frame.schema
+            Column(each.name, type_of_spark(each.dataType.simpleString())) for each in frame.schema
         )
         return Table("Spark SQL", None, columns, lambda: stream, self)
 
     def _tables_of(self, tree: Any) -> list[str]:
-        defined = {each.alias for each in tree.find_all(type_of_cte())}
-        paths = [_path_of(each) for each in tree.find_all(type_of_table())]
+        defined = {each.alias for each in tree.find_all(sqlglot().exp.CTE)}
+        paths = [path_of(each) for each in tree.find_all(sqlglot().exp.Table)]
         found = list(dict.fromkeys(path for path in paths if path not in defined))
         for path in found:
             self.from_path(path)
@@ -537,7 +522,7 @@ class StreamTableEnvironment:
         if [each.text for each in texts.values()] != [
             f"row[{n}]" for n in range(len(table.columns))
         ] or [each.name for each in table.columns] != [each.name for each in wanted]:
-            stream = stream.map(_projection(wanted, list(texts.values())), row_type(wanted))
+            stream = stream.map(projection(wanted, list(texts.values())), row_type(wanted))
         write_table(stream, sink.descriptor, path)
 
     def shares_sources(self) -> None:
@@ -618,113 +603,6 @@ class StatementSet:
         return self._tables.run(first, name)
 
 
-def type_of_table() -> Any:
-    """Sqlglot's class of tables."""
-    return _class("Table")
-
-
-def type_of_cte() -> Any:
-    """Sqlglot's class of WITH."""
-    return _class("CTE")
-
-
-def _class(name: str) -> Any:
-    from opchain.compiler.table.expressions import sqlglot  # noqa: PLC0415 - loaded when it is needed
-
-    return getattr(sqlglot().exp, name)
-
-
-def _path_of(table: Any) -> str:
-    parts = [part.name for part in table.parts]
-    return ".".join(parts[2:] if parts[:2] == ["default_catalog", "default_database"] else parts)
-
-
-def _source_of(tree: Any) -> Any:
-    found = tree.args.get("from_") or tree.args.get("from")
-    return None if found is None else found.this
-
-
-def _is_scalar(tree: Any) -> bool:
-    if type(tree).__name__ != "Select" or tree.args.get("with_") or tree.args.get("with"):
-        return False
-    if any(tree.args.get(each) for each in _MORE_THAN_SCALAR):
-        return False
-    return not any(
-        each.find(
-            _class("AggFunc"),
-            _class("Window"),
-            _class("Subquery"),
-            _class("Select"),
-            _class("Explode"),
-        )
-        for each in [
-            *tree.expressions,
-            *([tree.args["where"].this] if tree.args.get("where") else []),
-        ]
-    )
-
-
-def _unbounded_part(tree: Any) -> tuple[str, str]:
-    for name, instead in _INSTEAD.items():
-        if any(select.args.get(name) for select in tree.find_all(_class("Select"))):
-            return {"group": "GROUP BY", "joins": "JOIN", "order": "ORDER BY"}.get(
-                name, name.upper()
-            ), instead
-    if tree.find(_class("AggFunc")):
-        return "aggregation", _INSTEAD["group"]
-    return "this query", "map(), filter() and process()"
-
-
-def _selected(
-    tree: Any, columns: Sequence[Column], names: Sequence[str]
-) -> list[tuple[str, Typed]]:
-    """The columns of a SELECT: names and expressions."""
-    values = by_position(columns)
-    compiler = Compiler(values, names, "SELECT")
-    found: list[tuple[str, Typed]] = []
-    for number, each in enumerate(tree.expressions):
-        if each.is_star:
-            found += values.items()
-        else:
-            name = each.alias_or_name
-            found.append(
-                (name if name and name != "*" else f"EXPR${number}", compiler.compile(each))
-            )
-    return _distinct(found)
-
-
-def _distinct(selected: Sequence[tuple[str, Typed]]) -> list[tuple[str, Typed]]:
-    """Appends a number to repeated names, as Flink does."""
-    used: set[str] = set()
-    found = []
-    for name, typed in selected:
-        numbered, number = name, 0
-        while numbered in used:
-            numbered, number = f"{name}{number}", number + 1
-        used.add(numbered)
-        found.append((numbered, typed))
-    return found
-
-
-def _values(tree: Any) -> list[list[tuple[str, Typed]]]:
-    compiler = Compiler({}, (), "VALUES")
-    return [
-        [
-            (f"EXPR${number}", compiler.compile(each))
-            for number, each in enumerate(
-                row.expressions if type(row).__name__ == "Tuple" else [row.this]
-            )
-        ]
-        for row in tree.expressions
-    ]
-
-
-def _projection(columns: Sequence[Column], values: Sequence[Typed]) -> RowProjection:
-    texts = "".join(f"{each.text}, " for each in values)
-    names = [each.name for each in columns]
-    return RowProjection(f"({texts})", ", ".join(names), names)
-
-
 def _declared(
     schema: Schema, values: dict[str, Typed], where: str
 ) -> tuple[tuple[Column, ...], dict[str, Typed]]:
@@ -803,7 +681,7 @@ def _columns_of(
         names, types, is_atomic = ["f0"], [of], True
     if schema is not None and schema.columns:
         return tuple(Column(*each) for each in schema.columns), is_atomic
-    found = [_data_type(each) for each in types]
+    found = [type_of_stream(each) for each in types]
     if None in found:
         unknown = names[found.index(None)]
         raise GraphError(
@@ -814,55 +692,6 @@ def _columns_of(
     return tuple(
         Column(name, of) for name, of in zip(names, found, strict=True) if of is not None
     ), is_atomic
-
-
-def _spark_schema(columns: Sequence[Column]) -> str:
-    """The columns as Spark's DDL: Flink's TIMESTAMP has no zone."""
-    return ", ".join(f"`{name}` {_spark_type(data_type)}" for name, data_type in columns)
-
-
-def _spark_type(of: DataType) -> str:
-    if isinstance(of, ArrayType):
-        return f"ARRAY<{_spark_type(of.element_type)}>"
-    if isinstance(of, MapType):
-        return f"MAP<{_spark_type(of.key_type)}, {_spark_type(of.value_type)}>"
-    if isinstance(of, RowType):
-        return f"STRUCT<{', '.join(f'`{each.name}`: {_spark_type(each.data_type)}' for each in of.fields)}>"
-    if of.name == "DECIMAL":
-        return f"DECIMAL({of.parameters[0]}, {of.parameters[1]})"
-    return _SPARK_TYPES.get(of.name, of.name)
-
-
-_SPARK_TYPES = {
-    "TIMESTAMP": "TIMESTAMP_NTZ",
-    "TIMESTAMP_LTZ": "TIMESTAMP",
-    "BYTES": "BINARY",
-    "TIME": "STRING",
-    "CHAR": "STRING",
-    "VARCHAR": "STRING",
-}
-
-
-def _type_of_spark(text: str) -> DataType:
-    """The type of a column of Spark's; a nested one counts as STRING, which only names it in results."""
-    known = {"timestamp_ntz": "TIMESTAMP(6)", "timestamp": "TIMESTAMP_LTZ(6)", "binary": "BYTES"}
-    try:
-        return data_type_of(known.get(text, text))
-    except ValueError:
-        return data_type_of("STRING")
-
-
-def _data_type(of: TypeInformation[Any]) -> DataType | None:
-    for text in (
-        *("STRING", "BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DATE"),
-        *("TIME", "TIMESTAMP(3)", "TIMESTAMP_LTZ(3)", "BYTES"),
-    ):
-        data_type = data_type_of(text)
-        if data_type.type_information() == of:
-            return data_type
-    if "BigDecimal" in repr(of):
-        return data_type_of("DECIMAL(38, 18)")
-    return None
 
 
 for _name in (

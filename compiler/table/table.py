@@ -23,18 +23,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Table:
-    """A described table, a view or a query; `StreamTableEnvironment.to_data_stream` makes a stream of it.
+    """A described table, a view or a query. `StreamTableEnvironment.to_data_stream` returns the stream of its rows.
 
     Attributes:
         path: Its name.
-        descriptor: How it was described; None for views and queries.
+        descriptor: The descriptor of a described table; None for views and queries.
         columns: All columns.
+        stream: Creates the stream of the rows.
     """
 
     path: str
     descriptor: TableDescriptor | None
-    columns: tuple[Column, ...] = ()
-    stream: Callable[[], DataStream[Any]] | None = field(default=None, compare=False, repr=False)
+    columns: tuple[Column, ...]
+    stream: Callable[[], DataStream[Any]] = field(compare=False, repr=False)
     environment: StreamTableEnvironment | None = field(default=None, compare=False, repr=False)
 
     def get_schema(self) -> Schema | None:

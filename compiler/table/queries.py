@@ -1,0 +1,117 @@
+"""Parts of parsed queries: tables, columns, values, and whether a stream can compute a query."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from opchain.compiler.table.expressions import Column, Compiler, Typed, by_position, sqlglot
+from opchain.runtime.functions.sql import RowProjection
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_MORE_THAN_SCALAR = (
+    *("joins", "laterals", "group", "having", "qualify", "windows", "distinct", "order", "sort"),
+    *("limit", "offset", "cluster", "distribute", "match", "pivots"),
+)
+_INSTEAD = {
+    "group": "key_by(...).window(...).aggregate(...), or key_by(...).reduce(...)",
+    "joins": "stream.join(...).where(...).equal_to(...).window(...), or interval_join",
+    "laterals": "flat_map(...)",
+    "distinct": "key_by(...).process(...) with a ValueState that remembers the key",
+    "order": "key_by(...).process(...) with event-time timers",
+    "limit": "a bounded source, or filter(...)",
+}
+
+
+def path_of(table: Any) -> str:
+    """The name of a table in a query, without the default catalog and database."""
+    parts = [part.name for part in table.parts]
+    return ".".join(parts[2:] if parts[:2] == ["default_catalog", "default_database"] else parts)
+
+
+def source_of(tree: Any) -> Any:
+    """The table or query in FROM; None without FROM."""
+    found = tree.args.get("from_") or tree.args.get("from")
+    return None if found is None else found.this
+
+
+def is_scalar(tree: Any) -> bool:
+    """Whether a query is a SELECT of scalar expressions with WHERE, which a stream can compute."""
+    sql = sqlglot().exp
+    if type(tree).__name__ != "Select" or tree.args.get("with_") or tree.args.get("with"):
+        return False
+    if any(tree.args.get(each) for each in _MORE_THAN_SCALAR):
+        return False
+    return not any(
+        each.find(sql.AggFunc, sql.Window, sql.Subquery, sql.Select, sql.Explode)
+        for each in [
+            *tree.expressions,
+            *([tree.args["where"].this] if tree.args.get("where") else []),
+        ]
+    )
+
+
+def unbounded_part(tree: Any) -> tuple[str, str]:
+    """The part of a query that a stream cannot compute, and the part of the DataStream API to use instead."""
+    sql = sqlglot().exp
+    for name, instead in _INSTEAD.items():
+        if any(select.args.get(name) for select in tree.find_all(sql.Select)):
+            return {"group": "GROUP BY", "joins": "JOIN", "order": "ORDER BY"}.get(
+                name, name.upper()
+            ), instead
+    if tree.find(sql.AggFunc):
+        return "aggregation", _INSTEAD["group"]
+    return "this query", "map(), filter() and process()"
+
+
+def selected(tree: Any, columns: Sequence[Column], names: Sequence[str]) -> list[tuple[str, Typed]]:
+    """The columns of a SELECT: their names and expressions."""
+    values = by_position(columns)
+    compiler = Compiler(values, names, "SELECT")
+    found: list[tuple[str, Typed]] = []
+    for number, each in enumerate(tree.expressions):
+        if each.is_star:
+            found += values.items()
+        else:
+            name = each.alias_or_name
+            found.append(
+                (name if name and name != "*" else f"EXPR${number}", compiler.compile(each))
+            )
+    return _distinct(found)
+
+
+def _distinct(selected: Sequence[tuple[str, Typed]]) -> list[tuple[str, Typed]]:
+    """Appends a number to repeated names, as Flink does."""
+    used: set[str] = set()
+    found = []
+    for name, typed in selected:
+        numbered, number = name, 0
+        while numbered in used:
+            numbered, number = f"{name}{number}", number + 1
+        used.add(numbered)
+        found.append((numbered, typed))
+    return found
+
+
+def values_of(tree: Any) -> list[list[tuple[str, Typed]]]:
+    """The rows of VALUES."""
+    compiler = Compiler({}, (), "VALUES")
+    return [
+        [
+            (f"EXPR${number}", compiler.compile(each))
+            for number, each in enumerate(
+                row.expressions if type(row).__name__ == "Tuple" else [row.this]
+            )
+        ]
+        for row in tree.expressions
+    ]
+
+
+def projection(
+    columns: Sequence[Column], values: Sequence[Typed], shown: str | None = None
+) -> RowProjection:
+    """The function that computes a row; plans show the names of its columns, or another text."""
+    texts = "".join(f"{each.text}, " for each in values)
+    names = [each.name for each in columns]
+    return RowProjection(f"({texts})", shown or ", ".join(names), names)
