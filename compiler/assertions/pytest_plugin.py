@@ -1,7 +1,7 @@
-"""The pytest plugin: the option `--update-golden`.
+"""The pytest plugin with the option `--update-golden`.
 
-pytest loads this at its start in every project of an environment that has opchain, so it imports
-nothing at all until the option is given.
+pytest loads it in every project of an environment that has opchain installed. So it imports nothing before the option
+is given.
 """
 
 from __future__ import annotations

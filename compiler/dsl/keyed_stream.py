@@ -1,7 +1,4 @@
-"""Streams with more than records: KeyedStream has a key, CachedDataStream keeps its records for later jobs.
-
-DataStreamUtils reinterprets a stream as a keyed one.
-"""
+"""KeyedStream, CachedDataStream, which keeps its records for later jobs, and DataStreamUtils."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""A stream as a DataFrame of Spark; of an unbounded stream, a streaming DataFrame over committed files.
+"""A stream as a Spark DataFrame. An unbounded stream becomes a streaming DataFrame over committed files.
 
-The job is a query of its own, as it must be: its epochs end with its own checkpoints, and a query of Spark's
-ends in one sink. So job and queries need not run at the same time, nor in the same program.
+The job is a separate streaming query, because its epochs end with its own checkpoints, and because a query of Spark has
+exactly one sink. So the job and the queries that read it need not run at the same time, or in the same program.
 """
 
 from __future__ import annotations

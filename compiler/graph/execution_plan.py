@@ -1,9 +1,10 @@
-"""The ExecutionPlan: every subtask in a stage and a slot, every exchange with its channels.
+"""The ExecutionPlan: the stage and the slot of every subtask, and the channels of every exchange.
 
-Flink: `ExecutionGraph`, `ExecutionVertex`, `ExecutionSlotSharingGroup`. Stage k is one RDD; its partitions
-are the slots that the subtasks of the vertices placed there share, and all edges between stages are sent in the
-shuffles between them, so a job of any shape is a line of stages. Tasks are numbered stage by stage, vertex by
-vertex.
+Stage k is one RDD. Its partitions are the slots, which the subtasks of its vertices share. All edges between two stages
+use the shuffle between them, so every job is a sequence of stages, whatever its shape. Tasks are numbered by stage,
+vertex and subtask.
+
+Flink: `ExecutionGraph`, `ExecutionVertex`, `ExecutionSlotSharingGroup`.
 """
 
 from __future__ import annotations

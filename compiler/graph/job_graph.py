@@ -1,10 +1,11 @@
-"""The JobGraph: chains of operators as vertices, and the data sets between them; and what passes find out about chains.
+"""The JobGraph: chains of operators as vertices, and the data sets between them. Also the results of passes over chains.
 
-Flink keeps the same in `OperatorChainInfo`, `JobVertexBuildContext` and `NonChainedOutput`. Here each
-is a value that one pass makes and later ones read; stream nodes go by id, a chain by its head's id.
+A vertex has a *tree* of operators with one head. Every edge goes from an operator of one chain to the head of another.
+Each result is made by one pass and read by later ones. It refers to stream nodes by id, and to a chain by the id of its
+head.
 
-Flink: `JobGraph`, `JobVertex`, `JobEdge`, `IntermediateDataSet`. A vertex holds a *tree* of operators
-with one head; every edge leads from one operator of a chain to the head of another.
+Flink: `JobGraph`, `JobVertex`, `JobEdge`, `IntermediateDataSet`; `OperatorChainInfo`, `JobVertexBuildContext`,
+`NonChainedOutput`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""The StreamGraph: operators and the edges between them, before any chaining.
+"""The StreamGraph: operators and the edges between them, before chaining.
 
-Flink: `StreamGraph`, `StreamNode`, `StreamEdge`. Unions, partitionings and side outputs have become
-properties of edges.
+Unions, partitionings and side outputs are properties of edges. Flink: `StreamGraph`, `StreamNode`, `StreamEdge`.
 """
 
 from __future__ import annotations

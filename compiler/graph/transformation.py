@@ -1,8 +1,9 @@
-"""Transformations: what each DSL call leaves behind, before any graph exists.
+"""Transformations: the results of DSL calls, before there is a graph.
 
-Flink: `org.apache.flink.api.dag.Transformation` and its subclasses. They form a DAG through `inputs`,
-are changed only by the DSL's own setters (`uid`, `set_parallelism`, ...), and remember the line of
-the user's program that made them. Everything is checked here that Flink refuses at once.
+They form a DAG through `inputs`. Only the DSL's setters change them (`uid`, `set_parallelism`, ...). Each knows the line
+of the user's program that made it. Everything that Flink refuses in the call itself is checked here.
+
+Flink: `org.apache.flink.api.dag.Transformation` and its subclasses.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """StreamGraph and chained edges -> operator ids, as Flink's `StreamGraphHasherV2` makes them.
 
-The id is the address of an operator's state, so it must be Flink's bit for bit. It depends on the
-operator's uid, or, without one, on how many operators were hashed before it, on how many are chained
-behind it, and on the ids of its inputs; not on names or parallelism.
+The state of an operator is stored under its id, so ids must equal Flink's bit for bit. The id depends on the operator's
+uid. Without a uid it depends on the number of operators that were hashed before, on the number of operators chained
+after it, and on the ids of its inputs. Names and parallelism do not matter.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
 """When two operators share a task: one table of rules, each with its reason and its remedy.
 
-Flink spreads these conditions over `isChainable`, `isChainableInput`, `areOperatorsChainable`,
-`arePartitionerAndExchangeModeChainable` and `isChainableSource` of `StreamingJobGraphGenerator`, and
-answers with a boolean. Here a rule returns None where it holds, else why it does not, as a fragment of
-a sentence. The rules stand in the order in which Flink asks, so the first broken one is Flink's reason.
+Flink has these conditions in `isChainable`, `isChainableInput`, `areOperatorsChainable`,
+`arePartitionerAndExchangeModeChainable` and `isChainableSource` of `StreamingJobGraphGenerator`, and returns a boolean.
+Here a rule returns None if it holds, or else the reason as a part of a sentence. The rules have the order in which Flink
+checks them, so the first broken rule is Flink's reason.
 
-An edge that breaks no rule is chained: as an ordinary link (`isChainable`), or, where
-`Link.runs_source_inside_head`, by running the source inside the operator that it feeds.
+An edge that breaks no rule is chained. Usually it becomes a link of a chain (`isChainable`). With
+`Link.runs_source_inside_head`, the source runs inside the operator that it feeds.
 
-A new rule is a function, an entry in CHAINING_RULES and a case in the test of this file.
+A new rule is a function, an entry in CHAINING_RULES, and a case in the test of this file.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Chains -> names and order of the vertices -> the JobGraph.
 
-A name is like `Source: a -> Map -> (Filter, Sink: out)`. There are many topological orders; this is the one by
-which Flink prints, numbers and schedules.
+A name is like `Source: a -> Map -> (Filter, Sink: out)`. The vertices are in the topological order in which
+Flink prints, numbers and schedules them.
 
 Flink: `createChainedName`, `addVertexIndexPrefixInVertexName`, `createJobVertex` and `connect` of
 `StreamingJobGraphGenerator`; `JobGraph.getVerticesSortedTopologicallyFromSources`.

@@ -1,10 +1,10 @@
-"""The compiler is this table: passes in order, the word each leaves, and what then holds.
+"""The compiler: a table of passes in order, with the name of each stage and the invariant that holds after it.
 
     Program -> StreamGraph -> chained edges -> operator ids -> chains -> JobGraph
       -> ExecutionPlan -> programs of vertices -> generated source
 
-A pass is a function `Plan -> Plan` that fills the next fields of the plan. Options are sent in the
-program's settings; no pass reads the environment or any global state.
+A pass is a function `Plan -> Plan` that fills the next fields of the plan. Options are in the settings of the program.
+No pass reads the process environment or global state.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""Chains -> how many subtasks each vertex has.
+"""Chains -> the number of subtasks of each vertex.
 
-Outside dynamic graphs these are the head's numbers. In a dynamic graph a vertex in which nobody chose a
-parallelism is left to the adaptive scheduler, and vertices joined by forward edges get common numbers,
-because the scheduler must decide on them together. Flink:
-`setVertexParallelismsForDynamicGraphIfNecessary`, `ForwardGroupComputeUtil`, `JobVertexForwardGroup`.
+In a static graph this is the number of the head. In a dynamic graph, a vertex for which the user chose no parallelism is
+left to the adaptive scheduler. Vertices that are connected by forward edges get the same number, because the scheduler
+must decide on them together.
+
+Flink: `setVertexParallelismsForDynamicGraphIfNecessary`, `ForwardGroupComputeUtil`, `JobVertexForwardGroup`.
 """
 
 from __future__ import annotations

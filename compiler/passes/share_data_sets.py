@@ -1,7 +1,6 @@
-"""Cut edges -> data sets: how each is handed over, and which consumers read the same one.
+"""Cut edges -> data sets: how each is exchanged, and which consumers read the same one.
 
-Flink: `getResultPartitionType`, `mayReuseNonChainedOutputs` and `createOrReuseOutput` of
-`StreamingJobGraphGenerator`.
+Flink: `getResultPartitionType`, `mayReuseNonChainedOutputs` and `createOrReuseOutput` of `StreamingJobGraphGenerator`.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
 """Plans and stream graphs as Flink's JSON, which Flink's plan visualizer and web interface read.
 
-Flink: `JsonPlanGenerator.generatePlan`, with the descriptions of
-`StreamingJobGraphGenerator.setVertexDescription`.
-
-Flink: `JSONGenerator`, behind `StreamExecutionEnvironment.getExecutionPlan`.
+Flink: `JsonPlanGenerator.generatePlan` with the descriptions of `StreamingJobGraphGenerator.setVertexDescription`, and
+`JSONGenerator` of `StreamExecutionEnvironment.getExecutionPlan`.
 """
 
 from __future__ import annotations

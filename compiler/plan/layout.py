@@ -1,6 +1,6 @@
 """Lines of text in aligned columns, for terminals and golden files.
 
-Nothing here knows of plans. Widths are columns of a terminal: a CJK character takes two.
+This module knows nothing of plans. Widths are columns of a terminal, and a CJK character takes two.
 """
 
 from __future__ import annotations

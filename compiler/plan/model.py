@@ -1,7 +1,7 @@
-"""A plan as it is written down: what is printed, saved as JSON, read back and compared.
+"""The model of a plan that is printed, saved as JSON, read back and compared.
 
-Every printer but Flink's own JSON reads this model and nothing else, so what can be printed can be
-saved. It holds no call that is not deterministic: same program, same bytes, on every machine.
+All printers except Flink's JSON read only this model, so everything that can be printed can be saved. Everything here is
+deterministic: the same program gives the same bytes on every machine.
 """
 
 from __future__ import annotations

@@ -11,9 +11,8 @@ The text of the vertices:
     vertex 2  x4, 128 key groups  <- vertex 1
       count          reduce    clicks.py:15  keyed state, uid 'count'
 
-`->` is a call in the same task, `==>` an exchange between tasks. An exchange is pickled if the type of its records is
-not declared. A chain runs straight down and only a
-fork is indented, so that a chain of a hundred operators stays as narrow as one of two.
+`->` is a call in the same task, and `==>` an exchange between tasks. An exchange is marked as pickled if the type of its
+records is not declared. Only a fork is indented, so a chain of a hundred operators is as narrow as one of two.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
 """The configuration keys of ExecutionConfig and of the environment's setters, with Flink's defaults.
 
-Flink: PipelineOptions, and the few keys of CoreOptions, ExecutionOptions, MetricOptions and
-TaskManagerOptions that an ExecutionConfig also holds.
-
-Flink: PipelineOptions, ExecutionOptions, CheckpointingOptions and StateChangelogOptions.
+Flink: PipelineOptions, ExecutionOptions, CheckpointingOptions and StateChangelogOptions, and those keys of CoreOptions,
+MetricOptions and TaskManagerOptions that an ExecutionConfig has, too.
 """
 
 from __future__ import annotations

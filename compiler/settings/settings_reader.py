@@ -1,6 +1,6 @@
-"""Reads and checks the texts of a Configuration: Configuration -> JobSettings.
+"""Reads and checks a Configuration: Configuration -> JobSettings.
 
-Settings that have no effect here are collected, with the reasons: a job that starts logs them.
+Settings without an effect are collected with the reason, and logged when the job starts.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The connector `datagen`: generated rows, with a generator per column.
 
-Its options are Flink's: `rows-per-second` (10,000 where none is given), `number-of-rows` (no end), and for
-each column `fields.NAME.kind` (`random` or `sequence`), `.min`, `.max`, `.length`, `.null-rate`, `.start`,
-`.end`. Where Flink draws other numbers in every run, here the same rows come in each.
+The options are Flink's: `rows-per-second` (default 10,000), `number-of-rows` (default unlimited), and for each column
+`fields.NAME.kind` (`random` or `sequence`), `.min`, `.max`, `.length`, `.null-rate`, `.start`, `.end`. Flink draws other
+numbers in every run. Here the rows are the same in every run.
 
 Flink: `DataGenTableSourceFactory`, `RandomGeneratorVisitor`, `SequenceGeneratorVisitor`.
 """

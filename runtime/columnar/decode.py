@@ -1,7 +1,8 @@
-"""Columns to records: Arrow's arrays as lists of Python values, batches as lists of rows.
+"""Columns to records: Arrow arrays as lists of Python values, record batches as lists of rows.
 
-Plain columns are Arrow's own `to_pylist`, 10 to 20 ns a value. Dates and timestamps are counted from the
-epoch here, since Arrow takes 0.7 microseconds for a date, and asks a library of time zones for a timestamp.
+Most columns are converted by Arrow's `to_pylist`, which takes 10 to 20 ns a value. Dates and timestamps are computed
+here from the days or microseconds since the epoch, as Arrow takes 0.7 microseconds for a date, and needs a time zone
+library for timestamps.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Records to columns: each column is made at once; only what fails is looked at value by value.
+"""Records to columns: a column is converted at once, and value by value only if that fails.
 
-Arrow alone would take bytes for a string, text for bytes, 1.5 for 1, a datetime for a date, and any datetime for
-an instant: what Spark would read then is not what the record says, so these are refused.
+Arrow alone would accept bytes for a string, text for bytes, 1.5 for 1, a datetime for a date, and any datetime for an
+instant. Spark would then read other values than the record has, so these are refused.
 """
 
 from __future__ import annotations

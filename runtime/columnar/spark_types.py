@@ -1,7 +1,6 @@
-"""Spark's types as values: read from and written as the JSON that Spark keeps schemas in; and Arrow's types for them.
+"""Spark's types as values: read from and written as Spark's JSON for schemas; and the Arrow types that Spark uses for them.
 
-No pyspark is needed: programs are planned without, and executors have only the text.
-The Arrow types are those that Spark itself reads and writes.
+pyspark is not needed: programs are planned without it, and executors only have the JSON.
 """
 
 from __future__ import annotations

@@ -16,11 +16,11 @@
     array, map, struct         LIST, MAP, ROW_NAMED           list, dict, Row
     void                       PICKLED_BYTE_ARRAY             None
 
-The other way BIG_DEC is decimal(38, 18), BIG_INT decimal(38, 0), CHAR a string, INSTANT a timestamp, a tuple a
-struct of f0, f1, ... A type that is not a row's becomes the one column `value`, as in Spark.
+In the other direction, BIG_DEC is decimal(38, 18), BIG_INT decimal(38, 0), CHAR a string, INSTANT a timestamp, and a
+tuple a struct of f0, f1, ... A type that is not a row becomes a single column `value`, as in Spark.
 
-Decimals with more digits than decimal(38, 18) has room for, on either side of the point, are BigDecimalTypeInfo: 38
-digits with the column's scale. The others stay BIG_DEC, so that their sums have room as well.
+A decimal type that does not fit into decimal(38, 18), before or after the point, is a BigDecimalTypeInfo with 38 digits
+and the scale of the column. The other decimal types are BIG_DEC, which leaves room for sums.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The tasks that a Python worker keeps from one epoch to the next, and what they restore from a checkpoint.
+"""The tasks that a Python worker keeps from one epoch to the next, and how they restore a checkpoint.
 
-Spark gives a task to whichever worker process is free, and so a task of an epoch may find here what it left
-after the last one, what it left some epochs ago, or nothing. One of some epochs ago takes in the changes since
-then, where its operators can; else the task is rebuilt from the checkpoint.
+Spark runs a task in any free worker process. So a worker may hold the task as it was after the previous epoch, as it was
+after an earlier epoch, or not at all. A task of an earlier epoch applies the changes since then, if its operators can.
+Otherwise the task is rebuilt from the checkpoint.
 """
 
 from __future__ import annotations

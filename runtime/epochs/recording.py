@@ -1,9 +1,9 @@
-"""Records what a task reads and sends in an epoch: the input of sources as it is, all output as digests.
+"""Records what a task reads and sends in an epoch: the input of sources itself, and digests of all output.
 
-Digests are of canonical bytes, which depend on nothing but the values. Pickles differ: they say which objects are one
-and the same, and that differs between a task that has lived for epochs and one that was restored; and the order of
-sets depends on the process. Here each value is written out where it stands, sets are sorted, and objects are what
-`__reduce_ex__` says, as for pickle.
+Digests are computed from canonical bytes, which depend on the values alone. Pickles depend on which values are the same
+object, which differs between a task that has run for several epochs and a restored one. They also depend on the order
+of sets, which differs between processes. In canonical bytes each value is written in full, sets are sorted, and objects
+are reduced by `__reduce_ex__`, as pickle does.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Between the types of records and those of Arrow, and between columns of both.
+"""The types of records as Arrow types, and conversion of columns in both directions.
 
-pyarrow is needed here alone, and imported when it is.
+Only this module needs pyarrow, which it imports when it is used.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""CSV files, read: rows of a schema, from any line on if the file can be split, else from its beginning.
+"""Reads CSV files: rows of a schema. A file that can be split is read from any line on, others from the beginning.
 
-Numbers are written as Java writes them, and a decimal of a declared scale is rounded to it, as in Flink.
+Numbers are in the notation of Java. A decimal with a declared scale is rounded to it, as in Flink.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """The keys and key groups with the most records, counted where records are sent by key.
 
-A task that sends more than 128 records counts 1 of 17 from then on, and 1 of 251 after 4,096 records, drawn by a
-generator with a fixed seed: the same batches give the same counts. In an unbounded job this begins again with each
-epoch. The task remembers at most 512 keys. If there are more, all counts are reduced by their median and keys without
-a count are forgotten: the algorithm of Misra and Gries, as DataSketches does it in batches. So a count is an estimate,
-and one that is too low rather than too high. It costs about 12 ns per record.
+A task counts its first 128 records, then 1 of 17, and after 4,096 records 1 of 251. The choice is drawn with a fixed
+seed, so the same batches give the same counts. In an unbounded job this begins again with each epoch. The task stores at
+most 512 keys. If there are more, all counts are reduced by their median, and keys without a count are removed. This is
+the algorithm of Misra and Gries, in batches as in DataSketches. So a count is an estimate, and rather too low than too
+high. It costs about 12 ns per record.
 
-Keys are counted by their text and their key group, so equal texts of different keys stay apart mostly, and keys need
-no hash in Python.
+Keys are identified by their text and key group. So different keys with the same text are usually counted apart, and
+keys need no hash in Python.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""All that one subtask counted, as it is sent to the driver: small, picklable, plain.
+"""The metrics of one subtask in the form in which the driver gets them: small, picklable, plain values.
 
-Times are nanoseconds and counts are totals: what is "per second" is worked out on the driver, where the
-subtasks come together.
+Times are nanoseconds, and counts are totals. The driver merges the subtasks and computes rates.
 """
 
 from __future__ import annotations

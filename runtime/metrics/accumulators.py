@@ -1,8 +1,9 @@
 """Accumulators: subtasks add to them, and the driver merges them by name when the job ends.
 
-Flink: `org.apache.flink.api.common.accumulators`, with its class names. A function adds its
-accumulators in `open` by `runtime_context.add_accumulator(name, accumulator)`;
-`JobExecutionResult.get_accumulator_result(name)` gives the merged value.
+A function registers an accumulator in `open` by `runtime_context.add_accumulator(name, accumulator)`.
+`JobExecutionResult.get_accumulator_result(name)` returns the merged value.
+
+Flink: `org.apache.flink.api.common.accumulators`, with its class names.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
-"""How values are distributed, with quantiles, in bounded memory, and the same however it is merged.
+"""The distribution of values, with quantiles, in bounded memory. Merging histograms in any order gives the same result.
 
-Flink's `DescriptiveStatisticsHistogram` keeps the latest N values, so what it shows depends on the order
-of the values and cannot be merged over subtasks. Here all values count. As long as there are few
-different ones, each is counted exactly; with more, values that differ by less than 2 % share a bucket
-(the buckets of DDSketch: Masson, Rim, Lee, VLDB 2019), and a quantile is off by at most 1 %. Whether
-that happens depends on the set of values alone, so merging is associative and commutative.
+Flink's `DescriptiveStatisticsHistogram` keeps the latest N values. So it depends on the order of values, and cannot be
+merged over subtasks. Here all values count. A few different values are counted exactly. With many, values that differ
+by less than 2 % share a bucket (the buckets of DDSketch: Masson, Rim, Lee, VLDB 2019), and a quantile is off by at most
+1 %. Which of the two applies depends only on the set of values, so merging is associative and commutative.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The plan page: static parts, the plan and its numbers as JSON, in one ASCII text.
+"""The plan page: static parts, and the plan and its numbers as JSON, in one ASCII text.
 
-A notebook shows a plan as its page; everything else shows it as text.
+A notebook shows the page of a plan. Everything else shows its text.
 """
 
 from __future__ import annotations
