@@ -17,7 +17,12 @@ from opchain.runtime.errors import UnsupportedFeatureError, imported, short_repr
 from opchain.runtime.files.file_systems import file_system_of
 from opchain.runtime.files.malformed import MalformedRecord, MalformedRecords
 from opchain.runtime.formats.json_values import LISTS
-from opchain.runtime.formats.row_values import instant_of, moment_of, rows_of_columns
+from opchain.runtime.formats.row_values import (
+    columns_of_rows,
+    instant_of,
+    moment_of,
+    rows_of_columns,
+)
 from opchain.runtime.formats.text_lines import StreamFormat, reason_of
 from opchain.runtime.time import Instant
 from opchain.runtime.types.container_types import MapTypeInfo
@@ -272,10 +277,9 @@ def _as_records(kind: TypeInformation[Any], value: Any) -> Any:
     if value is None:
         return None
     if isinstance(kind, RowTypeInfo):
-        fields = zip(
-            kind.get_field_names(), kind.get_field_types(), kind.values_of(value), strict=True
-        )
-        return {name: _as_records(of, item) for name, of, item in fields}
+        columns = columns_of_rows(kind, [value])
+        fields = zip(kind.get_field_names(), kind.get_field_types(), columns, strict=True)
+        return {name: _as_records(of, item) for name, of, (item,) in fields}
     if isinstance(kind, LISTS) and isinstance(value, list):
         return [_as_records(kind.element_type, item) for item in value]
     if isinstance(kind, MapTypeInfo):

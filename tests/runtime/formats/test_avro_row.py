@@ -34,6 +34,8 @@ def test_rows_are_messages_and_back(at: Any) -> None:
         assert reads.deserialize(writes.serialize(row)) == row
         plain = Row(1, at, Row(1), [Row(2)], {"a": Row(3)})
         assert writes.serialize(plain) == writes.serialize(row)
+        others = Row(f0=1, f1=at, f2=Row(f0=1), f3=[Row(f0=2)], f4={"a": Row(f0=3)})
+        assert writes.serialize(others) == writes.serialize(row)
         reads, writes = pickle.loads(pickle.dumps((reads, writes)))
     assert reads.get_produced_type().get_field_names() == ["id", "at", "inner", "inners", "named"]
 
