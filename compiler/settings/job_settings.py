@@ -110,6 +110,12 @@ class JobSettings(BaseModel):
         "0 emits no periodic watermarks. Other values emit one after each batch.",
         ge=0,
     )
+    table_idle_timeout_ms: int = _setting(
+        "table.exec.source.idle-timeout",
+        0,
+        "After how long without rows a table with a watermark no longer holds back the watermarks of others. 0: never.",
+        ge=0,
+    )
     latency_interval_ms: int = _setting(
         "metrics.latency.interval", 0, "How often sources emit latency markers. 0 or less: never."
     )

@@ -157,7 +157,13 @@ _NUMBER_OF_PARAMETERS = {
     "TIMESTAMP": 1,
     "TIMESTAMP_LTZ": 1,
 }
-_DEFAULTS = {"DECIMAL": (10, 0), "TIME": (0,), "TIMESTAMP": (6,), "TIMESTAMP_LTZ": (6,)}
+_DEFAULTS = {
+    "CHAR": (1,),
+    "DECIMAL": (10, 0),
+    "TIME": (0,),
+    "TIMESTAMP": (6,),
+    "TIMESTAMP_LTZ": (6,),
+}
 _ALSO_CALLED = {
     "INTEGER": "INT",
     "TEXT": "STRING",
@@ -313,6 +319,8 @@ def data_type_of(text: str) -> DataType:
     if match is None or (name not in _TYPE_INFORMATION and name != "BYTES"):
         raise ValueError(f"'{text}' is not a supported column type; {_MISSING}")
     parameters = tuple(int(each) for each in (match[2] or "").split(",") if each.strip())
+    if name == "VARCHAR" and not parameters:
+        name = "STRING"
     wanted = _NUMBER_OF_PARAMETERS.get(name, 0)
     if name in _DEFAULTS and len(parameters) < len(_DEFAULTS[name]):
         parameters += _DEFAULTS[name][len(parameters) :]

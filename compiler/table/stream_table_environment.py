@@ -13,6 +13,7 @@ from opchain.compiler.dsl.argument_checks import at_call, checked, refused, refu
 from opchain.compiler.dsl.data_stream import DataStream
 from opchain.compiler.dsl.environment import StreamExecutionEnvironment
 from opchain.compiler.dsl.stream_dataframe import never_ends
+from opchain.compiler.settings.settings_reader import read_settings
 from opchain.compiler.table import sql
 from opchain.compiler.table.connectors import (
     KNOWN,
@@ -47,10 +48,13 @@ from opchain.compiler.table.queries import (
     unbounded_part,
     values_of,
 )
+from opchain.compiler.table.settings import EnvironmentSettings, TableConfig
 from opchain.compiler.table.table import Table, TableResult, without_names
 from opchain.compiler.table.table_descriptor import Schema, TableDescriptor
+from opchain.runtime.configuration.configuration import Configuration
 from opchain.runtime.errors import GraphError, UnsupportedFeatureError
 from opchain.runtime.functions.sql import EventTime, RowExpression, RowPredicate
+from opchain.runtime.time import Duration
 from opchain.runtime.watermarks.strategy import WatermarkStrategy
 
 if TYPE_CHECKING:
@@ -62,7 +66,20 @@ _NUMBERS = ("TINYINT", "SMALLINT", "INT", "BIGINT", "DECIMAL", "FLOAT", "DOUBLE"
 _TEXTS = ("CHAR", "VARCHAR", "STRING")
 
 
-class StreamTableEnvironment:
+class TableEnvironment:
+    """Tables alone. Flink: TableEnvironment."""
+
+    @staticmethod
+    def create(environment_settings: EnvironmentSettings | Configuration) -> StreamTableEnvironment:
+        """Tables of a new environment with these settings. They can become streams, too."""
+        settings: Any = environment_settings
+        if isinstance(settings, Configuration):
+            settings = EnvironmentSettings(settings)
+        checked(settings, EnvironmentSettings, "TableEnvironment.create", "the settings")
+        return StreamTableEnvironment.create(environment_settings=settings)
+
+
+class StreamTableEnvironment(TableEnvironment):
     """Tables beside the streams of an environment."""
 
     def __init__(self, stream_execution_environment: StreamExecutionEnvironment) -> None:
@@ -72,24 +89,24 @@ class StreamTableEnvironment:
         self._sources: dict[str, DataStream[Any]] | None = None
 
     @staticmethod
-    def create(
+    def create(  # type: ignore[override]  # as in PyFlink
         stream_execution_environment: StreamExecutionEnvironment | None = None,
-        environment_settings: Any = None,
+        environment_settings: EnvironmentSettings | None = None,
     ) -> StreamTableEnvironment:
         """Tables for the streams of an environment; of a new one where none is given.
 
-        Raises:
-            UnsupportedFeatureError: There are settings.
+        The settings are added to those of the environment.
         """
         call = "StreamTableEnvironment.create"
-        if environment_settings is not None:
-            raise refused(
-                call, "omit environment_settings, and configure the stream environment instead"
-            )
         if stream_execution_environment is None:
             stream_execution_environment = StreamExecutionEnvironment.get_execution_environment()
-        checked(stream_execution_environment, StreamExecutionEnvironment, call, "the environment")
-        return StreamTableEnvironment(stream_execution_environment)
+        environment = checked(
+            stream_execution_environment, StreamExecutionEnvironment, call, "the environment"
+        )
+        if environment_settings is not None:
+            checked(environment_settings, EnvironmentSettings, call, "the settings")
+            environment.get_configuration().add_all(environment_settings.get_configuration())
+        return StreamTableEnvironment(environment)
 
     # Tables and views
 
@@ -176,26 +193,27 @@ class StreamTableEnvironment:
         schema = fields_or_schema[0] if fields_or_schema else None
         if schema is not None and (len(fields_or_schema) > 1 or not isinstance(schema, Schema)):
             raise refused(call, "pass a Schema instead of expressions")
-        columns, is_atomic = _columns_of(data_stream, schema, call)
+        fields, is_atomic = _fields_of(data_stream, schema, call)
         stream = data_stream
         if is_atomic:
-            row = projection(columns, [Typed("row", columns[0].data_type)])
-            stream = stream.map(row, row_type(columns))
+            row = projection(fields, [Typed("row", fields[0].data_type)])
+            stream = stream.map(row, row_type(fields))
         name = data_stream.transformation.name
-        if schema is None or not (schema.computed or schema.time):
-            return Table(name, None, columns, lambda: stream, self)
-        values = by_position(columns)
-        every, texts = _declared(schema, values, f"the schema of '{name}'")
-        strategy = _strategy(schema, texts, name)
-        changed = stream
-        if schema.computed:
-            row = projection(every, [texts[each.name] for each in every])
-            changed = stream.map(row, row_type(every))
+        if schema is None:
+            return Table(name, None, fields, lambda: stream, self)
+        order = schema.order or tuple(each for each, _ in schema.columns)
+        if not schema.columns:
+            order = (*(each.name for each in fields), *order)
+        columns, texts = _declared(
+            replace(schema, order=order), by_position(fields), f"the schema of '{name}'"
+        )
+        if columns != fields:
+            row = projection(columns, [texts[each.name] for each in columns])
+            stream = stream.map(row, row_type(columns))
+        strategy = _strategy(schema, by_position(columns), name)
         if strategy is not None:
-            changed = changed.assign_timestamps_and_watermarks(
-                _strategy(schema, by_position(every), name) or strategy
-            )
-        return Table(name, None, every, lambda: changed, self)
+            stream = stream.assign_timestamps_and_watermarks(strategy)
+        return Table(name, None, columns, lambda: stream, self)
 
     def to_data_stream(self, table: Table, target_data_type: Any = None) -> DataStream[Row]:
         """The table's rows, as Row objects with the columns' names.
@@ -263,9 +281,17 @@ class StreamTableEnvironment:
         """Several INSERT INTO that become one job."""
         return StatementSet(self)
 
-    def get_config(self) -> Any:
-        """The settings of the stream environment."""
-        return self._environment.get_configuration()
+    def get_config(self) -> TableConfig:
+        """The settings, which are those of the stream environment."""
+        return TableConfig(self._environment.get_configuration())
+
+    def get_current_catalog(self) -> str:
+        """The only catalog: default_catalog."""
+        return "default_catalog"
+
+    def get_current_database(self) -> str:
+        """The only database: default_database."""
+        return "default_database"
 
     def result_of(self, table: Table) -> TableResult:
         """Runs a query as a job of its own."""
@@ -358,6 +384,9 @@ class StreamTableEnvironment:
         assert descriptor.schema is not None
         source = table_source(descriptor, path)
         strategy = _strategy(descriptor.schema, values, path) or WatermarkStrategy.no_watermarks()
+        timeout_ms = read_settings(self._environment.get_configuration()).table_idle_timeout_ms
+        if timeout_ms:
+            strategy = strategy.with_idleness(Duration.of_millis(timeout_ms))
         of = Types.ROW_NAMED(source.names, source.types) if source.gives_rows else None
         stream: DataStream[Any] = self._environment.from_source(source.source, strategy, path, of)
         plain = [f"row[{place}]" for place in range(len(columns))]
@@ -566,6 +595,9 @@ class StatementSet:
             raise refused("add_insert", "sinks append; delete old files before the job")
         target = target_path_or_descriptor
         if isinstance(target, TableDescriptor):
+            if target.schema is None:
+                columns = tuple((each.name, each.data_type) for each in table.columns)
+                target = replace(target, schema=Schema(columns))
             described = self._tables.from_descriptor(target)
             self._tables.create_temporary_table(described.path, target)
             target = described.path
@@ -622,8 +654,6 @@ def _strategy(schema: Schema, values: dict[str, Typed], path: str) -> WatermarkS
         GraphError: The column is no TIMESTAMP.
         UnsupportedFeatureError: The expression is not `column - INTERVAL ...`.
     """
-    from opchain.runtime.time import Duration  # noqa: PLC0415 - mostly unused
-
     if schema.time is None:
         return None
     column, expression = schema.time
@@ -665,33 +695,42 @@ def _fits(given: DataType, wanted: DataType) -> bool:
     return given.name.startswith("TIMESTAMP") and wanted.name.startswith("TIMESTAMP")
 
 
-def _columns_of(
+def _fields_of(
     stream: DataStream[Any], schema: Schema | None, call: str
 ) -> tuple[tuple[Column, ...], bool]:
-    """The columns of a stream, and whether its records are single values."""
+    """The fields of a stream's records as columns, and whether its records are single values.
+
+    A field has the type that the schema declares, or else that of the stream.
+    """
     from opchain.runtime.types.record_types import RowTypeInfo, TupleTypeInfo  # noqa: PLC0415 - likewise
 
     of = stream.get_type()
+    declared = dict(() if schema is None else schema.columns)
     if isinstance(of, RowTypeInfo):
         names, types, is_atomic = list(of.field_names or ()), list(of.field_types), False
     elif isinstance(of, TupleTypeInfo):
         types, is_atomic = list(of.field_types), False
         names = [f"f{number}" for number in range(len(types))]
     else:
-        names, types, is_atomic = ["f0"], [of], True
-    if schema is not None and schema.columns:
-        return tuple(Column(*each) for each in schema.columns), is_atomic
-    found = [type_of_stream(each) for each in types]
-    if None in found:
-        unknown = names[found.index(None)]
+        names, types, is_atomic = list(declared)[:1] or ["f0"], [of], True
+    unknown = [name for name in declared if name not in names]
+    if unknown:
+        hint = "; declare output_type=Types.ROW_NAMED([...], [...]) on the operator"
         raise GraphError(
-            f"{at_call(call)}: the type of the column '{unknown}' of '{stream.transformation.name}' "
-            f"({stream.transformation.call_site}) is unknown; declare output_type=Types.ROW_NAMED([...], [...]) on the "
-            "operator, or pass a Schema"
+            f"{at_call(call)}: '{stream.transformation.name}' ({stream.transformation.call_site}) has no field "
+            f"'{unknown[0]}'; its fields are {', '.join(names)}{hint if is_atomic else ''}"
         )
-    return tuple(
-        Column(name, of) for name, of in zip(names, found, strict=True) if of is not None
-    ), is_atomic
+    fields = []
+    for name, field_type in zip(names, types, strict=True):
+        found = declared.get(name) or type_of_stream(field_type)
+        if found is None:
+            raise GraphError(
+                f"{at_call(call)}: the type of the column '{name}' of '{stream.transformation.name}' "
+                f"({stream.transformation.call_site}) is unknown; declare output_type=Types.ROW_NAMED([...], [...]) on "
+                "the operator, or pass a Schema"
+            )
+        fields.append(Column(name, found))
+    return tuple(fields), is_atomic
 
 
 for _name in (

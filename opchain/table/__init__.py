@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from opchain.compiler.table.data_types import DataTypes
+    from opchain.compiler.table.settings import EnvironmentSettings, TableConfig
     from opchain.compiler.table.stream_table_environment import (
         StatementSet,
         StreamTableEnvironment,
+        TableEnvironment,
     )
     from opchain.compiler.table.table import Table, TableResult
     from opchain.compiler.table.table_descriptor import Schema, TableDescriptor
@@ -20,25 +22,31 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DataTypes",
+    "EnvironmentSettings",
     "Row",
     "RowKind",
     "Schema",
     "StatementSet",
     "StreamTableEnvironment",
     "Table",
+    "TableConfig",
     "TableDescriptor",
+    "TableEnvironment",
     "TableResult",
 ]
 
 _MODULE_OF = {
     "DataTypes": "opchain.compiler.table.data_types",
+    "EnvironmentSettings": "opchain.compiler.table.settings",
     "Row": "opchain.runtime.types.row",
     "RowKind": "opchain.runtime.types.row",
     "Schema": "opchain.compiler.table.table_descriptor",
     "StatementSet": "opchain.compiler.table.stream_table_environment",
     "StreamTableEnvironment": "opchain.compiler.table.stream_table_environment",
     "Table": "opchain.compiler.table.table",
+    "TableConfig": "opchain.compiler.table.settings",
     "TableDescriptor": "opchain.compiler.table.table_descriptor",
+    "TableEnvironment": "opchain.compiler.table.stream_table_environment",
     "TableResult": "opchain.compiler.table.table",
 }
 

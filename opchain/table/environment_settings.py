@@ -1,5 +1,8 @@
-"""Names of the Table API, which opchain refuses where they are used. PyFlink: pyflink.table.environment_settings."""
+"""EnvironmentSettings; opchain refuses the other names where they are used. PyFlink: pyflink.table.environment_settings."""
 
+from opchain.compiler.table.settings import EnvironmentSettings
 from opchain.reexports import reexports
+
+__all__ = ["EnvironmentSettings"]
 
 __getattr__ = reexports(__name__)

@@ -17,7 +17,7 @@ PROGRAM = '''"""A program for pyflink."""
 import pyflink.datastream.window as windows  # of pyflink
 from pyflink.common import Types
 from pyflink.datastream import StreamExecutionEnvironment, TimeCharacteristic
-from pyflink.table import EnvironmentSettings
+from pyflink.table import SqlDialect
 import pyflink.version
 
 TEXT = "pyflink stays in texts"
@@ -45,7 +45,7 @@ def test_code_is_rewritten_and_texts_stay(tmp_path: Path) -> None:
     remarks = done.stderr.splitlines()
     assert len(remarks) == 2
     assert f"{program}:4: opchain.datastream.TimeCharacteristic is of PyFlink 1" in remarks[0]
-    assert "job.py:5: opchain.table.EnvironmentSettings can be imported, and is" in remarks[1]
+    assert "job.py:5: opchain.table.SqlDialect can be imported, and is" in remarks[1]
 
 
 def test_the_file_can_be_rewritten(tmp_path: Path) -> None:

@@ -19,6 +19,8 @@ from opchain.runtime.types.time_types import BigDecimalTypeInfo
         ("STRING NULL", DataTypes.STRING()),
         ("CHAR(3)", DataTypes.CHAR(3)),
         ("varchar( 30 )", DataTypes.VARCHAR(30)),
+        ("VARCHAR", DataTypes.STRING()),
+        ("CHAR", DataTypes.CHAR(1)),
         ("DECIMAL(10, 2)", DataTypes.DECIMAL(10, 2)),
     ],
 )

@@ -4,10 +4,17 @@ from typing import Any
 
 import pytest
 
-from opchain.common import Configuration, Types
+from opchain.common import Configuration, Duration, Types
 from opchain.datastream import StreamExecutionEnvironment
 from opchain.runtime.errors import GraphError, UnsupportedFeatureError
-from opchain.table import DataTypes, Schema, StreamTableEnvironment, TableDescriptor
+from opchain.table import (
+    DataTypes,
+    EnvironmentSettings,
+    Schema,
+    StreamTableEnvironment,
+    TableDescriptor,
+    TableEnvironment,
+)
 
 
 @pytest.fixture
@@ -95,10 +102,75 @@ def test_the_rest_of_the_table_api_is_refused_by_name(
         getattr(tables, method)("SELECT 1")
 
 
-def test_settings_are_refused() -> None:
-    settings: Any = object()
-    with pytest.raises(UnsupportedFeatureError, match="environment_settings"):
-        StreamTableEnvironment.create(environment_settings=settings)
+def test_settings_are_those_of_the_streams(env: StreamExecutionEnvironment) -> None:
+    own = Configuration().set_string("pipeline.name", "orders")
+    settings = EnvironmentSettings.new_instance().in_batch_mode().with_configuration(own).build()
+    tables = StreamTableEnvironment.create(env, environment_settings=settings)
+    assert not settings.is_streaming_mode()
+    config = tables.get_config().set("parallelism.default", "3")
+    config.get_configuration().set_string("table.exec.state.ttl", "2 s")
+    assert env.get_parallelism() == 3
+    assert config.get("pipeline.name", "") == "orders"
+    assert config.get_idle_state_retention().total_seconds() == 2
+    assert env.get_configuration().get_string("execution.runtime-mode", "") == "BATCH"
+
+
+def test_settings_that_would_change_results_are_refused() -> None:
+    config = TableEnvironment.create(EnvironmentSettings.in_streaming_mode()).get_config()
+    assert config.get_local_timezone() == "UTC"
+    with pytest.raises(UnsupportedFeatureError, match=r"time zone 'Asia/Tokyo'.*are in UTC"):
+        config.set("table.local-time-zone", "Asia/Tokyo")
+    with pytest.raises(UnsupportedFeatureError, match="there are no catalogs"):
+        EnvironmentSettings.new_instance().with_built_in_catalog_name("hive")
+
+
+def test_the_planner_of_pyflink_1_is_accepted() -> None:
+    with pytest.warns(DeprecationWarning, match="leave the call out"):
+        assert EnvironmentSettings.new_instance().use_blink_planner().build().is_streaming_mode()
+
+
+def test_a_source_may_be_idle(tables: StreamTableEnvironment) -> None:
+    tables.get_config().set("table.exec.source.idle-timeout", "5 s")
+    stream = tables.to_data_stream(tables.from_descriptor(numbers()))
+    spec: Any = stream.transformation.spec
+    assert spec.watermark_strategy.idle_timeout == Duration.of_seconds(5)
+
+
+def test_a_sink_without_columns_has_those_of_the_query(
+    tables: StreamTableEnvironment, capfd: pytest.CaptureFixture[str]
+) -> None:
+    sink = TableDescriptor.for_connector("print").build()
+    tables.from_descriptor(numbers(1)).execute_insert(sink).wait()
+    assert capfd.readouterr().out == "+I[1]\n"
+
+
+@pytest.mark.parametrize(
+    ("schema", "names", "row"),
+    [
+        (Schema.new_builder().column("c", "FLOAT").column("a", "INT"), ["c", "a"], (2.5, 1)),
+        (Schema.new_builder().column("b", "STRING"), ["b"], ("x",)),
+        (
+            Schema.new_builder().column("b", "STRING").column_by_expression("d", "a + 1"),
+            ["b", "d"],
+            ("x", 2),
+        ),
+        (
+            Schema.new_builder().column_by_expression("d", "a + 1"),
+            ["a", "b", "c", "d"],
+            (1, "x", 2.5, 2),
+        ),
+    ],
+)
+def test_a_schema_names_fields_of_the_stream(
+    tables: StreamTableEnvironment, schema: Schema.Builder, names: list[str], row: tuple[Any, ...]
+) -> None:
+    of = Types.ROW_NAMED(["a", "b", "c"], [Types.INT(), Types.STRING(), Types.FLOAT()])
+    stream = tables.stream_environment.from_collection([(1, "x", 2.5)], of)
+    table = tables.from_data_stream(stream, schema.build())
+    assert [each.name for each in table.columns] == names
+    assert [tuple(each) for each in table.execute().collect()] == [row]
+    with pytest.raises(GraphError, match=r"has no field 'z'; its fields are a, b, c$"):
+        tables.from_data_stream(stream, Schema.new_builder().column("z", "INT").build())
 
 
 def test_without_an_environment_there_is_a_new_one() -> None:
