@@ -31,13 +31,7 @@ from opchain.runtime.spark.job_failure import explaining_a_lost_jvm, failure_of
 from opchain.runtime.spark.remote_error import ErrorSeal
 from opchain.runtime.spark.session import active_or_new_session
 from opchain.runtime.spark.stage_progress import CountsAddress, SparkProgress
-from opchain.runtime.spark.stage_rdds import (
-    SCHEDULER_POOL,
-    StageRdds,
-    job_group,
-    stage_label,
-    stage_name,
-)
+from opchain.runtime.spark.stage_rdds import SCHEDULER_POOL, StageRdds, job_group, stage_label
 from opchain.runtime.spark.stage_tasks import ShippedJob, ShippedVertex, StageTasks
 from opchain.runtime.spark.worker_path import provide_files, provide_imports
 
@@ -63,12 +57,12 @@ def spark_run(
     Args:
         job: The job.
         dependencies: The files that it needs.
-        resources: What a slot of each vertex needs, None where nothing was said; empty for no resources.
-        restarts: When the job starts again that failed: from the beginning, since nothing was committed.
+        resources: The resources of a slot of each vertex, or None; empty if no vertex has any.
+        restarts: When a failed job is restarted: from its beginning, since nothing was committed.
 
     Raises:
         UnpicklableFunctionError: A function cannot be pickled.
-        SparkUnavailableError: There is no Spark to run on.
+        SparkUnavailableError: Spark is missing or does not start.
     """
     shipped = ship_vertices(job)
     session = active_or_new_session()
@@ -85,9 +79,9 @@ def spark_run(
 
 
 class BoundedJob:
-    """One job on a session. `run` is an attempt, one at a time; `cancel` may come at any time, from any thread.
+    """One job on a session. `run` is one attempt. `cancel` may be called at any time, from any thread.
 
-    The job runs in the scheduler pool of the thread that makes it.
+    The job runs in the scheduler pool of the thread that creates it.
     """
 
     def __init__(
@@ -117,11 +111,11 @@ class BoundedJob:
         """Runs all stages, then commits and prints.
 
         Args:
-            restarts: How many attempts there were before.
+            restarts: The number of earlier attempts.
 
         Raises:
-            Exception: What a user's function raised, with notes that say where; its cause is the traceback
-                of the executor.
+            Exception: The exception of a user's function, with notes that name the place. Its cause is the traceback of
+                the executor.
             StreamError: The job failed for another reason.
         """
         self._restarts = restarts
@@ -134,7 +128,7 @@ class BoundedJob:
 
     def _run(self) -> JobOutcome:
         with discarded_on_failure(self.job, self._lineage):
-            with job_group(self._context, self.group, self._description(), self._pool):
+            with job_group(self._context, self.group, self.job, self._pool):
                 outcome = self._outcome()
             if self.cancelled.is_set():
                 outcome.close()
@@ -146,16 +140,16 @@ class BoundedJob:
         return outcome
 
     def cancel(self) -> None:
-        """Ends the job's tasks, also if they are to start yet; other jobs of the session continue."""
+        """Ends the job's tasks, and starts no more. Other jobs of the session continue."""
         self.cancelled.set()
         self._context._jsc.sc().cancelJobGroupAndFutureJobs(self.group)  # noqa: SLF001 - not in Python yet
 
     def _discard_lost_attempts(self, outcome: JobOutcome) -> None:
-        """Removes what is hidden of attempts that did not count, where there were any.
+        """Removes staged output of failed attempts, if there were any.
 
-        A task closes its sinks when it fails; it can't where its process is lost, or where it had ended and
-        then another one of its slot failed. To look for what is hidden lists folders, so it needs a reason;
-        Spark takes 6 ms to say whether there is one.
+        A task that fails closes its sinks. It cannot do so if its process is lost, or if it had ended before another
+        task of its slot failed. The search lists folders, so it runs only if an attempt was lost. Asking Spark for this
+        takes 6 ms.
         """
         if not can_have_orphans(self.job):
             return
@@ -187,12 +181,12 @@ class BoundedJob:
                     return self._outcome_with_dataframes(last, ends)
                 return read_outcome(self.job, map(from_frame, collected(last)))
         except (Py4JError, PySparkException) as error:
-            raise failure_of(error, self.job, self._seal, self._stage_ids())  # noqa: B904 - it has its cause
+            raise failure_of(error, self.job, self._seal, self.progress.stage_ids())  # noqa: B904 - it has its cause
         finally:
             line.close()
 
     def _outcome_with_dataframes(self, last: RDD[bytes], ends: DataFrameEnds) -> JobOutcome:
-        """Runs the stages once, and keeps what they gave until it is written."""
+        """Runs the stages once, and keeps their output until it is written."""
         with persisted(last) as frames:
             outcome = read_outcome(self.job, map(from_frame, frames_for_driver(frames)))
             try:
@@ -206,12 +200,12 @@ class BoundedJob:
     def last_stage(
         self, line: StageRdds, ends: DataFrameEnds, *, gives_rows: bool = False
     ) -> RDD[bytes]:
-        """The RDD of the last stage, on those of the stages before.
+        """The RDD of the last stage, based on the RDDs of the other stages.
 
         Args:
-            line: Draws the stages.
+            line: Creates the RDDs of the stages.
             ends: The DataFrames among the job's sources and sinks.
-            gives_rows: Whether it holds the batches of the one sink, and not frames.
+            gives_rows: Whether the RDD has the batches of the only sink instead of frames.
         """
         context, job = self._context, self.job
         shipped = ShippedJob(
@@ -238,24 +232,10 @@ class BoundedJob:
         with python_executable(context, self._dependencies.python_executable):
             return line.last_stage(ends.first_input(), make_tasks)
 
-    def _description(self) -> str:
-        return f"{self.job.job_name}: {'; '.join(stage_name(self.job, stage) for stage in self.job.stages)}"
-
-    def _stage_ids(self) -> list[int]:
-        """Spark's ids of the stages in order; empty where Spark no longer answers."""
-        from py4j.protocol import Py4JError  # noqa: PLC0415
-
-        try:
-            tracker = self._context.statusTracker()
-            jobs = [tracker.getJobInfo(number) for number in tracker.getJobIdsForGroup(self.group)]
-            return sorted(int(stage) for found in jobs if found for stage in found.stageIds)
-        except Py4JError:
-            return []
-
 
 @contextmanager
 def python_executable(context: SparkContext, executable: str | None) -> Iterator[None]:
-    """Within the block RDDs are made for an interpreter; the context keeps its own."""
+    """Within the block RDDs are created for this interpreter. Then the context has its own again."""
     before = context.pythonExec
     context.pythonExec = executable or before
     try:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     MakeSource = Callable[[Mapping[str, str], SparkType], Source[Any]]
 
 PARTITIONS = "partitions"
-"""The option that says how many partitions a DataFrame of such a source has."""
+"""The option with the number of partitions of the DataFrame."""
 
 BATCH_SIZE = 4096
 
@@ -43,10 +43,10 @@ def data_source(
     """A Data Source that reads a source of opchain.
 
     Args:
-        name: What `format()` takes.
-        make: The source for Spark's options and the schema; runs where Spark plans, and on executors.
-        default_schema: DDL for where the user gives no schema; None demands one.
-        partitions: How many partitions there are where the option `partitions` is not given.
+        name: The name for `format()`.
+        make: Creates the source from Spark's options and the schema; called where Spark plans, and on executors.
+        default_schema: The default schema as DDL; None if the user must give one.
+        partitions: The default of the option `partitions`.
     """
     source_name = name
 
@@ -103,11 +103,11 @@ class SourceReader(DataSourceReader):
         self.name = name
 
     def partitions(self) -> Sequence[InputPartition]:
-        """One for each subtask, also where it has nothing to read."""
+        """One for each subtask, even if it has nothing to read."""
         return [SplitPartition(splits) for splits in self.source.splits(self.parallelism)]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
-        """The records, as batches of columns; those that are not rows are the one column."""
+        """The records, as Arrow batches. Records that are not rows become the only column."""
         self.source.open(_NoJob(self.name))
         encode = _encoder(self.columns, f"the format '{self.name}'")
         for split in partition.value:
@@ -140,11 +140,11 @@ class _NoJob(SourceReaderContext):
         self._metrics = MetricGroup((name,))
 
     def metric_group(self) -> MetricGroup:
-        """A group of its own."""
+        """A new group."""
         return self._metrics
 
     def emit_to(self, tag: OutputTag[Any], value: Any) -> None:
-        """Drops it."""
+        """Drops the record."""
 
 
 SEQUENCE = "opchain-sequence"
@@ -153,12 +153,12 @@ SEQUENCE = "opchain-sequence"
 def register_source(session: SparkSession, name: str, source: Source[Any], schema: Any) -> None:
     """Lets `spark.read.format(name).load()` read a source.
 
-    The session's executors get opchain and the modules beside the program, if they have not got them.
+    The session's executors get opchain and the program's modules, if they do not have them.
 
     Args:
         session: A classic session.
         name: The format's name.
-        source: A bounded one; it is pickled with the format.
+        source: A bounded source; it is pickled with the format.
         schema: The columns of its records, as a StructType or DDL text.
     """
     ddl = schema if isinstance(schema, str) else schema.toDDL()
@@ -166,12 +166,12 @@ def register_source(session: SparkSession, name: str, source: Source[Any], schem
 
 
 def register_sequence(session: SparkSession) -> None:
-    """Lets `opchain-sequence` be read: the numbers from the option `start` to the option `end`."""
+    """Registers the format `opchain-sequence`: the numbers from the option `start` to the option `end`."""
     register_format(session, SEQUENCE, _sequence, "value bigint")
 
 
 def register_format(session: SparkSession, name: str, make: Any, schema: str | None) -> None:
-    """Registers a format whose source `make(options, columns)` gives; see `data_source`."""
+    """Registers a format whose source `make(options, columns)` creates; see `data_source`."""
     from opchain.runtime.spark.worker_path import provide_modules  # noqa: PLC0415 - likewise
 
     provide_modules(session.sparkContext, None)
@@ -203,7 +203,7 @@ _ROWS_PER_BATCH = 10_000
 
 
 class GroupReader:
-    """Reads the key groups whose numbers it gets. Picklable: executors read the files themselves."""
+    """Reads the key groups whose numbers it gets, on executors."""
 
     def __init__(self, checkpoint: Located, chosen: Chosen, of_type: TypeInformation[Any]) -> None:
         self._checkpoint = checkpoint
@@ -215,7 +215,9 @@ class GroupReader:
         rows = []
         for batch in batches:
             groups = batch.column(0).to_pylist()
-            span = KeyGroupRange(min(groups), max(groups))  # a partition of a range is without gaps
+            span = KeyGroupRange(
+                min(groups), max(groups)
+            )  # a partition of spark.range() has no gaps
             for row in read_rows(self._checkpoint, self._chosen._replace(key_groups=span)):
                 rows.append(row)
                 if len(rows) == _ROWS_PER_BATCH:
@@ -233,7 +235,7 @@ def state_frame(
     groups = max(operator.max_parallelism for operator in operators)
     partitions = min(groups, spark.sparkContext.defaultParallelism)
     numbers = spark.range(0, groups, 1, partitions)
-    from pyspark.sql.types import StructType  # noqa: PLC0415 - executors load this module to read only
+    from pyspark.sql.types import StructType  # noqa: PLC0415 - executors load this module only to read
 
     schema = StructType.fromJson(spark_type_of(of_type).to_json())
     return numbers.mapInArrow(GroupReader(checkpoint, chosen, of_type), schema)

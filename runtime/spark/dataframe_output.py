@@ -1,7 +1,7 @@
 """Streams as DataFrames.
 
-The DataFrame of a bounded stream is lazy, as any of Spark: each action on it runs the job. The DataFrame of an unbounded
-stream reads the files that the job has committed, as a streaming DataFrame.
+The DataFrame of a bounded stream is lazy: each action on it runs the job. The DataFrame of an unbounded stream is a
+streaming DataFrame, which reads the files that the job has committed.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def stream_dataframe(
     ends = DataFrameEnds(job, session)
     (end,) = ends.sinks
     line = StageRdds(session.sparkContext, job, shipped, resources)
-    # What the line has broadcast is Spark's to drop, when nobody has the DataFrame any more.
+    # The broadcasts are not destroyed here: Spark drops them when the DataFrame is garbage-collected.
     batches = BoundedJob(session, job, shipped, dependencies, resources).last_stage(
         line, ends, gives_rows=True
     )
@@ -54,7 +54,7 @@ def stream_dataframe(
 
 
 def empty_dataframe(schema: Any) -> DataFrame | None:
-    """A DataFrame without rows on the active session, if there is one: for programs that are planned."""
+    """An empty DataFrame on the active session, for programs that are only planned; None without a session."""
     try:
         from pyspark.sql import SparkSession  # noqa: PLC0415 - it may be missing
         from pyspark.sql.types import StructType  # noqa: PLC0415
@@ -72,12 +72,12 @@ _OF_PATTERNS = re.compile(r"[\\*?\[\]{}]")
 
 
 def record_type_of(schema: Any) -> SparkType:
-    """What records must fit, of DDL text or Spark's JSON.
+    """The record type of a schema: DDL text or Spark's JSON.
 
     Raises:
-        GraphError: It is not DDL.
-        UnsupportedFeatureError: Records cannot hold a column.
-        SparkUnavailableError: There is no Spark to read DDL.
+        GraphError: The text is not DDL.
+        UnsupportedFeatureError: A column has a type that is not supported.
+        SparkUnavailableError: Spark, which reads DDL, is missing or does not start.
     """
     return SparkType.parse(schema_text(schema, active_or_new_session()))
 
@@ -85,20 +85,20 @@ def record_type_of(schema: Any) -> SparkType:
 def committed_records(
     folder: str, record_type: SparkType, options: Mapping[str, Any] = {}
 ) -> DataFrame:
-    """The records of the files in a folder, and of all that come to be there.
+    """A streaming DataFrame of the present and future files in a folder.
 
     Args:
-        folder: What a ColumnFileSink writes to; made where it is missing.
+        folder: The folder of a ColumnFileSink; created if missing.
         record_type: Its record type.
-        options: Of Spark's file stream.
+        options: Options of Spark's file stream.
 
     Raises:
-        GraphError: Spark would take the folder's name for a pattern.
+        GraphError: Spark would read the folder's name as a pattern.
     """
     from pyspark.sql.types import StructType  # noqa: PLC0415 - it may be missing
 
     found = _OF_PATTERNS.search(folder)
-    if found is not None:  # escaped, Spark 4.3 reads files twice where there are several
+    if found is not None:  # with escapes, Spark 4.3 reads files twice
         raise GraphError(
             f"the files of a DataFrame cannot be in {folder}: Spark reads '{found[0]}' as part "
             f"of a pattern; use another path"

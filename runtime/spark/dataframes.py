@@ -1,14 +1,14 @@
 """The DataFrames of a job: sources whose rows Spark reads, and Arrow sinks, whose batches Spark writes.
 
-Spark's JVM converts rows to Arrow batches and back. So a batch passes through one Python process, the task's.
-`mapInArrow` would add a process, put the frames of a stage into one
-column of bytes, 10,000 at a time, and needs pandas.
+Spark's JVM converts rows to Arrow batches and back. So a batch passes through only one Python process, that of the task.
+`mapInArrow` would add a process, and put the frames of a stage into a column of bytes, 10,000 at a time. It also needs
+pandas.
 
-The partitions of a DataFrame go to the subtasks of its source in contiguous runs. Spark's `coalesce` would join
-partitions that are on one machine, so the same DataFrame might be read differently tomorrow.
+Each subtask of a source reads a contiguous run of the DataFrame's partitions. Spark's `coalesce` would combine partitions
+of the same machine, so the same DataFrame might be divided differently in each run.
 
 Frames for Arrow sinks stay on the executors, in memory and on disk, until all tasks have succeeded. Then Spark's own
-writers write each sink's batches. If an executor is lost before that, its tasks run again. Sinks with their own
+writers write the batches of each sink. If an executor is lost before that, its tasks run again. Sinks with their own
 committers commit after the Arrow sinks.
 """
 
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ArrowSinkEnd:
-    """An Arrow sink of a job: what runs it, and the schema of its records as JSON text."""
+    """An Arrow sink of a job: its vertex and operator, and the schema of its records as JSON text."""
 
     vertex: VertexProgram
     operator: OperatorProgram
@@ -56,21 +56,21 @@ class ArrowSinkEnd:
 
     @property
     def tasks(self) -> range:
-        """The tasks that write to it."""
+        """The tasks that write to the sink."""
         return range(self.vertex.first_task, self.vertex.first_task + self.vertex.parallelism)
 
     @property
     def record_type(self) -> SparkType:
-        """What its records are to fit."""
+        """The schema of the records."""
         return SparkType.parse(self.schema)
 
 
 class DataFrameEnds:
-    """The DataFrames that a job reads, by vertex, and the sinks that become some.
+    """The DataFrames that a job reads, by vertex, and its Arrow sinks.
 
     Raises:
-        GraphError: The schema of a sink is unknown, or is none.
-        Exception: What Spark says of a source's format.
+        GraphError: The schema of a sink is unknown or invalid.
+        Exception: Spark cannot load the DataFrame of a source.
     """
 
     def __init__(self, job: JobProgram, session: SparkSession) -> None:
@@ -87,7 +87,7 @@ class DataFrameEnds:
         ]
 
     def with_schemas(self, vertex: ShippedVertex) -> ShippedVertex:
-        """The vertex with the schemas that its tasks must know."""
+        """The vertex with the schemas that its tasks need."""
         sinks = [end for end in self.sinks if vertex.first_task in end.tasks]
         schemas = {end.operator.index: end.schema for end in sinks}
         dataframe = self._read.get(self._job.vertex_of(vertex.first_task)[0].vertex_id)
@@ -97,11 +97,13 @@ class DataFrameEnds:
             vertex,
             sink_schemas=schemas,
             feed_schema=dataframe.schema.json(),
-            has_large_types=has_large_types(dataframe.sparkSession),  # maybe not the active one
+            has_large_types=has_large_types(
+                dataframe.sparkSession
+            ),  # which may not be the active session
         )
 
     def first_input(self) -> RDD[bytes]:
-        """What the first stage reads, a partition for each of its slots; nothing where it is not fed."""
+        """The input of the first stage, one partition per slot. Partitions are empty for slots that read no DataFrame."""
         context = self._session.sparkContext
         parts = []
         for vertex_id, slots in groupby(self._job.stages[0].slots, self._fed_by):
@@ -113,13 +115,13 @@ class DataFrameEnds:
         return joined(context, parts)
 
     def _fed_by(self, slot: tuple[int, ...]) -> str | None:
-        """The vertex that has a slot for itself, because Spark feeds it."""
+        """The vertex of a slot, if it reads a DataFrame; such a vertex has its own slots."""
         vertex_id = self._job.vertex_of(slot[0])[0].vertex_id
         return vertex_id if vertex_id in self._read else None
 
 
 def row_source(vertex: VertexProgram) -> SparkRowSource | None:
-    """The source of a vertex, if Spark feeds it."""
+    """The source of a vertex, if it reads a DataFrame."""
     spec = vertex.operators[0].spec
     if isinstance(spec, SourceSpec) and isinstance(spec.source, SparkRowSource):
         return spec.source
@@ -151,7 +153,7 @@ def _dataframe(
 ) -> DataFrame:
     with noting_dataframe_errors(operator):
         dataframe: DataFrame = source.dataframe(session)
-        SparkType.read(dataframe.schema.jsonValue())  # raises where records cannot hold a column
+        SparkType.read(dataframe.schema.jsonValue())  # raises if records cannot hold a column
     if dataframe.isStreaming:
         raise UnsupportedFeatureError(
             f"'{operator.name}' ({operator.call_site}) reads {dataframe!r}, a streaming "
@@ -164,7 +166,7 @@ def schema_of_sink(operator: OperatorProgram, sink: ArrowSink, session: SparkSes
     """The schema of a sink's records, as JSON text.
 
     Raises:
-        GraphError: It is unknown, or none.
+        GraphError: The schema is unknown or invalid.
     """
     where = f"'{operator.name}' ({operator.call_site})"
     known = sink.schema if isinstance(sink.schema, str) else sink.schema_json
@@ -183,9 +185,9 @@ def schema_of_sink(operator: OperatorProgram, sink: ArrowSink, session: SparkSes
 
 
 def arrow_partitions(dataframe: DataFrame, parallelism: int) -> list[RDD[bytes]]:
-    """The DataFrame's record batches, as RDDs of `parallelism` partitions together.
+    """The DataFrame's record batches, as RDDs with `parallelism` partitions in total.
 
-    An adaptive plan runs its shuffles now, as for `dataframe.rdd`.
+    An adaptive plan runs its shuffles now, as with `dataframe.rdd`.
     """
     context = dataframe.sparkSession.sparkContext
     batches: Any = dataframe._jdf.toArrowBatchRdd()  # noqa: SLF001 - Python has no such method
@@ -199,7 +201,7 @@ def arrow_partitions(dataframe: DataFrame, parallelism: int) -> list[RDD[bytes]]
     pruning = jvm.org.apache.spark.rdd.PartitionPruningRDD
     runs = []
     for part in contiguous_parts(partitions, parallelism):
-        # A set of Scala is the function that says what is in it.
+        # In Scala a set is a function that says whether it contains an element.
         chosen = jvm.PythonUtils.toSeq(list(part)).toSet()
         runs.append(_of_bytes(pruning.create(batches, chosen).toJavaRDD().coalesce(1), context))
     return runs
@@ -212,18 +214,18 @@ def arrow_batches(dataframe: DataFrame) -> RDD[bytes]:
 
 
 def empty_partitions(context: SparkContext, size: int) -> RDD[bytes]:
-    """An RDD of nothing in `size` partitions."""
+    """An RDD with `size` empty partitions."""
     nothing = context._jvm.java.util.ArrayList()  # type: ignore[union-attr]  # noqa: SLF001
     return _of_bytes(context._jsc.parallelize(nothing, size), context)  # noqa: SLF001
 
 
 def joined(context: SparkContext, parts: list[RDD[bytes]]) -> RDD[bytes]:
-    """The partitions of all RDDs, one RDD after the other."""
+    """An RDD of the partitions of all RDDs, in order."""
     return parts[0] if len(parts) == 1 else context.union(parts)
 
 
 def dataframe_of(batches: RDD[bytes], columns: SparkType, session: SparkSession) -> DataFrame:
-    """The DataFrame of an RDD of record batches; nothing runs before it is used."""
+    """The DataFrame of an RDD of record batches. It is lazy."""
     from pyspark.sql import DataFrame  # noqa: PLC0415 - the module is loaded on executors
 
     jvm: Any = session.sparkContext._jvm  # noqa: SLF001
@@ -242,17 +244,17 @@ def has_large_types(session: SparkSession) -> bool:
 
 
 def schema_text(schema: Any, session: SparkSession) -> str:
-    """A schema as JSON text; DDL text is read by Spark.
+    """A schema as JSON text. Spark reads DDL text.
 
     Raises:
-        GraphError: It is not DDL.
+        GraphError: The text is not DDL.
     """
     if not isinstance(schema, str):
         return json.dumps(schema)
     from pyspark.errors import PySparkException  # noqa: PLC0415
     from pyspark.sql.types import DataType  # noqa: PLC0415
 
-    del session  # fromDDL asks the JVM, which is there since the session is
+    del session  # fromDDL needs the JVM, which runs if there is a session
     try:
         return str(DataType.fromDDL(schema).json())
     except PySparkException as error:
@@ -269,14 +271,14 @@ def _of_bytes(java_rdd: Any, context: SparkContext) -> RDD[bytes]:
 
 
 def batches_of_frames(buffers: Iterable[Buffer | bytes]) -> Iterator[bytes]:
-    """The batches of the one sink that a DataFrame has; nobody is there to hear of reports."""
+    """The batches of the only sink. Reports are dropped, since nothing reads them."""
     for item in buffers:
         if not isinstance(item, bytes) and item.target == ARROW_SINK:
             yield item.payload
 
 
 class FramesForDriver:
-    """Leaves out the batches."""
+    """Drops the batches of sinks, which the driver does not read."""
 
     def __call__(self, frames: Iterable[bytes]) -> Iterator[bytes]:
         """The frames that the driver reads."""
@@ -291,7 +293,7 @@ class BatchesOfSink:
         self.operator = operator
 
     def __call__(self, frames: Iterable[bytes]) -> Iterator[bytes]:
-        """Their bytes."""
+        """The bytes of the batches."""
         for frame in frames:
             target, operator, task, _, batch, _ = from_frame(frame)
             if target == ARROW_SINK and operator == self.operator and task in self.tasks:
@@ -323,10 +325,10 @@ def write_dataframes(
     """Writes each sink's records.
 
     Raises:
-        TaskFailedError: What Spark's writer says, which is its cause; names those that were written before.
+        TaskFailedError: Spark's writer has failed. The message names the sinks that were written before.
     """
     jvm: Any = session.sparkContext._jvm  # noqa: SLF001
-    # Spark looks for Python Data Sources in the active session of a thread, and this thread may have none.
+    # Spark looks for Python Data Sources in the active session of the thread, and this thread may have none.
     jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(session._jsparkSession)  # noqa: SLF001
     written: list[str] = []
     for end in ends:

@@ -1,16 +1,14 @@
 """The shuffle between two stages: buffers to partitions, by task number.
 
-All edges between two stages are sent in one shuffle. A buffer's partition is the slot of its target task, where
-that task is in the next stage; buffers for later stages and for the driver pass through some slot of the
-next stage as opaque bytes, always the same one for a channel, so that all buffers of a channel come
-from the same attempt of their sender.
+One shuffle carries all edges between two stages. The partition of a buffer is the slot of its target task, if this task
+is in the next stage. Buffers for later stages and for the driver pass through a slot of the next stage as opaque bytes.
+The slot is the same for all buffers of a channel, so all of them come from the same attempt of their sender.
 
-A buffer is sent as a frame: 28 bytes of addresses and 8 for each further reader, then the payload as the sender
-framed it (wire.py has its checksum). A buffer with several readers is one frame for each slot that has some of them.
-A reader in a later stage gets the buffer from the slot that read it first. Python writes (partition, frame) pairs
-straight into Spark's PairwiseRDD, which `RDD.partitionBy` uses, too, but for pickled lists of pairs. Nothing is
-pickled, copied twice or held back in Python, the order of arrival doesn't matter (BufferStore sorts), and the JVM
-spills.
+A buffer is sent as a frame: 28 bytes of addresses, 8 bytes for each further reader, and the payload (wire.py has its
+checksum). A buffer with several readers is sent as one frame to each slot that has some of them. A reader in a later
+stage gets the buffer from the first of these slots. Python writes (partition, frame) pairs directly to Spark's
+PairwiseRDD. `RDD.partitionBy` also uses it, but writes pickled lists of pairs. So nothing is pickled, copied twice or
+held back in Python. The order of arrival does not matter, since BufferStore sorts, and the JVM spills.
 
 Measured on two cores, medians of quiet runs (`benchmarks/exchange.py`):
 
@@ -79,7 +77,7 @@ def from_frame(frame: bytes) -> Buffer:
 def receive(
     frames: Iterable[bytes], tasks: Container[int], store: BufferStore
 ) -> Iterator[Buffer | bytes]:
-    """Stores the buffers for a slot's tasks, yields the frames of those that pass through, as they are."""
+    """Stores the buffers for the tasks of a slot, and yields the frames of other buffers unchanged."""
     for frame in frames:
         buffer = from_frame(frame)
         if buffer.others:
@@ -96,7 +94,7 @@ def receive(
 
 
 def addressed(buffers: Iterable[Buffer | bytes], stage: StageProgram) -> Iterator[bytes]:
-    """What Spark's PairwiseRDD reads: each buffer's partition of the stage, then its frame."""
+    """The input of Spark's PairwiseRDD: for each buffer its partition of the stage, and then its frame."""
     size = len(stage.slots)
     partitions = [_PARTITION.pack(partition) for partition in range(size)]
     slot_of = {task: slot for slot, tasks in enumerate(stage.slots) for task in tasks}
@@ -119,7 +117,7 @@ def addressed(buffers: Iterable[Buffer | bytes], stage: StageProgram) -> Iterato
 def _by_slot(
     buffer: Buffer, slot_of: Mapping[int, int], size: int
 ) -> Iterator[tuple[int, list[tuple[int, int]]]]:
-    """The readers of a buffer by the slot that it is sent to: readers of later stages are behind the first reader."""
+    """The readers of a buffer, by the slot that gets it. Readers of later stages are assigned to the first slot."""
     slots: dict[int, list[tuple[int, int]]] = {}
     later = []
     for reader in buffer.readers:
@@ -134,26 +132,26 @@ def _by_slot(
 
 
 def shuffled(stage_output: RDD[Any], partitions: int, name: str) -> RDD[bytes]:
-    """One Spark shuffle of what `addressed` has yielded: an RDD of frames."""
-    from pyspark import RDD  # noqa: PLC0415 - the module is loaded on executors, which need none of it
+    """One Spark shuffle of the output of `addressed`: an RDD of frames."""
+    from pyspark import RDD  # noqa: PLC0415 - executors load this module without pyspark
     from pyspark.serializers import NoOpSerializer  # noqa: PLC0415
 
     jvm: Any = stage_output.ctx._jvm  # noqa: SLF001 - as in RDD.partitionBy
     pairs = jvm.PairwiseRDD(stage_output._jrdd.rdd()).asJavaPairRDD()  # noqa: SLF001
-    # The second argument tells partitioners apart; these are never compared.
+    # The second argument identifies the partitioner, which is never compared.
     moved = pairs.partitionBy(jvm.PythonPartitioner(partitions, 0))
     frames = jvm.PythonRDD.valueOfPair(moved.setName(name))
     return RDD(frames, stage_output.ctx, NoOpSerializer())
 
 
 def written_raw(rdd: RDD[bytes]) -> RDD[bytes]:
-    """The RDD, whose elements reach the JVM as they are and not pickled."""
+    """The RDD, whose elements reach the JVM without pickling."""
     rdd._bypass_serializer = True  # type: ignore[attr-defined]  # noqa: SLF001 - as in RDD.partitionBy
     return rdd
 
 
 def collected(rdd: RDD[bytes]) -> Iterator[bytes]:
-    """Runs the job; the elements of its last RDD, read one by one once the whole job has succeeded."""
+    """Runs the job; yields the elements of its last RDD one by one when the whole job has succeeded."""
     from pyspark.serializers import NoOpSerializer  # noqa: PLC0415
     from pyspark.util import local_connect_and_auth  # noqa: PLC0415 - as in RDD.collect
 

@@ -1,4 +1,4 @@
-"""Sources and sinks of every format that Spark reads and writes: built in, of a package, or a Python Data Source."""
+"""SparkSource and SparkSink: all formats of Spark, built in, from a package, or Python Data Sources."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 
 
 class SparkSource(SparkRowSource):
-    """The rows of what `spark.read.format(...).options(...).load()` gives; read when the job starts.
+    """The rows of `spark.read.format(...).options(...).load()`, read when the job starts.
 
-    The rows are spread over the subtasks as Spark cuts them: set the source's parallelism.
+    Spark divides the rows into partitions. The source's parallelism decides how many subtasks read them.
 
     Args:
-        format: Spark's name of it ("parquet", "csv", "jdbc", ...), or the class of a Python Data Source, which
-            is registered with the session.
-        options: As for Spark's reader.
-        schema: A StructType or DDL text; None lets the format say it. A StructType also gives the stream
-            its type.
-        path: What to load, where it is not an option.
-        is_streaming: Whether to read it by `spark.readStream`, without end.
+        format: Spark's name of the format ("parquet", "csv", "jdbc", ...), or the class of a Python Data Source, which
+            is then registered with the session.
+        options: The options of Spark's reader.
+        schema: A StructType or DDL text; None for the schema of the format. A StructType also declares the type of the
+            stream.
+        path: The path to load, if it is not an option.
+        is_streaming: Whether `spark.readStream` reads it, as an unbounded source.
     """
 
     def __init__(
@@ -52,17 +52,17 @@ class SparkSource(SparkRowSource):
         return f"SparkSource({self._name})"
 
     def __getstate__(self) -> dict[str, Any]:
-        # Executors get the rows alone: options may hold a password, and a path is the driver's business.
+        # Executors get only rows. They need no options, which may contain a password, and no path.
         return {"_name": self._name, "is_bounded": self.is_bounded}
 
     def get_produced_type(self) -> TypeInformation[Any] | None:
-        """The Row of the schema, where a StructType was given."""
+        """The row type of the schema, if it is a StructType."""
         if self._schema is None or isinstance(self._schema, str):
             return None
         return type_info_of(SparkType.read(self._schema.jsonValue()))
 
     def dataframe(self, session: Any) -> Any:
-        """Loads it: for many formats this already looks at the data."""
+        """Loads the DataFrame. Many formats read a part of the data for this."""
         register_format(session, self._format)
         start = session.read if self.is_bounded else session.readStream
         reader = start.format(self._name).options(**self._options)
@@ -75,7 +75,7 @@ def format_name(given: Any, what: str) -> str:
     """The name of a format.
 
     Raises:
-        TypeError: It is neither a name nor a DataSource of pyspark.
+        TypeError: The format is neither a name nor a DataSource class of pyspark.
     """
     if isinstance(given, str):
         return given
@@ -89,37 +89,36 @@ def format_name(given: Any, what: str) -> str:
 
 
 def register_format(session: Any, given: Any) -> None:
-    """Makes a Python Data Source known to the session, under its name."""
+    """Registers a Python Data Source with the session."""
     if isinstance(given, type):
         session.dataSource.register(given)
 
 
 _STREAM_MODES = ("append", "error", "errorifexists")
-"""A stream only appends: "error" is what a sink has that was given no mode."""
+"""The modes of unbounded jobs, which only append. "error" is the default mode."""
 
 MODES = ("append", "overwrite", "error", "errorifexists", "ignore")
 
 
 class SparkSink(WrittenSink):
-    """Writes the records by `dataframe.write.format(...).mode(...).options(...)`, when all tasks have succeeded.
+    """Writes records with `dataframe.write.format(...).mode(...).options(...)`, when all tasks have succeeded.
 
-    In an unbounded job the format is the class of a Python Data Source that has a stream writer: each
-    epoch is committed to it with the messages of its tasks, after its checkpoint.
+    In an unbounded job the format must be the class of a Python Data Source with a stream writer. Each epoch is committed
+    after its checkpoint, with the messages of its tasks.
 
-    A job that fails writes nothing. What is seen of a write that fails itself is up to the format: files of
-    Spark's formats appear when all are written.
+    A job that fails writes nothing. If the write itself fails, the format decides what is visible. Files of Spark's own
+    formats become visible when all files are written.
 
     Args:
-        format: Spark's name of it, or the class of a Python Data Source.
-        mode: "append", "overwrite", "error" where there is something already, or "ignore".
-        options: As for Spark's writer.
-        schema: A StructType, another type for records that are not rows, or DDL text; None for what the
-            stream's type says.
+        format: Spark's name of the format, or the class of a Python Data Source.
+        mode: "append", "overwrite", "error" (fail if the target exists), or "ignore".
+        options: The options of Spark's writer.
+        schema: A StructType, another type for records that are not rows, or DDL text; None for the type of the stream.
         partition_by: Columns that become folders.
-        path: Where to, where it is not an option.
+        path: The path to write to, if it is not an option.
 
     Raises:
-        ValueError: There is no such mode.
+        ValueError: The mode is unknown.
     """
 
     def __init__(
@@ -146,14 +145,14 @@ class SparkSink(WrittenSink):
         return f"SparkSink({self._name})"
 
     def __getstate__(self) -> dict[str, Any]:
-        # Executors make batches: where they are written, maybe by a password, is the driver's business.
+        # Executors only create batches. They need neither the path nor the options, which may contain a password.
         return {"_name": self._name, "schema": None}
 
     def create_committer(self) -> Committer | None:
-        """The committer of an unbounded job, once it runs; a bounded one needs none."""
+        """The committer of an unbounded job that runs; None for a bounded job."""
         if self._stream_writer is None:
             return None
-        from opchain.runtime.spark.streaming.stream_writers import (  # noqa: PLC0415 - it imports this
+        from opchain.runtime.spark.streaming.stream_writers import (  # noqa: PLC0415 - it imports this module
             StreamCommitter,
         )
 
@@ -161,7 +160,7 @@ class SparkSink(WrittenSink):
 
     @property
     def has_stream_writer(self) -> bool:
-        """Whether an unbounded job can write to it: the class of a Python Data Source says how."""
+        """Whether an unbounded job can write to it: the format must be a Python Data Source with a stream writer."""
         from pyspark.sql.datasource import DataSource  # noqa: PLC0415 - it may be missing
 
         return (
@@ -172,7 +171,7 @@ class SparkSink(WrittenSink):
         )
 
     def bind_stream_writer(self, columns: dict[str, Any], where: str) -> Any:
-        """Makes the stream writer that this run's tasks and committers share.
+        """Creates the stream writer for the tasks and committers of this run.
 
         Args:
             columns: The schema of the rows, as Spark's JSON.
@@ -191,7 +190,7 @@ class SparkSink(WrittenSink):
         return self._stream_writer
 
     def write(self, dataframe: Any) -> None:
-        """Writes it, on the driver."""
+        """Writes the DataFrame, on the driver."""
         register_format(dataframe.sparkSession, self._format)
         writer = dataframe.write.format(self._name).mode(self._mode).options(**self._options)
         if self._partition_by:

@@ -1,4 +1,4 @@
-"""What the driver raises when Spark gives up on a job: the user's exception, or one sentence."""
+"""The error that the driver raises when a Spark job fails: the user's exception, or an explanation."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ def failure_of(
     seal: ErrorSeal,
     stage_ids: Sequence[int] = (),
 ) -> BaseException:
-    """What to raise instead of Spark's error.
+    """The error to raise instead of Spark's error.
 
     Args:
-        spark_error: What pyspark or py4j raised.
+        spark_error: The error of pyspark or py4j.
         job: The job.
-        seal: The job's seal; tasks sign their exceptions with it.
-        stage_ids: Spark's ids of the job's stages, in order; they tell which task is meant.
+        seal: The job's seal, with which tasks sign their exceptions.
+        stage_ids: Spark's ids of the job's stages, in order, by which the failed task is found.
     """
     text = str(spark_error)
     parts = seal.unsealed(text)
@@ -73,12 +73,12 @@ def failure_of(
 def explaining_a_lost_jvm(context: SparkContext, job_name: str, way_on: str) -> Iterator[None]:
     """If Spark's JVM ends within the block, the error says so.
 
-    Every call into a JVM that is gone fails with another error of the network's.
+    Otherwise each call would fail with another network error.
 
     Args:
-        context: The context, whose JVM it is.
+        context: The context of the JVM.
         job_name: The job.
-        way_on: What to do now.
+        way_on: What the user should do, as the end of the message.
 
     Raises:
         TaskFailedError: The JVM has ended.
@@ -96,7 +96,7 @@ def explaining_a_lost_jvm(context: SparkContext, job_name: str, way_on: str) -> 
 
 
 def _is_of_the_network(error: BaseException) -> bool:
-    """Whether an error, or what it came of, says that a connection was lost."""
+    """Whether an error, or one of its causes, is a lost connection."""
     from py4j.protocol import Py4JNetworkError  # noqa: PLC0415 - comes with pyspark
 
     seen: set[int] = set()
@@ -122,7 +122,7 @@ def _answers(context: SparkContext) -> bool:
 
 
 def _task_in(text: str, job: JobProgram, stage_ids: Sequence[int]) -> str:
-    """The task that Spark means, and how often it tried, as the subject of a sentence."""
+    """The failed task and its number of attempts, as the subject of a sentence."""
     found = _STAGE_FAILURE.search(text)
     if found is None:
         return "a task"
@@ -137,7 +137,7 @@ def _task_in(text: str, job: JobProgram, stage_ids: Sequence[int]) -> str:
 
 
 def _first_line(text: str) -> str:
-    """The line that says most: py4j begins with the name of the method that it called."""
+    """The first line of the message. Of a message of py4j the second one, since the first one names a method."""
     lines = [line.strip(" :") for line in text.splitlines() if line.strip(" :")]
     if len(lines) > 1 and lines[0].startswith("An error occurred while calling"):
         return lines[1]
@@ -181,12 +181,12 @@ def _no_pyarrow(text: str, task: str) -> BaseException | None:  # noqa: ARG001
 
 
 def _no_reader(text: str, task: str) -> BaseException | None:  # noqa: ARG001
-    """Spark does not hand on what the process has printed before it ended, so the interpreter is asked here."""
+    """Spark does not forward the output of a process that ended early. So the interpreter is tried here."""
     if "Python worker failed to connect back" not in text:
         return None
     python = _worker_python()
     try:
-        asked = subprocess.run(  # noqa: S603 - the interpreter that Spark runs, too
+        asked = subprocess.run(  # noqa: S603 - the interpreter that Spark runs
             [python, "-c", "import pyarrow, pyspark"],
             capture_output=True,
             check=False,
@@ -271,4 +271,4 @@ _KNOWN: tuple[Callable[[str, str], BaseException | None], ...] = (
     _worker_died,
     _executor_died,
 )
-"""Asked in order; a full disk may kill workers, so the causes come before their effects."""
+"""Tried in order. Causes come before their effects: a full disk may kill workers."""

@@ -29,14 +29,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MOST_BYTES = 256 * 1024
-"""An exception whose pickle is longer arrives as text: it would be in every log of the job."""
+"""A larger exception is sent as text, because its pickle would be in every log of the job."""
 
 MOST_TRACEBACK_CHARACTERS = 20_000
 
 
 @contextlib.contextmanager
 def showing_whole_tracebacks(is_wanted: bool = True) -> Iterator[None]:
-    """Within the block the text of an executor's traceback is all of it."""
+    """Within the block tracebacks of executors are shown as a whole."""
     before = ExecutorTracebackError.is_shown_whole
     ExecutorTracebackError.is_shown_whole = is_wanted
     try:
@@ -51,7 +51,7 @@ _OWN_FILE = re.compile(r"[/\\]opchain[/\\](?:compiler|runtime)[/\\]")
 _JAVA_LINES = 3
 
 MOST_LINES = 12
-"""How many lines a failure has at most, where the whole traceback is not asked for."""
+"""The most lines of a failure, unless whole tracebacks are shown."""
 
 _MESSAGE_LINES = 3
 _MOST_CHARACTERS = 500
@@ -60,18 +60,18 @@ _TOKEN = re.compile(r"<opchain error ([0-9a-f]{64}) ([A-Za-z0-9+/=]+)>")
 
 
 class RemoteError(Exception):
-    """What a task raises on Spark: the token of the real exception, which is its cause."""
+    """The exception that a task raises on Spark: the token of the real exception, which is its cause."""
 
 
 class ExecutorTracebackError(Exception):
     """The traceback of an executor as text: the cause of the exception that the driver raises.
 
-    Its text has the frames of the user's functions alone, or of Java's stack the first lines; the attribute has all.
+    `str` shows only the frames of the user's functions, or the first lines of a Java stack trace.
 
     Attributes:
-        text: The whole traceback, or what Spark said.
-        spark_error: What Spark raised.
-        is_shown_whole: Whether the text of each such error is its whole traceback (`opchain run -v`).
+        text: The whole traceback, or Spark's message.
+        spark_error: The exception of Spark.
+        is_shown_whole: Whether `str` of each such error shows the whole traceback (`opchain run -v`).
     """
 
     is_shown_whole: ClassVar[bool] = False
@@ -89,9 +89,9 @@ class ExecutorTracebackError(Exception):
         return "\n".join(("on the executor", *lines))
 
     def frames(self) -> list[list[str]]:
-        """The lines of each frame that is not opchain's, the innermost last; empty if the text is no traceback.
+        """The lines of each frame outside opchain, the innermost last; empty if the text has no traceback.
 
-        A frame of generated code is kept if it is the innermost: then it failed itself.
+        A frame of generated code is included only if it is the innermost one.
         """
         last = self.text.rpartition(_TRACEBACK)[2] if _TRACEBACK in self.text else ""
         found = [
@@ -108,7 +108,7 @@ class ExecutorTracebackError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class SealedError:
-    """What a token holds: the exception, or what can be said of it, its notes and its traceback."""
+    """The contents of a token: the exception, or its type and message, its notes and its traceback."""
 
     pickled: bytes | None
     type_name: str
@@ -155,7 +155,7 @@ class ErrorSeal:
 
 
 def without_token(text: str) -> str:
-    """A text for people."""
+    """A text without tokens, for people."""
     return _TOKEN.sub("", text)
 
 
@@ -164,8 +164,8 @@ def original_exception(
 ) -> BaseException:
     """The exception to raise in the driver; its cause is the executor's traceback.
 
-    It is of the type that the task raised, with its notes. One that could not be pickled, or whose class
-    cannot be found here, becomes a TaskFailedError that names the type.
+    It has the type of the task's exception, and its notes. If the exception cannot be pickled, or its class cannot be
+    imported here, the result is a TaskFailedError that names the type.
     """
     error: BaseException | None = None
     if parts.pickled is not None:
@@ -183,11 +183,11 @@ def original_exception(
 
 
 def failure_lines(error: BaseException, room: int = MOST_LINES) -> list[str]:
-    """What failed on an executor: the innermost of the user's frames, the message, and where it was.
+    """A failure on an executor in a few lines: the innermost frames of the user's code, the message, and the notes.
 
     Args:
         error: The error of a task, with the executor's traceback as its cause.
-        room: How many lines there may be; the message and the notes come before frames.
+        room: The most lines. The message and the notes take precedence over frames.
     """
     message = [
         _cut(line) for line in f"{_type_name(error)}: {_text(error)}".splitlines() if line.strip()
@@ -208,7 +208,7 @@ def _cut(line: str) -> str:
 
 
 def _be_short_in_notebooks(error: BaseException) -> None:
-    """Has IPython, where a program runs in it, show the failure in a few lines: it asks the exception itself."""
+    """Makes IPython show the failure in a few lines, by a method that IPython calls on exceptions."""
     if "IPython" not in sys.modules or ExecutorTracebackError.is_shown_whole:
         return
     with contextlib.suppress(AttributeError, TypeError):  # a class with slots
@@ -219,7 +219,7 @@ def _be_short_in_notebooks(error: BaseException) -> None:
 
 
 def _pickled(error: BaseException) -> bytes | None:
-    """The exception, if it comes back as it went; else its class, arguments and attributes, if those do."""
+    """The pickled exception, if it survives pickling; otherwise its class, arguments and attributes, if these do."""
     state = {name: value for name, value in vars(error).items() if name != "__notes__"}
     for form in (error, (type(error), error.args, state), (type(error), error.args, {})):
         try:
@@ -237,7 +237,7 @@ def _pickled(error: BaseException) -> bytes | None:
 def _rebuilt(form: Any) -> BaseException:
     if isinstance(form, BaseException):
         if hasattr(form, "__notes__"):
-            del form.__notes__  # they are sent automatically
+            del form.__notes__  # notes are sent separately
         return form
     kind, arguments, state = form
     error: BaseException = kind.__new__(kind, *arguments)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 OLDEST_JAVA = 17
-"""What Spark 4 needs; its class files are of that version."""
+"""The oldest Java that Spark 4 supports."""
 
 WITHOUT_SPARK = "or run in this process, without Spark: `opchain run --local FILE`, or set execution.target to local"
 
@@ -37,10 +37,10 @@ _VERSION = re.compile(r'(?:version|JAVA_VERSION)[ =]"(\d+)(?:\.(\d+))?')
 
 
 def spark_home(environment: Mapping[str, str] = os.environ) -> Path:
-    """The folder that has Spark's `bin`: SPARK_HOME, else that of the installed pyspark.
+    """The folder that contains Spark's `bin`: SPARK_HOME, or the folder of the installed pyspark.
 
     Raises:
-        SparkUnavailableError: There is neither, or SPARK_HOME names something else.
+        SparkUnavailableError: There is neither, or SPARK_HOME is wrong.
     """
     named = environment.get("SPARK_HOME")
     if named:
@@ -63,7 +63,7 @@ def require_pyspark() -> None:
     """Checks that pyspark is installed.
 
     Raises:
-        SparkUnavailableError: It is not.
+        SparkUnavailableError: pyspark is not installed.
     """
     if find_spec("pyspark") is None:
         raise SparkUnavailableError(
@@ -72,10 +72,10 @@ def require_pyspark() -> None:
 
 
 def require_java(environment: Mapping[str, str] = os.environ) -> None:
-    """Checks that the Java that Spark's scripts would run is there, and new enough.
+    """Checks that the Java that Spark's scripts would run exists, and is new enough.
 
     Raises:
-        SparkUnavailableError: It is not.
+        SparkUnavailableError: It is missing or too old.
     """
     java = _java(environment)
     version = _version_from_release(java) or _version_from_java(java)
@@ -87,7 +87,7 @@ def require_java(environment: Mapping[str, str] = os.environ) -> None:
 
 
 def _java(environment: Mapping[str, str]) -> Path:
-    """The program that Spark's scripts start: that of JAVA_HOME, else the first on the path."""
+    """The Java that Spark's scripts start: in JAVA_HOME, or the first one on the path."""
     home = environment.get("JAVA_HOME")
     if home:
         java = Path(home, "bin", "java")
@@ -107,7 +107,7 @@ def _java(environment: Mapping[str, str]) -> Path:
 
 
 def _version_from_release(java: Path) -> int | None:
-    """The version as the Java's `release` file gives it: starting Java takes 50 ms or more."""
+    """The version in Java's `release` file. Starting Java to ask it takes 50 ms or more."""
     try:
         return _version(java.resolve().parent.parent.joinpath("release").read_text("utf-8"))
     except (OSError, UnicodeDecodeError):
@@ -152,11 +152,11 @@ _SHELL = "pyspark-shell"
 
 
 def active_or_new_session() -> SparkSession:
-    """The active session as it is; else a new one, by Spark's own configuration or on `local[*]`.
+    """The active session; without one, a new session by Spark's own configuration, or on `local[*]`.
 
     Raises:
-        SparkUnavailableError: pyspark or Java is missing or too old, the cluster does not answer, or the
-            session is one of Spark Connect, which has no RDDs.
+        SparkUnavailableError: pyspark or Java is missing or too old, the cluster does not answer, or the session is a
+            Spark Connect session, which has no RDDs.
     """
     require_pyspark()
     from pyspark import SparkContext  # noqa: PLC0415 - it may be missing
@@ -169,7 +169,7 @@ def active_or_new_session() -> SparkSession:
             f"master instead of a remote), {WITHOUT_SPARK}"
         )
     session = SparkSession.getActiveSession()
-    if session is None and SparkContext._active_spark_context is not None:  # noqa: SLF001 - there is no public question
+    if session is None and SparkContext._active_spark_context is not None:  # noqa: SLF001 - there is no public method
         session = SparkSession.builder.getOrCreate()
     if session is None:
         _LOG.info("starting Spark")
@@ -217,9 +217,9 @@ def _new_session() -> SparkSession:
 
 
 def keep_py4j_quiet() -> None:
-    """Lets py4j log warnings only, unless its logger was configured.
+    """Makes py4j log only warnings, unless its logger was configured.
 
-    To a program that logs on INFO it tells each time that a connection to the JVM ends.
+    At level INFO it logs the end of each connection to the JVM.
     """
     logger = logging.getLogger("py4j")
     if logger.level == logging.NOTSET:
@@ -227,10 +227,10 @@ def keep_py4j_quiet() -> None:
 
 
 def launch_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """The variables for starting a JVM that keeps quiet where the user has not said otherwise.
+    """The environment variables for a JVM that logs little, unless the user has configured its logging.
 
-    Spark warns of host names, native libraries and its own defaults at each start; what a program prints
-    should stand alone on the console. Errors of tasks are raised in the driver, and not logged besides.
+    At each start Spark warns of host names, native libraries and its own defaults. This would hide the output of the
+    program. Errors of tasks are raised in the driver, so they need not be logged too.
     """
     submit_arguments = environment.get("PYSPARK_SUBMIT_ARGS", _SHELL)
     defaults = _configured_defaults(environment)
@@ -241,18 +241,18 @@ def launch_environment(environment: Mapping[str, str]) -> dict[str, str]:
     is_configured = any(
         word in said for word in ("log4j", "extraJavaOptions", "--driver-java-options")
     )
-    if not is_configured and _LOG_CONFIGURATION.is_file():  # it is none inside a zip
+    if not is_configured and _LOG_CONFIGURATION.is_file():  # missing inside a zip
         log4j = f"-Dlog4j2.configurationFile={_LOG_CONFIGURATION.as_uri()}"
         ours += ["--conf", f"spark.driver.extraJavaOptions={log4j}"]
     variables = {"PYSPARK_SUBMIT_ARGS": f"{shlex.join(ours)} {submit_arguments}"}
     if "--master" not in said and "spark.master" not in said:
-        # Else Spark warns that the host's name means the loopback address, where it does.
+        # Otherwise Spark may warn that the host name resolves to a loopback address.
         variables["SPARK_LOCAL_IP"] = environment.get("SPARK_LOCAL_IP", "127.0.0.1")
     return variables
 
 
 def _configured_defaults(environment: Mapping[str, str]) -> str:
-    """The text of spark-defaults.conf, and the name of a log4j configuration beside it."""
+    """The text of spark-defaults.conf, and the name of the log4j configuration beside it, if there is one."""
     folder = environment.get("SPARK_CONF_DIR")
     if not folder:
         home = environment.get("SPARK_HOME")
@@ -276,7 +276,7 @@ def _names_local_master(master: str) -> bool:
 
 @contextmanager
 def _environment(variables: Mapping[str, str]) -> Iterator[None]:
-    """Within the block the process has these variables too."""
+    """Within the block the process also has these environment variables."""
     before = {name: os.environ.get(name) for name in variables}
     os.environ.update(variables)
     try:

@@ -1,8 +1,8 @@
 """The metrics of a job in the metrics system of Spark's driver.
 
-Python cannot register a source of its own there: Spark's `Source` is private to Spark. Spark has one source for
-everybody, DoubleAccumulatorSource, which shows accumulators. So each metric is an accumulator of the driver's JVM, whose
-value is replaced. Its sinks (JMX, Graphite, the servlet at /metrics/json) show `AccumulatorSource.JOB.NAME`.
+Python cannot register a source there, since Spark's `Source` is private to Spark. But Spark has a public source that
+shows accumulators, DoubleAccumulatorSource. So each metric is an accumulator of the driver's JVM, whose value is
+replaced. Spark's sinks (JMX, Graphite, the servlet at /metrics/json) show it as `AccumulatorSource.JOB.NAME`.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ class SparkMetrics(Reporter):
     def __init__(self, job_name: str) -> None:
         self._job_name = job_name
         session = active_or_new_session()
-        self._context: Any = session.sparkContext._jsc.sc()  # noqa: SLF001 - the JVM's context has no other door
+        self._context: Any = session.sparkContext._jsc.sc()  # noqa: SLF001 - there is no public access
         self._jvm: Any = session.sparkContext._jvm  # noqa: SLF001 - likewise
         self._accumulators: dict[str, Any] = {}
 
     def report(self, samples: list[Sample]) -> None:
-        """Replaces the values; metrics that are new are registered."""
+        """Replaces the values, and registers new metrics."""
         new = []
         for sample in samples:
             name = self._name(sample)
@@ -48,12 +48,12 @@ class SparkMetrics(Reporter):
             for name in new:
                 found.put(name, self._accumulators[name])
             as_map = self._jvm.org.apache.spark.api.python.PythonUtils.toScalaMap(found)
-            # Scala's object: py4j does not find its method as a static one of the class.
+            # A Scala object: py4j does not find its methods as static methods of the class.
             module = self._jvm.java.lang.Class.forName(f"{_SOURCE}$").getField("MODULE$")
             module.get(None).register(self._context, as_map)
 
     def _name(self, sample: Sample) -> str:
-        """Job, place and name, with the characters that all of Spark's sinks take."""
+        """Job, place and name, with characters that all of Spark's sinks accept."""
         labels = sample.labels
         name = sample.name.rpartition("_")[2]
         place = [labels[key] for key in _PLACE if key in labels]

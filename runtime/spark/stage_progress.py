@@ -1,13 +1,13 @@
-"""How far a job on Spark has come: tasks by Spark's status tracker, their numbers by an accumulator and by datagrams.
+"""The progress of a job on Spark: its tasks from Spark's status tracker, their counts from an accumulator and datagrams.
 
-The tracker answers from what the driver knows anyway, and only when it is asked. The accumulator has the numbers of
-tasks that have ended, by task: an attempt that is repeated replaces the one before, and is not counted twice. 400 empty
-tasks took 16.9 s with a number each and without (medians of six rounds on two busy cores), at best 11.3 s and 11.1 s.
+The tracker knows the state of each stage, and costs nothing until it is asked. The accumulator has the counts of tasks
+that have ended. They are stored by task, so a repeated attempt replaces the one before and is not counted twice. With
+and without the accumulator, 400 empty tasks took 16.9 s (medians of six rounds on two busy cores); at best 11.3 s and
+11.1 s.
 
-Running tasks send what they have counted so far as datagrams, because a task may take an hour. A datagram that is lost
-is replaced by the next one, and a network that lets none through costs nothing but the numbers in between. A datagram
-holds numbers as JSON and is signed with a key of the job. To write one for five operators takes 46 microseconds on a
-busy core.
+A task may take an hour, so running tasks send their counts as datagrams. The next datagram replaces a lost one. If the
+network blocks datagrams, only the counts of running tasks are missing. A datagram has the counts as JSON, and is signed
+with a key of the job. Writing one for five operators takes 46 microseconds on a busy core.
 """
 
 from __future__ import annotations
@@ -33,9 +33,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from pyspark import Accumulator, SparkContext
-    from pyspark.status import SparkStageInfo, StatusTracker
+    from pyspark.status import SparkStageInfo
 
     from opchain.runtime.program.vertex_program import JobProgram, StageProgram
+    from opchain.runtime.types.type_variables import T
 
 _LOG = logging.getLogger("opchain.spark")
 
@@ -51,7 +52,7 @@ _NUMBERS = (
 
 @dataclass(frozen=True, slots=True)
 class CountsAddress:
-    """Where tasks send their counts; `epoch` is 0 in a bounded job."""
+    """The address to which tasks send their counts; `epoch` is 0 in a bounded job."""
 
     host: str
     port: int
@@ -60,9 +61,9 @@ class CountsAddress:
 
 
 class LiveCounts:
-    """The driver's end: the latest counts of each task that runs.
+    """Receives the latest counts of each running task, on the driver.
 
-    A `JobProgress` of an unbounded job: the tasks are those of the epoch that runs.
+    It is also the `JobProgress` of an unbounded job, for the tasks of the current epoch.
     """
 
     def __init__(self) -> None:
@@ -71,11 +72,11 @@ class LiveCounts:
         self._epoch = 0
 
     def stages(self) -> list[StageProgress]:
-        """None: epochs are counted, and not stages."""
+        """No stages: an unbounded job counts epochs."""
         return []
 
     def finished_tasks(self) -> dict[int, TaskMetrics]:
-        """None: the history of epochs has them."""
+        """No tasks: the history of epochs has them."""
         return {}
 
     def running_tasks(self) -> dict[int, TaskMetrics]:
@@ -84,7 +85,7 @@ class LiveCounts:
             return dict(self._tasks)
 
     def begin(self, address: CountsAddress | None, epoch: int) -> CountsAddress | None:
-        """Forgets what was counted before an epoch; gives the address for its tasks."""
+        """Drops the counts of the last epoch; returns the address for the tasks of this one."""
         with self._lock:
             self._tasks.clear()
             self._epoch = epoch
@@ -92,7 +93,7 @@ class LiveCounts:
 
     @contextmanager
     def listening(self, context: SparkContext) -> Iterator[CountsAddress | None]:
-        """Within the block counts come in; gives their address, None where no socket can be opened."""
+        """Within the block counts are received; returns their address, or None if no socket can be opened."""
         settings = context.getConf()
         host = "127.0.0.1"
         if not is_local(context):
@@ -128,7 +129,7 @@ class LiveCounts:
             self.take(data, key)
 
     def take(self, data: bytes, key: bytes) -> None:
-        """Takes in a datagram; one that is not signed, or of another epoch, is ignored."""
+        """Reads a datagram. It is ignored if its signature is wrong, or if it belongs to another epoch."""
         tag, body = data[:_TAG_BYTES], data[_TAG_BYTES:]
         if not hmac.compare_digest(tag, _tag(body, key)):
             return
@@ -155,12 +156,12 @@ def _bound(host: str) -> socket.socket | None:
 def sending_counts(
     address: CountsAddress | None, task: int, measure: Callable[[], TaskMetrics]
 ) -> Iterator[None]:
-    """Within the block the driver is told once a second what a task has counted.
+    """Within the block the counts of a task are sent to the driver once per second.
 
     Args:
-        address: The driver's; None to tell nobody.
+        address: The driver's address; None to send nothing.
         task: The task's number.
-        measure: Gives its counts; called on another thread.
+        measure: Returns the counts; called on another thread.
     """
     if address is None:
         yield
@@ -194,7 +195,7 @@ def _send(
                     sender.sendto(data, target)
                 if ended.wait(PERIOD_S):
                     return
-    except OSError as error:  # the driver can't be reached: its numbers come when the task ends
+    except OSError as error:  # the driver can't be reached: it gets the counts when the task ends
         _LOG.debug("counts of task %d could not be sent to the driver: %s", task, error)
 
 
@@ -234,16 +235,16 @@ def _tag(body: bytes, key: bytes) -> bytes:
 
 
 class LatestByTask:
-    """Dictionaries, of which later entries replace earlier ones. Spark: an `AccumulatorParam` by its methods."""
+    """Merges dictionaries; later entries replace earlier ones. It has the methods of Spark's `AccumulatorParam`."""
 
     def zero(self, value: dict[int, Any]) -> dict[int, Any]:  # noqa: ARG002 - the contract
-        """An empty one."""
+        """An empty dictionary."""
         return {}
 
     def addInPlace(  # noqa: N802 - Spark's name
         self, value1: dict[int, Any], value2: dict[int, Any]
     ) -> dict[int, Any]:
-        """The first one with the entries of the second."""
+        """The first dictionary, with the entries of the second one."""
         value1.update(value2)
         return value1
 
@@ -252,7 +253,7 @@ class SparkProgress:
     """The progress of one job.
 
     Args:
-        context: Where it runs.
+        context: The context in which it runs.
         group: Its job group.
         job: The job.
     """
@@ -281,31 +282,42 @@ class SparkProgress:
         }
 
     def stages(self) -> list[StageProgress]:
-        """All stages, in their order; those that Spark has not heard of yet have nothing done.
+        """All stages, in order. Stages that Spark does not know yet have no finished tasks.
 
-        Empty where Spark no longer answers.
+        Empty if Spark no longer answers.
         """
-        from py4j.protocol import Py4JError  # noqa: PLC0415 - comes with pyspark
-
-        try:
-            known = list(_stage_infos(self._tracker, self._group))
-        except (Py4JError, OSError):  # the session was stopped
+        known = self._answer(self._infos)
+        if known is None:
             return []
         known_tasks = self.running_tasks() | self.finished_tasks()
         counts = {task: metrics.records_in for task, metrics in known_tasks.items()}
         return [self._progress(stage, known, counts) for stage in self._job.stages]
 
     def has_repeated_stages(self) -> bool:
-        """Whether Spark began a stage again, because what its tasks had sent was lost.
+        """Whether Spark has repeated a stage, because output of its tasks was lost. False if Spark no longer answers."""
+        return any(info.currentAttemptId for info in self._answer(self._infos) or ())
 
-        False where Spark no longer answers.
-        """
+    def stage_ids(self) -> list[int]:
+        """Spark's ids of the stages, in order; empty if Spark no longer answers."""
+        return self._answer(self._ids) or []
+
+    def _ids(self) -> list[int]:
+        numbers = self._tracker.getJobIdsForGroup(self._group)
+        jobs = [self._tracker.getJobInfo(number) for number in numbers]
+        return sorted({int(stage) for job in jobs if job is not None for stage in job.stageIds})
+
+    def _infos(self) -> list[SparkStageInfo]:
+        infos = (self._tracker.getStageInfo(stage) for stage in self._ids())
+        return [info for info in infos if info is not None]
+
+    def _answer(self, ask: Callable[[], list[T]]) -> list[T] | None:
+        """The answer of Spark; None if the session was stopped."""
         from py4j.protocol import Py4JError  # noqa: PLC0415 - comes with pyspark
 
         try:
-            return any(info.currentAttemptId for info in _stage_infos(self._tracker, self._group))
+            return ask()
         except (Py4JError, OSError):
-            return False
+            return None
 
     def _progress(
         self, stage: StageProgram, known: list[SparkStageInfo], counts: dict[int, int]
@@ -313,7 +325,7 @@ class SparkProgress:
         name = stage_name(self._job, stage)
         tasks = range(stage.first_task, stage.first_task + stage.parallelism)
         records = sum(counts.get(task, 0) for task in tasks)
-        # Spark may run more stages than the job has: those that bring a DataFrame here.
+        # Spark may run more stages than the job has, for a DataFrame that the job reads.
         info = next((info for info in known if info.name == name), None)
         if info is None:
             return StageProgress(name, len(stage.slots), records=records)
@@ -321,12 +333,3 @@ class SparkProgress:
         return StageProgress(
             name, len(stage.slots), info.numActiveTasks, info.numCompletedTasks, records
         )
-
-
-def _stage_infos(tracker: StatusTracker, group: str) -> Iterator[SparkStageInfo]:
-    """What Spark knows of the stages of a group's jobs, in the order of their numbers."""
-    jobs = [tracker.getJobInfo(number) for number in tracker.getJobIdsForGroup(group)]
-    for number in sorted({int(stage) for job in jobs if job is not None for stage in job.stageIds}):
-        info = tracker.getStageInfo(number)
-        if info is not None:
-            yield info

@@ -1,9 +1,9 @@
-"""A job's stages as one line of RDDs (`mapPartitions`, a shuffle, `mapPartitions`, ...), and their names in Spark's UI.
+"""The RDDs of a job (`mapPartitions`, a shuffle, `mapPartitions`, ...), and the names of its stages in Spark's UI.
 
-A stage asks for the most that any of its vertices asks for, with a ResourceProfile. A slot is a Spark task: its cores are
-the task's CPUs, its memory is what the executor must have beside its JVM, since tasks live in Python processes.
-Spark schedules by stage on YARN, Kubernetes and standalone clusters, with dynamic allocation. Elsewhere
-the job runs with the executors there are, and logs so.
+A stage requests the largest resources of its vertices, with a ResourceProfile. A slot is a Spark task. Its cores are the
+CPUs of the task. Its memory is overhead of the executor, outside of the JVM, since tasks run in Python processes. Spark
+supports this on YARN, Kubernetes and standalone clusters, with dynamic allocation. Elsewhere the job runs on the existing
+executors, and logs a warning.
 """
 
 from __future__ import annotations
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     MakeTasks = Callable[[StageProgram, StageProgram | None, tuple[ShippedVertex, ...]], StageTasks]
 
-__all__ = ["SCHEDULER_POOL", "job_group", "stage_label", "stage_name"]
-
 SCHEDULER_POOL = "spark.scheduler.pool"
 
 _JOB_GROUP = (
@@ -39,27 +37,28 @@ _JOB_GROUP = (
     SCHEDULER_POOL,
 )
 _LONGEST = 1_000
-"""Of a line that Spark shows, in characters."""
+"""The longest line that Spark shows, in characters."""
 
 _CALL_SITE = ("callSite.short", "callSite.long")
 
 
 @contextmanager
 def job_group(
-    context: SparkContext, group: str, description: str, pool: str | None
+    context: SparkContext, group: str, job: JobProgram, pool: str | None
 ) -> Iterator[None]:
-    """Within the block this thread's jobs belong to a group and a pool; afterwards to those of before."""
+    """Within the block Spark jobs of this thread belong to a group and a pool. Spark shows the names of their stages."""
+    names = "; ".join(stage_name(job, stage) for stage in job.stages)
     with _properties(context, _JOB_GROUP):
-        context.setJobGroup(group, one_line_name(description, _LONGEST))
+        context.setJobGroup(group, one_line_name(f"{job.job_name}: {names}", _LONGEST))
         context.setLocalProperty(SCHEDULER_POOL, cast("str", pool))  # None clears it
         yield
 
 
 @contextmanager
 def stage_label(context: SparkContext, job: JobProgram, stage: StageProgram) -> Iterator[None]:
-    """Within the block RDDs, and the stages that they end, are named after the stage's vertices.
+    """Within the block RDDs and Spark's stages are named after the vertices of the stage.
 
-    The details of a stage list its operators, with the lines of the program that drew them.
+    The details of a stage list its operators, with their lines in the program.
     """
     with _properties(context, _CALL_SITE):
         context.setLocalProperty("callSite.short", stage_name(job, stage))
@@ -91,9 +90,9 @@ _LOG = logging.getLogger("opchain.spark")
 
 
 def with_resources(rdd: RDD[Any], slots: SlotResources | None, stage: str) -> RDD[Any]:
-    """Lets the stage that ends in `rdd` ask for what its slots need, where Spark can.
+    """The RDD with the resources that the slots of its stage need.
 
-    Where it cannot, a warning of the logger `opchain.spark` says why.
+    If Spark cannot request them, the logger `opchain.spark` warns and gives the reason.
     """
     if slots is None:
         return rdd
@@ -105,7 +104,7 @@ def with_resources(rdd: RDD[Any], slots: SlotResources | None, stage: str) -> RD
         return _unchanged(rdd, slots, stage, f"the master is {context.master}")
     profile = resource_profile(context, slots)
     try:
-        # Asked of an RDD that nobody runs: one that was refused a profile keeps it, and breaks the scheduler.
+        # Tried on an unused RDD: an RDD keeps a refused profile, which then breaks the scheduler.
         context.parallelize((), 1).withResources(profile)
     except (Py4JError, PySparkException) as error:
         java_error = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
@@ -117,7 +116,7 @@ def with_resources(rdd: RDD[Any], slots: SlotResources | None, stage: str) -> RD
 def resource_profile(context: SparkContext, slots: SlotResources) -> ResourceProfile:
     """The executors and tasks that such slots need.
 
-    An executor has as many slots as fit into the cores that the session gives executors, and at least one.
+    An executor has at least one slot, and as many as fit into the cores that the session gives to executors.
     """
     from pyspark.resource import (  # noqa: PLC0415 - pyspark may be missing
         ExecutorResourceRequests,
@@ -162,17 +161,17 @@ def _unchanged(rdd: RDD[Any], slots: SlotResources, stage: str, reason: str) -> 
 
 
 INLINE_BYTES = 64 * 1024
-"""A shorter vertex rides along with each task of its stage: a broadcast takes the driver 10 ms."""
+"""A smaller vertex is sent with each task of its stage, since a broadcast takes the driver 10 ms."""
 
 
 class StageRdds:
-    """Draws a job's stages, as often as they are to run.
+    """Creates the RDDs of a job's stages, once for each run.
 
     Args:
-        context: Where they run.
+        context: The context in which they run.
         job: The job.
         shipped: The pickle of each vertex.
-        resources: What a slot of each vertex needs, None where nothing was said; empty for no resources.
+        resources: The resources of a slot of each vertex, or None; empty if no vertex has any.
     """
 
     def __init__(
@@ -189,11 +188,11 @@ class StageRdds:
         self._vertices = [self._shipped_vertex(number, data) for number, data in enumerate(shipped)]
 
     def last_stage(self, frames: RDD[Any], make_tasks: MakeTasks) -> RDD[bytes]:
-        """The RDD of the last stage, on those of the stages before.
+        """The RDD of the last stage, based on the RDDs of the other stages.
 
         Args:
-            frames: What the first stage reads, with as many partitions as it has slots.
-            make_tasks: The function of a stage, from the stage, the one behind it and its vertices.
+            frames: The input of the first stage, with one partition for each slot.
+            make_tasks: Creates the function of a stage, from the stage, the following stage and its vertices.
         """
         stages = self._job.stages
         for stage, following in zip(stages, (*stages[1:], None), strict=True):
@@ -210,7 +209,7 @@ class StageRdds:
         raise AssertionError("a job has a last stage")
 
     def close(self) -> None:
-        """Drops what was broadcast."""
+        """Drops the broadcasts."""
         for broadcast in self._broadcasts:
             broadcast.destroy()
 

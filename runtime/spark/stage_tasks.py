@@ -1,4 +1,4 @@
-"""What Spark runs on each partition of a stage: the tasks of a slot, and the buffers that pass by."""
+"""The function that Spark runs on each partition of a stage: it runs the tasks of a slot, and forwards other buffers."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ShippedVertex:
-    """A pickled vertex on its way; a long one is broadcast, and read by its own tasks alone.
+    """A pickled vertex. A large one is broadcast, and loaded only by its own tasks.
 
-    `feed_schema` is the schema of the DataFrame that its source reads, if it does. `sink_schemas` has those
-    of Arrow sinks, by operator; `sink_writers` their writers, in an unbounded job.
+    `feed_schema` is the schema of the DataFrame that its source reads, if any. `sink_schemas` has the schemas of Arrow
+    sinks, by operator. `sink_writers` has their writers, in an unbounded job.
     """
 
     name: str
@@ -54,13 +54,20 @@ class ShippedVertex:
 
 @dataclass(frozen=True, slots=True)
 class ShippedJob:
-    """What all tasks of a job share.
+    """The parts of a job that all tasks share.
 
-    `import_path` are folders and files that modules can be imported from on this machine; `files` gives the
-    names under which Spark knows the cached files. `finished` takes what each task has counted.
-    `lineage` is what the job's hidden output is known by, `staging` where it may wait for its commit, `restarts` how
-    often the job has started again. `live` takes what tasks have counted while they run.
-    Tasks of a job that `has_archives` run in the folder of Spark's files. `seal` signs the exceptions of tasks.
+    Attributes:
+        job_name: The job's name.
+        parameters: The job's parameters.
+        import_path: Folders and files from which modules can be imported on this machine.
+        files: The names under which Spark knows cached files.
+        seal: Signs the exceptions of tasks.
+        finished: Takes the counts of tasks that have ended.
+        lineage: Identifies the staged output of the job.
+        staging: The folder for output that is staged, if the job has one.
+        restarts: How often the job was restarted.
+        live: Takes the counts of running tasks.
+        has_archives: Whether tasks run in the folder of Spark's files, which has the archives.
     """
 
     job_name: str
@@ -76,7 +83,7 @@ class ShippedJob:
     has_archives: bool = False
 
     def count(self, task: StreamTask) -> None:
-        """Tells the driver what a task has counted, if somebody wants to know."""
+        """Sends the counts of a finished task to the driver."""
         if self.finished is not None and task.report is not None:
             self.finished.add({task.report.task: task.report.metrics.counts_only()})
 
@@ -84,11 +91,10 @@ class ShippedJob:
 class StageTasks:
     """The function of a stage, as `mapPartitionsWithIndex` calls it.
 
-    The tasks of a slot run one after another, on the buffers that came for all of them: they share the memory
-    for these, and a task gets nothing of what others of its stage send. The function takes frames, or chunks of
-    a DataFrame where the vertex is fed. It yields what the shuffle to `following` reads, or if the stage is the
-    last, frames; with `gives_rows` the batches of its sink instead, which become a DataFrame: errors are then
-    for Spark to show.
+    The tasks of a slot run one after another, and share the memory for their input. Tasks of one stage send each other
+    nothing. The input consists of frames, or of chunks of a DataFrame. The output is the input of the shuffle to
+    `following`. The last stage yields frames. With `gives_rows` it yields the batches of its only sink, which become a
+    DataFrame; then Spark shows errors.
     """
 
     def __init__(
@@ -119,7 +125,7 @@ class StageTasks:
         try:
             with working_folder(self._folder()), relaxed_collector(), BufferStore() as store:
                 if self._vertex_of(slot[0]).feed_schema is None:
-                    # The first stage has none; read it must be all the same, or Spark drops the worker
+                    # The first stage has no frames. It must read its input nevertheless, or Spark drops the worker
                     # process.
                     yield from receive(frames, slot, store)
                 else:
@@ -134,15 +140,15 @@ class StageTasks:
             raise self.job.seal.sealed(error) from error
 
     def _folder(self) -> str | None:
-        """Where the tasks run; None where the worker is."""
-        from pyspark import SparkFiles  # noqa: PLC0415 - there are some on executors only
+        """The working folder of the tasks; None for that of the worker."""
+        from pyspark import SparkFiles  # noqa: PLC0415 - for executors only
 
         return SparkFiles.getRootDirectory() if self.job.has_archives else None
 
     def _run_task(
         self, task: int, buffers: Iterator[Buffer], frames: Iterable[bytes]
     ) -> Iterator[Buffer]:
-        """Runs one task; `frames` is what the partition reads, or what is left of it."""
+        """Runs one task; `frames` is the rest of the partition's input."""
         running = StreamTask(self._load(task), task, buffers, self._environment_of(task, frames))
         with sending_counts(self.job.live, task, running.counts_now):
             yield from running.run()
@@ -171,17 +177,17 @@ class StageTasks:
             raise
 
     def _environment_of(self, task: int, chunks: Iterable[bytes]) -> TaskEnvironment:
-        """The environment with what the task reads of a DataFrame, and what it writes of one."""
+        """The environment, with the DataFrame that the task reads and the schemas of its sinks."""
         vertex = self._vertex_of(task)
         feed = None
         if vertex.feed_schema is not None:
-            from opchain.runtime.connectors.dataframe_source import SparkRows  # noqa: PLC0415 - few jobs have one
+            from opchain.runtime.connectors.dataframe_source import SparkRows  # noqa: PLC0415 - rarely needed
 
             feed = SparkRows(vertex.feed_schema, chunks, vertex.has_large_types)
         return replace(self._environment(), feed=feed, schemas=vertex.sink_schemas)
 
     def _environment(self) -> TaskEnvironment:
-        from pyspark import SparkFiles, TaskContext  # noqa: PLC0415 - there is one on executors only
+        from pyspark import SparkFiles, TaskContext  # noqa: PLC0415 - for executors only
 
         attempt: Any = TaskContext.get()
         return TaskEnvironment(

@@ -1,16 +1,16 @@
-"""What Python workers can import: opchain, and the modules beside the program.
+"""Sends opchain, the program's modules and its files to Python workers.
 
-On a local master with the driver's interpreter nothing is copied: workers get the driver's import path. Otherwise
+With a local master and the driver's interpreter nothing is copied: workers get the driver's import path. Otherwise
 `addPyFile` sends zips of opchain and of the program's modules to executors. The zips precede installed packages, so
-driver and executors run the same opchain, whichever version the cluster has. The same sources give the same bytes, and
-their digest names the file: Spark refuses another file of a known name.
+driver and executors run the same opchain, even if another version is installed on the cluster. The names of the zips
+contain a digest of their contents, since Spark refuses a second file of the same name with other contents.
 
 The program's modules are all loaded modules that belong neither to Python, nor to an installed package, nor to
 opchain. If one module of a package is loaded, the whole package is sent.
 
-Files that a job names are brought by Spark's own means: Python files extend the workers' path, archives are unpacked,
-cached files are copied. Functions find archives and cached files in their distributed cache. Tasks of a job with
-archives run in the folder that contains them, as PyFlink's programs expect.
+Spark itself brings the files that a job names: it adds Python files to the workers' path, unpacks archives, and copies
+cached files. Functions find archives and cached files in their distributed cache. Tasks of a job with archives run in
+the folder that contains the archives, as PyFlink programs expect.
 """
 
 from __future__ import annotations
@@ -46,31 +46,32 @@ if TYPE_CHECKING:
 
 
 _PACKAGES = ("opchain", "cloudpickle")
-"""What a task may import of ours. cloudpickle must be the one that has pickled the functions."""
+"""The packages that tasks import. cloudpickle must have the version that has pickled the functions."""
 
 _PAGE = "opchain/compiler/plan/page/static/"
-"""Where the parts of the plan page are, which only a driver can need."""
+"""The folder with the parts of the plan page, which only a driver may need."""
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
+@functools.cache
 def opchain_archive() -> Path:
     """A zip of the installed opchain, and of cloudpickle; made once per process."""
-    return _opchain_archive()
+    return _written("opchain", opchain_sources())
 
 
 def archive_of(sources: Mapping[str, Path], name: str) -> Path:
-    """A zip of files by their places in an import root."""
+    """A zip of files, by their paths in the zip."""
     return _written(name, {place: file.read_bytes() for place, file in sources.items()})
 
 
 def opchain_sources(*, with_page: bool = False) -> dict[str, bytes]:
-    """The sources of the installed opchain, and of cloudpickle, by their places in an import root.
+    """The sources of the installed opchain, and of cloudpickle, by their import paths.
 
     They are the same for a wheel, an editable install, and a zip on the path.
 
     Args:
-        with_page: Whether the parts of the plan page go along, for a driver that has nothing but a zip.
+        with_page: Whether the parts of the plan page are included, for a driver that has only the zip.
     """
     contents: dict[str, bytes] = {}
     for package in _PACKAGES:
@@ -80,13 +81,8 @@ def opchain_sources(*, with_page: bool = False) -> dict[str, bytes]:
     }
 
 
-@functools.cache
-def _opchain_archive() -> Path:
-    return _written("opchain", opchain_sources())
-
-
 def _files_below(folder: Traversable, place: str) -> Iterator[tuple[str, bytes]]:
-    """The sources of an installed package, which may itself be in a zip, and the parts of the page."""
+    """The files of an installed package, which may itself be in a zip."""
     for item in sorted(folder.iterdir(), key=lambda item: item.name):
         if item.is_dir():
             if item.name != "__pycache__":
@@ -96,11 +92,11 @@ def _files_below(folder: Traversable, place: str) -> Iterator[tuple[str, bytes]]
 
 
 def zipped(contents: Mapping[str, bytes]) -> bytes:
-    """The bytes of a zip; they follow from the contents alone."""
+    """The bytes of a zip. Equal contents give equal bytes."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        # Folders have entries of their own: without, packages that have no __init__.py cannot be imported
-        # from a zip before Python 3.14.
+        # Folders need entries: before Python 3.14, packages without __init__.py cannot be imported from a zip that
+        # lacks them.
         for folder in sorted(
             {f"{parent.as_posix()}/" for place in contents for parent in Path(place).parents}
         ):
@@ -133,9 +129,9 @@ _INSTALLED = ("site-packages", "dist-packages")
 
 
 def user_sources(modules: Mapping[str, ModuleType] | None = None) -> dict[str, Path]:
-    """The files of the user's modules, by their place in an import root (`shop/prices.py`).
+    """The files of the user's modules, by their import paths (`shop/prices.py`).
 
-    Data files of packages are left out, as are extension modules, which cannot be imported from a zip.
+    Data files of packages are left out, and so are extension modules, which cannot be imported from a zip.
     """
     loaded = dict(sys.modules if modules is None else modules)
     elsewhere = tuple(_folders_of_others())
@@ -161,7 +157,7 @@ def _package_files(name: str, folder: Path) -> dict[str, Path]:
 
 
 def _source_file(module: ModuleType) -> Path | None:
-    """The module's .py file; None for built-in, compiled and namespace modules, and whatever else."""
+    """The module's .py file; None for modules without one, such as built-in and compiled modules."""
     file = getattr(module, "__file__", None)
     if not isinstance(file, str) or not file.endswith(".py") or not Path(file).is_file():
         return None
@@ -169,13 +165,13 @@ def _source_file(module: ModuleType) -> Path | None:
 
 
 def _folders_of_others() -> Iterator[str]:
-    """Where Python and what is installed lie."""
+    """The folders of Python and of installed packages."""
     folders = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
     folders += site.getsitepackages() if hasattr(site, "getsitepackages") else []
     folders.append(site.getusersitepackages())
     home = os.environ.get("SPARK_HOME")
     if home:
-        folders.append(os.path.join(home, "python"))  # noqa: PTH118 - strings all the way
+        folders.append(os.path.join(home, "python"))  # noqa: PTH118 - compared as text
     for folder in folders:
         yield os.path.realpath(folder)
 
@@ -187,17 +183,17 @@ def _lies_below(file: Path, folders: Iterable[str]) -> bool:
 
 
 _READERS_FOLDER = "streaming_job"
-"""Where Spark 4 has the readers of streaming sources look, below the folder of its files."""
+"""The folder in which Spark 4 looks for modules of streaming readers, below the folder of its files."""
 
 _added: WeakKeyDictionary[SparkContext, set[str]] = WeakKeyDictionary()
 
 
 def provide_modules(context: SparkContext, python_executable: str | None) -> tuple[str, ...]:
-    """Makes opchain and the program's modules importable for tasks; what tasks must add to their path.
+    """Makes opchain and the program's modules importable for tasks; returns entries that tasks must add to their path.
 
     Args:
-        context: Where the job will run.
-        python_executable: The workers' interpreter, None for the context's.
+        context: The context in which the job will run.
+        python_executable: The workers' interpreter; None for that of the context.
     """
     if is_local(context) and _is_this_interpreter(python_executable or context.pythonExec):
         return tuple(dict.fromkeys(os.path.abspath(entry) for entry in sys.path))  # noqa: PTH100
@@ -209,10 +205,10 @@ def provide_modules(context: SparkContext, python_executable: str | None) -> tup
 
 
 def provide_modules_for_readers() -> None:
-    """Makes what tasks can import importable for the readers of Python streaming sources, too.
+    """Makes the modules of tasks importable for the readers of Python streaming sources, too.
 
-    These run in a process of their own beside the driver, by the executors' Python. Spark looks there for what was
-    added by `addPyFile` in a folder that it does not fill.
+    A reader runs in its own process beside the driver, with the executors' Python. It looks for the files of `addPyFile`
+    in a folder that Spark does not fill.
     """
     from pyspark import SparkFiles  # noqa: PLC0415 - it may be missing
 
@@ -226,7 +222,7 @@ def provide_modules_for_readers() -> None:
 
 
 def add_once(context: SparkContext, path: str, add: Callable[[str], None]) -> None:
-    """Adds a file to a context that doesn't have it; the driver's own import path stays as it is."""
+    """Adds a file to a context that doesn't have it, without changing the driver's import path."""
     added = _added.setdefault(context, set())
     if path not in added:
         before = sys.path[:]
@@ -238,14 +234,14 @@ def add_once(context: SparkContext, path: str, add: Callable[[str], None]) -> No
 def _is_this_interpreter(executable: str) -> bool:
     """Whether a command starts the Python that runs here.
 
-    Compared as written, links and all: a virtual environment's python is a link to one without its packages.
+    Links are not resolved: the python of a virtual environment is a link to a Python without its packages.
     """
     found = shutil.which(executable)
     return found is not None and os.path.abspath(found) == os.path.abspath(sys.executable)  # noqa: PTH100
 
 
 def provide_files(session: SparkSession, dependencies: JobDependencies) -> dict[str, str]:
-    """Hands a job's files to Spark; the names under which `SparkFiles` knows cached files and archives.
+    """Gives a job's files to Spark; returns the names under which `SparkFiles` knows cached files and archives.
 
     Raises:
         FileNotFoundError: A file is missing.
@@ -265,10 +261,10 @@ def provide_files(session: SparkSession, dependencies: JobDependencies) -> dict[
 
 
 def provide_imports(context: SparkContext, dependencies: JobDependencies) -> tuple[str, ...]:
-    """Makes opchain, the program's modules and its requirements importable; what tasks must add to their path.
+    """Makes opchain, the program's modules and its requirements importable; returns entries for the path of tasks.
 
     Raises:
-        UnsupportedFeatureError: Requirements are to be installed on the executors of a cluster.
+        UnsupportedFeatureError: The job has requirements, and runs on a cluster.
     """
     if dependencies.requirements is not None and not is_local(context):
         raise UnsupportedFeatureError(
@@ -283,9 +279,9 @@ def provide_imports(context: SparkContext, dependencies: JobDependencies) -> tup
 
 
 def _python_file(path: str) -> str:
-    """A zip to put on the path: of a module, of a package, else of what lies in a folder.
+    """A zip for the import path: of a module, of a package, or of the modules in a folder.
 
-    A wheel is renamed to a zip, which is what it is: Spark puts wheels on the driver's path alone.
+    A wheel, which is a zip, is copied under a name that ends in .zip: Spark adds wheels only to the driver's path.
     """
     if _is_remote(path):
         return path
@@ -303,13 +299,13 @@ def _python_file(path: str) -> str:
 
 
 def _cached(context: SparkContext, path: str, name: str) -> str:
-    """Hands on a cached file. Spark knows files by their last name, which two of ours may share."""
+    """Gives a cached file to Spark, under a unique name: Spark identifies files by their base names."""
     if _is_remote(path):
         add_once(context, path, context.addFile)
         return path.rstrip("/").rpartition("/")[2]
     source = Path(_existing(path)).absolute()
     if source.is_dir():
-        # Spark copies local folders to executors as archives alone.
+        # Spark copies local folders to executors only as archives.
         buffer = io.BytesIO()
         with tarfile.open(fileobj=buffer, mode="w") as file:
             for item in sorted(source.iterdir()):

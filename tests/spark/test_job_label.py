@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from forms import job_of
 
-from opchain.runtime.spark.stage_rdds import job_group, stage_label, stage_name
+from opchain.runtime.job.progress import stage_name
+from opchain.runtime.spark.stage_rdds import job_group, stage_label
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -35,9 +37,11 @@ def test_a_job_belongs_to_its_group_and_pool_and_what_was_before_comes_back() ->
     spark, properties = context(
         **{"spark.jobGroup.id": "theirs", "spark.scheduler.pool": "their pool"}
     )
-    with job_group(spark, "ours", "words", "our pool"):
+    job = job_of(lambda env: env.from_collection([1]).print())
+    with job_group(spark, "ours", job, "our pool"):
         assert properties.values["spark.jobGroup.id"] == "ours"
-        assert properties.values["spark.job.description"] == "words"
+        names = "; ".join(stage_name(job, stage) for stage in job.stages)
+        assert properties.values["spark.job.description"] == f"{job.job_name}: {names}"
         assert properties.values["spark.scheduler.pool"] == "our pool"
     assert properties.values["spark.jobGroup.id"] == "theirs"
     assert properties.values["spark.job.description"] is None
@@ -62,7 +66,8 @@ def test_a_stage_has_the_names_of_its_vertices_and_the_lines_that_drew_them() ->
 def test_names_that_the_jvm_cannot_take_are_shown_legibly() -> None:
     job = job_of(lambda env: env.from_collection([1]).map(str).name("a\ud800\nb\x00").print())
     spark, properties = context()
-    with stage_label(spark, job, job.stages[0]), job_group(spark, "ours", "\ud800 job", None):
+    job = replace(job, job_name="\ud800 job")
+    with stage_label(spark, job, job.stages[0]), job_group(spark, "ours", job, None):
         shown = [value for value in properties.values.values() if value is not None]
     assert any("a  b " in value for value in shown)
     for value in shown:

@@ -1,12 +1,12 @@
-"""The streaming source behind unbounded jobs: positions of opchain's own sources, and due timers.
+"""The streaming source of unbounded jobs: positions of opchain's own sources, and due timers.
 
-Spark asks a source for its latest offset, writes that to its log, and starts a micro-batch when it has moved.
-The offset of this one has a position for each unbounded source of opchain's own, and the time at which the
-last timer was due. So Spark's log says what each epoch reads; it starts an epoch because a
-processing-time timer is due, and none while there is nothing to do. Rows are not records but splits, which
-the tasks read.
+Spark asks a source for its latest offset, writes the offset to its log, and starts a micro-batch if the offset has
+changed. The offset of this source has a position for each unbounded source of opchain, and the time at which the last
+timer was due. So Spark's log says what each epoch reads. Spark also starts an epoch if a processing-time timer is due,
+and none if there is nothing to do. The rows are not records but splits, which the tasks read.
 
-When the next timer is due, and which sources have to wait, the driver writes to a file: Spark runs the reader in a process of its own.
+Spark runs the reader in its own process. So the driver writes to a file when the next timer is due, and which sources
+have to wait.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ try:
     from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
 
     TELLS_WHERE = True
-    """Whether Spark says where the stream is when it asks for the latest offset."""
+    """Whether Spark passes the current offset when it asks for the latest one."""
 except ImportError:  # before Spark 4.2
     TELLS_WHERE = False
 
     class SupportsTriggerAvailableNow:  # type: ignore[no-redef]
-        """Spark runs such a trigger as one micro-batch then."""
+        """A placeholder. This Spark runs such a trigger as one micro-batch."""
 
 
 if TYPE_CHECKING:
@@ -44,18 +44,19 @@ SCHEMA = "source INT, subtask INT, data BINARY"
 
 
 class ClockSource(DataSource):
-    """See the module. Options: `sources`, a path of pickled [(number, source, parallelism)], `due`, and `start`.
+    """See the module.
 
-    The last one is the offset from which the query continues, for a Spark that does not say it.
+    Its options are `sources`, the path of pickled [(number, source, parallelism)], `due`, the path of the file for the
+    next timer, and `start`. The last one is the offset from which the query continues, if Spark does not pass it.
     """
 
     @classmethod
     def name(cls) -> str:
-        """How Spark finds it."""
+        """The name of the format."""
         return NAME
 
     def schema(self) -> str:
-        """A delivery a row."""
+        """One row per delivery."""
         return SCHEMA
 
     def streamReader(self, schema: Any) -> ClockReader:  # noqa: ARG002, N802 - Spark's signature
@@ -68,14 +69,14 @@ class ClockSource(DataSource):
 
 
 class Deliveries(InputPartition):
-    """What the rows of a micro-batch are: (source, subtask, pickled split)."""
+    """The rows of a micro-batch: (source, subtask, pickled split)."""
 
     def __init__(self, rows: list[tuple[int, int, bytes]]) -> None:
         self.rows = rows
 
 
 class ClockReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Says how far each source has come, and whether a timer is due."""
+    """Reports the position of each source, and whether a timer is due."""
 
     def __init__(
         self,
@@ -89,11 +90,11 @@ class ClockReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._until_ms: int | None = None
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
-        """Lets time stand still: what is there now is read, and no more."""
+        """Stops the clock, so that only input that exists now is read."""
         self._until_ms = _now_ms()
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
-        """Where a new job begins; the same each time it is asked for."""
+        """The offset at which a new job begins; the same in each call."""
         return self._positions.initial(_now_ms())
 
     def latestOffset(  # noqa: N802 - Spark's name
@@ -101,9 +102,9 @@ class ClockReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         start: dict[str, Any] | None = None,
         limit: Any = None,  # noqa: ARG002 - a source limits itself
     ) -> dict[str, Any]:
-        """Where the sources are now; another time where a timer has come due since.
+        """The current positions of the sources, and a new time if a timer has become due.
 
-        Without `start` it resumes from the last micro-batch that was planned.
+        Without `start` it continues from the last micro-batch that was planned.
         """
         if start is None:
             start = self.initialOffset() if self._start is None else self._start
@@ -113,7 +114,7 @@ class ClockReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._positions.latest(start, now_ms, due_ms, waiting, reads_all=reads_all)
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
-        """All splits between two offsets, in one partition: they are few and short."""
+        """All splits between two offsets, in one partition, since they are few and small."""
         self._start = end
         return [Deliveries(list(self._positions.splits(start, end)))]
 
@@ -126,13 +127,13 @@ class ClockReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 def write_due(
     path: Path, due_ms: int | None, waiting: Mapping[int, Collection[str]] = MappingProxyType({})
 ) -> None:
-    """Says when the next timer is due, and which sources and splits get nothing in the next epoch.
+    """Writes when the next timer is due, and which sources and splits get no input in the next epoch.
 
-    A reader never sees half of it.
+    The file is replaced atomically.
 
     Args:
         path: The file.
-        due_ms: None if no timer waits.
+        due_ms: The time of the timer; None without a timer.
         waiting: See SourcePositions.latest.
     """
     names = [[number, sorted(splits)] for number, splits in sorted(waiting.items())]

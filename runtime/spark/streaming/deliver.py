@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Deliver:
-    """The function of the first stage of an epoch: batches of Arrow in, buffers for the sources' tasks out.
+    """The function of the first stage of an epoch: turns Arrow batches into buffers for the tasks of sources.
 
     Each partition of a DataFrame goes to one subtask, in turn, as an Arrow stream of its columns. A split goes to its
     subtask. So the input of a task depends only on the micro-batch.
@@ -27,7 +27,7 @@ class Deliver:
     Args:
         columns: Spark's schema of the rows, as JSON text.
         sources: First task and parallelism of each source, by its number.
-        following: The stage that the sources are in, or that buffers for them pass through.
+        following: The next stage, which has the sources or forwards buffers to them.
         has_large_types: Whether strings and bytes have 64-bit offsets.
         seal: Signs exceptions for the driver.
     """
@@ -81,12 +81,12 @@ class Deliver:
 
 
 def rows_column(source: int) -> str:
-    """The name of the column with the rows of a DataFrame, which it has for itself."""
+    """The name of the column for the rows of a DataFrame; each DataFrame has its own column."""
     return f"rows {source}"
 
 
 def _stream(rows: Any) -> bytes:
-    """An array of structs as a stream of Arrow's, which says what its columns are."""
+    """An array of structs as an Arrow stream, which contains its schema."""
     arrow = pyarrow()
     batch = arrow.RecordBatch.from_struct_array(rows)
     out = arrow.BufferOutputStream()

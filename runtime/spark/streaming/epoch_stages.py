@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.checkpoint.restore_plan import operators_of, plan_restore
 from opchain.runtime.epochs.live_tasks import RestoredVertex, live_tasks, restored_vertices
+from opchain.runtime.job.progress import stage_name
 from opchain.runtime.shipping.outcome import JobOutcome, read_outcome
 from opchain.runtime.spark.dataframes import arrow_batches, has_large_types
 from opchain.runtime.spark.exchange import collected, from_frame, shuffled, written_raw
 from opchain.runtime.spark.job_failure import failure_of
 from opchain.runtime.spark.stage_progress import LiveCounts, sending_counts
-from opchain.runtime.spark.stage_rdds import StageRdds, stage_name
 from opchain.runtime.spark.stage_tasks import ShippedJob, ShippedVertex, StageTasks
 from opchain.runtime.spark.streaming.deliver import Deliver
 
@@ -28,13 +28,14 @@ if TYPE_CHECKING:
     from opchain.runtime.epochs.delivered_sources import DeliveredSource
     from opchain.runtime.program.vertex_program import JobProgram, StageProgram
     from opchain.runtime.records.elements import Buffer
+    from opchain.runtime.spark.stage_rdds import StageRdds
     from opchain.runtime.spark.streaming.stream_writers import StreamWriters
 
 
 class EpochStageTasks(StageTasks):
     """The function of a stage in one epoch.
 
-    `restored` has what each vertex of the stage continues with, by the first task of the vertex.
+    `restored` has the restored state of each vertex, by the first task of the vertex.
     """
 
     def __init__(
@@ -59,7 +60,7 @@ class EpochStageTasks(StageTasks):
         self,
         task: int,
         buffers: Iterator[Buffer],
-        frames: Iterable[bytes],  # noqa: ARG002 - all input of an epoch comes as buffers
+        frames: Iterable[bytes],  # noqa: ARG002 - the input of an epoch consists of buffers
     ) -> Iterator[Buffer]:
         """Runs the epoch of a task."""
         vertex = self._vertex_of(task)
@@ -86,13 +87,13 @@ class EpochStages:
 
     Args:
         job: The job.
-        run_id: What tells this run from all others.
-        line: Draws its stages.
-        shipped: What its tasks share.
-        storage: Where tasks write their state.
-        writers: Its sinks that are stream writers of Spark's.
-        live: Takes what the tasks of the epoch that runs have counted so far.
-        cancel_stages: Ends Spark's jobs of the epoch that runs.
+        run_id: Identifies this run.
+        line: Creates the RDDs of its stages.
+        shipped: The parts that its tasks share.
+        storage: The checkpoint storage, to which tasks write their state.
+        writers: Its sinks that are stream writers of Spark.
+        live: Takes the counts of running tasks.
+        cancel_stages: Ends the Spark jobs of the current epoch.
     """
 
     def __init__(

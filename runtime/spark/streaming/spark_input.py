@@ -1,6 +1,6 @@
 """The input of the epochs of a job: one streaming DataFrame of deliveries, (source, subtask, data).
 
-The driver makes it. Executors turn its rows into buffers for the tasks of sources (deliver.py).
+The driver creates it. Executors turn its rows into buffers for the tasks of sources (deliver.py).
 
 If a micro-batch runs again, Spark's file streams skip files that no longer exist. So `require_input` looks for the
 files of unfinished micro-batches before the query starts.
@@ -38,11 +38,15 @@ def delivered_rows(
     log: str,
     target_epoch_ms: int | None = None,
 ) -> DataFrame:
-    """The streaming DataFrame.
+    """The streaming DataFrame. A row of a DataFrame source is one delivery, in the column of its source (`rows_column`).
 
-    `folder` is where the reader finds the sources, `due` the next timer, and `log` Spark's log of offsets.
-    `target_epoch_ms` is how long an epoch should take, if the job says so. A delivery of a DataFrame is a row of it,
-    in a column of its own (`rows_column`).
+    Args:
+        session: The session.
+        sources: The sources of the job.
+        folder: The folder in which the reader finds the sources.
+        due: The file with the next timer.
+        log: Spark's offset log.
+        target_epoch_ms: The time that an epoch should take, if it is set.
     """
     from pyspark.sql import functions as sql  # noqa: PLC0415 - it may be missing
 
@@ -74,21 +78,21 @@ def delivered_rows(
 
 
 IGNORED = "spark.sql.files.ignoreMissingFiles"
-"""The setting by which Spark's users say that files may be missing."""
+"""Spark's setting that allows missing files."""
 
 _SHOWN = 5
 
 
 def require_input(session: SparkSession, storage: CheckpointStorage, done: int) -> None:
-    """Makes sure that the files of all micro-batches that were begun are there.
+    """Checks that the files of all unfinished micro-batches exist.
 
     Args:
-        session: Whose settings say how files are reached.
+        session: The session, with the settings for file systems.
         storage: The job's checkpoints, with Spark's log.
-        done: The micro-batch of the last checkpoint; -1 if there is none.
+        done: The micro-batch of the last checkpoint; -1 without a checkpoint.
 
     Raises:
-        CheckpointError: Files are gone; the message names them.
+        CheckpointError: Files are missing. The message names them.
     """
     if str(session.conf.get(IGNORED, "false")).lower() == "true":
         return
@@ -105,7 +109,7 @@ def require_input(session: SparkSession, storage: CheckpointStorage, done: int) 
 
 
 def _exists(session: SparkSession, url: str) -> bool:
-    jvm: Any = session._jvm  # noqa: SLF001 - Spark reaches whatever it reads
+    jvm: Any = session._jvm  # noqa: SLF001 - Spark can access all files that it reads
     path = jvm.org.apache.hadoop.fs.Path(jvm.java.net.URI(url))
     configuration = session.sparkContext._jsc.hadoopConfiguration()  # noqa: SLF001
     return bool(path.getFileSystem(configuration).exists(path))

@@ -1,8 +1,8 @@
 """Sinks of unbounded jobs that are stream writers of Python Data Sources.
 
-Spark's protocol: `write` on the executors gives a message, `commit(messages, batch)` on the driver makes what
-they speak of visible, and may come again with the same batch. Here the messages are part of the checkpoint: an
-epoch whose driver died is committed again from there, with the messages that it had, and no task runs for it.
+In Spark's protocol, `write` returns a message on executors, and `commit(messages, batch)` makes the output visible on the
+driver. A commit may be repeated with the same batch. In opchain the messages are part of the checkpoint. If the driver
+dies before the commit, the new driver commits the epoch with the messages of the checkpoint, and no task runs again.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class StreamMessage(NamedTuple):
-    """What a subtask has written for an epoch, in the writer's own words: the committable."""
+    """The message of a subtask for an epoch: the committable."""
 
     checkpoint_id: int
     message: Any
@@ -39,7 +39,7 @@ class StreamMessage(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ShippedStreamWriter:
-    """A stream writer on its way to its tasks; `schema` is that of the records, as JSON text."""
+    """A pickled stream writer. `schema` is the schema of the records, as JSON text."""
 
     writer: bytes
     schema: str
@@ -50,11 +50,11 @@ class ShippedStreamWriter:
 
 
 class StreamWriters:
-    """Those of a job.
+    """The stream writers of a job.
 
     Raises:
-        GraphError: The schema of a sink is unknown, or is none.
-        UnsupportedFeatureError: A sink is of a format without a stream writer.
+        GraphError: The schema of a sink is unknown or invalid.
+        UnsupportedFeatureError: The format of a sink has no stream writer.
     """
 
     def __init__(self, job: JobProgram, session: SparkSession) -> None:
@@ -77,7 +77,7 @@ class StreamWriters:
 
 
 class StreamSinkWriter(SinkWriter[Any]):
-    """Gathers an epoch's records, and has them written at its end."""
+    """Collects the records of an epoch, and writes them at its end."""
 
     def __init__(self, writer: Any, record_type: SparkType, where: str) -> None:
         self._writer = writer
@@ -103,10 +103,10 @@ class StreamSinkWriter(SinkWriter[Any]):
         self._batches.append(self._encoder.batch(values))
 
     def prepare_commit_of(self, checkpoint_id: int | None) -> Sequence[StreamMessage]:
-        """Writes; one message, also of an epoch without records, as in Spark.
+        """Writes the records. As in Spark, an epoch without records has a message, too.
 
         Raises:
-            SinkError: The writer gave no message.
+            SinkError: The writer returned no message.
         """
         from pyspark.sql.datasource import (  # noqa: PLC0415 - it may be missing
             DataSourceStreamArrowWriter,
@@ -135,23 +135,23 @@ class StreamSinkWriter(SinkWriter[Any]):
 
 
 class StreamCommitter(Committer):
-    """Commits on the driver, with the writer that was shipped to the tasks."""
+    """Commits on the driver, with the writer that the tasks use."""
 
     def __init__(self, writer: Any) -> None:
         self._writer = writer
 
     def commit(self, committables: Sequence[StreamMessage]) -> None:
-        """Commits an epoch; again with the same number where that has been done, as Spark does."""
+        """Commits an epoch. As in Spark, a repeated commit has the same number."""
         messages = [item.message for item in committables]
         self._writer.commit(messages, batch_number(committables[0].checkpoint_id))
 
     def abort(self, checkpoint_id: int) -> None:
-        """Says that an epoch failed; its messages are lost."""
+        """Aborts an epoch that failed. Its messages are lost."""
         self._writer.abort([], batch_number(checkpoint_id))
 
 
 def _conversion() -> Any:
-    """Where pyspark keeps how Arrow's batches become its rows."""
+    """The module of pyspark that converts Arrow batches to rows."""
     try:
         return importlib.import_module("pyspark.sql.conversion")
     except ModuleNotFoundError:  # Spark 4.0
@@ -159,5 +159,5 @@ def _conversion() -> Any:
 
 
 def batch_number(checkpoint_id: int) -> int:
-    """An epoch as Spark counts micro-batches: from 0."""
+    """The number of the epoch's micro-batch: Spark counts from 0."""
     return checkpoint_id - 1

@@ -1,8 +1,8 @@
 """An unbounded job on Spark: one streaming query, whose micro-batches are the job's epochs.
 
-Spark is the clock and the log of offsets: it says when an epoch begins and what it reads, and reads the same again
-after a failure. An epoch is one Spark job of the compiled stages. Spark hears that the micro-batch is over when the
-epoch has its checkpoint and the sinks have committed.
+Spark decides when an epoch begins and what it reads, and logs this. After a failure the same input is read again. An
+epoch is one Spark job of the compiled stages. The micro-batch ends when the checkpoint of the epoch is complete and the
+sinks have committed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from opchain.runtime.spark.job_failure import explaining_a_lost_jvm, failure_of
 from opchain.runtime.spark.remote_error import ErrorSeal
 from opchain.runtime.spark.session import active_or_new_session
 from opchain.runtime.spark.stage_progress import LiveCounts
-from opchain.runtime.spark.stage_rdds import SCHEDULER_POOL, StageRdds, job_group, stage_name
+from opchain.runtime.spark.stage_rdds import SCHEDULER_POOL, StageRdds, job_group
 from opchain.runtime.spark.stage_tasks import ShippedJob
 from opchain.runtime.spark.streaming.clock_source import write_due
 from opchain.runtime.spark.streaming.epoch_stages import EpochStages
@@ -52,7 +52,7 @@ class StreamingJob(UnboundedJob):
     """One unbounded job on a session; see UnboundedJob.
 
     Attributes:
-        live: What the tasks of the epoch that runs have counted so far.
+        live: The counts of running tasks.
     """
 
     def __init__(
@@ -142,13 +142,13 @@ class StreamingJob(UnboundedJob):
     def _around_epoch(self) -> Iterator[None]:
         """See UnboundedJob."""
         with (
-            job_group(self._context, self.group, self._description(), self._pool),
+            job_group(self._context, self.group, self.job, self._pool),
             python_executable(self._context, self._dependencies.python_executable),
         ):
             yield
 
     def _run_epochs(self, epochs: Epochs, kept: SavedInput, folder: Path) -> bool:
-        """Runs the query to its end; whether it is to be started again, as its log was mended."""
+        """Runs the query to its end. Returns whether it must be started again, because its log was repaired."""
         from pyspark.errors import StreamingQueryException  # noqa: PLC0415 - comes with pyspark
 
         self._write_due(epochs)
@@ -176,7 +176,7 @@ class StreamingJob(UnboundedJob):
                 self._failure = None
                 return True
             if self._failure is not None:
-                # What Spark makes of it repeats the failure three times, with Spark's plan.
+                # Spark's own error repeats the failure three times, with Spark's plan.
                 raise self._failure from self._failure.__cause__
             raise failure_of(error, self.job, self._seal) from error
         if self.cancelled.is_set():
@@ -196,15 +196,15 @@ class StreamingJob(UnboundedJob):
     def _run_micro_batch(
         self, epochs: Epochs, kept: SavedInput, rows: DataFrame, batch: int
     ) -> None:
-        """What `foreachBatch` calls."""
+        """Runs an epoch; called by `foreachBatch`."""
         with self._noting_failure(epochs, batch):
             self._run_epoch(epochs, kept, rows, batch)
             self._write_due(epochs)
         if epochs.are_over():
-            # On a thread of its own, since stopping waits for this very micro-batch.
+            # On another thread, since stopping waits for the end of this micro-batch.
             threading.Thread(target=self._stop_query, name="stop", daemon=True).start()
             return
-        # Input gathers meanwhile. A job that ends by itself has no reason to wait.
+        # New input arrives during the pause. A job that ends by itself needs no pause.
         if self.settings.trigger is Trigger.PROCESSING_TIME:
             self.cancelled.wait(self.settings.min_pause_ms / 1000)
 
@@ -214,17 +214,14 @@ class StreamingJob(UnboundedJob):
         self._query.stop()
 
     def _write_due(self, epochs: Epochs) -> None:
-        """Says when the next epoch begins, though there may be no input."""
+        """Writes when the next epoch must begin, even without input."""
         assert self._due is not None
         with self._due_lock:
             write_due(self._due, self._next_due_ms(epochs), epochs.waiting_sources())
 
-    def _description(self) -> str:
-        return f"{self.job.job_name}: {'; '.join(stage_name(self.job, stage) for stage in self.job.stages)}"
-
 
 def _leave_interrupts_to_python() -> None:
-    """Takes SIGINT back from pyspark, whose handler breaks off all of Spark's jobs, and so an epoch."""
+    """Replaces pyspark's handler of SIGINT, which would cancel all Spark jobs and so abort the epoch."""
     if threading.current_thread() is threading.main_thread():
         module = getattr(signal.getsignal(signal.SIGINT), "__module__", None) or ""
         if module.startswith("pyspark."):
@@ -243,16 +240,16 @@ def streaming_run(
 
     Args:
         job: The job.
-        settings: How it runs.
+        settings: The settings of the run.
         dependencies: The files that it needs.
-        resources: What a slot of each vertex needs, None where nothing was said; empty for no resources.
-        listeners: Who hears of each epoch.
-        plan: The job's plan, which its checkpoints keep.
+        resources: The resources of a slot of each vertex, or None; empty if no vertex has any.
+        listeners: Notified after each epoch.
+        plan: The job's plan, which is stored in checkpoints.
 
     Raises:
         UnpicklableFunctionError: A function cannot be pickled.
         UnsupportedFeatureError: A source can't be read epoch by epoch.
-        SparkUnavailableError: There is no Spark to run on.
+        SparkUnavailableError: Spark is missing or does not start.
         OSError: The progress log can't be written.
     """
     shipped = ship_vertices(job)
