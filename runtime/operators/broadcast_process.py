@@ -25,7 +25,7 @@ from opchain.runtime.operators.operator import (
     StreamOperator,
     UserFunctionOperator,
 )
-from opchain.runtime.operators.process import RecordContext, process_record
+from opchain.runtime.operators.process import OperatorClocks, RecordContext, process_record
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -76,20 +76,12 @@ class BroadcastStates:
         )
 
 
-class _Context(RecordContext):
+class _Context(OperatorClocks, RecordContext):
     """The clocks and the record of one input."""
 
     def __init__(self, operator: StreamOperator, states: BroadcastStates) -> None:
-        super().__init__(operator)
+        RecordContext.__init__(self, operator)
         self._states = states
-
-    def current_processing_time(self) -> int:
-        """The task's clock in milliseconds."""
-        return self._operator.context.processing_time.current_processing_time()
-
-    def current_watermark(self) -> int:
-        """The event time reached so far, in milliseconds."""
-        return self._operator.current_watermark
 
 
 class BroadcastSideContext(_Context, BroadcastProcessFunction.Context):

@@ -79,7 +79,6 @@ class KeyedTimerService(TimerService):
 class KeyedContext(RecordContext):
     """The record or timer that an operator with a key processes."""
 
-    _operator: KeyedFunctionOperator
     _timers: KeyedTimerService
     _domain: TimeDomain | None = None
 

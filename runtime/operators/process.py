@@ -143,8 +143,8 @@ def emit_processing_time_results(output: Output, results: Iterable[Any] | None, 
             output.collect(result, None)
 
 
-class UnkeyedTimerService(TimerService):
-    """The clocks of a process function without key; timers need a key, as in Flink."""
+class OperatorClocks:
+    """The clocks of an operator."""
 
     def __init__(self, operator: StreamOperator) -> None:
         self._operator = operator
@@ -156,6 +156,10 @@ class UnkeyedTimerService(TimerService):
     def current_watermark(self) -> int:
         """The event time reached so far, in milliseconds."""
         return self._operator.current_watermark
+
+
+class UnkeyedTimerService(OperatorClocks, TimerService):
+    """The clocks of a process function without key. As in Flink, timers need a key."""
 
     def _refuse(self, timestamp: int) -> None:
         program = self._operator.program
@@ -174,7 +178,7 @@ class RecordContext:
     """The record that an operator processes; one object per operator, valid during a call."""
 
     def __init__(self, operator: StreamOperator) -> None:
-        self._operator = operator
+        self._operator: Any = operator
         self._timestamp: int | None = None
 
     def timestamp(self) -> int:

@@ -1,4 +1,4 @@
-"""Which class runs which spec, and which of the window operators runs a window."""
+"""The operator classes for all specs, and the choice of a window operator."""
 
 from __future__ import annotations
 
@@ -39,7 +39,6 @@ from opchain.runtime.operators.sinks import (
     LegacySinkOperator,
     SinkCommitterOperator,
     SinkWriterOperator,
-    TwoPhaseSinkOperator,
 )
 from opchain.runtime.operators.source import LegacySourceOperator, SourceOperator
 from opchain.runtime.operators.timestamps_watermarks import TimestampsWatermarksOperator
@@ -112,15 +111,15 @@ OPERATORS: dict[type[specs.OperatorSpec], Create] = {
     specs.SinkCommitterSpec: SinkCommitterOperator,
     specs.CollectSinkSpec: CollectSinkOperator,
     specs.LegacySinkSpec: LegacySinkOperator,
-    specs.TwoPhaseSinkSpec: TwoPhaseSinkOperator,
+    specs.TwoPhaseSinkSpec: SinkWriterOperator,
 }
-"""How each spec runs in streaming mode."""
+"""The operator of each spec in streaming mode."""
 
 BATCH_OPERATORS: dict[type[specs.OperatorSpec], Create] = {
     specs.ReduceSpec: BatchReduceOperator,
     specs.CombinedReduceSpec: CombinedReduceOperator,
 }
-"""Operators that run differently in batch mode."""
+"""The operators that batch mode uses instead."""
 
 
 def create_operator(

@@ -12,19 +12,22 @@ from opchain.runtime.operators.operator import (
     StreamOperator,
     UserFunctionOperator,
 )
+from opchain.runtime.operators.process import OperatorClocks
+from opchain.runtime.program.operator_specs import TwoPhaseSinkSpec
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from opchain.runtime.functions.sink import SinkWriter
-    from opchain.runtime.program.operator_specs import SinkWriterSpec, TwoPhaseSinkSpec
+    from opchain.runtime.program.operator_specs import SinkWriterSpec
     from opchain.runtime.program.vertex_program import OperatorProgram
 
 
 class SinkWriterOperator(StreamOperator):
-    """Writes records; at the end it emits its committables to the committer behind it.
+    """Writes records, and emits its committables to the committer, the next operator.
 
-    Flink: `SinkWriterOperator`.
+    Arrow sinks, and SinkFunctions of two phases, have no such operator: the committables go directly to the driver. Flink:
+    `SinkWriterOperator`; `StreamSink` of a `TwoPhaseCommitSinkFunction`.
     """
 
     def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
@@ -34,14 +37,14 @@ class SinkWriterOperator(StreamOperator):
         self.writer: SinkWriter[Any] | None = None
 
     def open(self) -> None:
-        """Makes the writer."""
+        """Creates the writer."""
         where = f"'{self.program.name}' ({self.program.call_site})"
         if self.context.make_writer is not None:
             self.writer = self.context.make_writer(where)
         elif isinstance(self.sink, ArrowSink):
             schema = self.context.schema
-            assert schema is not None, f"nobody resolved the schema of {where}"
-            assert self.context.send_batch is not None, f"nobody takes the batches of {where}"
+            assert schema is not None, f"the schema of {where} is unresolved"
+            assert self.context.send_batch is not None, f"{where} has no receiver of batches"
             self.writer = self.sink.arrow_writer(schema, where, self.context.send_batch)
         else:
             self.writer = self.sink.create_writer(self.context.runtime_context)
@@ -57,13 +60,13 @@ class SinkWriterOperator(StreamOperator):
         timestamps: Sequence[int | None] | None,
         keys: Sequence[Any] | None = None,
     ) -> None:
-        """Writes a batch; `keys` is what exchanges get at the same place and is None here."""
+        """Writes a batch; `keys` is None, since only exchanges get keys."""
         assert self.writer is not None
         assert keys is None
         self.writer.write_batch(values, timestamps)
 
     def finish(self) -> None:
-        """Flushes, and emits the committables; in epochs the checkpoint behind it does."""
+        """Flushes, and emits the committables. In an unbounded job the checkpoint does this."""
         if not self.context.runs_in_epochs:
             self._pre_commit(None)
 
@@ -78,7 +81,7 @@ class SinkWriterOperator(StreamOperator):
             self._send_committable(committable)
 
     def _send_committable(self, committable: Any) -> None:
-        if isinstance(self.sink, ArrowSink):  # no committer is behind it
+        if isinstance(self.sink, ArrowSink) or isinstance(self.program.spec, TwoPhaseSinkSpec):
             self.context.acknowledge(("commit", self.program.index, committable))
         else:
             self.output.collect(committable, None)
@@ -89,18 +92,8 @@ class SinkWriterOperator(StreamOperator):
             self.writer.close()
 
 
-class TwoPhaseSinkOperator(SinkWriterOperator):
-    """Writes for a SinkFunction of two phases, and hands its committables to the driver by itself.
-
-    Flink: `StreamSink` of a `TwoPhaseCommitSinkFunction`.
-    """
-
-    def _send_committable(self, committable: Any) -> None:
-        self.context.acknowledge(("commit", self.program.index, committable))
-
-
 class SinkCommitterOperator(StreamOperator):
-    """Hands committables to the driver, which commits them when the whole job has succeeded.
+    """Sends committables to the driver, which commits them when the whole job has succeeded.
 
     Flink: `CommitterOperator`, which commits in the task. On Spark a task may run twice; the driver
     sees the results of exactly one attempt.
@@ -112,7 +105,7 @@ class SinkCommitterOperator(StreamOperator):
 
 
 class CollectSinkOperator(StreamOperator):
-    """Hands records to the program that drew the job, each exactly once, with the task's report.
+    """Sends records to the program, each exactly once, with the task's report.
 
     Flink: `CollectSinkOperator`, which keeps them for a client that asks over a socket.
     """
@@ -127,30 +120,18 @@ class CollectSinkOperator(StreamOperator):
         timestamps: Sequence[int | None] | None,
         keys: Sequence[Any] | None = None,
     ) -> None:
-        """Sends a batch; timestamps and keys stay here."""
+        """Sends a batch, without timestamps and keys."""
         del timestamps, keys
         self.context.acknowledge(("collect", self.program.uid, list(values)), len(values))
 
 
-class SinkContext(SinkFunction.Context):
+class SinkContext(OperatorClocks, SinkFunction.Context):
     """The context of a legacy sink; one object per operator, valid during a call."""
 
-    __slots__ = ("_operator", "_timestamp")
-
-    def __init__(self, operator: StreamOperator) -> None:
-        self._operator = operator
-        self._timestamp: int | None = None
-
-    def current_processing_time(self) -> int:
-        """The task's clock in milliseconds."""
-        return self._operator.context.processing_time.current_processing_time()
-
-    def current_watermark(self) -> int:
-        """The event time reached so far, in milliseconds."""
-        return self._operator.current_watermark
+    _timestamp: int | None = None
 
     def timestamp(self) -> int | None:
-        """The record's event time in milliseconds, or None where it has none."""
+        """The record's event time in milliseconds; None if it has none."""
         return self._timestamp
 
 
@@ -164,7 +145,7 @@ class LegacySinkOperator(UserFunctionOperator):
         self.function_context = SinkContext(self)
 
     def process_element(self, value: Any, timestamp: int | None) -> None:
-        """Hands the record to the function."""
+        """Calls the function."""
         self.function_context._timestamp = timestamp  # noqa: SLF001 - the operator owns its context
         self.call(value, self.function_context)
 
