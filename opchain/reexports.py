@@ -100,6 +100,18 @@ OLD_NAMES = {
         for name in names
     },
     **{
+        f"{module}.{name}": (f"{module}.{name}", "PyFlink 2 describes tables with CREATE TABLE")
+        for module, names in (
+            ("table", "CsvTableSource CsvTableSink TableSource TableSink BatchTableEnvironment"),
+            (
+                "table.descriptors",
+                "Kafka Json Csv OldCsv Avro FileSystem Elasticsearch CustomConnectorDescriptor "
+                "CustomFormatDescriptor",
+            ),
+        )
+        for name in names.split()
+    },
+    **{
         f"datastream.connectors.pulsar.{name}": (
             f"datastream.connectors.pulsar.{name}",
             "PyFlink 2 takes a schema of common.serialization",

@@ -247,7 +247,16 @@ _FLINKS = (
     *("akka.", "blob.", "classloader.", "client.", "cluster.", "env.", "execution.", "fs."),
     *("heartbeat.", "high-availability", "historyserver.", "io.", "jobmanager.", "jobstore."),
     *("kubernetes.", "metrics.", "parallelism.", "pekko.", "pipeline.", "process.", "python."),
-    *("queryable-state.", "resourcemanager.", "rest.", "restart-strategy", "security.", "slot"),
+    *(
+        "gs.",
+        "queryable-state.",
+        "resourcemanager.",
+        "rest.",
+        "restart-strategy",
+        "s3.",
+        "security.",
+    ),
+    "slot",
     *("sql", "state.", "table.", "task.", "taskmanager.", "traces.", "web.", "yarn.", "zookeeper."),
 )
 """How Flink's keys begin. Others are the program's own."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from opchain.compiler.table.data_types import (
@@ -23,6 +24,14 @@ _BITS = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
 _NUMBERS = (*_INTEGERS, "DECIMAL", "FLOAT", "DOUBLE")
 _UNIT_MS = {"SECOND": 1000, "MINUTE": 60_000, "HOUR": 3_600_000, "DAY": 86_400_000}
 _INT_LIMIT = 2**31
+_NOT_READ = {
+    "TUMBLE": "key_by(...).window(TumblingEventTimeWindows.of(...))",
+    "HOP": "key_by(...).window(SlidingEventTimeWindows.of(...))",
+    "CUMULATE": "key_by(...).window(...) with a ContinuousEventTimeTrigger",
+    "SESSION": "key_by(...).window(EventTimeSessionWindows.with_gap(...))",
+    "MATCH_RECOGNIZE": "key_by(...).process(...) with state",
+}
+"""Clauses of Flink's SQL that sqlglot cannot read."""
 BOOLEAN, STRING, INT = DataTypes.BOOLEAN(), DataTypes.STRING(), DataTypes.INT()
 
 
@@ -67,11 +76,18 @@ def parsed(text: str, what: str) -> Any:
 
     Raises:
         GraphError: It is not SQL.
+        UnsupportedFeatureError: It has windows or patterns.
     """
     library = sqlglot()
     try:
         return library.parse_one(text, read="flink")
     except library.errors.SqlglotError as error:
+        for name, instead in _NOT_READ.items():
+            if re.search(rf"\b{name}\s*\(", text, re.IGNORECASE):
+                raise UnsupportedFeatureError(
+                    f"{what}: {name} is not supported; convert the table with to_data_stream(), and use {instead} "
+                    "of the DataStream API"
+                ) from None
         line = str(error).splitlines()[0]
         raise GraphError(f"{what} can't be parsed: {line} in {text!r}; correct the SQL") from error
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from opchain.compiler.dsl.argument_checks import checked, refused
+from opchain.compiler.dsl.argument_checks import at_call, checked, refused
 from opchain.compiler.settings.old_spellings import warn_of_old_spelling
 from opchain.runtime.configuration.configuration import Configuration
+from opchain.runtime.errors import UnsupportedFeatureError
 from opchain.runtime.time import Duration
 
 if TYPE_CHECKING:
@@ -155,9 +156,9 @@ class TableConfig:
             UnsupportedFeatureError: It is another zone.
         """
         if timezone_id not in _UTC:
-            raise refused(
-                f"the time zone {timezone_id!r} of a TableConfig",
-                "timestamps are in UTC; convert them in a map() of the DataStream API",
+            raise UnsupportedFeatureError(
+                f"{at_call('TableConfig.set_local_timezone')}: the zone {timezone_id!r} is not supported, because "
+                "timestamps are in UTC; convert them in a map() of the DataStream API"
             )
         self._configuration.set_string(_LOCAL_TIME_ZONE, timezone_id)
 

@@ -7,11 +7,28 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.table.expressions import parsed, sqlglot
 from opchain.compiler.table.table_descriptor import Schema, TableDescriptor
-from opchain.runtime.errors import GraphError
+from opchain.runtime.errors import GraphError, UnsupportedFeatureError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+_ONE_CATALOG = "all tables are in default_catalog.default_database; omit the statement"
+_REFUSED = {
+    "USE": _ONE_CATALOG,
+    "ALTER": "DROP the table and CREATE it again",
+    "EXPLAIN": "`opchain explain FILE` prints the plan of a program",
+    "EXECUTE": "create_statement_set() runs several INSERT INTO as one job",
+    "BEGIN": "create_statement_set() runs several INSERT INTO as one job",
+    "LOAD": "there are no modules; omit the statement",
+    "UPDATE": "a jdbc table with a PRIMARY KEY updates the rows that are inserted into it",
+    "DELETE": "delete rows with a client of the database",
+}
+_NOT_CREATED = {
+    "CATALOG": "describe each table with CREATE TABLE and a connector",
+    "DATABASE": _ONE_CATALOG,
+    "FUNCTION": "call the function in a map() of the DataStream API",
+    "OR REPLACE": "DROP the table, and CREATE it again",
+}
 _OPENING, _CLOSING = ("(", "["), (")", "]")
 _GENERIC = ("ARRAY", "MAP", "ROW", "MULTISET", "STRUCT")
 
@@ -119,6 +136,9 @@ class _Reader:
                 return read()
         if any(map(self._is, ("SELECT", "WITH", "VALUES", "("))):
             return Select(self._query())
+        for word, instead in _REFUSED.items():
+            if self._is(word):
+                raise UnsupportedFeatureError(f"{word} is not supported; {instead}")
         raise self._unexpected("CREATE, DROP, INSERT, SELECT, SET, SHOW or DESCRIBE")
 
     def _create(self) -> Any:
@@ -127,7 +147,11 @@ class _Reader:
             return self._create_table()
         if self.skip("VIEW"):
             return self._create_view()
-        raise self._unexpected("TABLE or VIEW: catalogs, databases and functions are not supported")
+        self.skip("SYSTEM")
+        for words, instead in _NOT_CREATED.items():
+            if self._is(words.split()[0]):
+                raise UnsupportedFeatureError(f"CREATE {words} is not supported; {instead}")
+        raise self._unexpected("TABLE or VIEW")
 
     def _drop(self) -> Drop:
         self.skip("TEMPORARY")

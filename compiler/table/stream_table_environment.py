@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from opchain.runtime.types.row import Row
+    from opchain.runtime.types.type_information import TypeInformation
 
 _NUMBERS = ("TINYINT", "SMALLINT", "INT", "BIGINT", "DECIMAL", "FLOAT", "DOUBLE")
 _TEXTS = ("CHAR", "VARCHAR", "STRING")
@@ -230,6 +231,44 @@ class StreamTableEnvironment(TableEnvironment):
             return table.stream()
         except ValueError as error:
             raise ValueError(f"{at_call(call)}, table '{table.path}': {error}") from None
+
+    def to_changelog_stream(self, table: Table) -> DataStream[Row]:
+        """The table's rows; each is an insert, because tables only append."""
+        return self.to_data_stream(table)
+
+    def to_append_stream(self, table: Table, type_info: TypeInformation[Any]) -> DataStream[Any]:
+        """The table's rows as records of a type of rows or tuples.
+
+        Raises:
+            GraphError: The type is another one, or has another number of fields than the table.
+        """
+        from opchain.runtime.types.record_types import RowTypeInfo  # noqa: PLC0415 - mostly unused
+
+        call = "to_append_stream"
+        stream = self.to_data_stream(table)
+        fields = getattr(type_info, "field_types", ())
+        if len(fields) != len(table.columns):
+            raise GraphError(
+                f"{at_call(call)}: the type is {type_info}, and the table has {len(table.columns)} columns; pass "
+                "Types.ROW([...]) or Types.TUPLE([...]) with a type for each column"
+            )
+        if not isinstance(type_info, RowTypeInfo):
+            return stream.map(tuple, type_info)
+        columns = [
+            each._replace(name=name)
+            for name, each in zip(type_info.get_field_names(), table.columns, strict=True)
+        ]
+        row = projection(columns, list(by_position(columns).values()))
+        return stream.map(row, type_info)
+
+    def to_retract_stream(
+        self, table: Table, type_info: TypeInformation[Any]
+    ) -> DataStream[tuple[bool, Any]]:
+        """Pairs of True and a record of `to_append_stream`: no row is ever taken back."""
+        from opchain.runtime.types.types import Types  # noqa: PLC0415 - mostly unused
+
+        stream = self.to_append_stream(table, type_info)
+        return stream.map(lambda row: (True, row), Types.TUPLE([Types.BOOLEAN(), type_info]))
 
     # SQL
 
@@ -747,7 +786,7 @@ for _name in (
         "from_elements",
         "from_pandas",
     ),
-    *("from_changelog_stream", "to_changelog_stream", "to_append_stream", "to_retract_stream"),
+    "from_changelog_stream",
     *("add_python_file", "set_python_requirements", "add_python_archive"),
     *(
         "list_catalogs",

@@ -118,12 +118,14 @@ def test_keys_of_flink_that_are_unknown_here_are_told_and_those_of_the_program_a
     configuration = Configuration()
     for key in (
         "taskmanager.numberOfTaskSlots",
+        "s3.access-key",
         "state.latency-track.history-size",
         "shop.currency",
     ):
         configuration.set_string(key, "1")
     env = StreamExecutionEnvironment.get_execution_environment(configuration)
     assert [told.split(" ")[0] for told in env.program().without_effect] == [
+        "s3.access-key",
         "state.latency-track.history-size",
         "taskmanager.numberOfTaskSlots",
     ]

@@ -243,7 +243,15 @@ def test_a_descriptor_says_the_same(tables: StreamTableEnvironment, tmp_path: Pa
         ("SELECT * FROM t", "there is no table 't'"),
         ("SELECT id FROM", "can't be parsed|is expected"),
         ("CREATE TABLE t (a INT)", "has no connector"),
-        ("CREATE CATALOG c", "catalogs, databases and functions are not supported"),
+        ("CREATE CATALOG c", "CREATE CATALOG is not supported; describe each table"),
+        ("CREATE TEMPORARY SYSTEM FUNCTION f AS 'x'", "FUNCTION is not supported; call .* a map"),
+        ("CREATE OR REPLACE TABLE t (a INT)", "OR REPLACE is not supported; DROP the table"),
+        ("USE CATALOG c", "USE is not supported; .* omit the statement"),
+        ("EXPLAIN SELECT 1", "EXPLAIN is not supported; `opchain explain FILE`"),
+        (
+            "SELECT * FROM TABLE(TUMBLE(TABLE s, DESCRIPTOR(ts), INTERVAL '1' MINUTE))",
+            "TUMBLE is not supported; .*TumblingEventTimeWindows",
+        ),
         ("INSERT INTO s SELECT id FROM s", "the query has 1 columns .* expects 6"),
         (
             "INSERT INTO s SELECT name, name, ts, d, b, m FROM s",

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from opchain.common import Configuration, Duration, Types
+from opchain.common import Configuration, Duration, Row, Types
 from opchain.datastream import StreamExecutionEnvironment
 from opchain.runtime.errors import GraphError, UnsupportedFeatureError
 from opchain.table import (
@@ -92,7 +92,7 @@ def test_wrong_options_name_the_table_and_the_line(tables: StreamTableEnvironmen
         tables.to_data_stream(tables.from_path("source"))
 
 
-@pytest.mark.parametrize("method", ["create_catalog", "explain_sql", "to_changelog_stream"])
+@pytest.mark.parametrize("method", ["create_catalog", "explain_sql", "from_changelog_stream"])
 def test_the_rest_of_the_table_api_is_refused_by_name(
     tables: StreamTableEnvironment, method: str
 ) -> None:
@@ -118,7 +118,7 @@ def test_settings_are_those_of_the_streams(env: StreamExecutionEnvironment) -> N
 def test_settings_that_would_change_results_are_refused() -> None:
     config = TableEnvironment.create(EnvironmentSettings.in_streaming_mode()).get_config()
     assert config.get_local_timezone() == "UTC"
-    with pytest.raises(UnsupportedFeatureError, match=r"time zone 'Asia/Tokyo'.*are in UTC"):
+    with pytest.raises(UnsupportedFeatureError, match=r"zone 'Asia/Tokyo'.*are in UTC"):
         config.set("table.local-time-zone", "Asia/Tokyo")
     with pytest.raises(UnsupportedFeatureError, match="there are no catalogs"):
         EnvironmentSettings.new_instance().with_built_in_catalog_name("hive")
@@ -142,6 +142,27 @@ def test_a_sink_without_columns_has_those_of_the_query(
     sink = TableDescriptor.for_connector("print").build()
     tables.from_descriptor(numbers(1)).execute_insert(sink).wait()
     assert capfd.readouterr().out == "+I[1]\n"
+
+
+@pytest.mark.parametrize(
+    ("type_info", "found"),
+    [
+        (Types.ROW([Types.INT(), Types.STRING()]), Row(f0=1, f1="a")),
+        (Types.ROW_NAMED(["x", "y"], [Types.INT(), Types.STRING()]), Row(x=1, y="a")),
+        (Types.TUPLE([Types.INT(), Types.STRING()]), (1, "a")),
+    ],
+)
+def test_rows_become_records_of_a_type(
+    tables: StreamTableEnvironment, type_info: Any, found: Any
+) -> None:
+    table = tables.sql_query("SELECT * FROM (VALUES (1, 'a')) AS t(id, name)")
+    stream = tables.to_append_stream(table, type_info)
+    with stream.map(repr).execute_and_collect() as records:
+        assert list(records) == [repr(found)]
+    with tables.to_retract_stream(table, type_info).map(repr).execute_and_collect() as records:
+        assert list(records) == [repr((True, found))]
+    with pytest.raises(GraphError, match="table has 2 columns"):
+        tables.to_append_stream(table, Types.TUPLE([Types.INT()]))
 
 
 @pytest.mark.parametrize(
