@@ -103,11 +103,8 @@ OLD_NAMES = {
         f"{module}.{name}": (f"{module}.{name}", "PyFlink 2 describes tables with CREATE TABLE")
         for module, names in (
             ("table", "CsvTableSource CsvTableSink TableSource TableSink BatchTableEnvironment"),
-            (
-                "table.descriptors",
-                "Kafka Json Csv OldCsv Avro FileSystem Elasticsearch CustomConnectorDescriptor "
-                "CustomFormatDescriptor",
-            ),
+            ("table.descriptors", "Avro Csv Elasticsearch FileSystem Json Kafka OldCsv"),
+            ("table.descriptors", "CustomConnectorDescriptor CustomFormatDescriptor"),
         )
         for name in names.split()
     },
