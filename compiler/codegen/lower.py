@@ -48,7 +48,7 @@ from opchain.runtime.program.vertex_program import (
     OutputProgram,
     VertexProgram,
 )
-from opchain.runtime.records.record_copy import PASSES_REFERENCES
+from opchain.runtime.records.record_copy import EMITS_STATE, PASSES_REFERENCES
 from opchain.runtime.task.generated_code import side_tags
 from opchain.runtime.watermarks.strategy import (
     BoundedOutOfOrderness,
@@ -205,7 +205,8 @@ class _Lowering:
             f"emit_{operator.index}{suffix}", "value, timestamp", about, is_batch=False
         )
         place = Place("value", "timestamp", in_batch=False, is_shared=True, loops=0)
-        function.body = self.downstream(operator, place, tag)
+        lines, place = self.out_of_state(operator, place, tag)
+        function.body = [*lines, *self.downstream(operator, place, tag)]
 
     def _run_function(self, operator: OperatorProgram) -> None:
         function = self._open(
@@ -282,6 +283,18 @@ class _Lowering:
         if not (place.is_shared and self.copies):
             return []
         return f.marked([f.made(f.Keep, target=f.target(place.value))], operator.index)
+
+    def out_of_state(
+        self, operator: OperatorProgram, place: Place, tag: str | None = None
+    ) -> tuple[Lines, Place]:
+        """A copy of a record that may be in the operator's state, for functions downstream that may change it."""
+        children = self.tree.children(operator, tag)
+        if operator.spec.kind not in EMITS_STATE or all(
+            child.spec.kind not in PASSES_REFERENCES for child in children
+        ):
+            return [], place
+        kept = [f.made(f.Keep, target=f.target(place.value), is_stored=True)] if self.copies else []
+        return f.marked(kept, operator.index), replace(place, is_shared=False)
 
     def downstream(self, operator: OperatorProgram, place: Place, tag: str | None = None) -> Lines:
         """Counts what an operator emits, and gives it to all readers."""
@@ -544,13 +557,8 @@ class _Lowering:
         if self.program.is_batch:
             self.emit_batches(operator)
             return lines
-        place = replace(place, value=result, is_shared=True)
-        if any(child.spec.kind in PASSES_REFERENCES for child in self.tree.children(operator)):
-            # The table holds the record, which a function behind it may change.
-            if self.copies:
-                lines += f.marked([f.made(f.Keep, target=f.target(result), is_stored=True)], index)
-            place = replace(place, is_shared=False)
-        return [*lines, *self.downstream(operator, place)]
+        copied, place = self.out_of_state(operator, replace(place, value=result, is_shared=True))
+        return [*lines, *copied, *self.downstream(operator, place)]
 
     def sink_writer(self, operator: OperatorProgram, place: Place, _number: int) -> Lines:
         """`values_of_4.append(value_3)`: written as a batch; committables come out at the end."""

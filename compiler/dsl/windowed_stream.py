@@ -146,7 +146,7 @@ class WindowDefinition(Generic[T, W]):
 
     def description(self, kind: str, *functions: Any) -> str:
         """The operator as plans show it: `Window(TumblingEventTimeWindows(5000), ...)`."""
-        parts = [str(self._assigner), type(self._trigger_in_use()).__name__]
+        parts = [self._assigner.plan_name, type(self._trigger_in_use()).__name__]
         if self._evictor is not None:
             parts.append(type(self._evictor).__name__)
         parts += [name_of(function) for function in functions]

@@ -213,13 +213,11 @@ class StreamOperator:
     elements. When the input has ended, they are finished from head to tail. `close` is always called, once. The
     defaults emit what they receive.
 
-    `makes_records` says that results come from code that may keep and change them. `sorts_batch_input` says that batch
-    mode gives a keyed operator its records key by key (see task.batch_input). Without it, records come as they arrive.
-    `ends_keys` says that batch mode ends a key when the next one comes: its timers fire and its state is dropped.
-    Without it, the operator emits its results when all keys have come.
+    `sorts_batch_input` says that batch mode gives a keyed operator its records key by key (see task.batch_input).
+    Without it, records come as they arrive. `ends_keys` says that batch mode ends a key when the next one comes:
+    its timers fire and its state is dropped. Without it, the operator emits its results when all keys have come.
     """
 
-    makes_records = False
     sorts_batch_input = True
     ends_keys = True
     late_records_dropped: Counter | None = None
@@ -455,7 +453,6 @@ class UserFunctionOperator(StreamOperator):
     """
 
     method = ""
-    makes_records = True
 
     def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
         super().__init__(program, context, output)

@@ -60,7 +60,6 @@ class FilterOperator(ElementWiseOperator):
     """Flink: `StreamFilter`."""
 
     method = "filter"
-    makes_records = False
 
     def process_element(self, value: Any, timestamp: int | None) -> None:
         """Emits the record where the function's result is true."""
@@ -290,8 +289,6 @@ class MultiInputOperator(StreamOperator):
 
     If all inputs have a key, the functions share the state of the record's key.
     """
-
-    makes_records = True
 
     def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
         super().__init__(program, context, output)

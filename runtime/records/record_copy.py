@@ -30,10 +30,15 @@ PASSES_REFERENCES = frozenset({"map", "filter", "flat_map", "process", "assign_w
 EMITS_REFERENCES = frozenset(
     {
         *("map", "flat_map", "process", "keyed_process"),
-        *("co_map", "co_flat_map", "co_process", "keyed_co_process"),
+        *("co_map", "co_flat_map", "co_process", "keyed_co_process", "multi_input"),
+        *("broadcast_process", "keyed_broadcast_process", "async_wait"),
+        *("map_batches", "map_partition", "full_window"),
     }
 )
 """Operators whose function makes records, which are copied only where they are kept."""
+
+EMITS_STATE = frozenset({"reduce", "combined_reduce", "window", "interval_join"})
+"""Operators that may emit a record of their state: functions behind them get a copy, which they may change."""
 
 FROZEN: frozenset[type] = frozenset(
     {

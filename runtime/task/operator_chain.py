@@ -21,7 +21,7 @@ from opchain.runtime.operators.registry import create_operator
 from opchain.runtime.operators.sinks import CollectSinkOperator, SinkWriterOperator
 from opchain.runtime.records.elements import MAX_WATERMARK, MIN_WATERMARK
 from opchain.runtime.records.record_copy import (
-    EMITS_REFERENCES,
+    EMITS_STATE,
     PASSES_REFERENCES,
     emits_shared,
     private,
@@ -309,8 +309,7 @@ def _collect(
     convert: Callable[[Any], Any] | None = None,
 ) -> Collect:
     """Emits to all readers; each but the last gets a copy, as Flink's copying broadcasting output."""
-    passes = operator.program.spec.kind in EMITS_REFERENCES
-    copies_own = copies and operator.makes_records and not passes
+    copies_own = copies and operator.program.spec.kind in EMITS_STATE
 
     def collect(value: Any, timestamp: int | None) -> None:
         operator.records_out += 1

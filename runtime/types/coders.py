@@ -220,8 +220,10 @@ def _to_string(value: Any) -> Any:
     raise _wrong(value, "STRING", "a str")
 
 
-def _to_decimal(value: Any) -> Any:
-    return value if value.__class__ is Decimal else Decimal(str(value))
+def to_decimal(value: Any) -> Decimal:
+    """A number as a BigDecimal, which has no negative zero."""
+    number = value if value.__class__ is Decimal else Decimal(str(value))
+    return number or number.copy_abs()
 
 
 def _to_big_integer(value: Any) -> Any:
@@ -271,7 +273,7 @@ _OF_BASIC_TYPE: dict[BasicType, Converter] = {
     BasicType.DOUBLE: _to_double,
     BasicType.STRING: _to_string,
     BasicType.CHAR: _to_string,
-    BasicType.BIG_DEC: _to_decimal,
+    BasicType.BIG_DEC: to_decimal,
     BasicType.INSTANT: _to_instant,
 }
 

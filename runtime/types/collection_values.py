@@ -18,7 +18,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.errors import short_repr
-from opchain.runtime.types.coders import integer_converter
+from opchain.runtime.types.coders import integer_converter, to_decimal
 from opchain.runtime.types.container_types import (
     BasicArrayTypeInfo,
     ListTypeInfo,
@@ -124,6 +124,9 @@ def _unless_none(convert: Converter) -> Converter:
     return lambda value: None if value is None else convert(value)
 
 
+_check_decimal = _of_class((Decimal, int), "a Decimal", "BIG_DEC")
+
+
 _OF_BASIC_TYPE: dict[BasicType, Converter] = {
     BasicType.BYTE: _unless_none(integer_converter("BYTE", 8, _whole_number)),
     BasicType.SHORT: _unless_none(integer_converter("SHORT", 16, _whole_number)),
@@ -134,7 +137,7 @@ _OF_BASIC_TYPE: dict[BasicType, Converter] = {
     BasicType.BOOLEAN: _to_boolean,
     BasicType.STRING: _to_string,
     BasicType.BIG_INT: _of_class(int, "a whole number", "BIG_INT"),
-    BasicType.BIG_DEC: _of_class((Decimal, int), "a Decimal", "BIG_DEC"),
+    BasicType.BIG_DEC: _unless_none(lambda value: to_decimal(_check_decimal(value))),
 }
 
 

@@ -62,6 +62,11 @@ class WindowAssigner(ABC, Generic[T_contra, W]):
             env: The StreamExecutionEnvironment.
         """
 
+    @property
+    def plan_name(self) -> str:
+        """The assigner in the name of the operator."""
+        return str(self)
+
     def get_window_serializer(self) -> TypeSerializer[W]:
         """How PyFlink stores the windows. Here they are pickled, and this is never asked."""
         return PickledWindowSerializer()

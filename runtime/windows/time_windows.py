@@ -162,8 +162,9 @@ class _TumblingWindows(_TimeWindows[Any]):
         stagger = "" if self.stagger is WindowStagger.ALIGNED else f", {self.stagger.name}"
         return f"{type(self).__name__}({self._size}, {self._offset}{stagger})"
 
-    def __str__(self) -> str:
-        # As plans show it: Flink's toString leaves out the offset.
+    @property
+    def plan_name(self) -> str:
+        """Flink's toString, which leaves out the offset."""
         return f"{type(self).__name__}({self._size})"
 
 
@@ -220,8 +221,9 @@ class _SlidingWindows(_TimeWindows[Any]):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._size}, {self._slide}, {self._offset})"
 
-    def __str__(self) -> str:
-        # As plans show it: Flink's toString leaves out the offset.
+    @property
+    def plan_name(self) -> str:
+        """Flink's toString, which leaves out the offset."""
         return f"{type(self).__name__}({self._size}, {self._slide})"
 
 

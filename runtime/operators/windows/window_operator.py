@@ -75,8 +75,6 @@ class Lateness:
 class KeyedWindowOperator(StreamOperator):
     """A window operator without the windows themselves."""
 
-    makes_records = True
-
     def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
         super().__init__(program, context, output)
         spec: WindowSpec = program.spec  # type: ignore[assignment]

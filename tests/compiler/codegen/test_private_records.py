@@ -6,6 +6,8 @@ import pytest
 from forms import FORMS, job_of, run_form, seen
 
 from opchain.common import Row, Types
+from opchain.datastream import AggregateFunction, ProcessWindowFunction
+from opchain.datastream.window import CountTrigger, GlobalWindows
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -81,6 +83,49 @@ def test_what_changes_the_result_of_a_reduce_leaves_its_state_alone(kind: Any, f
 
     (records,) = run_form(draw, form).subtasks("sums").values()
     assert [row[1] for row, _ in records] == [100, 300, 600]
+
+
+class Gathered(AggregateFunction[Any, list[int], list[int]]):
+    """Its result is the accumulator itself."""
+
+    def create_accumulator(self) -> list[int]:
+        return []
+
+    def add(self, value: Any, accumulator: list[int]) -> list[int]:
+        accumulator.append(value)
+        return accumulator
+
+    def get_result(self, accumulator: list[int]) -> list[int]:
+        return accumulator
+
+    def merge(self, acc_a: list[int], acc_b: list[int]) -> list[int]:
+        return acc_a + acc_b
+
+
+class Elements(ProcessWindowFunction[Any, Any, Any, Any]):
+    """Emits what the window holds."""
+
+    def process(self, key: Any, context: Any, elements: Any) -> Any:
+        yield list(elements)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
+def test_what_changes_the_result_of_a_window_leaves_its_contents_alone(
+    mode: str, form: str
+) -> None:
+    def draw(env: Any) -> None:
+        numbers = env.from_collection([1, 2, 3])
+        window = GlobalWindows.create()
+        windows = numbers.key_by(lambda _: 0).window(window).trigger(CountTrigger.of(1))
+        seen(windows.aggregate(Gathered()).map(lambda sums: [*sums, sums.append(0)]), "sums")
+        lists = numbers.map(lambda number: [number]).key_by(lambda _: 0)
+        held = lists.window(window).trigger(CountTrigger.of(1)).process(Elements())
+        seen(held.map(lambda held: [[*row, row.append(0)] for row in held]), "held")
+
+    ran = run_form(draw, form, mode=mode)
+    assert ran.records("sums") == [[1, None], [1, 2, None], [1, 2, 3, None]]
+    assert ran.records("held")[-1] == [[1, None], [2, None], [3, None]]
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -86,7 +86,7 @@ def test_taking_over_copies_all_but_the_assigner(
     other.take_over(window)
     assert isinstance(other.spec().trigger, CountTrigger)
     assert other.spec().allowed_lateness_ms == 7
-    assert str(other.spec().assigner) == "TumblingEventTimeWindows(1000)"
+    assert str(other.spec().assigner) == "TumblingEventTimeWindows(1000, 0)"
 
 
 def test_a_merging_window_needs_a_merging_trigger(env: StreamExecutionEnvironment) -> None:

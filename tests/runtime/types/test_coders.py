@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from opchain.common import Row, RowKind, Types
-from opchain.runtime.types.coders import coder_converter, form_test
+from opchain.runtime.types.coders import coder_converter
+from opchain.runtime.types.collection_values import converter_to, form_test
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -97,6 +98,12 @@ def test_a_value_in_its_form_is_the_same_object(record_type: Any, value: Any) ->
     convert = coder_converter(record_type)
     assert convert is not None
     assert convert(value) is value
+
+
+def test_a_decimal_has_no_negative_zero() -> None:
+    for convert in (coder_converter(Types.BIG_DEC()), converter_to(Types.BIG_DEC())):
+        assert convert is not None
+        assert repr(convert(Decimal("-0.00"))) == "Decimal('0.00')"
 
 
 def test_a_row_keeps_its_kind() -> None:

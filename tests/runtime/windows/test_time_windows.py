@@ -155,7 +155,7 @@ def test_a_size_is_a_span_of_time(span: Any) -> None:
 
 
 def test_they_print_as_in_pyflink() -> None:
-    assert [repr(assigner) for assigner in ASSIGNERS] == [
+    assert [str(assigner) for assigner in ASSIGNERS] == [
         "TumblingEventTimeWindows(10, 0)",
         "TumblingProcessingTimeWindows(10, 0)",
         "SlidingEventTimeWindows(10, 3, 0)",
