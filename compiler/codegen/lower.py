@@ -293,7 +293,7 @@ class _Lowering:
             child.spec.kind not in PASSES_REFERENCES for child in children
         ):
             return [], place
-        kept = [f.made(f.Keep, target=f.target(place.value), is_stored=True)] if self.copies else []
+        kept: Lines = [f.made(f.Keep, target=f.target(place.value), is_stored=True)] * self.copies
         return f.marked(kept, operator.index), replace(place, is_shared=False)
 
     def downstream(self, operator: OperatorProgram, place: Place, tag: str | None = None) -> Lines:
