@@ -25,7 +25,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.codegen import form as f
-from opchain.compiler.codegen.chain_tree import ChainTree
 from opchain.compiler.codegen.function_source import plain_function
 from opchain.compiler.codegen.static_types import (
     ColumnsOf,
@@ -116,6 +115,34 @@ class Place:
 def lowered(form: Form) -> None:
     """Fills a form with the functions of its vertex."""
     _Lowering(form).vertex()
+
+
+class ChainTree:
+    """The readers of each operator: chained operators, and exchanges with their numbers."""
+
+    def __init__(self, program: VertexProgram) -> None:
+        self._children: dict[tuple[int, str | None], list[OperatorProgram]] = {}
+        for operator in program.operators:
+            self._children.setdefault((operator.parent, operator.tag), []).append(operator)
+        self._outputs: dict[tuple[int, str | None], list[tuple[int, OutputProgram]]] = {}
+        for number, output in enumerate(program.outputs):
+            self._outputs.setdefault((output.operator, output.tag), []).append((number, output))
+
+    def children(self, operator: OperatorProgram, tag: str | None = None) -> list[OperatorProgram]:
+        """The chained operators that read an operator's main output, or a side output."""
+        return self._children.get((operator.index, tag), [])
+
+    def outputs(
+        self, operator: OperatorProgram, tag: str | None = None
+    ) -> list[tuple[int, OutputProgram]]:
+        """The exchanges that read an operator's main output, or a side output."""
+        return self._outputs.get((operator.index, tag), [])
+
+    def times_are_read(self, operator: OperatorProgram) -> bool:
+        """Whether a reader of an operator's main output needs timestamps."""
+        return any(child.timestamps for child in self.children(operator)) or any(
+            output.carries_timestamps for _, output in self.outputs(operator)
+        )
 
 
 class _Lowering:

@@ -34,22 +34,16 @@ _OPERATORS = f"{StreamOperator.__module__.rpartition('.')[0]}."
 _GIVE_ITERABLES = frozenset(
     {
         *("flat map", "co flat map", "process", "keyed process", "co process", "keyed co process"),
-        *(
-            "broadcast process",
-            "keyed broadcast process",
-            "interval join",
-            "window",
-            "full window",
-            "multi input",
-        ),
+        *("broadcast process", "keyed broadcast process", "interval join", "window"),
+        *("full window", "multi input"),
     }
 )
-"""The kinds of operators that loop over what their function gives."""
+"""The kinds of operators that iterate over the results of their function."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Site:
-    """Where it was: `record` holds one or none; `output` is set where a record was being sent."""
+    """The place of a failure. `record` has at most one record. `output` is set if the record was being sent."""
 
     operator: OperatorProgram
     record: Sequence[Any] = ()

@@ -1,4 +1,4 @@
-"""From shipped source text to bound functions: compiled once per worker process, named in tracebacks."""
+"""Turns generated source into functions. They are compiled once per worker process, and shown in tracebacks."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def fast_dumps() -> Callable[[Any], str]:
-    """A function that does what `json.dumps` does with one argument, and makes its encoder once."""
+    """A function like `json.dumps` with one argument, which creates its encoder only once."""
     make = getattr(json.encoder, "c_make_encoder", None)
     standard: Any = getattr(json, "_default_encoder", None)
     if make is None or type(standard) is not json.JSONEncoder:  # without C, or replaced by the user
@@ -53,9 +53,9 @@ def _refuse(value: Any) -> Any:
 
 
 def json_object(fields: Sequence[str]) -> Callable[..., str]:
-    """A function of as many values as there are fields: what `json.dumps` makes of a dictionary of them.
+    """A function that writes one value per field like `json.dumps` writes the dictionary.
 
-    Three ints take 0.5 microseconds this way, and 2.3 with `json.dumps`.
+    Three ints take 0.5 microseconds, and 2.3 with `json.dumps`.
     """
     dumps, text = fast_dumps(), json.encoder.encode_basestring_ascii
 
@@ -85,11 +85,11 @@ SHARED_NAMES: dict[str, Any] = {
     "timer_millis": timer_millis,
     "whole_text": whole_text,
 }
-"""What every generated module may use by name."""
+"""The names that every generated module can use."""
 
 
 MOST_SHOWN = 1024
-"""How many generated files tracebacks show the lines of; as many are kept compiled."""
+"""The number of generated files whose lines tracebacks show, and whose code is cached."""
 
 _shown: dict[str, None] = {}
 
@@ -103,9 +103,9 @@ def compiled(source: str, file_name: str) -> CodeType:
 def show_in_tracebacks(source: str, file_name: str) -> None:
     """Lets tracebacks and debuggers show generated lines.
 
-    Done for each task, since vertices of one name share a file name. The entry's mtime is None, which
-    keeps `linecache.checkcache` from dropping it. The oldest files go, so that a process that runs thousands of
-    jobs does not grow by the text of each vertex.
+    Called for each task, since vertices of the same name share a file name. The entry's mtime is None, so that
+    `linecache.checkcache` keeps it. The oldest entries are removed. So the memory of a process does not grow with the
+    number of jobs that it has run.
     """
     _shown.pop(file_name, None)
     _shown[file_name] = None
@@ -116,11 +116,14 @@ def show_in_tracebacks(source: str, file_name: str) -> None:
 
 
 def bind_generated_code(chain: OperatorChain) -> None:
-    """Puts the functions of the vertex's generated module into the chain.
+    """Adds the functions of the vertex's generated module to the chain.
 
-    `process_N` takes the batches of the head's input N, `emit_I` the records that operator I emits
-    by itself, `emit_I_S` those for its side output number S, `batch_I` what its function makes of a batch, `fire_I` the keys
-    of a window that fires. `in_any_order_0` says whether batch mode need not sort a batch.
+    - `process_N` takes the batches of the head's input N.
+    - `emit_I` takes the records that operator I emits outside record processing.
+    - `emit_I_S` takes the records for side output number S of operator I.
+    - `batch_I` takes the results of a batch function.
+    - `fire_I` takes the keys of a window that fires.
+    - `in_any_order_0` says whether batch mode need not sort a batch.
     """
     program = chain.program
     assert program.source is not None
@@ -147,19 +150,19 @@ def bind_generated_code(chain: OperatorChain) -> None:
 
 
 def side_number(chain: OperatorChain, index: int, tag: str) -> int:
-    """The number of a side output among those of its operator that somebody reads."""
+    """The number of a side output among the side outputs of its operator that are read."""
     return side_tags(chain.program, index).index(tag)
 
 
 def side_tags(program: Any, index: int) -> list[str]:
-    """The tags of an operator's side outputs that somebody reads, in the order of their readers."""
+    """The tags of an operator's side outputs that are read, in the order of their readers."""
     outputs = [item.tag for item in program.outputs if item.operator == index]
     children = [item.tag for item in program.operators if item.parent == index]
     return list(dict.fromkeys(tag for tag in outputs + children if tag is not None))
 
 
 def _found(chain: OperatorChain, path: tuple[Any, ...]) -> Any:
-    """What a name of generated code stands for."""
+    """The object that a name of generated code refers to."""
     kind, *where = path
     return _MEANINGS[kind](chain, *where)
 
@@ -170,7 +173,7 @@ def _window_function(spec: Any) -> Any:
 
 
 def _global(function: Any, names: tuple[str, ...]) -> Any:
-    """What a global name of a function, or an attribute of what it stands for, is now."""
+    """The current value of a global name of a function, or of an attribute of this value."""
     spaces = _spaces(function, names)
     space, name = spaces[-1]
     return space[name]
@@ -210,11 +213,12 @@ def _tracks_changes(operator: Any) -> bool:
 
 
 class Watched:
-    """The global names that generated code has read ahead of time, and whether they still mean the same.
+    """Checks that global names and attributes still have the values that generated code assumes.
 
-    Each entry of `watched` has the path to a function, global names of it, and what the value must be like (None
-    for anything): the digest of a function's code, the text of a constant. Or it has the path to an object, and an
-    attribute that must be a constant, or, if the text is None, its class's.
+    An entry of `watched` for global names has the path to a function, the names, and the expected value: the digest of a
+    function's code, the text of a constant, or None for any value. An entry for an attribute has the path to an object,
+    the attribute, and the text of the constant. If the text is None, the object itself must not have the attribute: the
+    value is that of its class.
     """
 
     def __init__(self, chain: OperatorChain, watched: tuple[tuple[Any, ...], ...]) -> None:
@@ -233,7 +237,7 @@ class Watched:
                 self._is_as_compiled = False
 
     def is_unchanged(self) -> bool:
-        """Whether every name stands for what it stood for."""
+        """Whether all names still have their expected values."""
         for space, name, expected in self._expected:
             if space.get(name, ABSENT) is not expected:
                 return False
@@ -241,19 +245,19 @@ class Watched:
 
 
 def digest_of(value: Any) -> str:
-    """What tells a function's code, or a constant, from another one."""
+    """A text that identifies a function's code, or a constant."""
     if isinstance(value, FunctionType):
         return repr(code_key(value.__code__))
     return repr(value)
 
 
 def code_key(code: CodeType) -> tuple[Any, ...]:
-    """What code objects share that do the same, wherever they stand."""
+    """A key that is equal for code objects that do the same, at any place in a file."""
     constants = []
     within: CodeType | None = None
     for item in code.co_consts:
-        # Python 3.10 keeps the qualified name of an inner function behind its code: it says where the
-        # function around it stands, which makes no difference.
+        # Python 3.10 stores the qualified name of an inner function after its code. It depends on the outer function,
+        # so it is left out.
         if within is None or item != _qualified_name(item, within):
             key = code_key(item) if isinstance(item, CodeType) else (type(item), repr(item))
             constants.append(key)
@@ -271,12 +275,12 @@ def _qualified_name(item: Any, within: CodeType) -> str | None:
 
 
 def _method(function: Any, method: str) -> Any:
-    """A Function's method; a plain callable is its own."""
+    """A method of a Function; for a plain callable, the callable itself."""
     return getattr(function, method, function)
 
 
 def _owner(function: Any) -> Any:
-    """The object whose method is called; a Function is its own."""
+    """The object of a bound method; for a Function, the Function itself."""
     return getattr(function, "__self__", function)
 
 

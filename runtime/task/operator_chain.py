@@ -39,10 +39,10 @@ if TYPE_CHECKING:
 
 
 class OperatorChain:
-    """The chain of one subtask; `head` takes what comes in.
+    """The chain of one subtask; `head` takes the input.
 
-    `writers` has one exchange writer per output of the program, `make_context(program)` gives an
-    operator its services.
+    `writers` has one exchange writer per output of the program. `make_context(program)` creates the services of an
+    operator.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class OperatorChain:
         for index in range(len(self.operators)):
             self._wire(index)
         self.batch_functions: dict[int, Callable[..., None]] = {}
-        # In batch mode: whether the records of a batch need not be sorted; None if they must be.
+        # In batch mode: says whether the records of a batch need no sorting; None if they always do.
         self.takes_any_order: Callable[[Any], bool] | None = None
         if program.source is not None:
             bind_generated_code(self)
@@ -95,14 +95,14 @@ class OperatorChain:
             operator.open()
 
     def finish(self, drain: Callable[[], None]) -> None:
-        """Ends the operators, head first: each may emit into those behind it.
+        """Finishes the operators, head first, since each may emit to operators downstream.
 
-        An operator learns that its input has ended while its timers still fire: it may wait for calls
-        that are under way. Then they fire no more, `drain` runs the mail of those that have fired, and
-        it finishes. Flink: `StreamOperatorWrapper.finish`.
+        An operator first learns that its input has ended. Its timers still fire, so it may wait for running calls. Then
+        its timers are stopped, `drain` runs the mail of timers that have fired, and the operator finishes. Flink:
+        `StreamOperatorWrapper.finish`.
         """
         for operator in self.operators:
-            if operator is not self.head:  # whose inputs have told it
+            if operator is not self.head:  # the task tells the head
                 operator.end_input(0)
             operator.context.quiesce()
             drain()
@@ -123,9 +123,9 @@ class OperatorChain:
             self.flush()
 
     def close(self) -> None:
-        """Closes all operators, also when one of them fails to; raises the first failure.
+        """Closes all operators, even if closing one fails; raises the first failure.
 
-        Those that were never opened, because another one could not be, are closed as well, as in Flink.
+        As in Flink, operators that were never opened, because opening another one failed, are closed as well.
         """
         failure: BaseException | None = None
         for operator in self.operators:
@@ -148,7 +148,9 @@ class OperatorChain:
 
     def flush(self) -> None:
         """Sends what the operators emitted: after each batch, and before a watermark."""
-        for pending in self._gathering:  # head first: what one lets go may gather again
+        for (
+            pending
+        ) in self._gathering:  # head first: flushed records may be collected again downstream
             pending.flush()
         for pending in self.pending:
             pending.flush()
@@ -158,14 +160,14 @@ class OperatorChain:
     def process_batch(
         self, number: int, values: Sequence[Any], timestamps: Sequence[int | None] | None
     ) -> None:
-        """Takes a batch of input `number`, through generated code where there is some."""
+        """Takes a batch of input `number`, through generated code if there is any."""
         self.process_part(number, values, timestamps)
         self.on_batch_end()
 
     def process_part(
         self, number: int, values: Sequence[Any], timestamps: Sequence[int | None] | None
     ) -> None:
-        """Takes part of a batch; `end_part` follows each part but the last, `on_batch_end` the last one."""
+        """Takes a part of a batch. `end_part` follows each part except the last one, which `on_batch_end` follows."""
         function = self.batch_functions.get(number)
         if function is None:
             self.head.records_in += len(values)
@@ -178,7 +180,7 @@ class OperatorChain:
             function(values, timestamps)
 
     def end_part(self) -> None:
-        """Keeps the order of records where the next part takes another way through generated code."""
+        """Keeps the order of records if the next part takes another path through generated code."""
         for pending in self.pending:
             pending.end_part()
 
@@ -216,7 +218,7 @@ class OperatorChain:
             if convert is not None:
                 output.side_converters[tag_id] = convert
         copies = not self.program.object_reuse
-        # The last reader gets the record itself: a copy, where it keeps what somebody else may hold, too.
+        # The last reader gets the record itself, or a copy if it keeps records that other code may hold.
         keeps = copies and emits_shared(self.program.operators, index)
         readers: dict[str | None, list[Collect]] = {}
         for number, written in enumerate(self.program.outputs):
@@ -260,7 +262,7 @@ def _pending(output: OutputProgram, writer: BatchTarget) -> PendingBatch:
 
 
 def _behind_records(pending: PendingBatch, send: Callable[[int], None]) -> Callable[[int], None]:
-    """Sends watermarks; the last one waits for all records, those that are being combined included."""
+    """Sends watermarks after the records before them. The last one also waits for records that are being combined."""
 
     def receive(watermark: int) -> None:
         if watermark == MAX_WATERMARK:
@@ -291,7 +293,7 @@ def _counted_input(operator: StreamOperator) -> Collect:
 
 
 def _reader(take: Collect, *, keeps: bool) -> Collect:
-    """A reader that gets a copy of its own, where it `keeps` records that others may hold."""
+    """The reader. If it `keeps` records that other code may hold, it gets copies."""
     if not keeps:
         return take
 
@@ -308,7 +310,7 @@ def _collect(
     copies: bool,
     convert: Callable[[Any], Any] | None = None,
 ) -> Collect:
-    """Emits to all readers; each but the last gets a copy, as Flink's copying broadcasting output."""
+    """Emits to all readers. As with Flink's copying output, each reader except the last one gets a copy."""
     copies_own = copies and operator.program.spec.kind in EMITS_STATE
 
     def collect(value: Any, timestamp: int | None) -> None:

@@ -42,12 +42,12 @@ def measure_task(
     *,
     counts_only: bool = False,
 ) -> TaskMetrics:
-    """The numbers of a task; `gate` is None for a source.
+    """The metrics of a task; `gate` is None for a source.
 
-    With `counts_only` no function of the user's is asked for a metric or an accumulator: any thread may look then.
+    With `counts_only`, no metric and no accumulator of a user's function is read, so any thread may call this.
 
-    What goes into a vertex is what its gate brings and its sources read, what comes out is what it
-    hands to exchanges: a record that is broadcast counts once, its bytes once for each receiver.
+    The input of a vertex consists of the records of its gate and of its sources. Its output consists of the records for
+    exchanges. A record that is broadcast counts once, and its bytes count once for each receiver.
 
     Raises:
         TypeError: An accumulator cannot be pickled.
@@ -112,7 +112,7 @@ def _measure_operator(chain: OperatorChain, operator: StreamOperator) -> Operato
 
 
 def _input_watermarks(chain: OperatorChain, operator: StreamOperator) -> tuple[int, ...]:
-    """What came in, which is what the operator in front let through."""
+    """The watermarks of the inputs. For a chained operator this is the watermark that the operator upstream emitted."""
     if isinstance(operator, SourceOperator):
         return ()
     if operator.program.parent >= 0:
@@ -135,15 +135,15 @@ def _pickled(operator: StreamOperator, name: str, accumulator: Any) -> bytes:
 ITEMS_PER_BUFFER = 1024
 
 RECORD_KINDS = frozenset({"collect", "print"})
-"""Items whose value is a list of records; those of one kind and place are sent together."""
+"""The kinds of items whose value is a list of records. Items of one kind and target are sent together."""
 
 RecordKey = tuple[str, Any]
-"""The kind of records and where they belong: a sink's uid, or whether lines go to stderr."""
+"""The kind and the target of records: a sink's uid, or whether lines go to stderr."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskReport:
-    """The last word of a task: its numbers. `attempt` counts Spark's retries of it in a bounded job, from 0."""
+    """The last item of a task: its metrics. `attempt` counts Spark's retries in a bounded job, from 0."""
 
     task: int
     attempt_id: str
@@ -152,9 +152,9 @@ class TaskReport:
 
 
 class DriverChannel:
-    """The sending end of a task's way to the driver; the report comes last.
+    """Sends items from a task to the driver; the report is the last one.
 
-    `take_collected` is handed the records of collecting sinks at once; without it they are sent, too.
+    `take_collected` gets the records of collecting sinks at once. Without it they are sent, too.
     """
 
     def __init__(
@@ -171,18 +171,18 @@ class DriverChannel:
         self._records: dict[RecordKey, list[Any]] = {}
 
     def begin_epoch(self) -> None:
-        """Counts what is sent again."""
+        """Restarts the numbering of buffers."""
         self._sequence = 0
 
     def acknowledge(self, item: tuple[str, Any, Any], size: int = 1) -> None:
         """Sends (kind, where, value): a committable, a state handle, a list of collected records.
 
-        `size` says how many records the value holds.
+        `size` is the number of records in the value.
 
         Raises:
-            UnpicklableRecordError: A record cannot be sent, maybe one of an earlier call.
+            UnpicklableRecordError: A record cannot be pickled, perhaps one of an earlier call.
         """
-        del size  # a list knows it
+        del size  # a list has its size
         kind, where, value = item
         if kind == "collect" and self._take_collected is not None:
             # Through bytes, so that the program and the job share no object.
@@ -198,14 +198,14 @@ class DriverChannel:
                 self._send_items()
 
     def flush(self) -> None:
-        """Sends what is waiting."""
+        """Sends all waiting items."""
         for kind, where in list(self._records):
             self._send_records(kind, where)
         if self._items:
             self._send_items()
 
     def finish(self, report: TaskReport) -> None:
-        """Sends the report: after it nothing follows."""
+        """Sends the report, the last item."""
         self._items.append(report)
         self.flush()
 
@@ -235,13 +235,13 @@ def _dumped(records: list[Any]) -> bytes:
 
 
 def read_items(buffer: Buffer) -> list[Any]:
-    """The acknowledgements in a buffer; the report is the last of the last."""
+    """The acknowledgements in a buffer. The report is the last item of the last buffer."""
     items: list[Any] = pickle.loads(unframe(PayloadKind.REPORT, buffer.payload))
     return items
 
 
 def record_key(buffer: Buffer) -> RecordKey:
-    """What records a buffer holds; they stay unread."""
+    """The kind and target of the records in a buffer, which are not read."""
     kind, where = pickle.loads(unframe(PayloadKind.RECORDS, buffer.payload))
     return kind, where
 

@@ -114,7 +114,7 @@ class StreamTask:
         self.processor = MailboxProcessor(
             self._process_next,
             lock=self._source_lock,
-            # Who waits in mail holds the lock, and the source that is waited for needs it.
+            # Mail that waits holds the lock, which the source needs to continue.
             allow_yield=not has_legacy_source,
             before_mail=self._before_mail,
         )
@@ -139,14 +139,14 @@ class StreamTask:
     def run(self) -> Iterator[Buffer]:
         """Yields the buffers that the task fills, its report last.
 
-        Closes everything whatever happens. Where closing fails too, the first failure is what is raised.
+        Closes everything in any case. If closing fails too, the first failure is raised.
         """
         yield from self._closed_on_failure(self._work())
         for error in self._close():
             raise error
 
     def _closed_on_failure(self, work: Iterator[Buffer]) -> Iterator[Buffer]:
-        """What the work yields; where it fails, its error says where, and everything is closed."""
+        """The buffers of the work. If it fails, its error gets notes with the place, and everything is closed."""
         try:
             yield from self._located(work)
         except BaseException as failure:
@@ -159,7 +159,7 @@ class StreamTask:
         try:
             yield from work
         except RuntimeError as error:
-            # A generator may not raise StopIteration: Python makes this of one that leaves a user's function.
+            # If a user's function raises StopIteration inside a generator, Python turns it into a RuntimeError.
             stopped = error.__cause__
             if not isinstance(stopped, StopIteration):
                 self._locate(error)
@@ -203,7 +203,7 @@ class StreamTask:
         self._input.before_mail()
 
     def _hand_over(self) -> Iterator[Buffer]:
-        """Yields the buffers that are full. Until the next turn the task, with its source, is back-pressured."""
+        """Yields the buffers that are full. Meanwhile the task and its source are back-pressured."""
         ready, back_pressured = self._ready, self.processor.metrics.back_pressured
         while ready:
             buffer = ready.popleft()
@@ -211,9 +211,9 @@ class StreamTask:
                 yield buffer
 
     def _finish(self) -> None:
-        """Ends the operators when the input has ended. Flink: `StreamTask.endData`, `afterInvoke`.
+        """Finishes the operators when the input has ended. Flink: `StreamTask.endData`, `afterInvoke`.
 
-        After the last operator nothing comes in: neither mail nor timers.
+        After the last operator no mail runs and no timer fires.
         """
         self.chain.finish(self.processor.drain)
         self.processor.prepare_close()
@@ -226,7 +226,7 @@ class StreamTask:
         self._driver.finish(self.report)
 
     def counts_now(self) -> TaskMetrics:
-        """What the task has counted so far; any thread may ask while it runs."""
+        """The counts of the task so far. Any thread may call this while the task runs."""
         return self._measured(counts_only=True)
 
     def _measured(self, *, counts_only: bool = False) -> TaskMetrics:
@@ -278,7 +278,7 @@ class StreamTask:
         watermarks = self.chain.input_watermarks
         if isinstance(buffers, LiveBuffers):
             self._gate = InputGate(vertex.inputs, subtask, parallelism, ())
-            pulled = self._sources.alone(watermarks)
+            pulled = self._sources.beside((), (), watermarks)
             feeder = GateInput((), valves, self.chain)
             return LiveInput(buffers, self._gate, feeder, pulled, self.processor, self._waiter)
         self._gate = InputGate(vertex.inputs, subtask, parallelism, self._awaited(buffers))
@@ -291,7 +291,7 @@ class StreamTask:
         return GateInput(elements, valves, self.chain, self._waiter)
 
     def _awaited(self, buffers: Iterator[Buffer]) -> Iterator[Buffer]:
-        """The buffers; until each of them is there, the task is idle."""
+        """The buffers. While the task waits for one, it is idle."""
         idle = self.processor.metrics.idle
         while True:
             with idle:
@@ -305,11 +305,11 @@ class StreamTask:
         return self._timers
 
     def _marker_clock(self) -> TimerService | None:
-        """What latency markers are sent and measured by; None for the operators' clocks."""
+        """The clock of latency markers; None for the operators' clocks."""
         return None
 
     def _operator_context(self, program: OperatorProgram) -> OperatorContext:
-        # Sources inside the head are upstream of all operators: nobody who waits runs their mail.
+        # Sources inside the head are upstream of all operators, so operators that wait do not run their mail.
         is_in_chain = program.index < len(self.info.vertex.operators)
         context = operator_context(
             program,
@@ -334,11 +334,11 @@ class StreamTask:
         return context
 
     def _input_clock_ns(self) -> int:
-        """The machine's clock, which stands still while the task is back-pressured: its input is not idle then."""
+        """The machine's clock without the time of back pressure, in which the input is not idle."""
         return perf_counter_ns() - self.processor.metrics.back_pressured.total_ns
 
     def _send_batch_of(self, operator: int) -> Callable[[bytes], None]:
-        """Where an Arrow sink sends batches: beside the driver, as they are."""
+        """The function by which an Arrow sink sends batches. They do not go to the driver."""
         numbers = count()
 
         def send_batch(batch: bytes) -> None:

@@ -24,7 +24,7 @@ from opchain.runtime.records.elements import (
     Watermark,
     WatermarkStatus,
 )
-from opchain.runtime.task.input.input_gate import InputElement, InputGate
+from opchain.runtime.task.input.input_gate import InputElement
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class ChainedSource:
-    """One source, and what it emits as elements."""
+    """One source, which emits elements."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class ChainedSource:
         yield EndOfInput()
 
     def _nothing_yet(self, batch: Any) -> Iterator[StreamElement]:
-        """Passes the wait on to the task; in batch mode, where only keys that are complete are processed, waits."""
+        """Tells the task to wait. In batch mode it waits here, because no key is processed before all input has come."""
         wait_s = getattr(batch, "wait_s", NOTHING_YET_S)
         if self.operator.context.task.vertex.is_batch:
             time.sleep(wait_s)
@@ -92,7 +92,7 @@ class ChainedSource:
         yield NothingYet(wait_s)
 
     def _taken(self) -> Iterator[StreamElement]:
-        # Not iterated over: a latency marker may come in, as mail, between two elements.
+        # Not iterated: mail may append a latency marker between two elements.
         while self._waiting:
             yield self._waiting.popleft()
 
@@ -116,7 +116,7 @@ class ChainedSource:
 
 
 class ChainedSources:
-    """The sources inside one task; mostly there are none."""
+    """The sources inside one task. Most tasks have none."""
 
     def __init__(
         self,
@@ -132,39 +132,32 @@ class ChainedSources:
         return [source.operator for source in self._sources]
 
     def open(self) -> None:
-        """Opens the sources; the chain is open by then."""
+        """Opens the sources, after the chain."""
         for operator in self.operators:
             operator.open()
 
     def beside(
         self,
-        gate: InputGate,
+        gate: Iterable[InputElement],
         gate_inputs: Sequence[InputProgram],
         input_watermarks: Sequence[int],
     ) -> Iterable[InputElement]:
-        """All that the task reads: the gate alone where there are no sources."""
+        """All elements that the task reads: those of the gate, which may be empty, and of the sources."""
         if not self._sources:
             return gate
         numbers = [edge.input_number for edge in gate_inputs]
         self._read = InterleavedInputs(gate, numbers, self._sources, input_watermarks)
         return self._read
 
-    def alone(self, input_watermarks: Sequence[int]) -> Iterable[InputElement]:
-        """What the sources bring, without an input gate."""
-        if not self._sources:
-            return ()
-        self._read = InterleavedInputs((), (), self._sources, input_watermarks)
-        return self._read
-
     def close(self) -> None:
-        """Closes what the sources have open."""
+        """Closes the readers of the sources."""
         if self._read is not None:
             self._read.close()
 
 
 @dataclass(slots=True)
 class _Reader:
-    """One of those that are read in turn."""
+    """An input that is read in turns."""
 
     elements: Iterator[InputElement]
     inputs: tuple[int, ...]
@@ -172,17 +165,17 @@ class _Reader:
 
 
 class InterleavedInputs:
-    """The elements of an input gate and of chained sources, by turns: iterate over it once.
+    """The elements of an input gate and of chained sources, in turns. Can be iterated once.
 
-    Next is always the one whose event time is furthest behind, and among equals the one that had the
-    fewest turns: so inputs stay together in event time, and the same input is read in the same order.
-    Flink takes whichever has something, in turn.
+    The next turn belongs to the input whose event time is furthest behind, and among equals to the one with the fewest
+    turns. So inputs advance together in event time, and equal input is read in the same order. Flink takes any input that
+    has data.
 
     Args:
-        gate: The exchanges; it may have none.
-        gate_inputs: The numbers of the inputs that the gate brings.
+        gate: The elements of the exchanges.
+        gate_inputs: The numbers of the inputs of the gate.
         sources: The chained sources.
-        input_watermarks: The watermark of each input, kept up to date by whoever reads.
+        input_watermarks: The current watermark of each input, which the task updates.
     """
 
     def __init__(
@@ -196,11 +189,11 @@ class InterleavedInputs:
         self._readers = [_Reader(iter(gate), tuple(sorted(set(gate_inputs))))]
         for source in sources:
             number, channel = source.program.input_number, source.program.channel
-            # One generator for each source, so that closing it closes what the source has open.
+            # A generator for each source: closing it closes the reader of the source.
             self._readers.append(_Reader(_numbered(source.elements(), number, channel), (number,)))
 
     def __iter__(self) -> Iterator[InputElement]:
-        """Reads by turns."""
+        """Reads the inputs in turns."""
         left = list(self._readers)
         while left:
             reader = min(left, key=self._place)
@@ -212,7 +205,7 @@ class InterleavedInputs:
                 yield element
 
     def close(self) -> None:
-        """Closes what the sources have open."""
+        """Closes the readers of the sources."""
         for reader in self._readers:
             close = getattr(reader.elements, "close", None)
             if close is not None:
@@ -231,5 +224,5 @@ def _numbered(
 
 
 def _parts(batch: Any) -> tuple[Sequence[Any], Sequence[int | None] | None]:
-    """The records of a batch, and their timestamps where the source brings them along."""
+    """The records of a batch, and their timestamps if the source sets them."""
     return (batch.values, batch.timestamps) if isinstance(batch, RecordBatch) else (batch, None)

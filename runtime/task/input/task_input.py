@@ -1,4 +1,4 @@
-"""Where a task's records come from: an input gate, a source that is read, or a source that runs."""
+"""The input of a task: an input gate, a source, or a legacy source, which runs in its own thread."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ if TYPE_CHECKING:
 
 
 LONGEST_TURN_S = 0.02
-"""How long a turn of the mailbox loop should take. So mail waits for part of a batch where functions are slow."""
+"""The longest time that a turn should take, so that mail need not wait for a whole batch of slow calls."""
 
 _FIRST_PART = 64
-"""How many records the first turn processes, because the time per record is not known yet."""
+"""The number of records in the first turn, in which the time per record is unknown."""
 
 _CUT = (list, Columns, range)
-"""The classes of batches that can be processed in parts."""
+"""The classes of batches that can be divided into parts."""
 
 
 class PartedBatches:
     """Feeds a chain with batches in parts, one part per turn.
 
-    A part has as many records as earlier parts could process in LONGEST_TURN_S: the whole batch, unless functions are
-    slow. A batch ends once, behind its last part. So the size of parts decides no watermark and no buffer.
+    A part has as many records as earlier parts processed in LONGEST_TURN_S. Unless functions are slow, this is the whole
+    batch. `on_batch_end` is called only after the last part. So watermarks and buffers do not depend on the parts.
     """
 
     __slots__ = ("_at", "_chain", "_number", "_size", "_timestamps", "_values")
@@ -97,7 +97,7 @@ class PartedBatches:
         self._measure(end - start, perf_counter() - began)
 
     def flush(self) -> None:
-        """Hands over what the parts so far have emitted: before mail runs, which may emit too."""
+        """Sends the output of the parts so far, before mail runs, which may emit records, too."""
         if self._values is not None:
             self._chain.flush()
 
@@ -115,10 +115,10 @@ class TaskInput(Protocol):
         """Feeds the chain with one element; completes the loop when there are no more."""
 
     def before_mail(self) -> None:
-        """Sends what a part of a batch has emitted, because mail may emit, too."""
+        """Sends the output of a part of a batch, because mail may emit records, too."""
 
     def close(self) -> None:
-        """Releases what the input holds."""
+        """Releases the input."""
 
 
 class Waiter:
@@ -134,7 +134,7 @@ class Waiter:
         self._timers = timers
 
     def wait(self, controller: Controller, batch: Any) -> Suspension:
-        """Waits as long as an empty batch says."""
+        """Waits for the time that an empty batch names."""
         wait_s: float = getattr(batch, "wait_s", NOTHING_YET_S)
         suspension = controller.suspend_default_action(self._processor.metrics.idle)
         at_ms = self._timers.current_processing_time() + int(wait_s * 1000)
@@ -200,7 +200,7 @@ class GateInput:
         self.parts.flush()
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Does nothing."""
 
 
 class SourceInput:
@@ -208,9 +208,9 @@ class SourceInput:
 
     Args:
         batches: The records of a source's splits.
-        chain: What is fed.
-        waiter: Waits where a batch is empty.
-        ends: Whether event time is over when they are; asked then.
+        chain: The operators.
+        waiter: Waits after an empty batch.
+        ends: Whether the end of the batches ends event time; called at the end.
     """
 
     def __init__(
@@ -252,14 +252,14 @@ class SourceInput:
         self._parts.flush()
 
     def close(self) -> None:
-        """Ends the reader, which closes what it has open."""
+        """Closes the reader and its open splits."""
         close = getattr(self._batches, "close", None)
         if close is not None:
             close()
 
 
 class _FunctionContext(SourceFunction.SourceContext[Any]):
-    """What a SourceFunction's `run` gets: records gather to batches under the checkpoint lock."""
+    """The context of a SourceFunction. Records are collected into batches under the checkpoint lock."""
 
     def __init__(self, owner: LegacySourceInput, collect: Any, lock: Any) -> None:
         self._owner = owner
@@ -288,11 +288,12 @@ class _FunctionContext(SourceFunction.SourceContext[Any]):
 
 
 class LegacySourceInput:
-    """Runs a SourceFunction on a thread of its own. Flink: `SourceStreamTask`.
+    """Runs a SourceFunction in its own thread. Flink: `SourceStreamTask`.
 
-    Records gather to batches. In a live run they go on after `flush_after_ms`, by a timer whose call is mail; in
-    a bounded job, where the clock decides nothing, when a batch is full. What fails downstream is raised in the function's `collect`. It fails the task also where the function
-    catches it: part of a batch is lost by then.
+    Records are collected into batches. A live run processes a batch after `flush_after_ms`, by a timer that sends mail. A
+    bounded job, whose results must not depend on the clock, processes a batch when it is full. An exception downstream is
+    raised in the function's `collect`. It also fails the task if the function catches it, because a part of a batch is
+    lost then.
     """
 
     def __init__(
@@ -350,7 +351,7 @@ class LegacySourceInput:
                 self._hand_over()
                 self._has_output.execute(_do_nothing, "yield what a legacy source filled")
             elif len(self._values) == 1 and self._flush_after_ms is not None:
-                # The first of a batch: what comes until then goes along.
+                # The first record of a batch sets the timer for the whole batch.
                 at_ms = self._timers.current_processing_time() + self._flush_after_ms
                 self._timers.call_at(at_ms, self._send_flush)
         elif element.__class__ is Watermark:
@@ -361,7 +362,7 @@ class LegacySourceInput:
             self._chain.head.process_status(is_idle=True)
 
     def _send_flush(self) -> None:
-        """In the thread of the timers."""
+        """Runs in the thread of the timers."""
         with suppress(MailboxClosedError):  # the task has ended
             self._has_output.execute(self._hand_over, "flush a legacy source")
 
@@ -373,7 +374,7 @@ class LegacySourceInput:
     def _emit_watermark(self, timestamp: int) -> None:
         self._activate()
         self._hand_over()
-        # One that falls back is dropped here as it would be behind any exchange.
+        # A lower watermark is dropped, as after an exchange.
         if timestamp > self._watermark:
             self._watermark = timestamp
             self._chain.process_watermark(0, timestamp)
@@ -388,7 +389,7 @@ class LegacySourceInput:
         self._emit_watermark(MAX_WATERMARK)
 
     def before_mail(self) -> None:
-        """Nothing is left open: the source's thread hands over whole batches, under the lock that mail takes."""
+        """Does nothing: the source's thread processes whole batches, under the lock that mail needs."""
 
     def close(self) -> None:
         """Cancels the source and waits for its thread."""
@@ -397,4 +398,4 @@ class LegacySourceInput:
 
 
 def _do_nothing() -> None:
-    """Mail whose only use is that the loop takes a turn."""
+    """Mail that only makes the loop take a turn."""

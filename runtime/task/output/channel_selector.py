@@ -31,7 +31,7 @@ class Assignment(Protocol):
     """The channel of each record of a batch."""
 
     def scatter(self, column: Sequence[Any], buckets: Sequence[list[Any]]) -> None:
-        """Appends each entry of a column of the batch to the bucket of its channel."""
+        """Appends each entry of a column to the bucket of its channel."""
 
 
 class ToOne:
