@@ -252,7 +252,7 @@ def _warn_of_settings(program: Program, job_name: str, *, is_endless: bool) -> N
 
 
 def _look_at_running_sources(job: JobProgram) -> None:
-    """Refuses SourceFunctions that never end on Spark, and warns where nobody knows.
+    """Refuses unbounded SourceFunctions on Spark, and warns if a SourceFunction may be unbounded.
 
     Raises:
         UnsupportedFeatureError: One says that it never ends.
@@ -355,7 +355,7 @@ def has_no_end(job: JobProgram) -> bool:
 
 
 def streaming_settings(settings: JobSettings) -> StreamingSettings:
-    """What an unbounded job is run by."""
+    """The settings by which an unbounded job runs."""
     from opchain.runtime.job.streaming_settings import (  # noqa: PLC0415 - likewise
         Retention,
         StreamingSettings,
@@ -385,7 +385,7 @@ def streaming_settings(settings: JobSettings) -> StreamingSettings:
 
 
 def slot_resources(plan: Plan) -> tuple[SlotResources | None, ...]:
-    """What a slot of each vertex of the job program needs; None where its group names no resources."""
+    """The resources of a slot of each vertex; None if its slot sharing group names none."""
     groups = plan.program.slot_group_resources
     if not groups:
         return ()
@@ -411,7 +411,7 @@ def _resources(group: SlotSharingGroup) -> SlotResources | None:
 
 
 def job_dependencies(program: Program) -> JobDependencies:
-    """What the program's `add_python_file`, `register_cached_file` and so on have named.
+    """The files that the program has named with `add_python_file`, `register_cached_file` and so on.
 
     Spark makes cached files executable always, so that the third part of an entry changes nothing.
     """

@@ -1,4 +1,4 @@
-"""Resolves the names that a module of PyFlink has beyond the ones that the module here defines.
+"""Resolves names that a module of PyFlink has, and the same module of opchain does not define.
 
 A module ends with `__getattr__ = reexports(__name__)`. A name that PyFlink imports from another module comes
 from that module here. A spelling of PyFlink 1.16 to 1.20 works with a DeprecationWarning. A name of a part
@@ -130,7 +130,7 @@ _REFUSALS = {
     "datastream.formats": "the format runs in Flink's JVM; use Parquet, Avro, CSV or JSON",
     "": "it is internal to PyFlink and its JVM, and no JVM of Flink runs here",
 }
-"""Why the names of a part of PyFlink are refused; the first part that a module belongs to counts."""
+"""The reasons for which names of PyFlink are refused. The first prefix of a module's name counts."""
 
 
 @cache
@@ -150,7 +150,7 @@ def names_of(module: str) -> dict[str, str]:
 
 
 class _Refused(type):
-    """The class of names that can be imported and not used."""
+    """The class of placeholders, which can be imported but not used."""
 
     _reason: str
 
@@ -180,19 +180,19 @@ class _Refused(type):
 
 @cache
 def refused_name(module: str, name: str) -> type:
-    """What stands for a name that opchain does not support: it is refused when it is used."""
+    """A placeholder for a name that opchain does not support. Using it raises an error."""
     reason = next(reason for place, reason in _REFUSALS.items() if module.startswith(place))
     contents = {"__module__": f"opchain.{module}", "_reason": reason}
     return _Refused(name, (), contents)
 
 
 def is_refused(value: object) -> bool:
-    """Whether a name stands for a part that opchain does not support."""
+    """Whether a value is such a placeholder."""
     return isinstance(value, _Refused)
 
 
 def reexports(module_name: str) -> Callable[[str], Any]:
-    """The `__getattr__` of a module of opchain that PyFlink has, too.
+    """The `__getattr__` for a module that PyFlink has, too.
 
     `from module import *` of a module without `__all__` imports the names that PyFlink 2 defines there.
     """

@@ -1,4 +1,4 @@
-"""AsyncDataStream: waiting for something outside without holding up the stream."""
+"""AsyncDataStream: asynchronous calls for records, such as look-ups in a database."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ R = TypeVar("R")
 class AsyncDataStream:
     """Applies async functions to streams.
 
-    `timeout` counts from a record's first attempt to its result, retries included; 0 is not a timeout.
-    `capacity` is how many records may wait at once, per subtask.
+    `timeout` limits the time from the first attempt for a record to its result, including retries; 0 is no limit.
+    `capacity` is the number of records that may wait at once, per subtask.
     """
 
     @staticmethod
@@ -39,7 +39,7 @@ class AsyncDataStream:
         capacity: int = 100,
         output_type: DeclaredType = None,
     ) -> DataStream[R]:
-        """Emits results as they come; in event time none passes a watermark."""
+        """Emits results as they come. In event time no result overtakes a watermark."""
         limits = (timeout, capacity, NO_RETRY_STRATEGY)
         return _waiting("unordered_wait", data_stream, async_function, limits, output_type)
 
@@ -52,7 +52,7 @@ class AsyncDataStream:
         capacity: int = 100,
         output_type: DeclaredType = None,
     ) -> DataStream[R]:
-        """Emits results as they come, and tries again where the strategy says so."""
+        """Emits results as they come, and retries calls by the strategy."""
         limits = (timeout, capacity, async_retry_strategy)
         return _waiting(
             "unordered_wait_with_retry", data_stream, async_function, limits, output_type
@@ -79,7 +79,7 @@ class AsyncDataStream:
         capacity: int = 100,
         output_type: DeclaredType = None,
     ) -> DataStream[R]:
-        """Emits results in the order of their records, and tries again where the strategy says so."""
+        """Emits results in the order of their records, and retries calls by the strategy."""
         limits = (timeout, capacity, async_retry_strategy)
         return _waiting("ordered_wait_with_retry", data_stream, async_function, limits, output_type)
 

@@ -55,17 +55,17 @@ class CloseableIterator(Generic[T]):
         return self._read()
 
     def _read(self) -> T:
-        """The next record that nobody has seen."""
+        """The next record."""
         try:
             if self._records is None:
                 self._records = self._started()
             return next(self._records)
         except KeyboardInterrupt:
-            self.close()  # Ctrl-C while somebody waits for a record ends the job, as it ends execute()
+            self.close()  # Ctrl-C during the wait for a record ends the job, as in execute()
             raise
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the first records as a table; reading continues with all of them.
+        """For notebooks: the first records as a table. Reading still returns all records.
 
         An unbounded job is waited for until it has given so many records.
         """

@@ -361,7 +361,7 @@ class StreamExecutionEnvironment(OldEnvironmentCalls):
         return self
 
     def is_changelog_state_backend_enabled(self) -> bool | None:
-        """What was asked for, or None. Checkpoints here hold changes anyway, so it does nothing."""
+        """The value that was set, or None. It has no effect, since checkpoints are always incremental."""
         return self._configuration.get(pipeline_options.CHANGELOG_ENABLED)
 
     def set_default_savepoint_directory(self, directory: str) -> Self:
@@ -371,7 +371,7 @@ class StreamExecutionEnvironment(OldEnvironmentCalls):
         return self
 
     def get_default_savepoint_directory(self) -> str | None:
-        """Where savepoints go that name no directory; None where that is not set."""
+        """The default directory for savepoints; None if not set."""
         return self._configuration.get(pipeline_options.SAVEPOINT_DIRECTORY)
 
     # -- files and packages that executors need
@@ -692,7 +692,7 @@ class StreamExecutionEnvironment(OldEnvironmentCalls):
         return program
 
     def program(self, job_name: str | None = None) -> Program:
-        """What is registered now, with the settings, as the compiler takes it."""
+        """The current transformations and settings, for the compiler."""
         from opchain.compiler.graph.plan import Program
         from opchain.compiler.settings.settings_reader import (
             read_settings,
@@ -735,7 +735,7 @@ class StreamExecutionEnvironment(OldEnvironmentCalls):
         return shown(explain(program, stage), stage, program)
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the settings, and a picture of what is drawn so far."""
+        """For notebooks: the settings, and a picture of the program so far."""
         from opchain.compiler.plan.page.render import environment_cell
 
         return environment_cell(self.program())

@@ -1,4 +1,4 @@
-"""Joins of two streams: by window with `join` and `co_group`, and by closeness in time with `interval_join`."""
+"""Joins of two streams: by window with `join` and `co_group`, and by distance in time with `interval_join`."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class KeyedPair(Generic[K, T1, T2]):
         return self._stream1.get_execution_environment()
 
     def windowed(self, assigner: WindowAssigner[Any, W]) -> WindowedStream[K, Any, W]:
-        """Both streams in one, keyed and windowed: two taggers, a union, a key-by, a window."""
+        """Both streams as one keyed and windowed stream: two taggers, a union, a key-by, a window."""
         first = _tagged(self._stream1, FIRST)
         second = _tagged(self._stream2, SECOND)
         selector = UnionKeySelector(self._selector1, self._selector2)
@@ -95,7 +95,7 @@ def _tagged(stream: DataStream[Any], number: int) -> DataStream[tuple[int, Any]]
 
 
 class CoGroupedStreams(Generic[T1, T2]):
-    """Two streams that wait for their keys. Flink: `CoGroupedStreams`."""
+    """Two streams; `where` comes next. Flink: `CoGroupedStreams`."""
 
     def __init__(self, input1: DataStream[T1], input2: DataStream[T2]) -> None:
         self._streams = (input1, input2)
@@ -108,7 +108,7 @@ class CoGroupedStreams(Generic[T1, T2]):
 
 
 class CoGroupWhere(Generic[K, T1, T2]):
-    """Waits for the second stream's key. Flink: `CoGroupedStreams.Where`."""
+    """The first stream has a key; `equal_to` comes next. Flink: `CoGroupedStreams.Where`."""
 
     def __init__(self, pair: KeyedPair[K, T1, T2]) -> None:
         self._pair = pair
@@ -121,7 +121,7 @@ class CoGroupWhere(Generic[K, T1, T2]):
 
 
 class CoGroupEqualTo(Generic[K, T1, T2]):
-    """Waits for the windows. Flink: `CoGroupedStreams.Where.EqualTo`."""
+    """Both streams have keys; `window` comes next. Flink: `CoGroupedStreams.Where.EqualTo`."""
 
     def __init__(self, pair: KeyedPair[K, T1, T2]) -> None:
         self._pair = pair
@@ -143,26 +143,26 @@ class WindowedPair(WindowDefinition[Any, W], Generic[K, T1, T2, W]):
     ) -> DataStream[Any]:
         """Builds the operators of a co-group."""
         windowed = self._pair.windowed(self._assigner)
-        # The windowed stream takes over what was set here.
+        # The windowed stream gets the trigger, the evictor and the lateness that were set here.
         windowed.take_over(self)
         return windowed.apply(CoGroupWindowFunction(function), output_type)
 
 
 class WindowedCoGroup(WindowedPair[K, T1, T2, W]):
-    """Waits for the function. Flink: `CoGroupedStreams.WithWindow`."""
+    """Both streams have keys and windows; `apply` comes next. Flink: `CoGroupedStreams.WithWindow`."""
 
     def apply(
         self,
         function: CoGroupFunction[T1, T2, R] | Callable[[Iterable[T1], Iterable[T2]], Iterable[R]],
         output_type: DeclaredType = None,
     ) -> DataStream[R]:
-        """Gives the records of both streams that meet in a window under a key to a function."""
+        """Calls a function with the records of both streams that have the same key and window."""
         checked_function(function, CoGroupFunction, "apply", callables=True)
         return self.co_grouped(function, output_type)  # type: ignore[arg-type]  # or a callable
 
 
 class JoinedStreams(Generic[T1, T2]):
-    """Two streams that wait for their keys. Flink: `JoinedStreams`."""
+    """Two streams; `where` comes next. Flink: `JoinedStreams`."""
 
     def __init__(self, input1: DataStream[T1], input2: DataStream[T2]) -> None:
         self._streams = (input1, input2)
@@ -175,7 +175,7 @@ class JoinedStreams(Generic[T1, T2]):
 
 
 class JoinWhere(Generic[K, T1, T2]):
-    """Waits for the second stream's key. Flink: `JoinedStreams.Where`."""
+    """The first stream has a key; `equal_to` comes next. Flink: `JoinedStreams.Where`."""
 
     def __init__(self, pair: KeyedPair[K, T1, T2]) -> None:
         self._pair = pair
@@ -188,7 +188,7 @@ class JoinWhere(Generic[K, T1, T2]):
 
 
 class JoinEqualTo(Generic[K, T1, T2]):
-    """Waits for the windows. Flink: `JoinedStreams.Where.EqualTo`."""
+    """Both streams have keys; `window` comes next. Flink: `JoinedStreams.Where.EqualTo`."""
 
     def __init__(self, pair: KeyedPair[K, T1, T2]) -> None:
         self._pair = pair
@@ -199,23 +199,23 @@ class JoinEqualTo(Generic[K, T1, T2]):
 
 
 class WindowedJoin(WindowedPair[K, T1, T2, W]):
-    """Waits for the function. Flink: `JoinedStreams.WithWindow`."""
+    """Both streams have keys and windows; `apply` comes next. Flink: `JoinedStreams.WithWindow`."""
 
     def apply(
         self,
         function: JoinFunction[T1, T2, R] | FlatJoinFunction[T1, T2, R] | Callable[[T1, T2], R],
         output_type: DeclaredType = None,
     ) -> DataStream[R]:
-        """Gives each pair that meets in a window under a key to a function.
+        """Calls a function with each pair of records that have the same key and window.
 
-        A plain callable stands for a JoinFunction: it returns the pair's one record.
+        A plain callable is used like a JoinFunction: it returns one record per pair.
         """
         checked_function(function, (JoinFunction, FlatJoinFunction), "apply", callables=True)
         return self.co_grouped(JoinCoGroupFunction(function), output_type)
 
 
 class IntervalJoin(Generic[K, T1, T2]):
-    """Two keyed streams, waiting for the interval. Flink: `KeyedStream.IntervalJoin`."""
+    """Two keyed streams; `between` comes next. Flink: `KeyedStream.IntervalJoin`."""
 
     def __init__(self, stream1: KeyedStream[K, T1], stream2: KeyedStream[K, T2]) -> None:
         self._left = stream1
@@ -271,7 +271,7 @@ class _Interval:
 
 
 class IntervalJoined(Generic[K, T1, T2]):
-    """Two keyed streams and an interval, waiting for the function. Flink: `IntervalJoined`."""
+    """Two keyed streams and an interval; `process` comes next. Flink: `IntervalJoined`."""
 
     def __init__(
         self, left: KeyedStream[K, T1], right: KeyedStream[K, T2], interval: _Interval
@@ -303,7 +303,7 @@ class IntervalJoined(Generic[K, T1, T2]):
         process_join_function: ProcessJoinFunction[T1, T2, R],
         output_type: DeclaredType = None,
     ) -> DataStream[R]:
-        """Gives each pair to a function."""
+        """Calls a function with each pair."""
         checked_function(process_join_function, ProcessJoinFunction, "process")
         interval = self._interval
         lowest = interval.lower_ms + (not interval.lower_inclusive)

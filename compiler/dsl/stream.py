@@ -56,7 +56,7 @@ class Stream(Generic[T]):
         )
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: where it was made, its type, and a picture of the program up to here."""
+        """For notebooks: the call site, the type, and a picture of the program up to here."""
         from opchain.compiler.plan.page.render import (  # noqa: PLC0415 - notebooks only
             program_cell,
             program_page,
@@ -112,7 +112,7 @@ class Stream(Generic[T]):
         parallelism_configured: bool = False,
         is_keyed: bool = True,
     ) -> DataStream[Any]:
-        """Adds a one-input operator; what all other methods end in.
+        """Adds an operator with one input; other methods call this one.
 
         On a keyed stream the operator has the stream's key, unless `is_keyed` says that it takes no
         notice of it.
@@ -232,7 +232,7 @@ class OperatorAttributes(Stream[T]):
         return self
 
     def on_error(self, policy: Literal["fail", "skip"] | OutputTag[Any]) -> Self:
-        """What happens to a record whose function raises an exception; the job fails if not given. Ours alone.
+        """Sets the policy for records whose function raises an exception; by default the job fails. Ours alone.
 
         Results that the function gave for the record before it failed are dropped. Changes of state stay. Timers,
         key selectors and downstream operators still fail the job.

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 FOLDER = "dataframes"
-"""Where the files are, beside the checkpoints."""
+"""The folder of the files, beside the checkpoints."""
 
 _CALL = "to_dataframe"
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
@@ -88,7 +88,7 @@ def streaming_dataframe(
 
 
 class PlannedStreamingDataFrame:
-    """What `to_dataframe` gives while an unbounded program is planned.
+    """The result of `to_dataframe` while an unbounded program is planned.
 
     Whatever is asked of it gives it again, so that a program that starts queries first gets to its job.
     """
@@ -198,7 +198,7 @@ def _planned(sink: DataFrameSink) -> Any:
 
 
 class PlannedDataFrame:
-    """What `to_dataframe` gives while a program is planned in a process that has no Spark."""
+    """The result of `to_dataframe` while a program is planned in a process without Spark."""
 
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("__"):

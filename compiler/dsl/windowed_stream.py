@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 
 class WindowDefinition(Generic[T, W]):
-    """The part of a windowed stream that says what its windows are; each setter returns it."""
+    """The window settings of a stream. Each setter returns the object itself."""
 
     def __init__(
         self,
@@ -164,9 +164,9 @@ OUT = TypeVar("OUT")
 
 
 class _Windows(WindowDefinition[T, W]):
-    """What both kinds of windowed streams share, among it aggregations of one field, which Flink has in Java only.
+    """The base of both kinds of windowed streams, with aggregations of one field, which Flink has in Java only.
 
-    Fields have an index or a name; a plain value has only field 0: itself. `sum`, `min` and `max` keep the other
+    A field is an index or a name. Field 0 of a plain value is the value itself. `sum`, `min` and `max` keep the other
     fields of the window's first record.
     """
 
@@ -432,7 +432,7 @@ class AllWindowedStream(_Windows[T, W]):
         return self._processed(process_window_function, output_type)
 
 
-# As Flink's plans show it, whatever the function.
+# As in Flink's plans, for any function.
 _KEYED_DESCRIPTION = (
     "Window(GlobalWindows(trigger=EndOfStreamTrigger), EndOfStreamTrigger, "
     "KeyedMapPartitionWindowFunction)"

@@ -52,7 +52,7 @@ class VertexSize(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DataSet:
-    """What one operator hands over to the consumers that read the same partitions."""
+    """The output of one operator for the consumers that read the same partitions."""
 
     result_partition_type: ResultPartitionType
     edges: tuple[StreamEdge, ...]

@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What the user drew: registered transformations in the order of the calls, and the settings.
+    """A user's program: the transformations in the order of the calls, and the settings.
 
     `next_id` is the first id that translating may take (stream nodes of sinks take some). The
     `epoch_listeners` stay on the driver. `without_effect` are settings that do nothing here, with the reasons.

@@ -122,7 +122,7 @@ class _Assembly:
     def _written_together(self, exchanges: list[Exchange]) -> list[list[Exchange]]:
         """The exchanges of a vertex, those of one data set together: it is written once.
 
-        A reduce that combines at its senders reads pairs, so it shares with nobody.
+        A reduce that combines at its senders reads pairs, so it shares no data set.
         """
         written: dict[tuple[int, int], list[Exchange]] = {}
         for number, exchange in enumerate(exchanges):
@@ -252,7 +252,7 @@ class _Assembly:
         return node.output_type if leaves_python_chain(graph, node) else None
 
     def _side_types(self, node: StreamNode) -> tuple[tuple[str, TypeInformation[Any]], ...]:
-        """The declared types of the side outputs that somebody reads, by tag id."""
+        """The declared types of the side outputs that are read, by tag id."""
         edges = required(self.plan.stream_graph).out_edges(node.id)
         tags = {edge.tag.tag_id: edge.tag.type_info for edge in edges if edge.tag is not None}
         return tuple((tag, kind) for tag, kind in tags.items() if coder_converter(kind))

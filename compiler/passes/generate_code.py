@@ -75,7 +75,7 @@ def generate_code(plan: Plan, until: str | None = None, without: Sequence[str] =
 def _received(
     vertex: VertexProgram, sent: Mapping[tuple[int, int], Traveling]
 ) -> dict[int, Traveling]:
-    """What is known of the records of each input, where all of its edges bring the same."""
+    """The known type of the records of each input, if it is the same for all of its edges."""
     found: dict[int, set[Traveling]] = {}
     for edge in vertex.inputs:
         known = sent.get((vertex.first_task, edge.channel_base), Traveling())

@@ -130,7 +130,7 @@ def _runs_as_batch(program: Program) -> bool:
 
 
 def _visible(registered: Sequence[Transformation]) -> Iterator[Transformation]:
-    """What Flink looks at when it looks for unbounded sources.
+    """The sources among which Flink looks for unbounded ones.
 
     That is everything, but for one gap: through an operator with broadcast state it sees no farther
     than the inputs themselves (`AbstractBroadcastStateTransformation`). A source that feeds nothing

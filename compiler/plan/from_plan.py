@@ -46,7 +46,7 @@ _ALWAYS: dict[type[specs.OperatorSpec], str] = {
 
 
 def state_kind(node: StreamNode) -> str | None:
-    """What a savepoint holds of an operator; None where it can hold nothing.
+    """The state of an operator in a savepoint; None if it can have none.
 
     An object with a runtime context may make keyed state on a keyed stream at run time, where nobody
     can see it from outside, so it counts as stateful. A plain callable has no such context.
@@ -102,7 +102,7 @@ def stream_plan(plan: Plan) -> StreamPlan:
 
 
 def key_name(partitioner: Partitioner) -> str | None:
-    """What an exchange groups records by; None where it has no key."""
+    """The name of the key of an exchange; None without a key."""
     return None if partitioner.key_by is None else partitioner.key_by.name
 
 
@@ -162,7 +162,7 @@ def changed_settings(settings: JobSettings) -> dict[str, str]:
 
 
 _NOT_SHOWN = ("job_name", "parallelism", "job_parameters")
-"""What the plan has elsewhere, and what may be a secret."""
+"""Settings that the plan has elsewhere, and settings that may be secret."""
 
 
 def _edge(plan: Plan, edge: StreamEdge, job_edge: JobEdge | None) -> PlannedEdge:

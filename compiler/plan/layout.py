@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 DEFAULT_WIDTH = 100
-"""Where there is no terminal: files, pipes and goldens are the same everywhere."""
+"""The width without a terminal, so that files, pipes and golden files are the same everywhere."""
 
 _NARROWEST = 40
 _LONGEST_CELL = 48

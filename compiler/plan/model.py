@@ -114,7 +114,7 @@ class PlannedOperator(_Written):
 
     @property
     def family(self) -> str:
-        """What it is drawn as: "source", "sink", "join", "window", "state" or "plain"."""
+        """The kind of its symbol: "source", "sink", "join", "window", "state" or "plain"."""
         if self.source is not None or self.kind.endswith("source"):
             return "source"
         if "sink" in self.kind:

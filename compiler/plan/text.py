@@ -98,7 +98,7 @@ def _title(plan: JobPlan) -> str:
 
 
 def vertex_title(plan: JobPlan, vertex: PlannedVertex, number: int) -> str:
-    """What a vertex is called and how large it is: `vertex 2  x4, 128 key groups`."""
+    """The heading of a vertex: `vertex 2  x4, 128 key groups`."""
     size = " auto" if vertex.parallelism == UNSET else str(vertex.parallelism)
     facts = [f"vertex {number}  x{size}"]
     has_keys = any(plan.operator_at[node].keys for node in vertex.nodes)
@@ -416,7 +416,7 @@ def generated_modules(plan: Plan) -> list[str]:
 
 
 def remarks_text(plan: Plan) -> str:
-    """What code generation did to each operator, and why it could not do more, vertex by vertex."""
+    """The remarks of code generation on each operator, vertex by vertex."""
     blocks = []
     for number, vertex in enumerate(required(plan.job_program).vertices, start=1):
         known = dict(vertex.remarks)

@@ -1,1 +1,1 @@
-"""What users configure: execution, checkpoints, state backends, slot sharing groups."""
+"""Settings of users: execution, checkpoints, state backends, slot sharing groups."""

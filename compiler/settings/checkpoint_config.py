@@ -126,7 +126,7 @@ class CheckpointConfig(OldCheckpointConfig):
         return self._write(options.MODE, checkpointing_mode)
 
     def get_checkpoint_interval(self) -> int:
-        """Milliseconds from the begin of one epoch to that of the next, or -1 where none is set."""
+        """The milliseconds from the start of one epoch to the start of the next; -1 if not set."""
         interval = self._configuration.get(options.INTERVAL)
         return _DISABLED if interval is None else interval.to_millis()
 
@@ -228,7 +228,7 @@ class CheckpointConfig(OldCheckpointConfig):
         )
 
     def get_externalized_checkpoint_retention(self) -> ExternalizedCheckpointRetention:
-        """What becomes of the checkpoints; NO_EXTERNALIZED_CHECKPOINTS unless set."""
+        """The retention of checkpoints; NO_EXTERNALIZED_CHECKPOINTS by default."""
         return self._read(options.RETENTION)
 
     def is_unaligned_checkpoints_enabled(self) -> bool:
@@ -253,7 +253,7 @@ class CheckpointConfig(OldCheckpointConfig):
         )
 
     def get_aligned_checkpoint_timeout(self) -> Duration:
-        """What was set, or 0."""
+        """The value that was set, or 0."""
         return self._read(options.ALIGNED_TIMEOUT)
 
     def set_alignment_timeout(
@@ -273,7 +273,7 @@ class CheckpointConfig(OldCheckpointConfig):
         return self._write(options.FORCE_UNALIGNED, bool(force_unaligned_checkpoints))
 
     def is_force_unaligned_checkpoints(self) -> bool:
-        """What was set, or False."""
+        """The value that was set, or False."""
         return self._read(options.FORCE_UNALIGNED)
 
     def _read(self, option: ConfigOption[T]) -> T:

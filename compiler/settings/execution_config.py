@@ -63,7 +63,7 @@ class ExecutionConfig(OldExecutionConfig):
     """Set as parallelism: the environment's default."""
 
     PARALLELISM_UNKNOWN: ClassVar[int] = -2
-    """Set as parallelism: whatever it was."""
+    """A parallelism that keeps the current value."""
 
     def __init__(self, configuration: Configuration | None = None) -> None:
         self._configuration = Configuration() if configuration is None else configuration

@@ -33,7 +33,7 @@ def _setting(key: str, default: Any, description: str, **limits: Any) -> Any:
 
 
 class JobSettings(BaseModel):
-    """What shapes the graph, and how it runs. Each field names the configuration key that sets it."""
+    """The settings of a job. Each field names its configuration key."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

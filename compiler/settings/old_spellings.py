@@ -46,7 +46,7 @@ def warn_of_old_spelling(call: str, instead: str) -> None:
 
 
 class TimeCharacteristic(Enum):
-    """What time a program works in."""
+    """The kind of time that a program uses."""
 
     ProcessingTime = 0
     IngestionTime = 1
@@ -176,7 +176,7 @@ class OldExecutionConfig:
     _configuration: Configuration
 
     def get_restart_strategy(self) -> RestartStrategyConfiguration:
-        """What happens when the job fails."""
+        """The restart strategy."""
         warn_of_old_spelling("ExecutionConfig.get_restart_strategy()", _RESTARTS)
         return _restart_strategy(self._configuration)
 
@@ -296,7 +296,7 @@ class OldCheckpointConfig:
         return self
 
     def get_externalized_checkpoint_cleanup(self) -> ExternalizedCheckpointRetention:
-        """What becomes of the checkpoints when the job is cancelled."""
+        """The retention of checkpoints after the job is cancelled."""
         warn_of_old_spelling(
             "get_externalized_checkpoint_cleanup()", "call get_externalized_checkpoint_retention()"
         )
@@ -324,7 +324,7 @@ class OldCheckpointConfig:
         return self
 
     def get_checkpoint_storage(self) -> CheckpointStorage:
-        """Where checkpoints are kept."""
+        """The checkpoint storage."""
         warn_of_old_spelling(
             "get_checkpoint_storage()", f"read {_CHECKPOINT_FOLDER!r} of the Configuration"
         )
@@ -356,7 +356,7 @@ class OldEnvironmentCalls:
         self.get_config().set_auto_watermark_interval(0 if is_processing_time else 200)
 
     def get_stream_time_characteristic(self) -> TimeCharacteristic:
-        """What was set; EventTime otherwise."""
+        """The value that was set; EventTime by default."""
         warn_of_old_spelling("get_stream_time_characteristic()", "leave the call out")
         key = "pyflink-1.time-characteristic"
         return TimeCharacteristic[str(self._configuration.get_string(key, "EventTime"))]
@@ -369,7 +369,7 @@ class OldEnvironmentCalls:
         self._configuration.add_all(restart_strategy_configuration.to_configuration())
 
     def get_restart_strategy(self) -> RestartStrategyConfiguration:
-        """What happens when the job fails."""
+        """The restart strategy."""
         warn_of_old_spelling("get_restart_strategy()", _RESTARTS)
         return _restart_strategy(self._configuration)
 

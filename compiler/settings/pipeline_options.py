@@ -78,7 +78,7 @@ EXECUTION_CONFIG_OPTIONS: tuple[ConfigOption[Any], ...] = (
     TASK_CANCELLATION_INTERVAL,
     TASK_CANCELLATION_TIMEOUT,
 )
-"""What `ExecutionConfig.configure` takes over."""
+"""The options that `ExecutionConfig.configure` reads."""
 
 
 RUNTIME_MODE = ConfigOptions.key("execution.runtime-mode").string_type().default_value("STREAMING")

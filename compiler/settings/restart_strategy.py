@@ -1,4 +1,4 @@
-"""What happens when a job fails: whether, how often and when it starts again."""
+"""Restart strategies: whether, how often and when a failed job is restarted."""
 
 from __future__ import annotations
 

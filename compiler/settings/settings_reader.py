@@ -125,7 +125,7 @@ def is_known_key(key: str) -> bool:
 
 
 def unknown_key(key: str) -> str:
-    """What to say of a key that neither opchain nor Flink has, with the nearest one."""
+    """The message for a key that neither opchain nor Flink has, with the most similar key."""
     keys = known_keys() | flink_keys()
     close = get_close_matches(key, sorted(keys), n=1, cutoff=0.6)
     hint = f"did you mean {close[0]!r}? " if close else ""

@@ -1,4 +1,4 @@
-"""Where the state of a running job is kept (StateBackend), and its checkpoints (CheckpointStorage)."""
+"""The storage of a running job's state (StateBackend), and of its checkpoints (CheckpointStorage)."""
 
 from __future__ import annotations
 
@@ -204,7 +204,7 @@ class JobManagerCheckpointStorage(CheckpointStorage):
         self._max_state_size = size
 
     def get_checkpoint_path(self) -> str | None:
-        """Where the metadata goes, or None."""
+        """The path of the metadata, or None."""
         return self._checkpoint_path
 
     def get_max_state_size(self) -> int:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from opchain.runtime.types.record_types import RowTypeInfo
 
 _AS_TEXT = ("TIMESTAMP", "TIMESTAMP_LTZ", "DATE", "TIME")
-"""In JSON and CSV these are texts in SQL's form, as in Flink's formats of tables."""
+"""Types whose values are texts in SQL's form in JSON and CSV, as in Flink's table formats."""
 
 _STARTS = {
     "earliest-offset": "earliest",
@@ -50,7 +50,7 @@ class TableSource(NamedTuple):
 
 
 class Options:
-    """The options of one table; those that are left when all are read are mistakes."""
+    """The options of one table. Options that no connector reads are mistakes."""
 
     def __init__(self, descriptor: TableDescriptor, path: str) -> None:
         self.connector = descriptor.connector
@@ -58,7 +58,7 @@ class Options:
         self._left = dict(descriptor.options)
 
     def take(self, *names: str, default: str | None = None) -> str | None:
-        """The value of an option, which may have several names."""
+        """Takes the value of an option, which may have several names."""
         found = [self._left.pop(name) for name in names if name in self._left]
         return found[0] if found else default
 
@@ -85,15 +85,15 @@ class Options:
         return {name[len(prefix) :]: self._left.pop(name) for name in names}
 
     def drop(self, *prefixes: str) -> None:
-        """Leaves out options for the other direction."""
+        """Drops options that only matter for the other direction."""
         for prefix in prefixes:
             self.below(prefix)
 
     def finish(self) -> None:
-        """Refuses what nobody has read.
+        """Refuses options that were not read.
 
         Raises:
-            GraphError: There is such an option.
+            GraphError: An option was not read.
         """
         if self._left:
             raise GraphError(
@@ -103,7 +103,7 @@ class Options:
 
 
 def table_source(descriptor: TableDescriptor, path: str) -> TableSource:
-    """What reads a table.
+    """The source of a table.
 
     Raises:
         GraphError: An option is missing, unknown or wrong.
@@ -116,7 +116,7 @@ def table_source(descriptor: TableDescriptor, path: str) -> TableSource:
 
 
 def write_table(stream: DataStream[Any], descriptor: TableDescriptor, path: str) -> None:
-    """Ends a stream of rows of a table's physical columns in the table.
+    """Writes a stream of rows of a table's physical columns to the table.
 
     Raises:
         GraphError: An option is missing, unknown or wrong.
@@ -134,7 +134,7 @@ def write_table(stream: DataStream[Any], descriptor: TableDescriptor, path: str)
 
 
 def unknown_connector(connector: str, known: Any, what: str) -> Exception:
-    """The error for a connector that is missing, with the reason if it is known."""
+    """The error for an unknown connector, with the reason if it is known."""
     reason = _REFUSED.get(connector, f"no table of the connector '{connector}' can be {what}")
     return refused(
         f"the connector '{connector}'",
@@ -154,7 +154,7 @@ def row_type(columns: Sequence[Column]) -> RowTypeInfo:
 def _type_of(data_type: DataType) -> Any:
     from opchain.runtime.types.types import Types  # noqa: PLC0415 - likewise
 
-    # An aware datetime; PyFlink's Instant can't be computed with.
+    # An aware datetime, because PyFlink's Instant has no arithmetic.
     return (
         Types.SQL_TIMESTAMP() if data_type.name == "TIMESTAMP_LTZ" else data_type.type_information()
     )
@@ -166,7 +166,7 @@ def _columns(descriptor: TableDescriptor) -> list[Column]:
 
 
 def _wire_type(columns: Sequence[Column]) -> RowTypeInfo:
-    """The type of rows as JSON and CSV hold them."""
+    """The type of rows in JSON and CSV."""
     from opchain.runtime.types.types import Types  # noqa: PLC0415 - likewise
 
     types = [
@@ -192,10 +192,10 @@ _AVRO_TYPES = {
 
 
 def _avro_schema(columns: Sequence[Column]) -> Any:
-    """The schema that Flink derives of a table.
+    """The Avro schema of a table, as Flink derives it.
 
     Raises:
-        GraphError: Avro has no type for a column here.
+        GraphError: A column has a type that is not supported in Avro.
     """
     from opchain.runtime.formats.avro_files import AvroSchema  # noqa: PLC0415 - likewise
 
@@ -214,7 +214,7 @@ def _avro_schema(columns: Sequence[Column]) -> Any:
 
 
 def wire_value(place: int, name: str, data_type: DataType, descriptor: TableDescriptor) -> Typed:
-    """The value of a physical column, from the record that the source gives."""
+    """The expression for a physical column of a record of the source."""
     from opchain.compiler.table.data_types import DataTypes  # noqa: PLC0415 - avoids a longer header
 
     of = descriptor.options.get("format", descriptor.options.get("value.format"))
@@ -231,7 +231,7 @@ def wire_value(place: int, name: str, data_type: DataType, descriptor: TableDesc
 
 
 def to_wire(columns: Sequence[Column]) -> RowProjection | None:
-    """The opposite."""
+    """The reverse of `wire_value`: turns rows into the form of JSON and CSV; None if there is nothing to do."""
     texts = [
         f"as_text(row[{position}])" if data_type.name in _AS_TEXT else f"row[{position}]"
         for position, (_, data_type) in enumerate(columns)
@@ -542,7 +542,7 @@ def _write_print(stream: DataStream[Any], descriptor: TableDescriptor, options: 
 
 
 def printers(columns: Sequence[Column]) -> list[Callable[[Any], str]]:
-    """What prints the values of columns as Flink's `print` does."""
+    """A function that prints the values of columns like Flink's `print`."""
     from opchain.runtime.types.printed_form import java_text_of  # noqa: PLC0415 - likewise
 
     return [
@@ -615,7 +615,7 @@ def _jdbc(descriptor: TableDescriptor, options: Options) -> TableSource:
 
 
 def jdbc_connection(options: Options) -> Any:
-    """Where the database of a table is."""
+    """The connection options of a table."""
     from opchain.runtime.connectors.jdbc.options import JdbcConnectionOptions  # noqa: PLC0415 - likewise
 
     builder = JdbcConnectionOptions.JdbcConnectionOptionsBuilder().with_url(options.need("url"))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class DataType:
-    """A column's type: SQL's name of it, its parameters, and whether None is allowed.
+    """The type of a column: its name in SQL, its parameters, and whether None is allowed.
 
     >>> print(DataTypes.DECIMAL(10, 2, nullable=False))
     DECIMAL(10, 2) NOT NULL
@@ -205,7 +205,7 @@ _CLASSES: dict[str, type[DataType]] = {
 
 
 class DataTypes:
-    """Makes types of columns; a type that is not supported is refused when it is asked for."""
+    """Creates types of columns. Types that are not supported are refused when they are used."""
 
     STRING = staticmethod(_simple("STRING"))
     BOOLEAN = staticmethod(_simple("BOOLEAN"))
@@ -228,7 +228,7 @@ class DataTypes:
 
     @staticmethod
     def DECIMAL(precision: int, scale: int, nullable: bool = True) -> DataType:  # noqa: N802 - PyFlink's name
-        """Decimals of `precision` digits, `scale` of them behind the point."""
+        """Decimals with `precision` digits, `scale` of them after the point."""
         return DecimalType("DECIMAL", (precision, scale), nullable)
 
     @staticmethod
@@ -271,12 +271,12 @@ class DataTypes:
 
     @staticmethod
     def FIELD(name: str, data_type: DataType, description: str | None = None) -> RowField:  # noqa: N802, ARG004 - PyFlink's
-        """A field of a row; the description is for readers of the program."""
+        """A field of a row. The description has no effect."""
         return RowField(name, _checked(data_type, "FIELD"))
 
     @staticmethod
     def ROW(row_fields: Sequence[RowField | DataType] = (), nullable: bool = True) -> RowType:  # noqa: N802 - PyFlink's name
-        """Rows; fields given as types alone are called f0, f1, ... What files hold, in row types."""
+        """Rows. Fields without names are called f0, f1, ..."""
         fields = (
             each if isinstance(each, RowField) else RowField(f"f{number}", _checked(each, "ROW"))
             for number, each in enumerate(row_fields)
@@ -307,7 +307,7 @@ def data_type_of(text: str) -> DataType:
     ROW<`a` INT, `b` ARRAY<STRING>>
 
     Raises:
-        ValueError: It names no supported type, or has another number of parameters than the type.
+        ValueError: The type is not supported, or has a wrong number of parameters.
     """
     match = _NESTED.fullmatch(text)
     if match is not None:

@@ -58,10 +58,10 @@ def by_position(columns: Sequence[Column]) -> dict[str, Typed]:
 
 @functools.cache
 def sqlglot() -> Any:
-    """The parser, with the quotes of Flink's SQL.
+    """The library sqlglot, with a dialect that has the quotes of Flink's SQL.
 
     Raises:
-        MissingLibraryError: It is not installed.
+        MissingLibraryError: sqlglot is not installed.
     """
     library = imported("sqlglot", "sql", "SQL")
     tokens = imported("sqlglot.tokens", "sql", "SQL")
@@ -75,7 +75,7 @@ def parsed(text: str, what: str) -> Any:
     """The tree of an expression or a query.
 
     Raises:
-        GraphError: It is not SQL.
+        GraphError: The text is not SQL.
         UnsupportedFeatureError: It has windows or patterns.
     """
     library = sqlglot()
@@ -96,9 +96,9 @@ class Compiler:
     """Compiles expressions over the columns of one table.
 
     Args:
-        columns: The columns by name: the text of each value, and its type.
-        aliases: Names by which the table may be qualified.
-        where: What is compiled, for errors.
+        columns: The columns by name, each with its text and its type.
+        aliases: The names by which columns may be qualified.
+        where: The part of the program, for errors.
     """
 
     def __init__(self, columns: Mapping[str, Typed], aliases: Sequence[str], where: str) -> None:
@@ -110,8 +110,8 @@ class Compiler:
         """The expression as Python.
 
         Raises:
-            GraphError: It names an unknown column, or an operand has the wrong type.
-            UnsupportedFeatureError: It calls a function that is not supported.
+            GraphError: The expression names an unknown column, or an operand has the wrong type.
+            UnsupportedFeatureError: The expression calls a function that is not supported.
         """
         name = type(tree).__name__
         method: Callable[[Any], Typed] | None = getattr(self, f"_{name.lower()}", None)
@@ -339,7 +339,7 @@ def cast(value: Typed, data_type: DataType) -> Typed:
 
 
 def _common(left: DataType, right: DataType) -> DataType | None:
-    """The type of a sum, or None."""
+    """The type of an arithmetic result; None if the types cannot be combined."""
     if left.name in _NUMBERS and right.name in _NUMBERS:
         if "DECIMAL" in (left.name, right.name) and not {"FLOAT", "DOUBLE"} & {
             left.name,

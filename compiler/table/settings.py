@@ -59,7 +59,7 @@ class EnvironmentSettings:
         return self._configuration
 
     class Builder:
-        """Gathers settings; the methods give it back."""
+        """Builds settings. Its methods return the builder."""
 
         def __init__(self) -> None:
             self._configuration = Configuration()

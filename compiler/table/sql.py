@@ -95,7 +95,7 @@ def statement_of(text: str) -> Any:
     """One statement.
 
     Raises:
-        GraphError: It is not a statement, or there are several.
+        GraphError: The text is not one statement.
     """
     reader = _Reader(text)
     statement = reader.statement()
@@ -281,7 +281,7 @@ class _Reader:
         return self._text[self._tokens[self._place].start] in "'`"
 
     def skip(self, word: str) -> bool:
-        """Whether the next token is a word, which is then read."""
+        """Whether the next token is this word. If so, it is consumed."""
         # sqlglot reads some pairs of words as one token: PRIMARY KEY.
         if not self.is_at_end() and self._tokens[self._place].text.upper().startswith(f"{word} "):
             self._place += 1

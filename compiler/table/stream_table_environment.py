@@ -1,7 +1,7 @@
-"""StreamTableEnvironment: tables as a front door to connectors, and SQL of columns and scalar expressions.
+"""StreamTableEnvironment: tables of connectors, and SQL with columns and scalar expressions.
 
 A statement compiles to calls of the DataStream API: a table is a source, a view is a map and a filter, INSERT INTO is a
-sink. Queries over bounded tables that need more than that run in Spark SQL.
+sink. Other queries over bounded tables run in Spark SQL.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class TableEnvironment:
 
 
 class StreamTableEnvironment(TableEnvironment):
-    """Tables beside the streams of an environment."""
+    """Tables on the streams of an environment."""
 
     def __init__(self, stream_execution_environment: StreamExecutionEnvironment) -> None:
         self._environment = stream_execution_environment
@@ -112,7 +112,7 @@ class StreamTableEnvironment(TableEnvironment):
     # Tables and views
 
     def create_temporary_table(self, path: str, descriptor: TableDescriptor) -> None:
-        """Keeps a described table under a name.
+        """Registers a described table under a name.
 
         Raises:
             GraphError: There is a table of this name, or it has no columns.
@@ -128,7 +128,7 @@ class StreamTableEnvironment(TableEnvironment):
     def create_temporary_view(
         self, view_path: str, table_or_data_stream: Table | DataStream[Any], *fields_or_schema: Any
     ) -> None:
-        """Keeps a query or a stream under a name; a schema declares the stream's columns.
+        """Registers a query or a stream under a name. A schema declares the columns of a stream.
 
         Raises:
             GraphError: There is a table of this name, or the columns of the stream are unknown.
@@ -164,7 +164,7 @@ class StreamTableEnvironment(TableEnvironment):
         """A table by its name.
 
         Raises:
-            GraphError: There is none of this name.
+            GraphError: There is no table of this name.
         """
         table = self._tables.get(path)
         if table is None:
@@ -275,7 +275,7 @@ class StreamTableEnvironment(TableEnvironment):
     def execute_sql(self, stmt: str) -> TableResult:
         """Runs a statement: CREATE, DROP, INSERT INTO, SELECT, SET, SHOW TABLES or DESCRIBE.
 
-        INSERT INTO and SELECT start a job of their own. Needs sqlglot: `pip install 'opchain[sql]'`.
+        INSERT INTO and SELECT start a job. Needs sqlglot: `pip install 'opchain[sql]'`.
 
         Raises:
             GraphError: The statement is wrong.
@@ -317,7 +317,7 @@ class StreamTableEnvironment(TableEnvironment):
         return self.table_of(statement.query)
 
     def create_statement_set(self) -> StatementSet:
-        """Several INSERT INTO that become one job."""
+        """A set of INSERT INTO statements that become one job."""
         return StatementSet(self)
 
     def get_config(self) -> TableConfig:
@@ -333,7 +333,7 @@ class StreamTableEnvironment(TableEnvironment):
         return "default_database"
 
     def result_of(self, table: Table) -> TableResult:
-        """Runs a query as a job of its own."""
+        """Runs a query as a job."""
         first = len(self._environment.get_transformations())
         stream = self.to_data_stream(table)
         rows = stream.collect_async().converted_by(without_names)
@@ -549,10 +549,10 @@ class StreamTableEnvironment(TableEnvironment):
         return found
 
     def write(self, path: str, columns: Sequence[str], table: Table) -> None:
-        """Draws INSERT INTO.
+        """Adds the operators of INSERT INTO.
 
         Raises:
-            GraphError: The columns do not fit.
+            GraphError: The columns of the query do not fit.
         """
         sink = self.from_path(path)
         if sink.descriptor is None or sink.descriptor.schema is None:
@@ -594,11 +594,11 @@ class StreamTableEnvironment(TableEnvironment):
         write_table(stream, sink.descriptor, path)
 
     def shares_sources(self) -> None:
-        """Reads a table once for all statements from now on, until `run`."""
+        """Makes all statements until `run` share the sources of tables."""
         self._sources = {}
 
     def run(self, first: int, name: str) -> TableResult:
-        """Runs what was drawn since a position."""
+        """Runs the operators that were added since a position."""
         self._sources = None
         return TableResult(client=self._environment.execute_part(first, name))
 
@@ -609,7 +609,7 @@ class StreamTableEnvironment(TableEnvironment):
 
 
 class StatementSet:
-    """Several INSERT INTO that become one job; a table that they share is read once. Flink: StatementSet."""
+    """INSERT INTO statements that become one job. A table that they share is read once. Flink: StatementSet."""
 
     def __init__(self, tables: StreamTableEnvironment) -> None:
         self._tables = tables
@@ -677,7 +677,7 @@ class StatementSet:
 def _declared(
     schema: Schema, values: dict[str, Typed], where: str
 ) -> tuple[tuple[Column, ...], dict[str, Typed]]:
-    """All columns in their order, with what computes them."""
+    """All columns in order, and the expression of each."""
     values = dict(values)
     for name, expression in schema.computed:
         compiler = Compiler(values, (), f"{where}, column '{name}'")
@@ -687,10 +687,10 @@ def _declared(
 
 
 def _strategy(schema: Schema, values: dict[str, Typed], path: str) -> WatermarkStrategy[Any] | None:
-    """WATERMARK FOR as a strategy of the source: each split has a watermark of its own.
+    """WATERMARK FOR as a strategy of the source: each split has its own watermark.
 
     Raises:
-        GraphError: The column is no TIMESTAMP.
+        GraphError: The column is not a TIMESTAMP.
         UnsupportedFeatureError: The expression is not `column - INTERVAL ...`.
     """
     if schema.time is None:

@@ -56,7 +56,7 @@ class Table:
         return self.environment.result_of(self)
 
     def execute_insert(self, table_path_or_descriptor: str | TableDescriptor) -> TableResult:
-        """Writes the rows into a table, as a job of its own."""
+        """Writes the rows to a table, as a job."""
         assert self.environment is not None
         statements = self.environment.create_statement_set()
         statements.add_insert(table_path_or_descriptor, self)
@@ -64,7 +64,7 @@ class Table:
 
 
 class TableResult:
-    """What a statement gives. Flink: TableResult."""
+    """The result of a statement. Flink: TableResult."""
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class TableResult:
         return iter(()) if self._rows is None else self._rows
 
     def print(self) -> None:
-        """Prints what Flink prints: the rows in a frame, when there are no more, "OK" if there is no query.
+        """Prints the rows in a frame when all have come, or "OK" for a statement without rows, as Flink does.
 
         Flink prints -1, an unknown number of rows, for an INSERT.
         """

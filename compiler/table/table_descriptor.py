@@ -1,4 +1,4 @@
-"""TableDescriptor and Schema, as a program writes them."""
+"""TableDescriptor and Schema."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Schema:
     """Columns by name, each with its type.
 
     Attributes:
-        columns: The physical columns: what the connector reads and writes.
+        columns: The physical columns, which the connector reads and writes.
         computed: Names of computed columns, and their expressions in SQL.
         metadata: Metadata columns.
         order: The names of all columns as they were declared.
@@ -78,7 +78,7 @@ class Schema:
         return "(\n{}\n)".format(",\n".join(lines))
 
     class Builder:
-        """Gathers columns; the methods give it back."""
+        """Builds a schema. Its methods return the builder."""
 
         def __init__(self) -> None:
             self._columns: dict[str, DataType] = {}
@@ -89,7 +89,7 @@ class Schema:
             self._keys: tuple[str, ...] = ()
 
         def column(self, column_name: str, data_type: DataType | str) -> Schema.Builder:
-            """Adds a physical column; its type may be SQL's text of it.
+            """Adds a physical column. Its type is a DataType or SQL text.
 
             Raises:
                 ValueError: There is a column of this name, or the text names no supported type.
@@ -195,7 +195,7 @@ def _type(data_type: DataType | str, call: str) -> DataType:
 
 @dataclass(frozen=True)
 class TableDescriptor:
-    """What `create_temporary_table` and `from_descriptor` take."""
+    """The description of a table, for `create_temporary_table` and `from_descriptor`."""
 
     connector: str
     schema: Schema | None = None
@@ -217,7 +217,7 @@ class TableDescriptor:
         return {"connector": self.connector, **self.options}
 
     def get_partition_keys(self) -> list[str]:
-        """None: such tables are not partitioned."""
+        """An empty list: tables are not partitioned."""
         return []
 
     def get_comment(self) -> str | None:
@@ -225,7 +225,7 @@ class TableDescriptor:
         return self.comment
 
     class Builder:
-        """Gathers a table's parts; the methods give it back."""
+        """Builds a descriptor. Its methods return the builder."""
 
         def __init__(self, descriptor: TableDescriptor) -> None:
             self._descriptor = descriptor

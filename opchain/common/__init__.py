@@ -1,4 +1,4 @@
-"""What both halves of a program use: types, time, watermarks, configuration. PyFlink: pyflink.common.
+"""Types, time, watermarks and configuration. PyFlink: pyflink.common.
 
 Every name is loaded when it is first asked for, so that importing this package costs nothing.
 """

@@ -1,4 +1,4 @@
-"""What is left of a job when it is over. PyFlink: pyflink.common.job_execution_result."""
+"""The result of a job. PyFlink: pyflink.common.job_execution_result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happens when a job fails. PyFlink: pyflink.common.restart_strategy."""
+"""Restart strategies. PyFlink: pyflink.common.restart_strategy."""
 
 from __future__ import annotations
 

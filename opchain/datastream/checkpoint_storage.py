@@ -1,4 +1,4 @@
-"""Where checkpoints are kept. PyFlink: pyflink.datastream.checkpoint_storage."""
+"""Checkpoint storages. PyFlink: pyflink.datastream.checkpoint_storage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a checkpoint promises. PyFlink: pyflink.datastream.checkpointing_mode."""
+"""The guarantee of checkpoints. PyFlink: pyflink.datastream.checkpointing_mode."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where state is kept. PyFlink: pyflink.datastream.state_backend."""
+"""State backends. PyFlink: pyflink.datastream.state_backend."""
 
 from __future__ import annotations
 

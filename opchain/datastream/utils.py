@@ -1,4 +1,4 @@
-"""What sources and formats may say of their records. PyFlink: pyflink.datastream.utils."""
+"""The produced type of sources and formats. PyFlink: pyflink.datastream.utils."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tests of programs are made of: assertions on plans, and harnesses for single operators.
+"""Tools for tests of programs: assertions on plans, and harnesses for single operators.
 
 Offline, which operators share a task, and that a plan is as reviewed:
 

@@ -1,1 +1,1 @@
-"""What users subclass: functions by kind, and plain callables in their place."""
+"""The classes that users subclass for their functions, and plain callables in their place."""

@@ -144,7 +144,7 @@ class AsyncRetryStrategy(ABC, Generic[T]):
 
     @abstractmethod
     def get_retry_predicate(self) -> AsyncRetryPredicate[T]:
-        """What asks for a retry."""
+        """The predicate that decides on retries."""
 
     @staticmethod
     def no_restart() -> AsyncRetryStrategy[Any]:
@@ -241,7 +241,7 @@ class _LimitedRetryStrategy(AsyncRetryStrategy[T]):
         return current_attempts <= self._max_attempts
 
     def get_retry_predicate(self) -> RetryPredicate[T]:
-        """What asks for a retry."""
+        """The predicate that decides on retries."""
         return self._predicate
 
 

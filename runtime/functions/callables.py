@@ -141,7 +141,7 @@ def as_function(kind: type[F], function: object, where: str = "") -> F:
 
 
 def name_of(function: object) -> str:
-    """What a function is called in plans, metrics and messages.
+    """The name of a function in plans, metrics and messages.
 
     >>> name_of(str.upper), name_of(lambda value: value), name_of(functools.partial(int, base=2))
     ('upper', 'lambda', 'int')
@@ -251,7 +251,7 @@ class Collector:
         """Does nothing: what was collected is emitted when the function returns."""
 
     def records(self) -> list[Any]:
-        """What was collected, in order."""
+        """The collected records, in order."""
         return self._records
 
 
@@ -265,7 +265,7 @@ class ReturnsCollected:
         self._method = method
 
     def __call__(self, *arguments: Any) -> Iterable[Any]:
-        """What one call emits."""
+        """The records that one call emits."""
         collector = Collector()
         returned = self._method(*arguments, collector)
         if returned is None:

@@ -36,14 +36,14 @@ class DistributedCache(ABC):
 
 
 class RuntimeContext(KeyedStateStore):
-    """What a function can ask about its task, handed to `open`.
+    """Information about the task of a function, passed to `open`.
 
     The state getters of a function on a stream without key raise an error that says so.
     """
 
     @abstractmethod
     def get_task_name(self) -> str:
-        """The name of the task, as in the plan: that of the vertex, with all its operators."""
+        """The name of the task: as in the plan, the name of its vertex."""
 
     @abstractmethod
     def get_number_of_parallel_subtasks(self) -> int:

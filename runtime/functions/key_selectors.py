@@ -36,7 +36,7 @@ class NullByteKeySelector(KeySelector["Any", int]):
     """Gives every record the key 0: the one key behind `window_all`."""
 
     def get_key(self, value: Any) -> int:  # noqa: ARG002 - that is the point
-        """0, whatever the record."""
+        """Returns 0 for every record."""
         return 0
 
 

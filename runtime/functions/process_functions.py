@@ -47,11 +47,11 @@ class TimerService(ABC):
 
     @abstractmethod
     def register_processing_time_timer(self, timestamp: int) -> None:
-        """Asks for a call of `on_timer` once the machine's time is at or past the timestamp."""
+        """Registers a call of `on_timer` for when the machine's time reaches the timestamp."""
 
     @abstractmethod
     def register_event_time_timer(self, timestamp: int) -> None:
-        """Asks for a call of `on_timer` once the watermark is at or past the timestamp."""
+        """Registers a call of `on_timer` for when the watermark reaches the timestamp."""
 
     @abstractmethod
     def delete_processing_time_timer(self, timestamp: int) -> None:
@@ -73,7 +73,7 @@ def has_on_timer(function: Any) -> bool:
 
 
 class _Context(ABC):
-    """What all process functions can ask about the current record or timer."""
+    """Information about the current record or timer, for all process functions."""
 
     @abstractmethod
     def timer_service(self) -> TimerService:
@@ -104,7 +104,7 @@ class ProcessFunction(Function, Generic[IN_contra, OUT_co]):
 
     @abstractmethod
     def process_element(self, value: IN_contra, ctx: ProcessFunction.Context) -> Emitted[OUT_co]:
-        """Yields what the record gives."""
+        """Yields the results for a record."""
 
 
 class KeyedProcessFunction(Function, Generic[KEY_contra, IN_contra, OUT_co]):
@@ -120,12 +120,12 @@ class KeyedProcessFunction(Function, Generic[KEY_contra, IN_contra, OUT_co]):
     def process_element(
         self, value: IN_contra, ctx: KeyedProcessFunction.Context[KEY_contra]
     ) -> Emitted[OUT_co]:
-        """Yields what the record gives; state and timers are those of its key."""
+        """Yields the results for a record. State and timers belong to its key."""
 
     def on_timer(
         self, timestamp: int, ctx: KeyedProcessFunction.OnTimerContext[KEY_contra]
     ) -> Emitted[OUT_co]:
-        """Yields what a timer gives; it may register further ones.
+        """Yields the results of a timer. It may register other timers.
 
         Args:
             timestamp: The time that the timer was registered for.
@@ -143,13 +143,13 @@ class CoProcessFunction(Function, Generic[IN1_contra, IN2_contra, OUT_co]):
     def process_element1(
         self, value: IN1_contra, ctx: CoProcessFunction.Context
     ) -> Emitted[OUT_co]:
-        """Yields what a record of the first stream gives."""
+        """Yields the results for a record of the first stream."""
 
     @abstractmethod
     def process_element2(
         self, value: IN2_contra, ctx: CoProcessFunction.Context
     ) -> Emitted[OUT_co]:
-        """Yields what a record of the second stream gives."""
+        """Yields the results for a record of the second stream."""
 
 
 class KeyedCoProcessFunction(Function, Generic[KEY_contra, IN1_contra, IN2_contra, OUT_co]):
@@ -165,22 +165,22 @@ class KeyedCoProcessFunction(Function, Generic[KEY_contra, IN1_contra, IN2_contr
     def process_element1(
         self, value: IN1_contra, ctx: KeyedCoProcessFunction.Context[KEY_contra]
     ) -> Emitted[OUT_co]:
-        """Yields what a record of the first stream gives."""
+        """Yields the results for a record of the first stream."""
 
     @abstractmethod
     def process_element2(
         self, value: IN2_contra, ctx: KeyedCoProcessFunction.Context[KEY_contra]
     ) -> Emitted[OUT_co]:
-        """Yields what a record of the second stream gives."""
+        """Yields the results for a record of the second stream."""
 
     def on_timer(
         self, timestamp: int, ctx: KeyedCoProcessFunction.OnTimerContext[KEY_contra]
     ) -> Emitted[OUT_co]:
-        """Yields what a timer gives; see `KeyedProcessFunction.on_timer`."""
+        """Yields the results of a timer; see `KeyedProcessFunction.on_timer`."""
 
 
 class BaseBroadcastProcessFunction(Function):
-    """What both broadcast process functions share: their contexts."""
+    """The contexts of both broadcast process functions."""
 
     class BaseContext(ABC):
         """The clocks, on either side."""
@@ -198,10 +198,10 @@ class BaseBroadcastProcessFunction(Function):
             """The event time reached so far, in milliseconds."""
 
     class Context(BaseContext):
-        """The broadcast side's: it may change the broadcast state.
+        """The context of broadcast records, which may change the broadcast state.
 
-        Every subtask sees the same broadcast records and must make the same changes; the state's
-        copies differ otherwise, and after a restore it is open which one a subtask gets.
+        Every subtask gets the same broadcast records, and must make the same changes. Otherwise the copies of the state
+        differ, and after a restore a subtask may get any of them.
         """
 
         @abstractmethod
@@ -211,7 +211,7 @@ class BaseBroadcastProcessFunction(Function):
             """The broadcast state of a descriptor that was given to `broadcast`."""
 
     class ReadOnlyContext(BaseContext):
-        """The other side's: it reads the broadcast state."""
+        """The context of other records, which only read the broadcast state."""
 
         @abstractmethod
         def get_broadcast_state(
@@ -235,7 +235,7 @@ class BroadcastProcessFunction(
     def process_element(
         self, value: IN1_contra, ctx: BroadcastProcessFunction.ReadOnlyContext
     ) -> Emitted[OUT_co]:
-        """Yields what a record of the stream gives."""
+        """Yields the results for a record of the stream."""
 
     @abstractmethod
     def process_broadcast_element(
@@ -274,7 +274,7 @@ class KeyedBroadcastProcessFunction(
     def process_element(
         self, value: IN1_contra, ctx: KeyedBroadcastProcessFunction.ReadOnlyContext[KEY_contra]
     ) -> Emitted[OUT_co]:
-        """Yields what a record of the keyed stream gives."""
+        """Yields the results for a record of the keyed stream."""
 
     @abstractmethod
     def process_broadcast_element(
@@ -285,4 +285,4 @@ class KeyedBroadcastProcessFunction(
     def on_timer(
         self, timestamp: int, ctx: KeyedBroadcastProcessFunction.OnTimerContext[KEY_contra]
     ) -> Emitted[OUT_co]:
-        """Yields what a timer gives; see `KeyedProcessFunction.on_timer`."""
+        """Yields the results of a timer; see `KeyedProcessFunction.on_timer`."""

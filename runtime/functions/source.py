@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class SourceReaderContext(ABC):
-    """What a source can use in its subtask, beside returning records. Flink: SourceReaderContext."""
+    """Services for a source in its subtask. Flink: SourceReaderContext."""
 
     @abstractmethod
     def metric_group(self) -> MetricGroup:

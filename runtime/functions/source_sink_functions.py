@@ -36,7 +36,7 @@ class SourceFunction(Function, Generic[OUT_co]):
     is_bounded: bool | None = None
 
     class SourceContext(ABC, Generic[T_contra]):
-        """Where a source puts its records; each call waits while downstream is busy."""
+        """Takes the records of a source. Each call waits while operators downstream are busy."""
 
         @abstractmethod
         def collect(self, element: T_contra) -> None:

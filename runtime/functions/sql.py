@@ -400,4 +400,4 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "decimal": Decimal,
     "Row": Row,
 }
-"""What the text of an expression may call."""
+"""The functions that the text of an expression may call."""

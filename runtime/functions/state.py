@@ -44,7 +44,7 @@ class AppendingState(State, Generic[IN_contra, OUT_co]):
 
     @abstractmethod
     def get(self) -> OUT_co | None:
-        """What the elements add up to, or None where there are none."""
+        """The result of the elements; None without elements."""
 
     @abstractmethod
     def add(self, value: IN_contra) -> None:
@@ -233,7 +233,7 @@ class FunctionSnapshotContext(ABC):
 
 
 class FunctionInitializationContext(ABC):
-    """Where a function finds its state when it starts, fresh or restored."""
+    """Access to the state of a function when it starts, new or restored."""
 
     @abstractmethod
     def is_restored(self) -> bool:

@@ -150,7 +150,7 @@ class ReducingStateDescriptor(StateDescriptor[ReducingState[T]], Generic[T]):
         )
 
     def get_reduce_function(self) -> ReduceFunction[T]:
-        """What combines two values."""
+        """The function that combines two values."""
         return self._reduce_function
 
 
@@ -180,5 +180,5 @@ class AggregatingStateDescriptor(
         )
 
     def get_agg_function(self) -> AggregateFunction[IN_contra, ACC, OUT_co]:
-        """What accumulates."""
+        """The function that accumulates values."""
         return self._agg_function

@@ -163,7 +163,7 @@ class StateTtlConfig:
             raise ValueError(f"a state's time to live is {self.ttl_ms} ms; it must be positive")
 
     class UpdateType(Enum):
-        """What starts an entry's time again."""
+        """The accesses that renew the time to live of an entry."""
 
         Disabled = 0
         """Nothing: entries live forever."""
@@ -171,7 +171,7 @@ class StateTtlConfig:
         OnReadAndWrite = 2
 
     class StateVisibility(Enum):
-        """What a read returns if the entry has expired."""
+        """Whether a read may return an expired entry."""
 
         ReturnExpiredIfNotCleanedUp = 0
         """The entry, if it is still there."""
@@ -194,11 +194,11 @@ class StateTtlConfig:
         return StateTtlConfig.Builder(ttl)
 
     def get_update_type(self) -> StateTtlConfig.UpdateType:
-        """What starts an entry's time again."""
+        """The accesses that renew the time to live of an entry."""
         return self.update_type
 
     def get_state_visibility(self) -> StateTtlConfig.StateVisibility:
-        """What a read returns if the entry has expired."""
+        """Whether a read may return an expired entry."""
         return self.state_visibility
 
     def get_ttl(self) -> Time | Duration | timedelta | int:
@@ -232,7 +232,7 @@ class StateTtlConfig:
             ] = {}
 
         def set_update_type(self, update_type: StateTtlConfig.UpdateType) -> StateTtlConfig.Builder:
-            """What starts an entry's time again; at first OnCreateAndWrite."""
+            """Sets the accesses that renew the time to live; OnCreateAndWrite by default."""
             self._update_type = update_type
             return self
 
@@ -247,7 +247,7 @@ class StateTtlConfig:
         def set_state_visibility(
             self, state_visibility: StateTtlConfig.StateVisibility
         ) -> StateTtlConfig.Builder:
-            """What a read gives that finds an expired entry; at first NeverReturnExpired."""
+            """Sets whether a read may return an expired entry; NeverReturnExpired by default."""
             self._state_visibility = state_visibility
             return self
 

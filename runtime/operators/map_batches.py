@@ -24,7 +24,7 @@ class MapBatchesOperator(UserFunctionOperator):
     """Calls a function with the records of a turn, before watermarks and all else that follows them.
 
     Attributes:
-        pending: What has gathered. The chain flushes it at the end of each batch.
+        pending: The collected records. The chain flushes them at the end of each batch.
         emit_batch: The downstream operators as generated code, if there is any.
     """
 
@@ -47,7 +47,7 @@ class MapBatchesOperator(UserFunctionOperator):
             self.from_batch = self._records_of_columns
 
     def process_element(self, value: Any, timestamp: int | None) -> None:
-        """Keeps the record until the batch is handed over."""
+        """Keeps the record until the batch is complete."""
         self.pending.append(value, timestamp)
 
     def process_watermark(self, watermark: int) -> None:
@@ -75,11 +75,11 @@ class MapBatchesOperator(UserFunctionOperator):
         timestamps: Sequence[int | None] | None,
         keys: Sequence[Any] | None = None,  # noqa: ARG002 - what exchanges get at the same place
     ) -> None:
-        """Emits what the function makes of a batch.
+        """Emits the results of the function for a batch.
 
         Raises:
-            TypeError: It gives no batch.
-            ValueError: It promised a result for each record, and gives more or fewer.
+            TypeError: The function returns no batch.
+            ValueError: With one_to_one, the number of results is wrong.
         """
         given = list(values)
         times = list(timestamps) if timestamps is not None and self.spec.one_to_one else None
@@ -108,7 +108,7 @@ class MapBatchesOperator(UserFunctionOperator):
             collect(result, timestamp)
 
     def _given(self, result: Any) -> Iterable[Any]:
-        """The batches that a call gave: one that it returned, or those that it yields."""
+        """The batches of a call: the one that it returned, or those that it yields."""
         if result is None:
             return ()
         return result if isinstance(result, Iterator) else (result,)
@@ -148,7 +148,7 @@ def _unchanged(records: list[Any]) -> Any:
 
 
 CONTENTS = "window-contents"
-"""The name of the table of what a key has gathered, as of a window's state in Flink."""
+"""The name of the table with the records of each key, as Flink names window state."""
 
 
 class MapPartitionOperator(UserFunctionOperator):
@@ -170,7 +170,7 @@ class MapPartitionOperator(UserFunctionOperator):
         self.values.append(value)
 
     def finish(self) -> None:
-        """Emits what the function makes of the records; also of none at all."""
+        """Emits the results of the function for all records, even if there are none."""
         values, self.values = self.values, []
         collect = self.output.collect
         for result in self.call(iter(values)) or ():
@@ -209,7 +209,7 @@ class FullWindowOperator(UserFunctionOperator):
             values.append(value)
 
     def on_event_time(self, time: int, _namespace: Any) -> None:
-        """Emits what the function makes of the current key's records: event time is over."""
+        """Emits the results of the function for the current key's records, at the end of event time."""
         values = self.contents.pop(self.backend.state_key)
         collect = self.output.collect
         for result in self.call(iter(values)) or ():

@@ -159,20 +159,20 @@ if TYPE_CHECKING:
     Collect = Callable[[Any, int | None], None]
 
 
-def _nobody_reads(value: Any, timestamp: int | None) -> None:
+def _discard(value: Any, timestamp: int | None) -> None:
     """The end of a stream without consumers."""
 
 
 @dataclass(slots=True)
 class Output:
-    """Where an operator's results go; filled in while the chain is wired.
+    """The receivers of an operator's results. The chain fills them in when it connects the operators.
 
-    `collect(value, timestamp)` emits a record. `sides` has a `collect` for each side output that
-    somebody reads, by tag id; `side_converters` gives those records the form of the tag's type. The
-    lists hold what follows in the order of the out-edges.
+    `collect(value, timestamp)` emits a record. `sides` has a `collect` for each side output that is read, by tag id.
+    `side_converters` converts those records to the type of the tag. The lists have the receivers in the order of the
+    out-edges.
     """
 
-    collect: Collect = _nobody_reads
+    collect: Collect = _discard
     sides: dict[str, Collect] = field(default_factory=dict)
     side_converters: dict[str, Callable[[Any], Any]] = field(default_factory=dict)
     watermark_receivers: list[Callable[[int], None]] = field(default_factory=list)
@@ -290,7 +290,7 @@ class StreamOperator:
             self.context.timers.track_changes()
 
     def snapshot_changes(self, checkpoint_id: int, timestamp_ms: int) -> OperatorSnapshot:
-        """What has changed since the last snapshot; everything, where changes are not tracked."""
+        """The changes since the last snapshot; the whole state if changes are not tracked."""
         context = self.context
         if context.keyed_state is None or not context.keyed_state.tracks_changes:
             return self.snapshot_state(checkpoint_id, timestamp_ms)

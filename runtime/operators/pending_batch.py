@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 
 SEEN = 1_000_000
-"""So many keys must have come before pyarrow is loaded: that takes 0.1 s, and with what gathers 120 MB."""
+"""The number of keys before pyarrow is loaded. Loading takes 0.1 s; with the collected keys it needs 120 MB."""
 MANY = 8_192
-"""So many different keys leave the cache."""
+"""The number of different keys that do not fit into the processor's cache."""
 GATHERED = 1_048_576
 GATHERED_BYTES = 1 << 24
-"""So much gathers at most, in keys and in bytes: together with the table it bounds the memory."""
+"""The most keys and bytes that are collected before they are counted."""
 _REPEATED = 2
-"""A key must come so often among those gathered, on the average, for it to pay."""
+"""How often a key must occur on average among the collected keys. Otherwise collecting costs more than it saves."""
 
 
 class KeyCounts:
@@ -68,11 +68,11 @@ class KeyCounts:
 
     @property
     def gathers(self) -> bool:
-        """Whether keys have gathered since the last `settle`."""
+        """Whether keys were collected since the last `settle`."""
         return bool(self._columns)
 
     def settle(self) -> None:
-        """Counts what has gathered."""
+        """Counts the collected keys."""
         if not self._columns:
             return
         found = self._arrow.chunked_array(self._columns).value_counts()
@@ -85,7 +85,7 @@ class KeyCounts:
         self._gathered = self._bytes = 0
 
     def _column(self, keys: Sequence[Any]) -> pa.Array[Any] | None:
-        """The keys as Arrow's, or None where they are to be counted as they are."""
+        """The keys as an Arrow array; None if they must be counted one by one."""
         if self._arrow is None:
             self._seen += len(keys)
             if self._seen < SEEN or len(self.counts) < MANY:
@@ -111,20 +111,21 @@ def _pyarrow() -> Any:
 
 
 COMBINED_KEYS = 131_072
-"""How many keys a sender combines before it lets go: bounds memory (some 25 MB of short texts with counts), and
-still catches hot keys. Letting go is expensive: what a sender forgets is sent, read and folded once more.
+"""The number of keys that a sender combines before it sends them. It bounds the memory (25 MB for short texts with
+counts), and is large enough for hot keys. Sending early is expensive: if the key comes again, its partial result is
+sent, read and combined a second time.
 """
 
 
 REPEATED = 2
-"""So often a key must come among those that are counted, on the average, for it to pay."""
+"""How often a key must occur on average among the combined keys. Otherwise combining costs more than it saves."""
 
 PASSED_ON = 8 * COMBINED_KEYS
-"""So many keys go on uncounted where it does not pay, until it is tried again."""
+"""The number of keys that are sent without combining, before combining is tried again."""
 
 
 class BatchTarget(Protocol):
-    """What takes a batch; it must not keep the lists."""
+    """Takes batches. It must not keep the lists."""
 
     def write_batch(
         self,
@@ -191,7 +192,7 @@ class PendingBatch:
         return found
 
     def flush(self) -> None:
-        """Hands over what is here; cheap where there is nothing.
+        """Sends the pending records. Cheap if there are none.
 
         The records of one part of a batch are all in `values`, or all in `columns`.
         """

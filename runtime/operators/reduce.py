@@ -111,11 +111,11 @@ class ReduceOperator(UserFunctionOperator):
         return self._key
 
     def reduced(self, value: Any) -> Any:
-        """Folds a record into its key's state and gives the new state."""
+        """Reduces a record into its key's state, and returns the new state."""
         return self.folded(self.select_key(value), value)
 
     def folded(self, key: Any, value: Any) -> Any:
-        """Folds a value into a key's state and gives the new state."""
+        """Reduces a value into a key's state, and returns the new state."""
         self._key = key
         self.settle()
         if self.set_key is not None:
@@ -136,10 +136,9 @@ class ReduceOperator(UserFunctionOperator):
 class BatchReduceOperator(ReduceOperator):
     """Emits each key's result once, when the input has ended. Flink: `BatchGroupedReduceOperator`.
 
-    Keys come out in the order in which they first came in, which is the same in every run. Results
-    carry the largest timestamp there is (Flink: the end of the key's event time), and watermarks
-    wait for them, as they do behind the sorted input of Flink's batch mode. Where records have timestamps
-    they are folded in the order of time.
+    Results are in the order in which the keys first appeared, which is the same in every run. They have the largest
+    timestamp (Flink: the end of the key's event time). Watermarks follow the results, as after the sorted input of Flink's
+    batch mode. Records with timestamps are reduced in the order of time.
 
     Attributes:
         emit_batch: The downstream operators as generated code, if there is any.
@@ -153,7 +152,7 @@ class BatchReduceOperator(ReduceOperator):
         self.emit_batch: EmitBatch | None = None
 
     def process_element(self, value: Any, timestamp: int | None) -> None:  # noqa: ARG002 - the contract
-        """Folds the record in; nothing comes out yet."""
+        """Reduces the record into its key's state, and emits nothing."""
         self.reduced(value)
 
     def _emit_batches(self, emit_batch: EmitBatch) -> None:
@@ -169,11 +168,11 @@ class BatchReduceOperator(ReduceOperator):
             emit_batch(values, repeat(MAX_TIMESTAMP))
 
     def process_watermark(self, watermark: int) -> None:
-        """Keeps the watermark until the results are out."""
+        """Keeps the watermark until the results are emitted."""
         self.current_watermark = watermark
 
     def finish(self) -> None:
-        """Emits one result per key and forgets it, and then the watermark."""
+        """Emits one result per key, and then the watermark; drops the state."""
         if self.emit_batch is None:
             for state_key, value in self.table.items():
                 self._key = key_of(state_key)
@@ -186,12 +185,12 @@ class BatchReduceOperator(ReduceOperator):
 
 
 class CombinedReduceOperator(BatchReduceOperator):
-    """The same behind senders that have combined: what comes in are (key, value) pairs.
+    """A batch reduce after senders that combine records. Its input consists of (key, value) pairs.
 
     No counterpart in Flink, which combines in its table runtime only.
     """
 
     def process_element(self, value: Any, timestamp: int | None) -> None:
-        """Folds a pair in."""
+        """Reduces the value of a pair into the state of its key."""
         del timestamp
         self.folded(*value)

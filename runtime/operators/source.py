@@ -46,7 +46,7 @@ class SplitReader:
         batch_size: How many records a batch has.
         enter: Called before a split's turn.
         leave: Called when a split has given all its records; None where more of it may come later.
-        is_endless: Whether the splits never end. They are read in turn then, whatever their watermarks.
+        is_endless: Whether the splits are unbounded. Then they are read in turn, without regard to their watermarks.
         is_ahead: Whether a split at a watermark has to wait for other sources: it is passed over then.
         pause: Called when all splits have to wait: returns soon.
     """
@@ -361,7 +361,7 @@ class SourceOperator(TimestampsWatermarksOperator):
         return own + [split.generator for split in self.splits]
 
     def progress(self) -> Any:
-        """What was emitted last, and the generators: of the subtask, and of its splits.
+        """The last watermark, and the generators of the subtask and of its splits.
 
         Raises:
             StateError: A generator cannot be pickled.
@@ -405,7 +405,7 @@ class SourceOperator(TimestampsWatermarksOperator):
 
 
 class _ReaderContext(SourceReaderContext):
-    """What the operator lets its source do."""
+    """The services of the operator for its source."""
 
     def __init__(self, operator: SourceOperator) -> None:
         self._operator = operator
@@ -416,7 +416,7 @@ class _ReaderContext(SourceReaderContext):
         return group
 
     def emit_to(self, tag: OutputTag[Any], value: Any) -> None:
-        """Emits without a timestamp; dropped where nobody reads it."""
+        """Emits a record without a timestamp. It is dropped if the side output is not read."""
         self._operator.output.collect_to(tag.tag_id, value, None)
 
 

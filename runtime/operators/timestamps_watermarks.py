@@ -102,7 +102,7 @@ class TimestampsWatermarksOperator(StreamOperator):
         self.generator = self.new_generator()
         interval_ms = self.context.task.vertex.auto_watermark_interval_ms
         if self.context.input_clock_ns is not None and self.strategy is not None and interval_ms:
-            # Without records there are no batches, and nobody else asks whether the input is idle.
+            # Without records there are no batches, so a timer checks whether the input is idle.
             self.context.processing_time.schedule_at_fixed_rate(
                 lambda _: self.ask_generators(), interval_ms, interval_ms
             )
@@ -126,10 +126,10 @@ class TimestampsWatermarksOperator(StreamOperator):
         )
 
     def as_timestamp(self, assigned: Any, value: Any) -> int:
-        """What an assigner gave to a record as an int, where it is another kind of number.
+        """The timestamp of an assigner as an int, if it is another kind of number.
 
         Raises:
-            TypeError: It is none.
+            TypeError: The assigner returned no number.
         """
         millis = whole_millis(assigned)
         if millis is None:
@@ -203,7 +203,7 @@ class TimestampsWatermarksOperator(StreamOperator):
         return [self.generator]
 
     def progress(self) -> tuple[tuple[int, bool], bytes]:
-        """What was emitted last, and the generator.
+        """The last watermark, and the generator.
 
         Raises:
             StateError: The generator cannot be pickled.
@@ -243,7 +243,7 @@ class TimestampsWatermarksOperator(StreamOperator):
             self.emitter.progress = min(emitted for (emitted, _), _ in progress), False
 
     def _clock_ns(self) -> int:
-        """Nanoseconds: the machine's time, or that of the epoch; in a bounded job a clock that stands still."""
+        """The machine's time, or the time of the epoch, in nanoseconds; always 0 in a bounded job."""
         context = self.context
         if context.input_clock_ns is not None:
             return context.input_clock_ns()

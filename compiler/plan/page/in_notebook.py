@@ -1,4 +1,4 @@
-"""What a cell of a notebook shows of a plan: a small SVG with a box for each vertex, and a link to the page.
+"""A plan in a notebook cell: a small SVG with a box for each vertex, and a link to the page.
 
 The server for the links runs in this process and makes a page when somebody follows its link. So a cell with a plan
 takes some kilobytes, and not the 0.7 MB of its page. The server answers this machine only, and only addresses that
@@ -90,7 +90,7 @@ def _places(plan: JobPlan) -> list[tuple[int, int]]:
 
 
 def _family_of(plan: JobPlan, vertex: PlannedVertex) -> str:
-    """What stands out most in a vertex."""
+    """The most important feature of a vertex."""
     found = {plan.operator_at[node].family for node in vertex.nodes}
     return next((family for family in _COLOURS if family in found), "plain")
 

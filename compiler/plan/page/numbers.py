@@ -1,4 +1,4 @@
-"""What a job has counted, as the page takes it: plain values, which a live page gets again and again."""
+"""The counts of a job as plain values for the page. A live page gets them again and again."""
 
 from __future__ import annotations
 

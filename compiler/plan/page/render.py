@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class VertexDetails(NamedTuple):
-    """What only a program compiled to its end knows of a vertex: its Spark stage, and its source."""
+    """Parts of a vertex that only a completely compiled program has: its Spark stage, and its source."""
 
     stage: int
     code: str
@@ -342,7 +342,7 @@ class PageFrame(NamedTuple):
 
 
 def shown(text: str, stage: str, program: Program) -> ShownText:
-    """What `explain` hands out: the text of a stage, and for the job graph its page behind it."""
+    """The result of `explain`: the text of a stage, and the page of the job graph."""
     return ShownPlan.of(text, program) if stage == "job-graph" else ShownText(text)
 
 
@@ -360,7 +360,7 @@ def program_cell(program: Program, page: Callable[[], str]) -> str:
 
 
 def environment_cell(program: Program) -> str:
-    """What a notebook shows of an environment."""
+    """An environment in a notebook."""
     settings = program.settings
     title = (
         f"<div><b>StreamExecutionEnvironment</b> parallelism {settings.parallelism}, "

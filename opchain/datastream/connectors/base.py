@@ -1,4 +1,4 @@
-"""What every source and sink is. PyFlink: pyflink.datastream.connectors.base."""
+"""Base classes of sources and sinks. PyFlink: pyflink.datastream.connectors.base."""
 
 from __future__ import annotations
 

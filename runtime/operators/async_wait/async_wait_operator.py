@@ -173,7 +173,7 @@ class AsyncWaitOperator(UserFunctionOperator):
         self._ended.append((call, returned, error))
         if not self._is_mail_sent:
             self._is_mail_sent = True
-            # A closed mailbox: the task is over, and nobody waits for the result any more.
+            # The mailbox is closed: the task is over, and the result is not needed.
             with suppress(MailboxClosedError):
                 self.context.mailbox.execute(self._take_ended, f"results of '{self.program.name}'")
 

@@ -252,7 +252,7 @@ class Invocation(Protocol):
     batch_size: int
 
     def argument(self, values: list[Any]) -> Any:
-        """What the function is called with, for these records."""
+        """The arguments of the call for these records."""
 
     def call(self, argument: Any) -> Coroutine[Any, Any, Any]:
         """The coroutine of one attempt."""
@@ -266,7 +266,7 @@ class Invocation(Protocol):
         """
 
     def results_in_place(self, argument: Any) -> Sequence[Iterable[Any]]:
-        """What the function's `timeout` has to offer instead; it usually raises TimeoutError."""
+        """The results of the function's `timeout`, which usually raises TimeoutError."""
 
 
 class SingleInvocation:

@@ -144,7 +144,7 @@ class EvictorContext(Evictor.EvictorContext):
 
 if TYPE_CHECKING:
     Call = Callable[[Any, Window, Iterable[Any]], Iterable[Any] | None]
-    """A window function whatever its kind: gets the key, the window and its elements."""
+    """A window function of any kind. It gets the key, the window and its elements."""
 
 
 class WindowEvaluation:

@@ -37,7 +37,7 @@ class Contents(Protocol):
         """Takes a record into a key's contents."""
 
     def elements(self, contents: Any) -> Iterable[Any] | None:
-        """What the window function gets; None where there is nothing to evaluate."""
+        """The input of the window function; None if there is nothing to evaluate."""
 
     def merge(self, contents: Any, others: Any) -> Any:
         """The contents of two windows as one; may change and give the first."""
@@ -141,7 +141,7 @@ class BufferedContents:
 
 
 def contents_of(spec: WindowSpec) -> ReducedContents | AggregatedContents | BufferedContents:
-    """What the windows of a spec keep."""
+    """The state of the windows of a spec."""
     if spec.reduce is not None:
         return ReducedContents(spec.reduce)
     if spec.aggregate is not None:
