@@ -237,7 +237,7 @@ def _row_from_arrow(kind: RowTypeInfo, *, in_utc: bool) -> Callable[[Any], Any]:
 def _to_arrow(  # noqa: PLR0911 - one for each kind of type
     kind: TypeInformation[Any],
 ) -> Callable[[Any], Any] | None:
-    """What makes something that Arrow knows of a value; None where it knows the value.
+    """The function that converts a value for Arrow; None if Arrow takes the value itself.
 
     Raises a TypeError where Arrow would cut something off: the fraction of a number, the time of a day.
     """

@@ -258,7 +258,7 @@ def _schema_of(record_class: str | None, avro_schema_string: str | None) -> Avro
 
 
 def _as_rows(kind: TypeInformation[Any], value: Any) -> Any:
-    """What fastavro gives, with rows for records, and instants for datetimes with a zone."""
+    """The result of fastavro, with rows for records, and instants for datetimes with a zone."""
     if value is None:
         return None
     if isinstance(kind, RowTypeInfo):

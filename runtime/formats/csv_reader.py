@@ -50,7 +50,7 @@ _UNQUOTED = frozenset(
 
 
 def dialect_of(schema: CsvSchema) -> dict[str, Any]:
-    """What the standard library's csv needs to know of a schema; also lifts its limit of a field's size."""
+    """The arguments of the csv module for a schema. Also removes its limit for the size of a field."""
     csv.field_size_limit(sys.maxsize)
     return {
         "delimiter": schema.column_separator,
@@ -63,7 +63,7 @@ def dialect_of(schema: CsvSchema) -> dict[str, Any]:
 
 
 def row_reader(schema: CsvSchema) -> Callable[[Sequence[Sequence[str]]], list[Row]]:
-    """What makes rows of lists of fields; raises a ValueError where a field is none of its type."""
+    """The function that turns lists of fields into rows. It raises ValueError if a field does not have its type."""
     names = schema.names
     readers = [_column_reader(column, schema.null_value) for column in schema.columns]
 
@@ -84,7 +84,7 @@ def row_reader(schema: CsvSchema) -> Callable[[Sequence[Sequence[str]]], list[Ro
 
 
 def unescaped(schema: CsvSchema) -> Callable[[str], str]:
-    """What replaces the escapes of control characters by escaped ones, which the csv module reads as they are."""
+    """The function that replaces escapes of control characters by escaped control characters, which the csv module reads."""
     escape = schema.escape_char
     if escape is None:
         return lambda text: text
@@ -95,7 +95,7 @@ def unescaped(schema: CsvSchema) -> Callable[[str], str]:
 
 
 def quoting(schema: CsvSchema) -> Callable[[str], str]:
-    """What puts quotes around a text that needs them. Jackson: CsvEncoder.
+    """The function that quotes a text if it needs quotes. Jackson: CsvEncoder.
 
     As there, a text is quoted if it is longer than 24 UTF-16 units, or has a character up to the greatest of
     separator, quote and line end.
@@ -149,7 +149,7 @@ def _without_quotes(schema: CsvSchema) -> Callable[[str], str]:
 
 
 def field_writer(schema: CsvSchema) -> Callable[[Iterable[Any]], list[tuple[str, ...]]]:
-    """What makes tuples of fields of rows, quoted where they need it."""
+    """The function that turns rows into tuples of fields, with quotes where they are needed."""
     row_type = schema.row_type
     null = "" if schema.null_value is None else schema.null_value
     quoted = quoting(schema)
@@ -321,7 +321,7 @@ class CsvReaderFormat(LineRecordsFormat[Row]):
         return changed
 
     def can_be_cut(self, path: str) -> bool:
-        """Where each line is a record, and what is skipped at the beginning is at most the first line."""
+        """True if each line is a record, and at most the first line is skipped."""
         schema = self.schema
         skips_more = schema.skip_first_data_row or (schema.use_header and schema.allow_comments)
         return self.is_line_by_line and not skips_more and not is_compressed(path)
@@ -351,12 +351,12 @@ class CsvReaderFormat(LineRecordsFormat[Row]):
         return 1
 
     def decoder(self) -> Decode:
-        """What gives the rows of lines."""
+        """The function that decodes lines to rows."""
         return csv_decoder(self.schema)
 
 
 def csv_decoder(schema: CsvSchema) -> Decode:
-    """What gives the rows of lines; empty lines have none."""
+    """The function that decodes lines to rows; empty lines are skipped."""
     dialect, rows_of, skips_comments = dialect_of(schema), row_reader(schema), schema.allow_comments
     prepare = unescaped(schema)
     blank = _blank_line(schema)

@@ -98,7 +98,7 @@ def _kind_of(type_info: TypeInformation[Any]) -> str:
 
 @dataclass
 class CsvSchemaBuilder:
-    """A CSV schema in the making; the methods give it back."""
+    """Builds a CSV schema. Its methods return the builder."""
 
     _columns: list[CsvColumn] = field(default_factory=list)
     _settings: CsvSchema = field(default_factory=CsvSchema)

@@ -198,12 +198,12 @@ class JsonReaderFormat(LineRecordsFormat[Any]):
         return self.record_type
 
     def decoder(self) -> Decode:
-        """What gives the values of lines."""
+        """The function that decodes lines."""
         return json_decoder(self.record_type, needs_all_fields=self.needs_all_fields)
 
 
 def json_decoder(kind: TypeInformation[Any] | None, *, needs_all_fields: bool = False) -> Decode:
-    """What gives values of a type for lines of JSON; empty lines have none."""
+    """The function that decodes lines of JSON to values of a type; empty lines are skipped."""
     parse = _parser(keeps_decimals=kind is not None and _has_decimals(kind))
     convert = None if kind is None else from_json(kind, needs_all_fields=needs_all_fields)
 

@@ -41,7 +41,7 @@ _NULL = type(None)
 
 
 def from_json(kind: TypeInformation[Any], *, needs_all_fields: bool = False) -> Convert:
-    """What makes a column of values of the type from what a JSON parser gave; None stays None.
+    """The function that converts a column of parsed JSON to values of the type; None stays None.
 
     The converter raises a ValueError where a value is none of the type.
 
@@ -69,7 +69,7 @@ def from_json(kind: TypeInformation[Any], *, needs_all_fields: bool = False) -> 
 
 
 def to_json(kind: TypeInformation[Any] | None) -> Callable[[Column], list[str]]:
-    """What makes JSON text of each value of a column; without a type, what `json.dumps` makes of it.
+    """The function that turns each value of a column into JSON text; without a type, with `json.dumps`.
 
     Raises:
         UnsupportedFeatureError: The type has no form in JSON.

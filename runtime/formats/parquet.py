@@ -316,7 +316,7 @@ def groups_in(file: Any, part: FileRange) -> list[int]:
 
 
 def _offset(group: Any) -> int:
-    """Where a row group begins: at its first page, of values or of a dictionary."""
+    """The first byte of a row group: the start of its first page, of values or of a dictionary."""
     pages: list[int | None] = []
     for number in range(group.num_columns):
         column = group.column(number)

@@ -249,7 +249,7 @@ def with_line_feeds(text: str) -> str:
 
 
 MALFORMED = (ValueError, TypeError, LookupError, ArithmeticError, RecursionError)
-"""What decoders raise where text is not a record."""
+"""The exceptions of decoders for text that is not a record."""
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -263,7 +263,7 @@ class LineRecordsFormat(StreamFormat[T]):
 
     @abstractmethod
     def decoder(self) -> Decode:
-        """What gives the records of lines (without their ends); raises one of MALFORMED."""
+        """The function that decodes lines without their ends. It raises one of MALFORMED."""
 
     def first_line(self, part: FileRange) -> int:
         """How many lines at the beginning of a part are none of its records; none, unless overridden."""

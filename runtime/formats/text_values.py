@@ -29,7 +29,7 @@ _TRUTHS = {"true": True, "false": False}
 
 
 def text_reader(kind: TypeInformation[Any]) -> Callable[[str], Any] | None:
-    """What makes a value of text, raising a ValueError where it is none; None where a type has no text."""
+    """The function that turns text into a value, or raises ValueError; None if the type has no text form."""
     if isinstance(kind, BasicTypeInfo):
         return _READERS[kind.basic_type]
     if isinstance(kind, DateTypeInfo):
@@ -44,7 +44,7 @@ def text_reader(kind: TypeInformation[Any]) -> Callable[[str], Any] | None:
 
 
 def text_writer(kind: TypeInformation[Any]) -> Callable[[Any], str] | None:
-    """What makes text of a value; None where a type has no text."""
+    """The function that turns a value into text; None if the type has no text form."""
     if isinstance(kind, BasicTypeInfo):
         return _WRITERS.get(kind.basic_type, str)
     if isinstance(kind, (DateTypeInfo, TimeTypeInfo)):

@@ -89,13 +89,13 @@ class JobMetrics:
         return f"<JobMetrics: {len(self.vertices)} vertices, {len(self.operators)} operators>"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
+        """The metrics as HTML, for notebooks."""
         from opchain.runtime.measurements.table import html_table  # noqa: PLC0415
 
         return html_table(self)
 
     def __rich__(self) -> Any:
-        """What rich prints."""
+        """The metrics as a table, for rich."""
         from opchain.runtime.measurements.table import rich_table  # noqa: PLC0415 - loads rich
 
         return rich_table(self)

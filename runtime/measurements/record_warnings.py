@@ -67,7 +67,7 @@ class RecordWarnings:
 def late_record_warning(
     job: JobProgram, operator: OperatorProgram, dropped: int, records_in: int
 ) -> str:
-    """What a person needs to know about an operator's late records."""
+    """The facts about an operator's late records, for a warning."""
     if isinstance(operator.spec, IntervalJoinSpec):
         why = "they were behind the watermark"
         keeping = "side_output_left_late_data() or side_output_right_late_data() on the join"

@@ -62,7 +62,7 @@ def merge_values(values: Sequence[Any]) -> Any:
 
 @dataclass(frozen=True)
 class OperatorMetrics:
-    """What an operator counted; `subtasks` has the numbers of each, `seconds` how long it ran.
+    """The counts of an operator. `subtasks` has those of each subtask, and `seconds` its run time.
 
     `call_site` is the line of the program that made the operator.
     """
@@ -89,7 +89,7 @@ class OperatorMetrics:
 
     @property
     def records_out(self) -> int:
-        """Records that it emitted to its main output and to side outputs that somebody reads."""
+        """Records that it emitted to its main output, and to side outputs that are read."""
         return sum(item.records_out for item in self.subtasks)
 
     @property
@@ -184,7 +184,7 @@ _SECOND_MS = 1000
 
 @dataclass(frozen=True)
 class VertexMetrics:
-    """What the tasks of a vertex counted; `subtasks` has the numbers of each.
+    """The counts of a vertex. `subtasks` has those of each task.
 
     `hot_keys` has the hottest keys of its input, None if no records come by key. Counts are those of the sending tasks.
     """

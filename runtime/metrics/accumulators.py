@@ -38,7 +38,7 @@ class Accumulator(ABC, Generic[V, R]):
 
     @abstractmethod
     def get_local_value(self) -> R:
-        """What the values so far are worth, those of this subtask alone."""
+        """The result of the values of this subtask so far."""
 
     @abstractmethod
     def reset_local(self) -> None:

@@ -154,11 +154,11 @@ class Histogram(Metric):
         return self._count
 
     def get_statistics(self) -> HistogramValue:
-        """What the values were up to now. Flink: `HistogramStatistics`."""
+        """The distribution of the values so far. Flink: `HistogramStatistics`."""
         return self.snapshot()
 
     def snapshot(self) -> HistogramValue:
-        """What the values were."""
+        """The distribution of the values."""
         return HistogramValue(
             dict(self._exact),
             dict(self._buckets),

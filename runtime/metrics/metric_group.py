@@ -128,7 +128,7 @@ class MetricGroup:
         return self._scope + self._path
 
     def get_all_variables(self) -> dict[str, str]:
-        """What is known of the place: `<host>`, `<job_name>`, `<operator_name>` and so on.
+        """The variables of the scope: `<host>`, `<job_name>`, `<operator_name>` and so on.
 
         A group with key and value adds its own.
         """
@@ -139,7 +139,7 @@ class MetricGroup:
         return SEPARATOR.join((*self._scope, *self._path, metric_name))
 
     def snapshot(self) -> dict[str, Any]:
-        """What all metrics of the operator show now, by their names below the operator."""
+        """The current values of all metrics of the operator, by their names below the operator."""
         return {name: metric.snapshot() for name, metric in self._registered.items()}
 
     def _key(self, name: str) -> str:

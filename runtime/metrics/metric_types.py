@@ -25,7 +25,7 @@ class Metric(ABC):
 
     @abstractmethod
     def snapshot(self) -> Any:
-        """What it shows now, as a small picklable value: taken when the task has ended."""
+        """The current value, small and picklable. Read when the task has ended."""
 
 
 def plain_values(values: dict[str, Any]) -> dict[str, Any]:
@@ -90,7 +90,7 @@ class GaugeFailure:
 
 @dataclass(frozen=True, slots=True)
 class GaugeValue:
-    """What the gauge of one subtask showed at the end."""
+    """The last value of the gauge of one subtask."""
 
     value: bool | float | str | GaugeFailure | None
 
@@ -111,7 +111,7 @@ class Gauge(Metric):
         self._read = read
 
     def get_value(self) -> Any:
-        """What the function gives now."""
+        """The current result of the function."""
         return self._read()
 
     def snapshot(self) -> GaugeValue:
@@ -194,7 +194,7 @@ class Meter(Metric):
 
 @dataclass(frozen=True, slots=True)
 class DistributionValue:
-    """What values there were; `minimum` and `maximum` are None where there was none."""
+    """A distribution of values; `minimum` and `maximum` are None without values."""
 
     count: int = 0
     sum: float = 0

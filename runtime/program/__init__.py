@@ -1,1 +1,1 @@
-"""What the compiler hands to executors: one VertexProgram a vertex, with the specs of its operators."""
+"""The compiled job for executors: one VertexProgram per vertex, with the specs of its operators."""

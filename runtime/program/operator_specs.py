@@ -144,7 +144,7 @@ class _TimerFunctionSpec(OperatorSpec):
     function: Any
 
     def makes_timestamps(self) -> bool:
-        """Where its timers give results."""
+        """True if the function has timers, whose results have the timer's time."""
         return has_on_timer(self.function)
 
 
@@ -194,7 +194,7 @@ class MapBatchesSpec(OperatorSpec):
         return False
 
     def makes_timestamps(self) -> bool:
-        """Where results are not those of single records: they have none."""
+        """True if results do not belong to single records, because they have no timestamps then."""
         return not self.one_to_one
 
 
@@ -459,7 +459,7 @@ class TwoPhaseSinkSpec(LegacySinkSpec):
 
     @property
     def sink(self) -> Sink[Any]:
-        """What writes and commits."""
+        """The sink, which writes and commits."""
         found: Sink[Any] = self.function.two_phase
         return found
 

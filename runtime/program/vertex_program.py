@@ -1,4 +1,4 @@
-"""What executors receive of a job: the frozen programs of vertices, the receivers of their buffers, and slot resources.
+"""The parts of a job for executors: the frozen programs of vertices, the receivers of their buffers, and slot resources.
 
 The compiler makes these from the JobGraph and the ExecutionPlan. They are pickled once, broadcast, and have no state.
 Tasks are numbered over the whole job, stage by stage: `first_task + subtask`.

@@ -44,7 +44,7 @@ _TEXTS = (JSON, JSON_AND_KEY)
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What records of known fields are, if not tuples.
+    """The class of records with known fields that are not tuples.
 
     Attributes:
         kind: Row, dict, or a class of named tuples.
@@ -84,7 +84,7 @@ def _unpacked(packed: bytes) -> Shape:
 
 
 def shape_of(layout: Layout) -> Shape | None:
-    """What the records of a layout are, if not tuples."""
+    """The shape of the records of a layout; None for tuples."""
     last = layout[-1]
     return (
         _unpacked(last[1]) if last and last[0] == SHAPE and len(last) == len((SHAPE, b"")) else None

@@ -50,7 +50,7 @@ HEADER_BYTES = _FIELDS.size + _CHECKSUM.size
 
 
 class PayloadKind(IntEnum):
-    """What the body of a payload is."""
+    """The kind of a payload's body."""
 
     ELEMENTS = 1
     REPORT = 2
@@ -64,7 +64,7 @@ def frame(kind: int, body: bytes) -> bytes:
 
 
 def kind_of(payload: bytes | bytearray | memoryview) -> int:
-    """What a payload says it is, not checked yet; 0 where it is too short to say it."""
+    """The kind of a payload, not verified; 0 if the payload is too short."""
     return payload[5] if len(payload) > HEADER_BYTES else 0
 
 

@@ -128,7 +128,7 @@ class OpenLineageReporter(Reporter):
 
 
 def datasets_of(job: JobProgram) -> tuple[Datasets, Datasets]:
-    """What a job reads and what it writes, each dataset once, in the order of the plan."""
+    """The datasets that a job reads and writes, each once, in the order of the plan."""
     inputs: dict[tuple[str, str], None] = {}
     outputs: dict[tuple[str, str], None] = {}
     for vertex in job.vertices:

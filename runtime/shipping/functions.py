@@ -75,7 +75,7 @@ class Unpicklable:
 
 
 def find_unpicklable(value: Any, dump: Callable[[Any], object]) -> Unpicklable | None:
-    """What keeps a value from being pickled, None where `dump` takes it."""
+    """The reason why a value cannot be pickled; None if `dump` takes it."""
     failure = _failure(value, dump)
     if failure is None:
         return None
@@ -107,7 +107,7 @@ def _failure(value: Any, dump: Callable[[Any], object]) -> str | None:
 
 
 def _parts(value: Any) -> Iterator[tuple[str, Any]]:
-    """What pickle would write for a value, each part with the step that leads there."""
+    """The parts that pickle would write for a value, each with the step that leads to it."""
     for kind, parts in _PARTS:
         if isinstance(value, kind):
             return parts(value)
@@ -252,7 +252,7 @@ def _shipped(vertex: VertexProgram) -> bytes:
 
 
 def _functions(vertex: VertexProgram) -> Iterator[tuple[str, Any]]:
-    """What of a vertex comes from the user, with the words that name it in an error."""
+    """The user's objects in a vertex, with their descriptions for errors."""
     for operator in vertex.all_operators:
         where = f"'{operator.name}' ({operator.call_site})"
         for name in operator.spec.__dataclass_fields__:

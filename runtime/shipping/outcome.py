@@ -1,4 +1,4 @@
-"""What the driver receives from the tasks: collected records, printed lines, committables, numbers."""
+"""The results of tasks on the driver: collected records, printed lines, committables, metrics."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class JobOutcome:
         return self._taken(("print", to_stderr))
 
     def close(self) -> None:
-        """Drops the records that nobody has read."""
+        """Drops the records that were not read."""
         for store in self.records.values():
             store.close()
         self.records.clear()

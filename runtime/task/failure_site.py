@@ -133,7 +133,7 @@ def _whole(record: Any, variables: dict[str, Any]) -> Any:
 
 
 def _by_fields(variables: dict[str, Any]) -> Sequence[Any]:
-    """The tuple that arrived field by field, and that nobody made."""
+    """The tuple whose fields arrived one by one, and which was not built."""
     values = variables.get("values")
     if not isinstance(values, Columns):
         return []
@@ -162,7 +162,7 @@ def _in_our_code(
 
 
 def _hint(error: BaseException, site: _Site, vertex: VertexProgram) -> str | None:
-    """What the user most likely forgot, where it was us who looped over what a function gave."""
+    """The probable mistake, if opchain failed to iterate over the result of a function."""
     kind = site.operator.spec.kind.replace("_", " ")
     is_looped_over = isinstance(error, TypeError) and "object is not iterable" in str(error)
     if not is_looped_over or site.output is not None or kind not in _GIVE_ITERABLES:

@@ -1,1 +1,1 @@
-"""What flows through a job: rows, and the types that describe records."""
+"""Rows, and the types that describe records."""

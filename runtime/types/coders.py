@@ -80,7 +80,7 @@ def record_converter(record_type: TypeInformation[Any] | None) -> Converter | No
 
 
 def collected_converter(record_type: TypeInformation[Any] | None) -> Converter | None:
-    """What `execute_and_collect` makes of a record; None where it gives the records as they are.
+    """The conversion of records for `execute_and_collect`; None if it returns the records themselves.
 
     PyFlink reads a FLOAT there from its decimal text, so 0.1 is 0.1 again.
 

@@ -39,7 +39,7 @@ _NEW_OBJECT = copyreg.__newobj__  # type: ignore[attr-defined]  # how pickle mak
 
 
 def converter_to(record_type: TypeInformation[Any] | None) -> Converter | None:
-    """What gives a record the form of its type; None where every record has it already.
+    """The function that converts a record to its type; None if every record has the type already.
 
     >>> from opchain.runtime.types.types import Types
     >>> convert = converter_to(Types.ROW_NAMED(["word"], [Types.STRING()]))
@@ -203,7 +203,7 @@ def _to_map(record_type: MapTypeInfo[Any, Any]) -> Converter | None:
 
 
 def _attributes(value: object) -> dict[str, Any] | None:
-    """What Java reads from a pickled object of a user's class: its attributes and its class; None for other objects."""
+    """The data that Java reads from a pickled object of a user's class: attributes and class; None for other objects."""
     kind = type(value)
     pickled: Any = value.__reduce_ex__(2)
     if isinstance(pickled, str) or pickled[:2] != (_NEW_OBJECT, (kind,)):

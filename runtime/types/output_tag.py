@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from opchain.runtime.types.type_variables import OUT_co
 
     Emitted: TypeAlias = Iterable[OUT_co | tuple["OutputTag[Any]", Any]] | None
-    """What a process function gives back: records, and `tag, value` pairs for side outputs."""
+    """The results of a process function: records, and `tag, value` pairs for side outputs."""
 
 
 DEFAULT_OUTPUT_TAG = ""

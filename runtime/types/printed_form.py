@@ -40,7 +40,7 @@ _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - the text ends in Z
 
 
 def printer_of(record_type: TypeInformation[Any] | None) -> Callable[[Any], str]:
-    """What turns records of a type into text.
+    """The function that turns records of a type into text.
 
     >>> from opchain.runtime.types.types import Types
     >>> printer_of(Types.TUPLE([Types.STRING(), Types.BOOLEAN()]))(("a", True))
@@ -50,7 +50,7 @@ def printer_of(record_type: TypeInformation[Any] | None) -> Callable[[Any], str]
 
 
 def java_text_of(record_type: TypeInformation[Any] | None) -> Callable[[Any], str]:
-    """What turns records of a type into the text that their Java class has.
+    """The function that turns records of a type into the text of their Java class.
 
     >>> from opchain.runtime.types.types import Types
     >>> java_text_of(Types.ROW([Types.STRING(), Types.DOUBLE()]))(("a", 1e10))

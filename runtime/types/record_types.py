@@ -56,7 +56,7 @@ class RowTypeInfo(TypeInformation[Row]):
             raise ValueError(f"Types.ROW_NAMED got a field name twice in {list(names)}")
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: a row for each field."""
+        """The type as HTML, for notebooks: a row for each field."""
         fields = zip(self.get_field_names(), self.field_types, strict=True)
         rows = "".join(
             f"<tr><td>{html.escape(name)}</td><td>{html.escape(repr(type_info))}</td></tr>"

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class RowKind(Enum):
-    """What a row says about a table: that it is new, changed (before, after), or gone."""
+    """The change that a row describes: inserted, updated (before, after), or deleted."""
 
     INSERT = 0
     UPDATE_BEFORE = 1

@@ -171,7 +171,7 @@ def _local_offset_at_epoch() -> timedelta:
 
 
 DEFAULT_PRECISION, DEFAULT_SCALE = 38, 18
-"""What a Decimal of `Types.BIG_DEC()` has in formats that must know; those of Flink's legacy types."""
+"""Precision and scale of `Types.BIG_DEC()` in formats that need them, as for Flink's legacy types."""
 
 _MAX_PRECISION = 38
 

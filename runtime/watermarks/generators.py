@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class WatermarkOutput(ABC):
-    """Where a generator sends watermarks. Flink: WatermarkOutput."""
+    """Takes the watermarks of a generator. Flink: WatermarkOutput."""
 
     @abstractmethod
     def emit_watermark(self, timestamp: int) -> None:
@@ -49,7 +49,7 @@ class WatermarkGenerator(ABC, Generic[T]):
 
 @dataclass(frozen=True)
 class WatermarkGeneratorContext:
-    """What a generator gets from the task it runs in. Flink: WatermarkGeneratorSupplier.Context.
+    """The services of the task for a generator. Flink: WatermarkGeneratorSupplier.Context.
 
     Attributes:
         clock_ns: Nanoseconds from any origin. It stands still while the input is kept waiting, so

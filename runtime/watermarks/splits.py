@@ -132,7 +132,7 @@ class AlignmentGroup:
     """The watermarks of a group's source subtasks; used by the threads of all of them.
 
     Args:
-        members: All subtasks: nobody may run ahead of one that has not begun.
+        members: All subtasks. No subtask may run ahead of one that has not begun.
     """
 
     def __init__(self, members: Iterable[Hashable]) -> None:

@@ -52,7 +52,7 @@ class FunctionTimestampAssigner(TimestampAssigner[T_contra]):
     function: Callable[[T_contra, int], int]
 
     def extract_timestamp(self, value: T_contra, record_timestamp: int) -> int:
-        """What the function says."""
+        """The result of the function."""
         return self.function(value, record_timestamp)
 
 

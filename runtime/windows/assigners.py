@@ -28,7 +28,7 @@ class WindowAssigner(ABC, Generic[T_contra, W]):
     """
 
     class WindowAssignerContext(ABC):
-        """What an assigner can ask about the task."""
+        """Information about the task for an assigner."""
 
         @abstractmethod
         def get_current_processing_time(self) -> int:
@@ -80,7 +80,7 @@ class MergingWindowAssigner(WindowAssigner[T_contra, W]):
     """An assigner whose windows grow together, such as sessions."""
 
     class MergeCallback(ABC, Generic[W_contra]):
-        """Where an assigner reports what is to be merged."""
+        """Takes the windows that an assigner merges."""
 
         @abstractmethod
         def merge(self, to_be_merged: Iterable[W_contra], merge_result: W_contra) -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class TriggerResult(Enum):
-    """What happens to a window after a trigger was asked: the value is (fire, purge)."""
+    """The decision of a trigger about a window; the value is (fire, purge)."""
 
     CONTINUE = (False, False)
     FIRE_AND_PURGE = (True, True)
@@ -166,7 +166,7 @@ class EventTimeTrigger(ContinuingTrigger[Any, Window]):
     def on_element(
         self, element: Any, timestamp: int, window: Window, ctx: Trigger.TriggerContext
     ) -> TriggerResult:
-        """Fires where the watermark has passed the window already; else waits for it."""
+        """Fires if the watermark has passed the end of the window; otherwise registers a timer for it."""
         if window.max_timestamp() <= ctx.get_current_watermark():
             return TriggerResult.FIRE
         ctx.register_event_time_timer(window.max_timestamp())
@@ -175,20 +175,20 @@ class EventTimeTrigger(ContinuingTrigger[Any, Window]):
     def on_event_time(
         self, time: int, window: Window, ctx: Trigger.TriggerContext
     ) -> TriggerResult:
-        """Fires at the end of the window; a timer of other code in the window is not its own."""
+        """Fires at the end of the window. Timers of other code are ignored."""
         return TriggerResult.FIRE if time == window.max_timestamp() else TriggerResult.CONTINUE
 
     def can_merge(self) -> bool:
-        """It can."""
+        """True."""
         return True
 
     def on_merge(self, window: Window, ctx: Trigger.OnMergeContext) -> None:
-        """Waits for the end of the merged window, if that is still to come."""
+        """Registers a timer for the end of the merged window, unless it has passed."""
         if window.max_timestamp() > ctx.get_current_watermark():
             ctx.register_event_time_timer(window.max_timestamp())
 
     def clear(self, window: Window, ctx: Trigger.TriggerContext) -> None:
-        """Takes back the timer."""
+        """Deletes the timer."""
         ctx.delete_event_time_timer(window.max_timestamp())
 
 
@@ -203,7 +203,7 @@ class ProcessingTimeTrigger(ContinuingTrigger[Any, Window]):
     def on_element(
         self, element: Any, timestamp: int, window: Window, ctx: Trigger.TriggerContext
     ) -> TriggerResult:
-        """Waits for the end of the window."""
+        """Registers a timer for the end of the window."""
         ctx.register_processing_time_timer(window.max_timestamp())
         return TriggerResult.CONTINUE
 
@@ -214,23 +214,23 @@ class ProcessingTimeTrigger(ContinuingTrigger[Any, Window]):
         return TriggerResult.FIRE
 
     def can_merge(self) -> bool:
-        """It can."""
+        """True."""
         return True
 
     def on_merge(self, window: Window, ctx: Trigger.OnMergeContext) -> None:
-        """Waits for the end of the merged window, if that is still to come."""
+        """Registers a timer for the end of the merged window, unless it has passed."""
         if window.max_timestamp() > ctx.get_current_processing_time():
             ctx.register_processing_time_timer(window.max_timestamp())
 
     def clear(self, window: Window, ctx: Trigger.TriggerContext) -> None:
-        """Takes back the timer."""
+        """Deletes the timer."""
         ctx.delete_processing_time_timer(window.max_timestamp())
 
 
 class _ContinuousTrigger(ContinuingTrigger[Any, Window]):
     """Fires at every multiple of an interval, and at the end of the window.
 
-    The next time to fire is state `fire-time`; where windows merge, the earliest one counts.
+    The state `fire-time` has the next time to fire. If windows merge, the earliest one counts.
     """
 
     def __init__(self, interval: int) -> None:
@@ -246,14 +246,14 @@ class _ContinuousTrigger(ContinuingTrigger[Any, Window]):
 
     @abstractmethod
     def _register(self, ctx: Trigger.TriggerContext, time: int) -> None:
-        """Sets a timer of the trigger's clock."""
+        """Registers a timer of the trigger's clock."""
 
     @abstractmethod
     def _delete(self, ctx: Trigger.TriggerContext, time: int) -> None:
-        """Takes back a timer of the trigger's clock."""
+        """Deletes a timer of the trigger's clock."""
 
     def _start(self, now: int, window: Window, ctx: Trigger.TriggerContext) -> None:
-        """Sets the first time to fire, where there is none: the first multiple after now."""
+        """Sets the first time to fire, if there is none: the first multiple after now."""
         fire_time = ctx.get_partitioned_state(self.state_desc)
         if fire_time.get() is None:
             # Flink in Java rounds toward zero, so that before 1970 it leaves out the multiple that
@@ -282,7 +282,7 @@ class _ContinuousTrigger(ContinuingTrigger[Any, Window]):
         self._register(ctx, following)
 
     def can_merge(self) -> bool:
-        """It can."""
+        """True."""
         return True
 
     def on_merge(self, window: Window, ctx: Trigger.OnMergeContext) -> None:

@@ -54,7 +54,7 @@ def is_mysql(url: object) -> bool:
 
 
 def mysql_parameters(options: JdbcConnectionOptions) -> dict[str, Any]:
-    """What `pymysql.connect` takes.
+    """The arguments of `pymysql.connect`.
 
     Raises:
         ValueError: The URL has what is not understood.
@@ -158,7 +158,7 @@ class MySqlSink(OutboxSink[Any]):
             connection.commit()
 
     def last_commit(self, owner: str) -> int | None:
-        """What the note says."""
+        """The checkpoint in the note."""
         library = imported("pymysql", "mysql", "JdbcSink")
         try:
             with self._connected() as connection, connection.cursor() as cursor:

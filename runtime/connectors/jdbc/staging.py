@@ -64,7 +64,7 @@ END
 """The statement sees the variables of the row alone, and columns of the same names come before them."""
 
 _LOCK = 0x6F70636861696E
-"""Who makes tables holds this lock: two at once would fail, whatever IF NOT EXISTS promises."""
+"""The lock for creating tables: two sessions at once would fail, even with IF NOT EXISTS."""
 
 
 class StagedRows(NamedTuple):
@@ -355,7 +355,7 @@ class JdbcWriter(SinkWriter[Any]):
             raise self._refused(error, rows, at) from error
 
     def _begin_batch(self, cursor: Any) -> None:
-        """Notes the batch; removes what a transaction left whose end nobody heard of."""
+        """Notes the batch, and removes rows of a transaction whose end is unknown."""
         origin = self._origin
         cursor.execute(
             "INSERT INTO opchain_batches VALUES (%s, %s, %s, %s) ON CONFLICT DO NOTHING",
@@ -367,7 +367,7 @@ class JdbcWriter(SinkWriter[Any]):
         )
 
     def _refused(self, error: Any, rows: list[Row | Sequence[Any]], at: int) -> SinkError:
-        """What the server, or the library in front of it, has against a row."""
+        """The reason for which the server or its library refuses a row."""
         place = _PLACE.search(error.diag.context or "")
         if place is None:
             return SinkError(

@@ -64,7 +64,7 @@ class KafkaSourceBuilder(Generic[T]):
         )
 
     def set_bootstrap_servers(self, bootstrap_servers: str) -> KafkaSourceBuilder[T]:
-        """Where brokers are: `host:port,host:port`."""
+        """Sets the brokers: `host:port,host:port`."""
         return self.set_property(SERVERS, bootstrap_servers)
 
     def set_group_id(self, group_id: str) -> KafkaSourceBuilder[T]:
@@ -95,7 +95,7 @@ class KafkaSourceBuilder(Generic[T]):
     def set_starting_offsets(
         self, starting_offsets_initializer: KafkaOffsetsInitializer
     ) -> KafkaSourceBuilder[T]:
-        """Where a job begins that resumes from no checkpoint; the earliest offsets if not given."""
+        """Sets the first offsets of a job that starts without a checkpoint; the earliest ones by default."""
         _check_initializer(starting_offsets_initializer, "set_starting_offsets")
         self._starting = starting_offsets_initializer
         return self
@@ -160,7 +160,7 @@ class KafkaSourceBuilder(Generic[T]):
         return self
 
     def on_malformed(self, policy: OnMalformedMessage) -> KafkaSourceBuilder[T]:
-        """What becomes of a message that can't be deserialized; the job fails if not given. Ours alone.
+        """Sets the policy for messages that can't be deserialized; by default the job fails. Ours alone.
 
         Args:
             policy: "fail" stops the job with an error that names topic, partition and offset; "skip" continues;

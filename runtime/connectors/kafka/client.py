@@ -136,7 +136,7 @@ def connection_properties(properties: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class Heard:
-    """What a client has said beside its answers: why it can't connect, say."""
+    """The messages of a client's callbacks, such as the reason why it can't connect."""
 
     def __init__(self) -> None:
         self.last: Any = None
@@ -250,7 +250,7 @@ class Brokers:
         passing: str | None = None,
         check: Callable[[], object] | None = None,
     ) -> dict[Any, Any]:
-        """What the brokers answer to a request, asked again where a leader or coordinator is just changing.
+        """The answer of the brokers to a request. It is repeated while a leader or coordinator changes.
 
         Args:
             what: For errors: "list topics".
@@ -416,7 +416,7 @@ _ADVICE = {
 
 
 def advice(error: Any, heard: Heard | None = None) -> str:
-    """What to do about an error, for the end of a message."""
+    """The advice for an error, as the end of a message."""
     names = [name_of(error)]
     if heard is not None and heard.last is not None:
         names.insert(0, heard.last.name())

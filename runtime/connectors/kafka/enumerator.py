@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Subscription(NamedTuple):
-    """What a source reads: one of the three."""
+    """The topics or partitions of a source: one of the three fields is set."""
 
     topics: tuple[str, ...] = ()
     pattern: str | None = None

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class FlinkKafkaConsumerBase(SourceBackedFunction[Any]):
-    """What FlinkKafkaConsumer inherits in PyFlink."""
+    """The base class of FlinkKafkaConsumer, as in PyFlink."""
 
     def __init__(
         self,
@@ -128,7 +128,7 @@ class Semantic(Enum):
 
 
 class FlinkKafkaProducerBase(TwoPhaseSinkFunction[Any]):
-    """What FlinkKafkaProducer inherits in PyFlink."""
+    """The base class of FlinkKafkaProducer, as in PyFlink."""
 
     def __init__(
         self,

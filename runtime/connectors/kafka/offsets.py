@@ -22,7 +22,7 @@ class KafkaTopicPartition:
 
 
 class KafkaOffsetResetStrategy(Enum):
-    """Where reading begins if the offset that was asked for is not there. Kafka: OffsetResetStrategy."""
+    """The offset to start from if the requested offset does not exist. Kafka: OffsetResetStrategy."""
 
     LATEST = 0
     EARLIEST = 1

@@ -65,7 +65,7 @@ _FORMAT = 4
 
 
 class StagedMessages(NamedTuple):
-    """What a subtask has written before a checkpoint: the committable of a KafkaSink.
+    """The messages of a subtask before a checkpoint: the committable of a KafkaSink.
 
     `chunks` are files, or the messages themselves in a job without checkpoints. `topic_ids` has the topics that
     existed, so that the driver notices one that was deleted and created again.
@@ -119,7 +119,7 @@ class OutboxWriter(SinkWriter[Any]):
             self._put()
 
     def prepare_commit_of(self, checkpoint_id: int | None) -> Sequence[StagedMessages]:
-        """What was written since the last checkpoint."""
+        """The messages since the last checkpoint."""
         if not self._chunks:
             return ()
         origin = self._origin
@@ -187,7 +187,7 @@ class OutboxCommitter(Committer):
                     delete_file(chunk.path)
 
     def discard_orphans(self, origin: SinkOrigin, confirm: Callable[[], None]) -> None:
-        """Removes the files of the sink: whatever was committed is gone by now."""
+        """Removes the files of the sink. Files of committed epochs were removed before."""
         staging = self._staging or origin.staging
         if staging is None:
             return

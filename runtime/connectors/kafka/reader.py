@@ -44,7 +44,7 @@ class PartitionRange(NamedTuple):
 
 
 class _Open:
-    """A range that is being read: what has come of it, and whether that is all."""
+    """A range of offsets that is read: the messages so far, and whether it is complete."""
 
     def __init__(self, item: PartitionRange) -> None:
         self.item = item
@@ -162,7 +162,7 @@ class RangeReader:
             opened.is_paused = False
 
     def _poll(self, batch_size: int) -> None:
-        """Takes what has come; waits a little where nothing has."""
+        """Takes the messages that have arrived; waits for a moment if there are none."""
         first = self._consumer.poll(_POLL_S)
         if first is None:
             return
@@ -228,7 +228,7 @@ class RangeReader:
 
 
 def lost(place: str, offset: int, why: str) -> str:
-    """What to say where messages are gone that were to be read."""
+    """The error for messages that were removed before they were read."""
     return (
         f"{place}: offset {offset} is to be read next, and is not there any more ({why}): the topic's retention, "
         "or somebody, has removed messages before they were read. Give the topic a longer retention.ms. To go on "

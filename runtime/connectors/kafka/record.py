@@ -102,7 +102,7 @@ class _FunctionSchema(KafkaRecordDeserializationSchema[T]):
         self._type = type_info
 
     def deserialize(self, message: KafkaMessage) -> T | None:
-        """What the function says."""
+        """The result of the function."""
         return self._function(message)
 
     def get_produced_type(self) -> TypeInformation[Any]:

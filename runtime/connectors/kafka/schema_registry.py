@@ -93,7 +93,7 @@ class _Registry:
 
 
 class _FromRegistry(DeserializationSchema[Any]):
-    """What both formats share."""
+    """The base of both formats."""
 
     def __init__(self, url: str, properties: Mapping[str, Any] | None) -> None:
         self._registry = _Registry(url, properties)
@@ -215,7 +215,7 @@ class ConfluentRegistryJsonDeserializationSchema(_FromRegistry):
 
 
 class _ToRegistry(SerializationSchema[Any]):
-    """What both formats share."""
+    """The base of both formats."""
 
     kind: str
 

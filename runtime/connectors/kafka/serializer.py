@@ -63,7 +63,7 @@ class _FunctionPartitioner(KafkaPartitioner):
         target_topic: str,
         partitions: int,
     ) -> int:
-        """What the function says."""
+        """The result of the function."""
         return self._function(record, key, value, target_topic, partitions)
 
 
@@ -269,7 +269,7 @@ class _FunctionSelector(KafkaTopicSelector):
         self._function = function
 
     def apply(self, data: Any) -> str:
-        """What the function says."""
+        """The result of the function."""
         return self._function(data)
 
 

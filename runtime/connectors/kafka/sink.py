@@ -67,7 +67,7 @@ class KafkaSink(Sink[Any]):
 
     @property
     def has_committer(self) -> bool:
-        """True, whatever the guarantee is: Flink's plan has the operator, too."""
+        """True for every guarantee, as in Flink's plan."""
         return True
 
     def create_writer(self, context: RuntimeContext) -> SinkWriter[Any]:
@@ -89,7 +89,7 @@ class KafkaSink(Sink[Any]):
         return DirectWriter(serializer, self.properties, origin, waits=waits)
 
     def create_committer(self) -> Committer | None:
-        """What sends the outbox; None where there is none."""
+        """The committer, which sends the outbox; None without an outbox."""
         if self.guarantee is not DeliveryGuarantee.EXACTLY_ONCE:
             return None
         from opchain.runtime.connectors.kafka.outbox import OutboxCommitter  # noqa: PLC0415 - few jobs write to Kafka
@@ -131,11 +131,11 @@ class KafkaSinkBuilder:
         )
 
     def set_bootstrap_servers(self, bootstrap_servers: str) -> KafkaSinkBuilder:
-        """Where brokers are: `host:port,host:port`."""
+        """Sets the brokers: `host:port,host:port`."""
         return self.set_property(SERVERS, bootstrap_servers)
 
     def set_delivery_guarantee(self, delivery_guarantee: DeliveryGuarantee) -> KafkaSinkBuilder:
-        """What a failure may do to messages; NONE if not given."""
+        """Sets the guarantee after failures; NONE by default."""
         if not isinstance(delivery_guarantee, DeliveryGuarantee):
             raise TypeError(
                 f"KafkaSinkBuilder.set_delivery_guarantee got {delivery_guarantee!r}; it takes a DeliveryGuarantee"
@@ -175,7 +175,7 @@ class KafkaSinkBuilder:
         return self
 
     def set_staging_directory(self, url: str) -> KafkaSinkBuilder:
-        """Where messages wait for their commit with EXACTLY_ONCE: a path or URL that all machines reach. Ours alone.
+        """Sets the folder for messages before their commit, with EXACTLY_ONCE: a path or URL that all machines reach. Ours alone.
 
         If not given it is the job's checkpoints; a bounded job keeps messages in the memory of the driver.
         """

@@ -332,7 +332,7 @@ class KafkaSource(UnboundedSource[T]):
     def splits_between(
         self, start: Mapping[str, Any], end: Mapping[str, Any], parallelism: int
     ) -> list[list[tuple[PartitionRange, ...]]]:
-        """What each subtask reads between two positions: all its partitions, as one delivery.
+        """The input of each subtask between two positions: all of its partitions, as one delivery.
 
         Those without new messages belong to it, since their watermarks count. Those that reached their stopping offsets
         in an epoch before are over. An empty delivery says that nothing follows.
@@ -366,7 +366,7 @@ class KafkaSource(UnboundedSource[T]):
 
     @property
     def has_ended(self) -> bool:
-        """Whether an empty split has come."""
+        """Whether an empty split was delivered."""
         return self._has_ended
 
     def checkpoint_completed(self, position: Mapping[str, Any]) -> None:

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     _Column = list[Any] | array[Any]
 
 MEMORY_BYTES = 64 * 1024 * 1024
-"""What waits unpickled: 230,000 tuples of three ints, or a million that came field by field."""
+"""The bytes of input that wait unpickled: 230,000 tuples of three ints, or a million that were sent field by field."""
 
 ITEM_BYTES, RECORD_BYTES, PLACE_BYTES = 64, 192, 24
 """Estimates: an item of a list, what a tuple takes beyond that, and where a record is put by sorting."""

@@ -40,7 +40,7 @@ class LiveBuffers:
         self._is_closed = False
 
     def deliver(self, buffer: Buffer) -> None:
-        """Brings a buffer; waits for room, and drops it when nobody reads any more."""
+        """Adds a buffer. Waits for room, and drops the buffer if the reader has closed."""
         while not self._room.acquire(timeout=_LOOK_EVERY_S):
             if self._is_closed:
                 return
@@ -63,7 +63,7 @@ class LiveBuffers:
         self._room.release()
 
     def close(self) -> None:
-        """Lets nobody wait any longer."""
+        """Ends all waiting."""
         self._is_closed = True
 
 

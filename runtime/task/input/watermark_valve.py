@@ -155,7 +155,7 @@ class InputValves:
         self._valves = valves
 
     def hold(self, input_number: int, watermark: int) -> None:
-        """Lets an input begin at a watermark: with other channels than before nobody knows more."""
+        """Lets an input begin at a watermark. With other channels than before, no more is known."""
         self._valves[input_number] = WatermarkValve(
             self._valves[input_number].channel_count, watermark
         )

@@ -75,7 +75,7 @@ class ChannelSelector(Protocol):
     """Decides for one output of one subtask."""
 
     def assign(self, values: Sequence[Any], keys: Sequence[Any] | None) -> Assignment:
-        """Where the records go; `keys` has the key of each where the output has a key selector."""
+        """The channels of the records; `keys` has the key of each record if the output has a key selector."""
 
 
 class OneChannel:

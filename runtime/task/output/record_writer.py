@@ -46,7 +46,7 @@ BUFFER_BYTES = 128 * 1024
 """Size of a buffer that an output with few channels aims at; up to twice that where batches are large."""
 
 OUTPUT_BYTES = 8 * 1024 * 1024
-"""What all channels of an output may gather: with many channels, buffers are smaller."""
+"""The most that all channels of an output may collect: with many channels, buffers are smaller."""
 
 SMALLEST_BUFFER_BYTES = 16 * 1024
 MOST_RECORDS = 8_192
