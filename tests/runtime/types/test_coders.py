@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from opchain.common import Row, RowKind, Types
-from opchain.runtime.types.coders import coder_converter
-from opchain.runtime.types.collection_values import converter_to, form_test
+from opchain.runtime.types.coders import coder_converter, form_test
+from opchain.runtime.types.collection_values import converter_to
 
 if TYPE_CHECKING:
     from types import ModuleType
