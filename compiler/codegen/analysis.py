@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from opchain.compiler.codegen import form as f
@@ -10,6 +11,7 @@ from opchain.compiler.codegen.displays import MAKERS
 from opchain.compiler.codegen.function_source import BUILTINS
 from opchain.compiler.codegen.static_types import (
     ColumnsOf,
+    IterableOf,
     TupleOf,
     is_frozen,
     item_type,
@@ -34,6 +36,7 @@ _KEEP_NOTHING = ("as_timestamp_", "identify_", "refuse_", "is_tagged", "fast_dum
 def types_of(function: Function, form: Form) -> Types:
     """The type of each variable, where all values that it is set to are of one exact type."""
     settings = list(_settings(function.body))
+    changeable = _may_be_changed(function.body)
     given = dict(function.types)
     for name, value in form.constants.items():
         given[name] = type_of_constant(value)
@@ -45,6 +48,8 @@ def types_of(function: Function, form: Form) -> Types:
             if name in given:
                 continue
             kind = of(current)
+            if isinstance(kind, IterableOf) and name in changeable:
+                kind = None
             found[name] = kind if name not in found or found[name] == kind else None
             current[name] = found[name]
         if found == known:
@@ -53,12 +58,43 @@ def types_of(function: Function, form: Form) -> Types:
     return given
 
 
+def _may_be_changed(block: list[ast.stmt]) -> set[str]:
+    """The variables whose lists may get other items: those that are read for more than their items."""
+    read: Counter[str] = Counter()
+    for node in (node for statement in block for node in ast.walk(statement)):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            read[node.id] += 1
+        elif (item := _looked_at(node)) is not None:
+            read[item.id] -= 1
+    return {name for name, others in read.items() if others}
+
+
+def _looked_at(node: ast.AST) -> ast.Name | None:
+    """The variable of which an expression or a statement only reads items."""
+    whole: ast.AST | None = None
+    if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
+        whole = node.value
+    elif isinstance(node, (ast.For, ast.comprehension)):
+        whole = node.iter
+    elif isinstance(node, f.Emits):
+        whole = node.iterable
+    elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Tuple):
+        whole = node.value
+    elif f.is_call_of(node, {"len"}):
+        whole = node.args[0]  # type: ignore[attr-defined]
+    return whole if isinstance(whole, ast.Name) else None
+
+
 def _settings(block: list[ast.stmt]) -> Iterator[Setting]:
     for statement in f.all_statements(block):
         yield from _settings_of(statement)
 
 
 def _settings_of(statement: ast.stmt) -> Iterator[Setting]:
+    for part in f.own_expressions(statement):
+        for node in ast.walk(part):
+            if isinstance(node, ast.NamedExpr):
+                yield node.target.id, _typed(node.value)
     if isinstance(statement, ast.Assign):
         if _keeps_type(statement.value):
             return
@@ -96,14 +132,17 @@ def _typed(node: ast.expr) -> Callable[[Types], StaticType | None]:
 def _unpacked(target: ast.expr, of: Callable[[Types], StaticType | None]) -> Iterator[Setting]:
     if isinstance(target, ast.Name):
         yield target.id, of
-    elif isinstance(target, ast.Tuple):
+    elif isinstance(target, ast.Starred):
+        yield from _unpacked(target.value, lambda _: None)
+    elif isinstance(target, (ast.Tuple, ast.List)):
+        is_plain = not any(isinstance(item, ast.Starred) for item in target.elts)
         for position, item in enumerate(target.elts):
 
             def part(types: Types, position: int = position) -> StaticType | None:
                 whole = of(types)
-                if isinstance(whole, TupleOf) and position < len(whole.items):
-                    return whole.items[position]
-                return None
+                if not isinstance(whole, TupleOf):
+                    return item_type(whole)
+                return whole.items[position] if is_plain and position < len(whole.items) else None
 
             yield from _unpacked(item, part)
 

@@ -145,6 +145,8 @@ _OF_PATTERNS: dict[str, tuple[int, int, StaticType]] = {
 
 _KEEPS_NUMBERS = (ast.Add, ast.Sub, ast.Mult)
 _KEEPS_INTS = (*_KEEPS_NUMBERS, ast.FloorDiv, ast.Mod, ast.BitAnd, ast.BitOr, ast.BitXor)
+_ALWAYS_BOOL = (ast.Is, ast.IsNot, ast.In, ast.NotIn)
+_COMPARABLE = (int, float, str, bool)
 
 
 def records_of(spec: OperatorSpec) -> StaticType | None:
@@ -234,10 +236,10 @@ def _of_choice(node: ast.IfExp, names: Names) -> StaticType | None:
 
 def _of_operation(node: ast.BinOp, names: Names) -> StaticType | None:
     left, right = type_of(node.left, names), type_of(node.right, names)
-    if left is right is int:
-        return int if isinstance(node.op, _KEEPS_INTS) else None
+    if left is right is int and isinstance(node.op, _KEEPS_INTS):
+        return int
     if left in (int, float) and right in (int, float):
-        return float if isinstance(node.op, _KEEPS_NUMBERS) else None
+        return float if isinstance(node.op, (*_KEEPS_NUMBERS, ast.Div)) else None
     return str if left is right is str and isinstance(node.op, ast.Add) else None
 
 
@@ -247,7 +249,32 @@ def _of_item(node: ast.Subscript, names: Names) -> StaticType | None:
         place: Any = node.slice.value
         if type(place) is int and 0 <= place < len(container.items):
             return container.items[place]
-    return None
+    if isinstance(container, IterableOf):
+        return container if isinstance(node.slice, ast.Slice) else container.item
+    return str if container is str else None
+
+
+def _of_comparison(node: ast.Compare, names: Names) -> StaticType | None:
+    if all(isinstance(op, _ALWAYS_BOOL) for op in node.ops):
+        return bool
+    sides = [node.left, *node.comparators]
+    return bool if all(type_of(side, names) in _COMPARABLE for side in sides) else None
+
+
+def _of_alternatives(node: ast.BoolOp, names: Names) -> StaticType | None:
+    return _common([type_of(item, names) for item in node.values])
+
+
+def _of_sign(node: ast.UnaryOp, names: Names) -> StaticType | None:
+    if isinstance(node.op, ast.Not):
+        return bool
+    known = type_of(node.operand, names)
+    return known if known in (int, float) and not isinstance(node.op, ast.Invert) else None
+
+
+def _of_text(node: ast.JoinedStr, _: Names) -> StaticType | None:
+    # A single part is what `__format__` returns, which may be of a subclass.
+    return str if len(node.values) > 1 else None
 
 
 def _of_call(node: ast.Call, names: Names) -> StaticType | None:
@@ -258,9 +285,9 @@ def _of_call(node: ast.Call, names: Names) -> StaticType | None:
         return _TEXT_METHODS.get(called.attr) if type_of(called.value, names) is str else None
     if called.id.startswith(_GIVE_TEXT):
         return str
-    if called.id == "str":
-        is_text = len(node.args) == 1 and type_of(node.args[0], names) in (int, float, str)
-        return str if is_text else None
+    if called.id in _OF_ARGUMENTS:
+        given = _common([type_of(item, names) for item in node.args])
+        return _OF_ARGUMENTS[called.id].get((len(node.args), given))
     known = names.get(called.id)
     return known.type(node.args, names) if isinstance(known, ResultOf) else _BUILTINS.get(called.id)
 
@@ -268,8 +295,20 @@ def _of_call(node: ast.Call, names: Names) -> StaticType | None:
 _GIVE_TEXT = ("fast_dumps", "json_object_")
 """How functions of ours begin that give a text."""
 
-_BUILTINS: dict[str, StaticType] = {"len": int, "ord": int, "range": IterableOf(int)}
+_BUILTINS: dict[str, StaticType] = {
+    **dict.fromkeys(("int", "len", "ord"), int),
+    **{"bool": bool, "chr": str, "float": float, "range": IterableOf(int)},
+}
 """What calls give; the inliner refuses a name that is not the builtin's."""
+
+_OF_ARGUMENTS: dict[str, dict[tuple[int, StaticType | None], StaticType]] = {
+    "abs": {(1, int): int, (1, float): float},
+    "max": {(count, kind): kind for count in (2, 3) for kind in (int, float, str)},
+    "min": {(count, kind): kind for count in (2, 3) for kind in (int, float, str)},
+    "round": {(1, int): int, (1, float): int},
+    "str": {(1, int): str, (1, float): str, (1, str): str},
+}
+"""What calls give by the number of their arguments, and the type of all of them."""
 
 _RULES: dict[type, Callable[..., StaticType | None]] = {
     ast.Constant: _of_constant,
@@ -278,6 +317,10 @@ _RULES: dict[type, Callable[..., StaticType | None]] = {
     ast.List: _of_list,
     ast.IfExp: _of_choice,
     ast.BinOp: _of_operation,
+    ast.BoolOp: _of_alternatives,
+    ast.Compare: _of_comparison,
+    ast.JoinedStr: _of_text,
+    ast.UnaryOp: _of_sign,
     ast.Subscript: _of_item,
     ast.Call: _of_call,
 }

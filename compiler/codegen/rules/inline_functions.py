@@ -45,9 +45,10 @@ from opchain.compiler.codegen.names import readable
 from opchain.runtime.functions.callables import takes_collector
 from opchain.runtime.program.vertex_program import FIRST_OUTPUT, NO_OPERATOR
 from opchain.runtime.task.generated_code import digest_of
+from opchain.runtime.types.output_tag import OutputTag
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from opchain.compiler.codegen.form import Callee, Form, Function
 
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
 LONGEST = 400
 """Characters of an expression; a longer one stays a call, so that the loop remains readable."""
 
+_PAIR = 2
 MOST_STATEMENTS = 60
 MOST_COPIES = 30
 """Statements downstream of an operator that emits at several places; with more it stays a call."""
@@ -248,33 +250,35 @@ class _Inliner:
         body = self._body(definition, call, operator)
         places = 0
 
-        def loop_over(iterable: ast.expr) -> Lines:
+        def downstream() -> f.Emits:
+            """Another copy of the loop, with variables of its own."""
             nonlocal places
+            places += 1
+            parts: dict[str, ast.expr] = {}
+            if places > 1:
+                set_in = f.stores([ast.Expr(statement.target), *statement.body])
+                parts = {item: f.name(self._another(item)) for item in set_in}
+            return f.replaced(statement, parts)
+
+        def loop_over(iterable: ast.expr) -> Lines:
             if isinstance(iterable, (ast.Tuple, ast.List)) and not iterable.elts:
                 return []
-            places += 1
-            emits = f.made(
-                f.Emits,
-                target=statement.target,
-                iterable=iterable,
-                body=copy.deepcopy(statement.body),
-                side=copy.deepcopy(statement.side),
-                nullable=statement.nullable,
-            )
-            return f.marked([emits], operator)
+            emits = downstream()
+            emits.iterable = iterable
+            return [emits]
 
         def emit(value: ast.expr) -> Lines:
-            nonlocal places
-            places += 1
-            rest = copy.deepcopy(statement.body)
-            target = statement.target.id
+            if statement.side and _is_tagged(value, self.form.constants):
+                return [f.replaced(item, {statement.target.id: value}) for item in statement.side]
+            emits = downstream()
+            target = emits.target.id
             lines = [f.let(target, value, operator)]
             if statement.side is None or not _may_be_tagged(value):
-                return [*lines, *rest]
+                return [*lines, *emits.body]
             test = f.expression(f"{target}.__class__ is tuple and is_tagged({target})")
-            tagged = ast.If(test, copy.deepcopy(statement.side), rest)
+            tagged = ast.If(test, emits.side, emits.body)
             if not statement.side:
-                tagged = ast.If(ast.UnaryOp(ast.Not(), test), rest, [])
+                tagged = ast.If(ast.UnaryOp(ast.Not(), test), emits.body, [])
             return f.marked([*lines, tagged], operator)
 
         if definition.is_generator:
@@ -380,6 +384,13 @@ class _Inliner:
             name = f"{base}_{where}"
         self._used.add(name)
         return name
+
+    def _another(self, variable: str) -> str:
+        """A variable for another copy of the statements that set one."""
+        while variable in self._used or variable in self.form.names.bindings:
+            variable += "_too"
+        self._used.add(variable)
+        return variable
 
     def _free_names(
         self, body: Lines, definition: Definition, parts: dict[str, ast.expr], callee: Callee
@@ -923,14 +934,22 @@ def _is_none(value: ast.expr | None) -> bool:
 def _may_be_tagged(value: ast.expr) -> bool:
     """Whether a value may be a (tag, record) pair."""
     if isinstance(value, ast.Tuple):
-        pair = 2
-        if len(value.elts) != pair or any(isinstance(item, ast.Starred) for item in value.elts):
+        if len(value.elts) != _PAIR or any(isinstance(item, ast.Starred) for item in value.elts):
             return any(isinstance(item, ast.Starred) for item in value.elts)
         return _may_be_tag(value.elts[0])
     return not isinstance(
         value,
         (ast.Constant, ast.BinOp, ast.JoinedStr, ast.Dict, ast.List, ast.Compare, ast.UnaryOp),
     )
+
+
+def _is_tagged(value: ast.expr, constants: Mapping[str, Any]) -> bool:
+    """Whether a value is a pair of a tag, by its global name, and a record."""
+    if not isinstance(value, ast.Tuple) or len(value.elts) != _PAIR:
+        return False
+    tag, record = value.elts
+    is_tag = isinstance(tag, ast.Name) and isinstance(constants.get(tag.id), OutputTag)
+    return is_tag and not isinstance(record, ast.Starred)
 
 
 def _may_be_tag(value: ast.expr) -> bool:

@@ -5,12 +5,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from forms import FORMS, job_of, run_form, seen
 
-from opchain.common import Row, Types
+from opchain.common import Row, Types, WatermarkStrategy
 from opchain.datastream import AggregateFunction, ProcessWindowFunction
+from opchain.datastream.connectors.file_system import FileSource, StreamFormat
 from opchain.datastream.window import CountTrigger, GlobalWindows
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 
 class Hoarder:
@@ -192,3 +194,50 @@ def test_nothing_is_copied_that_nobody_can_change(
 def test_object_reuse_copies_nothing() -> None:
     assert "private(" not in head_of(changed_by_a_sibling, object_reuse=True)
     assert "private(" not in head_of(hoarded, object_reuse=True)
+
+
+def first_number_in_a_list(line: str) -> Any:
+    parts: list[Any] = line.split(",")
+    parts[0] = [int(parts[0])]
+    yield from parts
+
+
+def last_of_four(line: str) -> Any:
+    _, *_between, last = 1, line, 2.5, [line]
+    return [last]
+
+
+def set_within_an_expression(line: str) -> Any:
+    found: Any = [0]
+    return found if (found := line.split(",")) else found
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    "function", [first_number_in_a_list, last_of_four, set_within_an_expression]
+)
+def test_a_list_is_not_taken_for_what_it_was_before(
+    function: Any, form: str, tmp_path: Path
+) -> None:
+    (tmp_path / "lines").write_text("1,2\n3,4\n")
+
+    def changed(value: Any) -> Any:
+        if isinstance(value, list):
+            value.append(9)
+        return value
+
+    def draw(env: Any) -> None:
+        source = FileSource.for_record_stream_format(
+            StreamFormat.text_line_format(), str(tmp_path / "lines")
+        ).build()
+        lines = env.from_source(source, WatermarkStrategy.no_watermarks(), "lines")
+        lists = (
+            lines.flat_map(function) if function is first_number_in_a_list else lines.map(function)
+        )
+        seen(lists.map(changed), "changed")
+        seen(lists.map(lambda value: value), "lists")
+
+    expected = list(map(function, ["1,2", "3,4"]))
+    if function is first_number_in_a_list:
+        expected = [[1], "2", [3], "4"]
+    assert run_form(draw, form).records("lists") == expected

@@ -48,7 +48,7 @@ def known(text: str) -> Any:
             ("1.5", float),
             ("None", type(None)),
         ),
-        *(("i / 2", None), ("i << 2", None), ("i ** -1", None), ("b + b", None), ("i + b", None)),
+        *(("i / 2", float), ("i << 2", None), ("i ** -1", None), ("b + b", None), ("i + b", None)),
         *(("f * 2 - i", float), ("f % 2", None), ("s + s", str), ("s * 2", None), ("s % i", None)),
         *(("s.lower()", str), ("s.split()", IterableOf(str)), ("s.split(sep=i)", None)),
         *(
@@ -57,7 +57,16 @@ def known(text: str) -> Any:
             ("len(p)", int),
             ("range(i)", IterableOf(int)),
         ),
-        *(("int(s)", None), ("abs(i)", None), ("unknown", None), ("lambda: i", None)),
+        *(
+            ("int(s)", int),
+            ("abs(i)", int),
+            ("abs(b)", None),
+            ("max(i, 2)", int),
+            ("min(i, f)", None),
+        ),
+        *(("not p", bool), ("-i", int), ("-b", None), ("~i", None), ("round(f)", int)),
+        *(("f'{i}'", None), ("f'{i} {s}'", str), ("s[0]", str), ("s.split()[0]", str)),
+        *(("s.split()[1:]", IterableOf(str)), ("unknown", None), ("lambda: i", None)),
         *(("(i, s)", TupleOf((int, str))), ("(i, unknown)", TupleOf((int, None)))),
         *(("p[0]", str), ("p[1]", None), ("p[-1]", None), ("p[2]", None), ("p[True]", None)),
         *(
@@ -66,7 +75,8 @@ def known(text: str) -> Any:
             ("[i, 1]", IterableOf(int)),
             ("[]", None),
         ),
-        *(("[i, s]", None), ("i > 2", None), ("s and i", None)),
+        *(("[i, s]", None), ("i > 2", bool), ("p > i", None), ("p is i", bool)),
+        *(("s and i", None), ("i and 2", int)),
         *(("findall('a( b)?', s)", IterableOf(str)), ("findall('(a)( b)', s)", None)),
         *(("split(' ', s)", IterableOf(str)), ("split('( )|c', s)", None)),
         *(("sub('(a)', s, s)", str), ("sub('a', i, s)", None), ("sub(s, s, s)", None)),
@@ -97,6 +107,16 @@ expressions = st.recursive(
         st.tuples(inner, inner).map(lambda parts: f"({parts[0]}, {parts[1]})"),
         st.tuples(inner, inner).map(lambda parts: f"({parts[0]} if i else {parts[1]})"),
         inner.map(lambda text: f"({text}).split()"),
+        st.tuples(
+            st.sampled_from(["int", "float", "bool", "abs", "round", "str", "-", "not "]), inner
+        ).map(lambda parts: f"({parts[0]}({parts[1]}))"),
+        st.tuples(inner, st.sampled_from(["<", "==", "is", "and"]), inner).map(
+            lambda parts: f"({' '.join(parts)})"
+        ),
+        st.tuples(st.sampled_from(["min", "max"]), inner, inner).map(
+            lambda parts: f"{parts[0]}({parts[1]}, {parts[2]})"
+        ),
+        inner.map(lambda text: f"({text})[1:]"),
         inner.map(lambda text: f"({text})[1]"),
         inner.map(lambda text: f"findall('[a-z]', {text})"),
         inner.map(lambda text: f"sub('a', {text}, s)"),
@@ -111,7 +131,7 @@ def test_what_is_known_is_so(text: str) -> None:
     node = ast.parse(text, mode="eval").body
     try:
         value = eval(text, dict(VALUES))  # noqa: S307 - our own text
-    except (TypeError, AttributeError, IndexError, ZeroDivisionError):
+    except (TypeError, ValueError, AttributeError, IndexError, ZeroDivisionError):
         assert not never_raises(node, NAMES)
         return
     assert holds(value, type_of(node, NAMES))
