@@ -202,7 +202,8 @@ def fresh_of(function: Function, types: Types) -> set[str]:  # noqa: C901, PLR09
 def _is_fresh(value: ast.expr, fresh: set[str]) -> bool:
     if isinstance(value, ast.Call) and getattr(value, "is_fresh", False):
         given = value.args[f.called(value) == "new_tuple" :]  # without the class
-        return all(_is_fresh(argument, fresh) for argument in given)
+        named = [keyword.value for keyword in value.keywords]
+        return all(_is_fresh(argument, fresh) for argument in [*given, *named])
     if not only_reads_or_fresh(value):
         return False
     bound = {

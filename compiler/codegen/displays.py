@@ -10,11 +10,12 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.codegen import form as f
 from opchain.runtime.records.columns import Shape
+from opchain.runtime.records.record_copy import is_plain_class
 from opchain.runtime.types.row import Row
 
 if TYPE_CHECKING:
@@ -210,6 +211,38 @@ def _maker(kind: type, form: Form) -> str:
     return name
 
 
+def _makes_plain_object(node: ast.Call, constants: Mapping[str, Any]) -> bool:
+    """Whether a call makes an object of a dataclass that only stores its arguments."""
+    kind = constants.get(f.called(node))
+    if not (isinstance(kind, type) and is_dataclass(kind) and is_plain_class(kind)):
+        return False
+    init: Any = kind.__init__
+    return (
+        type(kind) is type
+        and getattr(getattr(init, "__code__", None), "co_filename", "") == _GENERATED
+        and not hasattr(kind, "__post_init__")
+        and _stores_plainly(kind)
+        and len(node.args) + len(node.keywords) == len(fields(kind))
+        and not any(isinstance(item, ast.Starred) for item in node.args)
+        and all(keyword.arg is not None for keyword in node.keywords)
+    )
+
+
+def _stores_plainly(kind: type) -> bool:
+    """Whether setting an attribute does nothing else; a frozen dataclass sets its own with `object.__setattr__`."""
+    is_frozen = kind.__dataclass_params__.frozen  # type: ignore[attr-defined]
+    has_descriptors = any(
+        hasattr(type(vars(base).get(item.name)), "__set__")
+        for base in kind.__mro__
+        for item in fields(kind)  # type: ignore[arg-type]
+    )
+    return (is_frozen or kind.__setattr__ is object.__setattr__) and not has_descriptors
+
+
+_GENERATED = "<string>"
+"""The file of the functions that the module dataclasses writes."""
+
+
 class Makers(ast.NodeTransformer):
     """Replaces calls of classes by what makes the records faster. Nobody else holds what they give."""
 
@@ -217,8 +250,10 @@ class Makers(ast.NodeTransformer):
         self._form = form
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
-        """A call of Row or of a class of named tuples."""
+        """A call of Row, of a class of named tuples or of a dataclass."""
         self.generic_visit(node)
+        if _makes_plain_object(node, self._form.constants):
+            node.is_fresh = True  # type: ignore[attr-defined]
         display = display_of(node, self._form.constants)
         if display is None or f.called(node) in MAKERS:
             return node

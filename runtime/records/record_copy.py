@@ -12,10 +12,12 @@ nobody else holds a record, and then makes no copy (compiler/codegen/rules/drop_
 from __future__ import annotations
 
 import copy
+import copyreg
 import datetime as dt
 import decimal
 import fractions
 import uuid
+from functools import lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -70,6 +72,23 @@ def _items(value: Any, kind: type) -> Iterable[Any]:
     return chain(value, value.values()) if kind is dict else value
 
 
+@lru_cache(maxsize=1024)
+def is_plain_class(kind: type) -> bool:
+    """Whether the attributes in `__dict__` are all that instances have, and a deep copy copies these alone."""
+    return (
+        all(getattr(kind, name, None) is getattr(object, name, None) for name in _OF_COPIES)
+        and kind.__dictoffset__ != 0
+        and not any(vars(base).get("__slots__") for base in kind.__mro__)
+        and kind not in copyreg.dispatch_table
+    )
+
+
+_OF_COPIES = (
+    *("__new__", "__reduce__", "__reduce_ex__", "__getstate__", "__setstate__", "__deepcopy__"),
+    "__getattribute__",
+)
+
+
 def emits_shared(operators: Sequence[Any], index: int) -> bool:
     """Whether the function that made the records of an operator may hold them, too.
 
@@ -105,6 +124,10 @@ def private(value: Any) -> Any:
             return value
     if (kind in _COPIED_FLAT) and FROZEN.issuperset(map(type, _items(value, kind))):
         return copy.copy(value)  # of immutable items this is as deep, and several times as fast
+    if is_plain_class(kind) and FROZEN.issuperset(map(type, value.__dict__.values())):
+        copied = object.__new__(kind)
+        copied.__dict__.update(value.__dict__)
+        return copied
     try:
         return copy.deepcopy(value)
     except TypeError:
