@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING
 
 from opchain.compiler.codegen import form as f
@@ -35,11 +36,16 @@ _KEEP_NOTHING = ("as_timestamp_", "identify_", "refuse_", "is_tagged", "fast_dum
 
 def types_of(function: Function, form: Form) -> Types:
     """The type of each variable, where all values that it is set to are of one exact type."""
-    settings = list(_settings(function.body))
-    changeable = _may_be_changed(function.body)
     given = dict(function.types)
     for name, value in form.constants.items():
         given[name] = type_of_constant(value)
+    return _types_in(function.body, given)
+
+
+def _types_in(block: list[ast.stmt], given: Types) -> Types:
+    """The types of variables after a block, where some are given."""
+    settings = list(_settings(block))
+    changeable = _may_be_changed(block)
     known: Types = dict(given)
     for _ in range(_PASSES):
         found: Types = dict(given)
@@ -108,16 +114,21 @@ def _settings_of(statement: ast.stmt) -> Iterator[Setting]:
         of = _typed(iterable)
         yield from _unpacked(statement.target, lambda types: item_type(of(types)))
     elif isinstance(statement, f.Fold):
-        value, reduced, previous = statement.value, statement.reduced, statement.previous
-
-        def folded(types: Types) -> StaticType | None:
-            kind = type_of(value, types)
-            same = type_of(reduced, {**types, previous: kind})
-            return kind if same == kind else None
-
-        yield statement.previous, folded
+        yield statement.previous, partial(_folded, statement)
         if statement.target is not None:
-            yield statement.target.id, folded
+            yield statement.target.id, partial(_folded, statement)
+
+
+def _folded(fold: f.Fold, types: Types) -> StaticType | None:
+    """The type of a record if the reduced record has it, too, where the previous one has it."""
+    kind = type_of(fold.value, types)
+    given = {**types, fold.previous: kind}
+    if fold.reduced is not None:
+        return kind if type_of(fold.reduced, given) == kind else None
+    assert fold.body is not None
+    assert fold.target is not None
+    given = {name: given[name] for name in given.keys() - f.stores(fold.body).keys()}
+    return kind if _types_in(fold.body, given).get(fold.target.id) == kind else None
 
 
 def _keeps_type(node: ast.expr) -> bool:

@@ -69,15 +69,17 @@ class Send(ast.stmt):
 class Fold(ast.stmt):
     """`table[key] = value`, or `reduced` where the key has an entry, which `previous` stands for in it.
 
-    The result is in the variable `target`; None where nobody reads it.
+    The result is in the variable `target`; None where nobody reads it. If it takes statements to reduce, `body` has
+    them, and sets `target`.
     """
 
-    _fields = ("key", "value", "reduced", "target")
+    _fields = ("key", "value", "body", "reduced", "target")
     table: str
     previous: str
     key: ast.Name
     value: ast.expr
-    reduced: ast.expr
+    body: list[ast.stmt] | None = None
+    reduced: ast.expr | None
     target: ast.Name | None
 
 

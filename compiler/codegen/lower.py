@@ -74,6 +74,7 @@ _PROCESS_WINDOW = (ProcessWindowFunction, ProcessAllWindowFunction)
 _KEEP_THE_GREATEST = (BoundedOutOfOrderness, MonotonousTimestamps, NoWatermarks)
 
 
+_WITH_TIMERS = (specs.KeyedProcessSpec, specs.KeyedCoProcessSpec, specs.KeyedBroadcastProcessSpec)
 _TAGGING = (
     specs.MapSpec,
     specs.FilterSpec,
@@ -552,6 +553,13 @@ class _Lowering:
         lines = self.set_key(operator, place, number)
         return [*lines, *self.process(operator, place, number)]
 
+    def broadcast_process(self, operator: OperatorProgram, place: Place, number: int) -> Lines:
+        """The stream's records like those of a process function; the broadcast ones, which are few, by a call."""
+        if number:
+            return self.call(operator, place, number)
+        is_keyed = isinstance(operator.spec, specs.KeyedBroadcastProcessSpec)
+        return (self.keyed_process if is_keyed else self.process)(operator, place, number)
+
     def reduce(self, operator: OperatorProgram, place: Place, _number: int) -> Lines:
         """Folds the record into its key's entry; in batch mode nothing comes out before the end."""
         index, names = operator.index, self.names
@@ -628,9 +636,8 @@ class _Lowering:
         """Calls an operator that emits by itself; what is downstream of it is a function of its own."""
         index = operator.index
         name = self.names.bind(f"{operator.spec.kind}_{index}_{number}", "process", index, number)
-        if number == 0:
-            self.emit_by_itself(operator)
-            self.emit_sides(operator)
+        self.emit_by_itself(operator)
+        self.emit_sides(operator)
         lines = f.statements(f"{name}({place.value}, {place.timestamp})", index)
         return f.with_comment(lines, _comment(operator))
 
@@ -809,6 +816,8 @@ LOWERINGS: dict[type[specs.OperatorSpec], Callable[[_Lowering, Any, Place, int],
     specs.CoMapSpec: _Lowering.co_map,
     specs.CoFlatMapSpec: _Lowering.co_flat_map,
     specs.CoProcessSpec: _Lowering.process,
+    specs.BroadcastProcessSpec: _Lowering.broadcast_process,
+    specs.KeyedBroadcastProcessSpec: _Lowering.broadcast_process,
     specs.SinkWriterSpec: _Lowering.sink_writer,
     specs.CollectSinkSpec: _Lowering.gather,
     specs.LegacySinkSpec: _Lowering.legacy_sink,
@@ -823,8 +832,7 @@ def _function(operator: OperatorProgram) -> Any:
 
 def _emits_by_timer(operator: OperatorProgram) -> bool:
     """Results come at any time then, and `emit_I` is the one place for all of them."""
-    is_keyed = isinstance(operator.spec, (specs.KeyedProcessSpec, specs.KeyedCoProcessSpec))
-    return is_keyed and has_on_timer(_function(operator))
+    return isinstance(operator.spec, _WITH_TIMERS) and has_on_timer(_function(operator))
 
 
 def _strategy_of(operator: OperatorProgram) -> WatermarkStrategy[Any] | None:

@@ -180,7 +180,8 @@ class _Function:
 
     def _fold(self, statement: f.Fold, depth: int, _ends: str | None) -> None:
         key, previous, operator = statement.key.id, statement.previous, f.operator_of(statement)
-        value, reduced = ast.unparse(statement.value), ast.unparse(statement.reduced)
+        value = ast.unparse(statement.value)
+        reduced = ast.unparse(statement.reduced) if statement.reduced is not None else ""
         self.line(depth, f"{previous} = {statement.table}.get({key}, ABSENT)", statement)
         if statement.target is None:
             self._text.add(depth, f"{statement.table}[{key}] = (", operator)
@@ -191,7 +192,10 @@ class _Function:
         self._text.add(depth, f"if {previous} is ABSENT:", operator)
         self._text.add(depth + 1, f"{result} = {value}", operator)
         self._text.add(depth, "else:", operator)
-        self._text.add(depth + 1, f"{result} = {reduced}", operator)
+        if statement.body is not None:
+            self.block(statement.body, depth + 1, None)
+        else:
+            self._text.add(depth + 1, f"{result} = {reduced}", operator)
         self._text.add(depth, f"{statement.table}[{key}] = {result}", operator)
 
 

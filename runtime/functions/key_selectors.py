@@ -91,7 +91,7 @@ class FieldAggregation(ReduceFunction[Any]):
     def __init__(self, kind: str, field: int | str, *, first: bool = True) -> None:
         self.kind = kind
         self.field = field
-        self._is_first = first
+        self.is_first = first
 
     @property
     def __name__(self) -> str:
@@ -122,7 +122,7 @@ class FieldAggregation(ReduceFunction[Any]):
         if has_fields:
             old, new = _field(value1, self.field), _field(value2, self.field)
         is_better = new < old if self.kind == "min_by" else new > old
-        if not self._is_first and not is_better:
+        if not self.is_first and not is_better:
             is_better = new <= old if self.kind == "min_by" else new >= old
         return value2 if is_better else value1
 

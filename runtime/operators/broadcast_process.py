@@ -66,7 +66,10 @@ class BroadcastStates:
 
     def _require(self, descriptor: MapStateDescriptor[Any, Any]) -> None:
         known = self._descriptors.get(descriptor.name)
-        if known is descriptor or known == descriptor:
+        if known is descriptor:
+            return
+        if known == descriptor:
+            self._descriptors[descriptor.name] = descriptor  # the function's is another object
             return
         program = self._operator.program
         names = ", ".join(map(repr, self._descriptors.values())) or "none"

@@ -98,7 +98,7 @@ def _is_harmless(form: Form, function: Function) -> bool:  # noqa: C901 - one br
     program = form.program
     for statement in f.all_statements(function.body):
         if isinstance(statement, f.Fold):
-            if not only_reads(statement.reduced):
+            if statement.reduced is not None and not only_reads(statement.reduced):
                 return False
         elif isinstance(statement, f.Append):
             sink = getattr(statement, "sink", None)

@@ -171,6 +171,8 @@ class _Inliner:
             )
             if body is not None:
                 return f.with_comment(body, f.comment_of(statement))
+        elif isinstance(statement, f.Fold) and self._fold(statement, operator):
+            return [statement]
         for part in ("side", "body", "orelse"):
             inner = getattr(statement, part, None)
             if isinstance(inner, list) and not (isinstance(statement, f.Emits) and part == "body"):
@@ -178,12 +180,31 @@ class _Inliner:
         self._expressions(statement)
         return [statement]
 
-    def _is_ours(self, node: ast.expr) -> bool:
-        return (
-            isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Name)
-            and node.func.id in self.form.callees
+    def _fold(self, statement: f.Fold, operator: int) -> bool:
+        """Inlines what reduces two records: as an expression, or as statements that set the result."""
+        call = statement.reduced
+        if call is None or not self._is_ours(call):
+            return False
+        result = statement.target.id if statement.target else self._fresh("reduced", operator)
+        body = self._attempt(
+            call,
+            operator,
+            lambda d, c: self._returning(
+                d, c, operator, lambda value: [f.let(result, value, operator)]
+            ),
         )
+        if body is None:
+            return False
+        (only,) = body if len(body) == 1 else (None,)
+        if isinstance(only, ast.Assign):
+            statement.reduced = only.value
+        else:
+            statement.body, statement.reduced = body, None
+            statement.target = f.target(result)
+        return True
+
+    def _is_ours(self, node: ast.expr) -> bool:
+        return f.called(node) in self.form.callees
 
     def _attempt(
         self,

@@ -1,4 +1,4 @@
-"""`sum`, `min` and `max` of one field of tuples are written out as the reduce that they stand for.
+"""`sum`, `min`, `max`, `min_by` and `max_by` of a field of tuples are written out as the reduces that they stand for.
 
 >>> change(
 ...     "write_aggregations",
@@ -49,17 +49,26 @@ def _write(form: Form, fold: f.Fold, kind: StaticType | None) -> None:
     if record is None or not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
         return
     aggregation = form.aggregations.get(call.func.id)
-    if type(aggregation) is not FieldAggregation or aggregation.kind not in _COMBINED:
+    if type(aggregation) is not FieldAggregation:
         return
     field = aggregation.field
     if type(field) is not int or not 0 <= field < len(record.items):
         return
-    value = fold.value
-    items = [
-        f.expression(f"previous[{position}]", previous=f.name(fold.previous))
-        for position in range(len(record.items))
-    ]
-    new = ast.Subscript(value, ast.Constant(field), ast.Load())
-    items[field] = f.expression(_COMBINED[aggregation.kind], old=items[field], new=new)
-    fold.reduced = ast.Tuple(items, ast.Load())
+    value, previous = fold.value, f.name(fold.previous)
+    old, new = (ast.Subscript(item, ast.Constant(field), ast.Load()) for item in (previous, value))
+    if aggregation.kind in _COMBINED:
+        items: list[ast.expr] = [
+            ast.Subscript(previous, ast.Constant(position), ast.Load())
+            for position in range(len(record.items))
+        ]
+        items[field] = f.expression(_COMBINED[aggregation.kind], old=old, new=new)
+        fold.reduced = ast.Tuple(items, ast.Load())
+    else:
+        is_better = ("<" if aggregation.kind == "min_by" else ">") + "=" * (
+            not aggregation.is_first
+        )
+        fold.reduced = f.expression(
+            f"value if new {is_better} old else previous",
+            **{"value": value, "previous": previous, "old": old, "new": new},
+        )
     form.remark(f.operator_of(fold), f"{aggregation!r} is written out")

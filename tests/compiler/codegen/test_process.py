@@ -7,16 +7,19 @@ from typing import Any
 import pytest
 from forms import FORMS, failure_of, job_of, run_form, seen
 
-from opchain.common import WatermarkStrategy
+from opchain.common import Types, WatermarkStrategy
 from opchain.common.watermark_strategy import TimestampAssigner
 from opchain.datastream import (
+    BroadcastProcessFunction,
     CoFlatMapFunction,
     CoProcessFunction,
+    KeyedBroadcastProcessFunction,
     KeyedCoProcessFunction,
     KeyedProcessFunction,
     OutputTag,
     ProcessFunction,
 )
+from opchain.datastream.state import MapStateDescriptor, ValueStateDescriptor
 
 SIDE = OutputTag("side")
 
@@ -191,3 +194,72 @@ def test_any_iterable_is_looped_over_and_only_none_is_nothing(draw: Any, form: s
 def test_zero_is_no_iterable(form: str) -> None:
     error = failure_of(lambda env: env.from_sequence(1, 3).process(Number()).print(), form)
     assert type(error) is TypeError
+
+
+LIMITS = MapStateDescriptor("limits", Types.STRING(), Types.LONG())
+TOTAL = ValueStateDescriptor("total", Types.LONG())
+
+
+class First(TimestampAssigner):
+    def extract_timestamp(self, value: Any, record_timestamp: int) -> int:
+        number: int = value[1]
+        return number
+
+
+class Limited(BroadcastProcessFunction[Any, Any, Any]):
+    def process_element(self, value: Any, ctx: Any) -> Any:
+        limit = ctx.get_broadcast_state(LIMITS).get(value[0])
+        if limit is None or value[1] > limit:
+            yield SIDE, (value[0], ctx.timestamp())
+        else:
+            yield value[0], limit
+
+    def process_broadcast_element(self, value: Any, ctx: Any) -> Any:
+        ctx.get_broadcast_state(LIMITS).put(*value)
+        yield "limit", value
+
+
+class LimitedTotal(KeyedBroadcastProcessFunction[Any, Any, Any, Any]):
+    def open(self, runtime_context: Any) -> None:
+        self.total = runtime_context.get_state(TOTAL)
+
+    def process_element(self, value: Any, ctx: Any) -> Any:
+        total = (self.total.value() or 0) + value[1]
+        self.total.update(total)
+        limit = ctx.get_broadcast_state(LIMITS).get(value[0])
+        ctx.timer_service().register_event_time_timer(value[1] + 10)
+        if limit is None or total > limit:
+            yield SIDE, (ctx.get_current_key(), total)
+        yield value[0], total
+
+    def process_broadcast_element(self, value: Any, ctx: Any) -> Any:
+        ctx.get_broadcast_state(LIMITS).put(*value)
+        totals: list[Any] = []
+        ctx.apply_to_keyed_state(TOTAL, lambda key, state: totals.append((key, state.value())))
+        yield "limit", value, totals
+
+    def on_timer(self, timestamp: int, ctx: Any) -> Any:
+        yield "timer", ctx.get_current_key(), timestamp, self.total.value()
+
+
+@pytest.mark.parametrize("function", [Limited, LimitedTotal])
+def test_a_function_beside_a_broadcast_stream_is_inlined(function: Any) -> None:
+    def draw(env: Any) -> None:
+        limits = env.from_collection([("a", 5), ("b", 40), ("a", 30)]).broadcast(LIMITS)
+        pairs = env.from_collection([(key, number) for number in range(12) for key in "abc"])
+        strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(First())
+        pairs = pairs.assign_timestamps_and_watermarks(strategy)
+        if function is LimitedTotal:
+            pairs = pairs.key_by(lambda pair: pair[0])
+        results = pairs.connect(limits).process(function())
+        seen(results.map(lambda result: result), "results")
+        seen(results.get_side_output(SIDE), "side")
+
+    runs = [run_form(draw, form) for form in FORMS]
+    assert all(ran.records("results") == runs[0].records("results") for ran in runs)
+    assert all(ran.records("side") == runs[0].records("side") for ran in runs)
+    assert runs[0].records("side")
+    assert any(result[0] == "limit" for result in runs[0].records("results"))
+    assert (
+        "broadcast_process_" not in job_of(draw).vertices[-1].source.partition("def process_1")[0]
+    )
