@@ -51,7 +51,12 @@ from opchain.runtime.operators.windows.merging_window_operator import (
     SessionWindowOperator,
     has_plain_sessions,
 )
-from opchain.runtime.operators.windows.window_operator import KeyedWindowOperator, WindowOperator
+from opchain.runtime.operators.windows.window_operator import (
+    KeyedWindowOperator,
+    ProcessingTimeWindowOperator,
+    WindowOperator,
+    has_plain_processing_time,
+)
 from opchain.runtime.program import operator_specs as specs
 from opchain.runtime.windows.assigners import MergingWindowAssigner
 
@@ -71,7 +76,7 @@ def window_operator_class(spec: WindowSpec, *, is_batch: bool) -> type[KeyedWind
         return AlignedWindowOperator
     if isinstance(spec.assigner, MergingWindowAssigner):
         return SessionWindowOperator if has_plain_sessions(spec) else MergingWindowOperator
-    return WindowOperator
+    return ProcessingTimeWindowOperator if has_plain_processing_time(spec) else WindowOperator
 
 
 def create_window_operator(

@@ -23,7 +23,10 @@ from opchain.runtime.operators.windows.merging_window_operator import (
     MergingWindowOperator,
     SessionWindowOperator,
 )
-from opchain.runtime.operators.windows.window_operator import WindowOperator
+from opchain.runtime.operators.windows.window_operator import (
+    ProcessingTimeWindowOperator,
+    WindowOperator,
+)
 from opchain.runtime.program.operator_specs import WindowSpec
 from opchain.runtime.testing.operator_harness import KeyedOneInputOperatorHarness
 from opchain.runtime.types.output_tag import OutputTag
@@ -31,14 +34,17 @@ from opchain.runtime.windows.time_windows import (
     DynamicEventTimeSessionWindows,
     EventTimeSessionWindows,
     SlidingEventTimeWindows,
+    SlidingProcessingTimeWindows,
     TumblingEventTimeWindows,
+    TumblingProcessingTimeWindows,
 )
-from opchain.runtime.windows.triggers import EventTimeTrigger
+from opchain.runtime.windows.triggers import EventTimeTrigger, ProcessingTimeTrigger
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 LATE = OutputTag("late")
+_PAIR = 2
 BEGINNING, END = -(2**63), 2**63 - 1
 
 Record = tuple[str, int, int]
@@ -343,6 +349,66 @@ def test_the_records_of_a_session_keep_their_order_where_nothing_moves(lateness:
     elements: list[Record | int] = [("a", 10, 0), ("a", 12, 1), ("a", 9, 2), ("a", 14, 3), END]
     _, seen = run(elements, EventTimeSessionWindows.with_gap(3), lateness, "all records")
     assert [fired[3] for fired in seen.fired[-1]] == [tuple(elements[:-1])]
+
+
+# Processing time
+
+
+class SameClockTrigger(ProcessingTimeTrigger):
+    """The default trigger under another name, so that the general operator runs."""
+
+
+@settings(max_examples=100)
+@given(
+    steps=st.lists(st.sampled_from("aaabbc") | st.integers(1, 9), max_size=40),
+    pace=paces(),
+    shape=st.sampled_from(sorted(SHAPES)),
+    cut=st.integers(0, 40),
+)
+def test_processing_time_windows_fire_as_those_of_the_general_operator(
+    steps: list[str | int], pace: Pace, shape: str, cut: int
+) -> None:
+    """A number lets the clock go on; the job starts again at the cut."""
+    spans = (
+        (pace.size, pace.offset)
+        if pace.slide == pace.size
+        else (pace.size, pace.slide, pace.offset)
+    )
+    kind: Any = (
+        TumblingProcessingTimeWindows if len(spans) == _PAIR else SlidingProcessingTimeWindows
+    )
+
+    def fired(triggers: list[Any]) -> list[Any]:
+        found: list[Any] = []
+        snapshots, now, number = None, 0, 0
+        for trigger, part in zip(triggers, (steps[:cut], [*steps[cut:], 50]), strict=True):
+            spec = WindowSpec(assigner=kind.of(*spans), trigger=trigger, **SHAPES[shape])
+            is_general = isinstance(trigger, SameClockTrigger)
+            with KeyedOneInputOperatorHarness(
+                spec, lambda value: value[0][0], snapshots=snapshots
+            ) as harness:
+                assert type(harness.operator) is (
+                    WindowOperator if is_general else ProcessingTimeWindowOperator
+                )
+                harness.set_processing_time(now)
+                for step in part:
+                    if isinstance(step, int):
+                        now += step
+                        harness.set_processing_time(now)
+                    else:
+                        harness.process_element(((step, number),), None)
+                        number += 1
+                    found.append(harness.values())
+                    harness.clear_output()
+                snapshots = [harness.snapshot()]
+        assert harness.processing_time_timer_count() == harness.state_entry_count() == 0
+        return found
+
+    fast, general = ProcessingTimeTrigger(), SameClockTrigger()
+    expected = fired([general, general])
+    assert fired([fast, fast]) == fired([general, fast]) == fired([fast, general]) == expected
+    if "a" in steps and pace.slide <= pace.size:
+        assert any(expected)
 
 
 # Restarts

@@ -17,7 +17,12 @@ from opchain.runtime.operators.windows.evaluation import (
 )
 from opchain.runtime.operators.windows.window_state import TIMERS, declare_contents, window_state_of
 from opchain.runtime.time import MAX_LONG_VALUE, MIN_LONG_VALUE, timer_millis
-from opchain.runtime.windows.triggers import Trigger, TriggerResult
+from opchain.runtime.windows.time_windows import (
+    SlidingProcessingTimeWindows,
+    TumblingProcessingTimeWindows,
+    WindowStagger,
+)
+from opchain.runtime.windows.triggers import ProcessingTimeTrigger, Trigger, TriggerResult
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -308,3 +313,44 @@ class WindowOperator(KeyedWindowOperator):
             self.trigger.delete_event_time_timer(time)
         else:
             self.trigger.delete_processing_time_timer(time)
+
+
+def has_plain_processing_time(spec: WindowSpec) -> bool:
+    """Whether the operator below runs a spec."""
+    return (
+        type(spec.assigner) in (TumblingProcessingTimeWindows, SlidingProcessingTimeWindows)
+        and getattr(spec.assigner, "stagger", WindowStagger.ALIGNED) is WindowStagger.ALIGNED
+        and type(spec.trigger) is ProcessingTimeTrigger
+    )
+
+
+class ProcessingTimeWindowOperator(WindowOperator):
+    """A shortcut for aligned processing-time windows with the default trigger.
+
+    A window of a key has one timer, which fires and drops it: the first record sets it. The windows of a record are
+    those of the last one, unless the clock has passed an end or a start.
+    """
+
+    def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
+        super().__init__(program, context, output)
+        self._slide = self.assigner.pace[1]  # type: ignore[attr-defined]
+        self._windows: Sequence[Any] = ()
+        self._since = self._until = MIN_LONG_VALUE
+
+    def process_element(self, value: Any, timestamp: int | None) -> None:
+        """Puts the record into its windows, the latest first."""
+        self.backend.set_current_key(self.select_key(value))
+        now = self.timers.current_processing_time()
+        if not self._since <= now < self._until:
+            self._look_at_clock(now)
+        contents = self.contents
+        for window in self._windows:
+            contents.select(window)
+            if contents.is_empty():
+                self.timers.register_processing_time_timer(window, window.max_timestamp())
+            contents.add(value, timestamp)
+
+    def _look_at_clock(self, now: int) -> None:
+        windows = self.assigner.assign_windows(None, now, self.assigner_context)
+        self._windows, self._since = windows, now
+        self._until = min([windows[0].start + self._slide, windows[-1].end]) if windows else now

@@ -175,6 +175,10 @@ class WindowState:
         """Takes a record in."""
         self._contents.add(self._pane, self._backend.state_key, value)
 
+    def is_empty(self) -> bool:
+        """Whether the key has no contents in the window."""
+        return self._backend.state_key not in self._pane
+
     def emit(self, window: Any) -> None:
         """Evaluates the contents, where there are any."""
         held = self._pane.get(self._backend.state_key)

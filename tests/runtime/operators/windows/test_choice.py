@@ -11,7 +11,10 @@ from opchain.runtime.operators.windows.merging_window_operator import (
     MergingWindowOperator,
     SessionWindowOperator,
 )
-from opchain.runtime.operators.windows.window_operator import WindowOperator
+from opchain.runtime.operators.windows.window_operator import (
+    ProcessingTimeWindowOperator,
+    WindowOperator,
+)
 from opchain.runtime.program.operator_specs import WindowSpec
 from opchain.runtime.windows.data_triggers import PurgingTrigger
 from opchain.runtime.windows.evictors import CountEvictor
@@ -23,7 +26,7 @@ from opchain.runtime.windows.time_windows import (
     TumblingEventTimeWindows,
     TumblingProcessingTimeWindows,
 )
-from opchain.runtime.windows.triggers import EventTimeTrigger
+from opchain.runtime.windows.triggers import EventTimeTrigger, ProcessingTimeTrigger
 
 TEN = TumblingEventTimeWindows.of(10)
 
@@ -53,7 +56,19 @@ class Clears(ProcessWindowFunction[Any, Any, Any, Any]):
         (WindowOperator, {"trigger": PurgingTrigger(EventTimeTrigger())}, False),
         (WindowOperator, {"evictor": CountEvictor.of(3)}, False),
         (WindowOperator, {"assigner": Daily(10, 0)}, False),
-        (WindowOperator, {"assigner": TumblingProcessingTimeWindows.of(10)}, False),
+        (
+            ProcessingTimeWindowOperator,
+            {"assigner": TumblingProcessingTimeWindows.of(10)},
+            False,
+        ),
+        (
+            WindowOperator,
+            {
+                "assigner": TumblingProcessingTimeWindows.of(10),
+                "trigger": PurgingTrigger(ProcessingTimeTrigger()),
+            },
+            False,
+        ),
         (WindowOperator, {"assigner": GlobalWindows.create()}, False),
         (WindowOperator, {"assigner": CountTumblingWindowAssigner.of(3)}, False),
         (SessionWindowOperator, {"assigner": EventTimeSessionWindows.with_gap(3)}, False),
