@@ -94,13 +94,12 @@ def _looked_at(node: ast.AST) -> ast.Name | None:
 def _settings(block: list[ast.stmt]) -> Iterator[Setting]:
     for statement in f.all_statements(block):
         yield from _settings_of(statement)
+        for node in (node for part in f.own_expressions(statement) for node in ast.walk(part)):
+            if isinstance(node, ast.NamedExpr):
+                yield node.target.id, _typed(node.value)
 
 
 def _settings_of(statement: ast.stmt) -> Iterator[Setting]:
-    for part in f.own_expressions(statement):
-        for node in ast.walk(part):
-            if isinstance(node, ast.NamedExpr):
-                yield node.target.id, _typed(node.value)
     if isinstance(statement, ast.Assign):
         if _keeps_type(statement.value):
             return

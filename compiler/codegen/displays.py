@@ -228,13 +228,13 @@ def _makes_plain_object(node: ast.Call, constants: Mapping[str, Any]) -> bool:
     )
 
 
-def _stores_plainly(kind: type) -> bool:
+def _stores_plainly(kind: Any) -> bool:
     """Whether setting an attribute does nothing else; a frozen dataclass sets its own with `object.__setattr__`."""
-    is_frozen = kind.__dataclass_params__.frozen  # type: ignore[attr-defined]
+    is_frozen = kind.__dataclass_params__.frozen
     has_descriptors = any(
         hasattr(type(vars(base).get(item.name)), "__set__")
         for base in kind.__mro__
-        for item in fields(kind)  # type: ignore[arg-type]
+        for item in fields(kind)
     )
     return (is_frozen or kind.__setattr__ is object.__setattr__) and not has_descriptors
 

@@ -351,8 +351,10 @@ class _Lowering:
                 lines += write(place)
                 continue
             copied = f"{place.value}_{where}"
+            copies = f.let(copied, place.record, operator.index)
+            copies.is_fork = True  # type: ignore[attr-defined]
             kept = f.made(f.Keep, target=f.target(copied), is_fork=True)
-            lines += f.marked([f.let(copied, place.record, operator.index), kept], operator.index)
+            lines += [copies, *f.marked([kept], operator.index)]
             lines += write(replace(place, value=copied, is_shared=False))
         return lines
 
@@ -505,6 +507,7 @@ class _Lowering:
         lines = f.with_comment([f.let(result, call, index)], _comment(operator))
         behind = self.downstream(operator, replace(place, value=result, is_shared=True))
         guard = ast.If(f.expression(f"{result} is not None"), behind, [])
+        guard.asks = "none"  # type: ignore[attr-defined]
         return [
             *self.set_key_of_rich(operator, place, number),
             *lines,

@@ -197,9 +197,12 @@ def item_type(iterable: StaticType | None) -> StaticType | None:
 
 
 def never_raises(node: ast.expr, names: Names) -> bool:
-    """Whether an expression of known types has a value in any case: sums and the like of one type."""
+    """Whether an expression of known types has a value in any case: sums, extremes and the like of one type."""
     if isinstance(node, (ast.Name, ast.Constant)):
         return type_of(node, names) is not None
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _EXTREMES:
+        is_known = type_of(node, names) is not None
+        return is_known and all(never_raises(item, names) for item in node.args)
     if not isinstance(node, ast.BinOp) or not isinstance(node.op, _KEEPS_NUMBERS):
         return False
     left, right = type_of(node.left, names), type_of(node.right, names)
@@ -297,14 +300,20 @@ _GIVE_TEXT = ("fast_dumps", "json_object_")
 
 _BUILTINS: dict[str, StaticType] = {
     **dict.fromkeys(("int", "len", "ord"), int),
-    **{"bool": bool, "chr": str, "float": float, "range": IterableOf(int)},
+    "bool": bool,
+    "chr": str,
+    "float": float,
+    "range": IterableOf(int),
 }
 """What calls give; the inliner refuses a name that is not the builtin's."""
 
+_EXTREMES = ("max", "min")
+_OF_EXTREMES: dict[tuple[int, StaticType | None], StaticType] = {
+    (count, kind): kind for count in (2, 3) for kind in (int, float, str)
+}
 _OF_ARGUMENTS: dict[str, dict[tuple[int, StaticType | None], StaticType]] = {
     "abs": {(1, int): int, (1, float): float},
-    "max": {(count, kind): kind for count in (2, 3) for kind in (int, float, str)},
-    "min": {(count, kind): kind for count in (2, 3) for kind in (int, float, str)},
+    **dict.fromkeys(_EXTREMES, _OF_EXTREMES),
     "round": {(1, int): int, (1, float): int},
     "str": {(1, int): str, (1, float): str, (1, str): str},
 }

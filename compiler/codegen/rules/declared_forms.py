@@ -1,7 +1,7 @@
 """Records get the form of their declared type where they leave a chain of Python functions, if they do not have it.
 
 >>> from opchain.common import Types
->>> change("declared_forms", lambda numbers: numbers.map(lambda x: x / 7, output_type=Types.DOUBLE()))
+>>> change("declared_forms", lambda numbers: numbers.map(lambda x: x**0.5, output_type=Types.DOUBLE()))
 -   row_1 = as_declared_1(value_1)
 -   if row_1.__class__ not in FROZEN:
 -     row_1 = private(row_1)

@@ -28,7 +28,7 @@ import builtins
 import copy
 import dis
 import sys
-from functools import lru_cache
+from functools import lru_cache, partial
 from types import CodeType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, Generic
 
@@ -53,6 +53,8 @@ if TYPE_CHECKING:
     from opchain.compiler.codegen.form import Callee, Form, Function
 
     Lines = list[ast.stmt]
+    Give = Callable[[ast.expr], Lines]
+    """What happens to the value that a function returns."""
 
 LONGEST = 400
 """Characters of an expression; a longer one stays a call, so that the loop remains readable."""
@@ -140,39 +142,11 @@ class _Inliner:
         operator = f.operator_of(statement)
         if isinstance(statement, f.Emits):
             statement.body = self.block(statement.body)
-            call = statement.iterable
-            if self._is_ours(call):
-                body = self._attempt(call, operator, lambda d, c: self._emits(statement, d, c))
-                if body is not None:
-                    return f.with_comment(body, f.comment_of(statement) if body else None)
-        elif isinstance(statement, ast.Assign) and self._is_ours(statement.value):
-            (target,) = statement.targets
-            body = self._attempt(
-                statement.value,
-                operator,
-                lambda d, c: self._returning(
-                    d, c, operator, lambda value: [ast.Assign([target], value, lineno=0)]
-                ),
-            )
-            if body is not None:
-                return f.with_comment(body, f.comment_of(statement))
-        elif isinstance(statement, ast.Expr) and self._is_ours(statement.value):
-            body = self._attempt(
-                statement.value,
-                operator,
-                lambda d, c: self._returning(
-                    d,
-                    c,
-                    operator,
-                    lambda value: (
-                        [] if isinstance(value, (ast.Constant, ast.Name)) else [ast.Expr(value)]
-                    ),
-                ),
-            )
-            if body is not None:
-                return f.with_comment(body, f.comment_of(statement))
         elif isinstance(statement, f.Fold) and self._fold(statement, operator):
             return [statement]
+        found = self._inlined(statement, operator)
+        if found is not None:
+            return f.with_comment(found, f.comment_of(statement))
         for part in ("side", "body", "orelse"):
             inner = getattr(statement, part, None)
             if isinstance(inner, list) and not (isinstance(statement, f.Emits) and part == "body"):
@@ -180,19 +154,23 @@ class _Inliner:
         self._expressions(statement)
         return [statement]
 
+    def _inlined(self, statement: ast.stmt, operator: int) -> Lines | None:
+        """What takes the place of a statement whose expression is a call; None if the call stays."""
+        if isinstance(statement, f.Emits):
+            return self._attempt(statement.iterable, operator, partial(self._emits, statement))
+        if isinstance(statement, ast.Assign):
+            give: Give = partial(_assigned, statement.targets)
+        elif isinstance(statement, ast.Expr):
+            give = _evaluated
+        else:
+            return None
+        return self._attempt(statement.value, operator, partial(self._returning, operator, give))
+
     def _fold(self, statement: f.Fold, operator: int) -> bool:
         """Inlines what reduces two records: as an expression, or as statements that set the result."""
-        call = statement.reduced
-        if call is None or not self._is_ours(call):
-            return False
         result = statement.target.id if statement.target else self._fresh("reduced", operator)
-        body = self._attempt(
-            call,
-            operator,
-            lambda d, c: self._returning(
-                d, c, operator, lambda value: [f.let(result, value, operator)]
-            ),
-        )
+        give = partial(_assigned, [f.target(result)])
+        body = self._attempt(statement.reduced, operator, partial(self._returning, operator, give))
         if body is None:
             return False
         (only,) = body if len(body) == 1 else (None,)
@@ -208,11 +186,13 @@ class _Inliner:
 
     def _attempt(
         self,
-        call: ast.expr,
+        call: ast.expr | None,
         operator: int,
         body: Callable[[Definition, ast.Call], Lines],
     ) -> Lines | None:
-        """What takes a call's place, or None, with a remark, where the call stays."""
+        """What takes a call's place, or None, with a remark, where the call stays; None for other expressions."""
+        if call is None or not self._is_ours(call):
+            return None
         assert isinstance(call, ast.Call)
         assert isinstance(call.func, ast.Name)
         callee = self.form.callees[call.func.id]
@@ -254,11 +234,7 @@ class _Inliner:
         return definition
 
     def _returning(
-        self,
-        definition: Definition,
-        call: ast.Call,
-        operator: int,
-        give: Callable[[ast.expr], Lines],
+        self, operator: int, give: Give, definition: Definition, call: ast.Call
     ) -> Lines:
         if definition.is_generator:
             raise Refused(f"{definition.name} is a generator; return its one result")
@@ -267,48 +243,16 @@ class _Inliner:
 
     def _emits(self, statement: f.Emits, definition: Definition, call: ast.Call) -> Lines:
         """The body of a function that emits, with what is downstream in place of each record that it emits."""
-        operator = f.operator_of(statement)
-        body = self._body(definition, call, operator)
-        places = 0
-
-        def downstream() -> f.Emits:
-            """Another copy of the loop, with variables of its own."""
-            nonlocal places
-            places += 1
-            parts: dict[str, ast.expr] = {}
-            if places > 1:
-                set_in = f.stores([ast.Expr(statement.target), *statement.body])
-                parts = {item: f.name(self._another(item)) for item in set_in}
-            return f.replaced(statement, parts)
-
-        def loop_over(iterable: ast.expr) -> Lines:
-            if isinstance(iterable, (ast.Tuple, ast.List)) and not iterable.elts:
-                return []
-            emits = downstream()
-            emits.iterable = iterable
-            return [emits]
-
-        def emit(value: ast.expr) -> Lines:
-            if statement.side and _is_tagged(value, self.form.constants):
-                return [f.replaced(item, {statement.target.id: value}) for item in statement.side]
-            emits = downstream()
-            target = emits.target.id
-            lines = [f.let(target, value, operator)]
-            if statement.side is None or not _may_be_tagged(value):
-                return [*lines, *emits.body]
-            test = f.expression(f"{target}.__class__ is tuple and is_tagged({target})")
-            tagged = ast.If(test, emits.side, emits.body)
-            if not statement.side:
-                tagged = ast.If(ast.UnaryOp(ast.Not(), test), emits.body, [])
-            return f.marked([*lines, tagged], operator)
-
+        body = self._body(definition, call, f.operator_of(statement))
+        places = _Places(self, statement)
+        loop_over = places.loop_over
         if definition.is_generator:
             inner = _each_yield(body)
             if inner is not None and _is_iterable(inner):
                 lines = loop_over(inner)
             else:
                 lines = _structured(
-                    _with_yields(body, emit, loop_over, definition), lambda _: [], definition
+                    _with_yields(body, places.emit, loop_over, definition), lambda _: [], definition
                 )
         elif statement.nullable:
             lines = _structured(
@@ -321,9 +265,9 @@ class _Inliner:
                 body, lambda value: loop_over(value or ast.Constant(None)), definition
             )
         size = sum(1 for _ in f.all_statements(statement.body))
-        if places > 1 and (places - 1) * size > MOST_COPIES:
+        if places.count > 1 and (places.count - 1) * size > MOST_COPIES:
             raise Refused(
-                f"{definition.name} emits at {places} places; gather what it emits, and yield it at one"
+                f"{definition.name} emits at {places.count} places; gather what it emits, and yield it at one"
             )
         return lines
 
@@ -406,7 +350,7 @@ class _Inliner:
         self._used.add(name)
         return name
 
-    def _another(self, variable: str) -> str:
+    def another(self, variable: str) -> str:
         """A variable for another copy of the statements that set one."""
         while variable in self._used or variable in self.form.names.bindings:
             variable += "_too"
@@ -555,6 +499,62 @@ class _Inliner:
         if found is None or len(found) != 1 or not isinstance(found[0], ast.Expr):
             return call
         return found[0].value
+
+
+class _Places:
+    """The places at which an inlined function emits: each has a copy of what is downstream, with its own variables."""
+
+    def __init__(self, inliner: _Inliner, statement: f.Emits) -> None:
+        self.count = 0
+        self._inliner = inliner
+        self._statement = statement
+
+    def _another(self) -> f.Emits:
+        self.count += 1
+        parts: dict[str, ast.expr] = {}
+        if self.count > 1:
+            set_in = f.stores([ast.Expr(self._statement.target), *self._statement.body])
+            parts = {name: f.name(self._inliner.another(name)) for name in set_in}
+        return f.replaced(self._statement, parts)
+
+    def loop_over(self, iterable: ast.expr) -> Lines:
+        """What emits the items of an iterable."""
+        items = iterable.elts if isinstance(iterable, (ast.Tuple, ast.List)) else None
+        if items == []:
+            return []
+        if items is not None and len(items) == 1 and not isinstance(items[0], ast.Starred):
+            return self.emit(items[0])
+        emits = self._another()
+        emits.iterable = iterable
+        emits.nullable = emits.nullable and not _is_iterable(iterable)
+        return [emits]
+
+    def emit(self, value: ast.expr) -> Lines:
+        """What emits a value."""
+        statement = self._statement
+        if statement.side and _is_tagged(value, self._inliner.form.constants):
+            return [f.replaced(item, {statement.target.id: value}) for item in statement.side]
+        emits, operator = self._another(), f.operator_of(statement)
+        target = emits.target.id
+        lines = [f.let(target, value, operator)]
+        if emits.side is None or not _may_be_tagged(value):
+            return [*lines, *emits.body]
+        test = f.expression(f"{target}.__class__ is tuple and is_tagged({target})")
+        tagged = ast.If(test, emits.side, emits.body)
+        if not emits.side:
+            tagged = ast.If(ast.UnaryOp(ast.Not(), test), emits.body, [])
+        tagged.asks = "tag"  # type: ignore[attr-defined]
+        return f.marked([*lines, tagged], operator)
+
+
+def _assigned(targets: list[ast.expr], value: ast.expr) -> Lines:
+    """The statement that sets variables."""
+    return [ast.Assign(copy.deepcopy(targets), value, lineno=0)]
+
+
+def _evaluated(value: ast.expr) -> Lines:
+    """The statement that evaluates an expression whose value nobody reads."""
+    return [] if isinstance(value, (ast.Constant, ast.Name)) else [ast.Expr(value)]
 
 
 class _Calls(ast.NodeTransformer):

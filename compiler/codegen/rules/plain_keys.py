@@ -4,14 +4,14 @@ Of a key that is a tuple, only the fields whose types are not known are looked a
 
 >>> change(
 ...     "plain_keys",
-...     lambda numbers: numbers.map(lambda x: (x % 7, x)).key_by(lambda row: row[0]).max(1),
+...     lambda numbers: numbers.map(lambda x: (x % 7, x**2)).key_by(lambda row: row[0]).max(1),
 ...     vertex=1,
 ... )
 -   if key_0.__class__ not in plain_keys_0:
 -     key_0 = identify_0(key_0)
 >>> change(
 ...     "plain_keys",
-...     lambda numbers: numbers.map(lambda x: (str(x), x)).key_by(lambda row: (row[0], -row[1])).max(1),
+...     lambda numbers: numbers.map(lambda x: (str(x), x**2)).key_by(lambda row: row).max(1),
 ...     vertex=1,
 ... )
 -   if key_0.__class__ not in plain_keys_0:

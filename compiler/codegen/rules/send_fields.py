@@ -22,6 +22,8 @@ from opchain.compiler.codegen.displays import display_of
 from opchain.compiler.codegen.static_types import ColumnsOf, StaticType, Traveling, TupleOf, type_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from opchain.compiler.codegen.form import Form, Function
     from opchain.runtime.records.columns import Shape
 
@@ -72,35 +74,45 @@ class _Fields:
         return [position for position, constant in enumerate(self.constants) if not constant]
 
 
-def _fields_of(form: Form, send: f.Send) -> _Fields | None:
-    """How the records of one place can be sent."""
-    display = display_of(send.value, form.constants)
-    if display is None:
+def _fields_of(form: Form, sends: Sequence[f.Send]) -> _Fields | None:
+    """How the records of an output can be sent, if they are alike at all places."""
+    displays = [display_of(send.value, form.constants) for send in sends]
+    shapes = {display and (display.shape, len(display.elements)) for display in displays}
+    if None in displays or len(shapes) != 1:
         return None
-    constants = tuple(
-        (element.value,)
-        if isinstance(element, ast.Constant) and type(element.value) in _CONSTANTS
-        else ()
-        for element in display.elements
-    )
-    found = _Fields(display.shape, constants, None)
-    most = MOST_COLUMNS if display.shape is None else MOST_COLUMNS_OF_OTHERS
+    rows = [display.elements for display in displays if display is not None]
+    constants = tuple(map(_constant_of, zip(*rows, strict=True)))
+    found = _Fields(displays[0].shape, constants, None)  # type: ignore[union-attr]
+    most = MOST_COLUMNS if found.shape is None else MOST_COLUMNS_OF_OTHERS
     if not 0 < len(found.sent) <= most:
         return None
-    if send.key is None:
+    if sends[0].key is None:
         return found
-    key = ast.dump(send.key)
-    same = [position for position in found.sent if ast.dump(display.elements[position]) == key]
-    return replace(found, key=same[0]) if same else None
+    keys = [ast.dump(send.key) for send in sends if send.key is not None]
+    for position in found.sent:
+        if keys == [ast.dump(row[position]) for row in rows]:
+            return replace(found, key=position)
+    return None
+
+
+def _constant_of(elements: tuple[ast.expr, ...]) -> tuple[Any, ...]:
+    """The value of a field that is the same constant in all records; else nothing.
+
+    Of two equal constants, such as 1 and True, one has another text.
+    """
+    values = {repr(item.value) for item in elements if isinstance(item, ast.Constant)}
+    first = elements[0]
+    if not all(isinstance(item, ast.Constant) for item in elements) or len(values) != 1:
+        return ()
+    assert isinstance(first, ast.Constant)
+    return (first.value,) if type(first.value) in _CONSTANTS else ()
 
 
 def _send_fields(
     form: Form, places: list[tuple[Function, f.Send]], in_fallbacks: list[tuple[Function, f.Send]]
 ) -> None:
-    fields = _fields_of(form, places[0][1])
-    others = [_fields_of(form, send) for _, send in places[1:]]
-    # Of two equal constants, such as 1 and True, one has another text.
-    if fields is None or any(item != fields or repr(item) != repr(fields) for item in others):
+    fields = _fields_of(form, [send for _, send in places])
+    if fields is None:
         return
     number, key = places[0][1].number, fields.key
     kinds: list[list[StaticType | None]] = []

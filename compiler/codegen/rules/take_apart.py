@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.analysis import fresh_of, types_of
 from opchain.compiler.codegen.displays import Display, FieldReads, display_of
-from opchain.compiler.codegen.static_types import StaticType, never_raises, type_of
+from opchain.compiler.codegen.static_types import StaticType, is_frozen, never_raises, type_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,7 +39,7 @@ _MOST_COLD_USES = 3
 def take_apart(form: Form) -> None:
     """Replaces fields of records by the expressions that they were made of."""
     for function in form.functions:
-        function.body = _without_tags(form, function.body, types_of(function, form))
+        function.body = _without_tests(form, function.body, types_of(function, form))
         for statement in list(f.all_statements(function.body)):
             if isinstance(statement, f.Emits) and isinstance(statement.iterable, _LISTED):
                 _loop_over_fields(form, function, statement)
@@ -48,28 +48,38 @@ def take_apart(form: Form) -> None:
             name, display = found
             done.add(name)
             _Apart(form, function, name, display).run()
+        function.body = _without_repeats(function.body)
 
 
-def _without_tags(form: Form, block: Block, types: dict[str, StaticType | None]) -> Block:
-    """A block in which records that are known to have no tag are not asked for one."""
+def _without_repeats(block: Block) -> Block:
+    """A block in which no field is copied twice in a row."""
+    done: Block = []
+    copied: set[str] = set()
+    for statement in block:
+        for inner in f.blocks(statement):
+            inner[:] = _without_repeats(inner)
+        if isinstance(statement, f.Keep):
+            if statement.target.id in copied:
+                continue
+            copied.add(statement.target.id)
+        elif not isinstance(statement, f.Count):
+            copied = set()
+        done.append(statement)
+    return done
+
+
+def _without_tests(form: Form, block: Block, types: dict[str, StaticType | None]) -> Block:
+    """A block in which records that are made here are not asked whether they are None or have a tag."""
     done: Block = []
     for statement in block:
-        for part in ("side", "body", "orelse"):
-            inner = getattr(statement, part, None)
-            if isinstance(inner, list):
-                setattr(statement, part, _without_tags(form, inner, types))
-        made = done[-1] if done else None
-        if isinstance(statement, ast.If) and isinstance(made, ast.Assign):
-            test, untagged = statement.test, statement.orelse
-            if isinstance(test, ast.UnaryOp):
-                test, untagged = test.operand, statement.body
-            variable = ast.unparse(made.targets[0])
-            is_asked = (
-                ast.unparse(test) == f"{variable}.__class__ is tuple and is_tagged({variable})"
-            )
+        for inner in f.blocks(statement):
+            inner[:] = _without_tests(form, inner, types)
+        made, asks = done[-1] if done else None, getattr(statement, "asks", None)
+        if asks is not None and isinstance(statement, ast.If) and isinstance(made, ast.Assign):
             display = display_of(made.value, form.constants)
-            if is_asked and display is not None and _has_no_tag(display, types):
-                done += untagged
+            if display is not None and (asks == "none" or _has_no_tag(display, types)):
+                is_negated = asks == "none" or isinstance(statement.test, ast.UnaryOp)
+                done += statement.body if is_negated else statement.orelse
                 continue
         done.append(statement)
     return done
@@ -217,6 +227,8 @@ class _Apart:
                 whole = None if self.is_made else made
                 transformer = FieldReads(self.display, self.name, elements, whole)
                 rest = f.rewritten(rest, partial(self._kept, elements))
+                if not self.is_made:
+                    rest = f.rewritten(rest, partial(self._forked, elements))
                 rest = [transformer.visit(item) for item in rest]
                 comment = f.comment_of(statement)
                 if self.is_made:
@@ -245,6 +257,26 @@ class _Apart:
             f.made(f.Keep, target=f.target(name)) for name in names if name not in self.fresh
         ]
         return f.marked(kept, f.operator_of(statement))
+
+    def _forked(self, elements: list[ast.expr], statement: ast.stmt) -> list[ast.stmt] | None:
+        """A reader's own record at a fork has its own elements."""
+        if not _is_fork_of(statement, self.name):
+            return None
+        assert isinstance(statement, ast.Assign)
+        (copied,) = statement.targets
+        assert isinstance(copied, ast.Name)
+        operator = f.operator_of(statement)
+        lines: list[ast.stmt] = []
+        own: list[ast.expr] = []
+        for position, item in enumerate(elements):
+            own.append(item)
+            if isinstance(item, ast.Name) and not is_frozen(self.types.get(item.id)):
+                variable = f"item_{copied.id.partition('_')[2]}_{position}"
+                own[-1] = f.name(variable)
+                lines.append(f.let(variable, item, operator))
+                lines.append(f.made(f.Keep, target=f.target(variable), is_fork=True))
+        made = replace(self.display, elements=own).expression(self.form)
+        return f.marked([*lines, f.let(copied.id, made, operator)], operator)
 
     def _elements(self, statement: ast.Assign) -> tuple[list[ast.stmt], list[ast.expr]]:
         """Variables for the elements that are none yet."""
@@ -284,6 +316,9 @@ class Uses:
             if isinstance(statement, f.Keep) and statement.target.id == self.name:
                 self.keeps += 1
                 continue
+            if _is_fork_of(statement, self.name):
+                self.whole += 1
+                continue
             for field in statement._fields:
                 self._value(getattr(statement, field, None), statement, field, is_cold=is_cold)
             branch = isinstance(statement, ast.If) and not statement.orelse
@@ -313,6 +348,15 @@ class Uses:
         else:
             for child in ast.iter_child_nodes(node):
                 self._expression(child, is_cold=is_cold)
+
+
+def _is_fork_of(statement: ast.stmt, variable: str) -> bool:
+    """Whether a statement gives a reader at a fork a record of its own."""
+    return (
+        getattr(statement, "is_fork", False)
+        and isinstance(statement, ast.Assign)
+        and f.is_load_of(statement.value, variable)
+    )
 
 
 _UNUSUAL = ("as_timestamp_", "refuse_", "pane_for_")

@@ -2,7 +2,7 @@
 
 >>> change(
 ...     "write_aggregations",
-...     lambda numbers: numbers.map(lambda x: (x % 7, x)).key_by(lambda row: row[0]).max(1),
+...     lambda numbers: numbers.map(lambda x: (x % 7, x**2)).key_by(lambda row: row[0]).max(1),
 ...     vertex=1,
 ... )
 -   value = (field_0, field_1)
@@ -69,6 +69,9 @@ def _write(form: Form, fold: f.Fold, kind: StaticType | None) -> None:
         )
         fold.reduced = f.expression(
             f"value if new {is_better} old else previous",
-            **{"value": value, "previous": previous, "old": old, "new": new},
+            value=value,
+            previous=previous,
+            old=old,
+            new=new,
         )
     form.remark(f.operator_of(fold), f"{aggregation!r} is written out")

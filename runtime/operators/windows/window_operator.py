@@ -351,6 +351,6 @@ class ProcessingTimeWindowOperator(WindowOperator):
             contents.add(value, timestamp)
 
     def _look_at_clock(self, now: int) -> None:
-        windows = self.assigner.assign_windows(None, now, self.assigner_context)
+        windows = list(self.assigner.assign_windows(None, now, self.assigner_context))
         self._windows, self._since = windows, now
         self._until = min([windows[0].start + self._slide, windows[-1].end]) if windows else now

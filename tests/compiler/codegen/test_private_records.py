@@ -208,8 +208,8 @@ def last_of_four(line: str) -> Any:
 
 
 def set_within_an_expression(line: str) -> Any:
-    found: Any = [0]
-    return found if (found := line.split(",")) else found
+    found: Any = 0
+    return (found := [line]) if found == 0 else found
 
 
 @pytest.mark.parametrize("form", FORMS)

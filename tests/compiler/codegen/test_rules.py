@@ -6,6 +6,7 @@ import json
 import re
 import sys
 from collections import namedtuple
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
@@ -18,12 +19,14 @@ from opchain.datastream import OutputTag, ProcessFunction
 from opchain.datastream.functions import (
     AggregateFunction,
     CoFlatMapFunction,
+    CoMapFunction,
     FilterFunction,
     FlatMapFunction,
     KeyedCoProcessFunction,
     KeyedProcessFunction,
     KeySelector,
     MapFunction,
+    ReduceFunction,
 )
 from opchain.datastream.state import ValueStateDescriptor
 from opchain.datastream.window import TumblingEventTimeWindows
@@ -353,9 +356,88 @@ def shapes(env: Any) -> None:
     seen(both.key_by(lambda row: row[0]).map(lambda row: row), "unlike")
 
 
+@dataclass
+class Order:
+    user: int
+    price: int
+
+
+def merged(a: Any, b: Any) -> Any:
+    total = a[1] + b[1]
+    highest = a[2]
+    if b[2] > highest:
+        highest, total = b[2], total + 1
+    return a[0], total, highest
+
+
+def appended(a: Any, b: Any) -> Any:
+    a[1].extend(b[1])
+    return a
+
+
+class Dearest(ReduceFunction[Any]):
+    def reduce(self, value1: Any, value2: Any) -> Any:
+        if value1[2] >= value2[2]:
+            return value1
+        return value2
+
+
+class Either(CoMapFunction[Any, Any, Any]):
+    def map1(self, value: Any) -> Any:
+        return value % 3, value
+
+    def map2(self, value: Any) -> Any:
+        return None if value % 2 else (value % 3, 0)
+
+
+class Doubled(CoMapFunction[Any, Any, Any]):
+    def map1(self, value: Any) -> Any:
+        return value % 3, value
+
+    def map2(self, value: Any) -> Any:
+        return value % 3, 0
+
+
+def longer(pair: Any) -> Any:
+    pair[1].append(-1)
+    return pair
+
+
+class Tagging(ProcessFunction[Any, Any]):
+    def process_element(self, value: Any, ctx: Any) -> Any:
+        if value % 5 == 0:
+            yield ODD, value
+        elif value % 2 == 0:
+            yield value % 3, value
+        else:
+            yield value % 7, 0
+
+
+def reduces(env: Any) -> None:
+    """Reduce functions with statements, copies at forks, and records that are made at several places."""
+    numbers = env.from_sequence(0, 60)
+    three = numbers.map(lambda x: (x % 5, x, x * 7 % 11)).key_by(lambda row: row[0])
+    seen(three.reduce(merged).map(lambda row: row[1:]), "sums")
+    seen(three.reduce(Dearest()), "greatest")
+    seen(three.max_by(2), "ones")
+    seen(three.min_by(2).map(lambda row: (row[1], row)), "means")
+    lists = numbers.map(lambda x: (x % 5, [x]))
+    seen(lists.key_by(lambda row: row[0]).reduce(appended).map(longer), "changed")
+    seen(lists.map(longer), "rows")
+    seen(lists.map(lambda row: (row[1], row[0])).map(lambda row: (row[0], len(row[0]))), "pairs")
+    orders = numbers.map(lambda x: Order(x % 5, x)).key_by(lambda order: order.user)
+    totals = orders.reduce(lambda a, b: Order(a.user, price=a.price + b.price))
+    seen(totals.map(lambda order: (order.user, order.price)), "clicks")
+    seen(numbers.connect(numbers).map(Either()).key_by(lambda pair: pair[0]).sum(1), "joined")
+    seen(numbers.connect(numbers).map(Doubled()).key_by(lambda pair: pair[0]).max(1), "unlike")
+    tagged = numbers.process(Tagging())
+    seen(tagged.key_by(lambda pair: pair[0]).sum(1), "some")
+    seen(tagged.get_side_output(ODD), "odd")
+
+
 PROGRAMS = (
     *(classes, sums, windows, parsed, written_json, declared, arithmetic, attributes, states),
-    *(in_turn, patterns, declared_rows, shapes),
+    *(in_turn, patterns, declared_rows, reduces, shapes),
 )
 
 
