@@ -48,7 +48,22 @@ def take_apart(form: Form) -> None:
             name, display = found
             done.add(name)
             _Apart(form, function, name, display).run()
-        function.body = _without_repeats(function.body)
+        function.body = _without_repeats(_without_unread(function.body))
+
+
+def _without_unread(block: Block) -> Block:
+    """A block without copies of fields that nobody reads."""
+    forks = [item for item in f.all_statements(block) if getattr(item, "is_fork", False)]
+    copied = {item.target.id for item in forks if isinstance(item, f.Keep)}
+    unread = {name for name in copied if not f.reads(block, name)}
+
+    def rewrite(statement: ast.stmt) -> Block | None:
+        target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+        if isinstance(statement, f.Keep):
+            target = statement.target
+        return [] if isinstance(target, ast.Name) and target.id in unread else None
+
+    return f.rewritten(block, rewrite) if unread else block
 
 
 def _without_repeats(block: Block) -> Block:
@@ -194,6 +209,7 @@ class _Apart:
         self.function = function
         self.name = name
         self.display = display
+        self.forks: set[str] = set()
 
     def run(self) -> None:
         uses = Uses(self.name, self.display)
@@ -259,12 +275,15 @@ class _Apart:
         return f.marked(kept, f.operator_of(statement))
 
     def _forked(self, elements: list[ast.expr], statement: ast.stmt) -> list[ast.stmt] | None:
-        """A reader's own record at a fork has its own elements."""
+        """A reader's own record at a fork has its own elements, and needs no other copy."""
+        if isinstance(statement, f.Keep) and statement.target.id in self.forks:
+            return []
         if not _is_fork_of(statement, self.name):
             return None
         assert isinstance(statement, ast.Assign)
         (copied,) = statement.targets
         assert isinstance(copied, ast.Name)
+        self.forks.add(copied.id)
         operator = f.operator_of(statement)
         lines: list[ast.stmt] = []
         own: list[ast.expr] = []

@@ -731,8 +731,8 @@ def test_a_field_that_is_missing_fails_as_in_json_loads(form: str) -> None:
 
 def test_json_of_known_fields_fills_a_template() -> None:
     text = source_of(written_json)
-    assert "json_object_2(value_1_for_2[0]," in text
-    assert "(json_object_6(value_1_for_6[0]), json_object_6_too(value_1_for_6[1]))" in text
+    assert "json_object_2(value, item_1_for_2_1, item_1_2, item_1_for_2_3)" in text
+    assert "(json_object_6(value), json_object_6_too(item_1_for_6_1))" in text
     assert "value_9 = fast_dumps(value_1_for_9)" in text
     assert "sort_keys=True)" in text
 
