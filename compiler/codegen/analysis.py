@@ -96,15 +96,16 @@ def _settings(block: list[ast.stmt]) -> Iterator[Setting]:
         yield from _settings_of(statement)
         for node in (node for part in f.own_expressions(statement) for node in ast.walk(part)):
             if isinstance(node, ast.NamedExpr):
-                yield node.target.id, _typed(node.value)
+                yield node.target.id, _shared(_typed(node.value))
 
 
 def _settings_of(statement: ast.stmt) -> Iterator[Setting]:
     if isinstance(statement, ast.Assign):
         if _keeps_type(statement.value):
             return
+        of = _typed(statement.value)
         for target in statement.targets:
-            yield from _unpacked(target, _typed(statement.value))
+            yield from _unpacked(target, of if len(statement.targets) == 1 else _shared(of))
     elif isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name):
         changed = ast.BinOp(f.name(statement.target.id), statement.op, statement.value)
         yield statement.target.id, _typed(changed)
@@ -137,6 +138,16 @@ def _keeps_type(node: ast.expr) -> bool:
 
 def _typed(node: ast.expr) -> Callable[[Types], StaticType | None]:
     return lambda types: type_of(node, types)
+
+
+def _shared(of: Callable[[Types], StaticType | None]) -> Callable[[Types], StaticType | None]:
+    """The type of a value that several variables hold: a list may get other items by any of them."""
+
+    def shared(types: Types) -> StaticType | None:
+        kind = of(types)
+        return None if isinstance(kind, IterableOf) else kind
+
+    return shared
 
 
 def _unpacked(target: ast.expr, of: Callable[[Types], StaticType | None]) -> Iterator[Setting]:

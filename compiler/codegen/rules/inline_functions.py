@@ -119,6 +119,7 @@ class _Inliner:
         self.can_watch = function.is_batch and function.name.startswith(
             ("process_", "fire_", "batch_")
         )
+        self.has_numbers = function.types.get("value") is int
         self.watched: list[tuple[Any, ...]] = []
         self._stack: list[Any] = []
         self._refused: list[ast.Call] = []
@@ -502,7 +503,11 @@ class _Inliner:
 
 
 class _Places:
-    """The places at which an inlined function emits: each has a copy of what is downstream, with its own variables."""
+    """The places at which an inlined function emits: each has a copy of what is downstream.
+
+    The copies have their own variables, except behind a sequence of numbers, where the rule `use_arrays` makes one
+    loop of them.
+    """
 
     def __init__(self, inliner: _Inliner, statement: f.Emits) -> None:
         self.count = 0
@@ -512,7 +517,7 @@ class _Places:
     def _another(self) -> f.Emits:
         self.count += 1
         parts: dict[str, ast.expr] = {}
-        if self.count > 1:
+        if self.count > 1 and not self._inliner.has_numbers:
             set_in = f.stores([ast.Expr(self._statement.target), *self._statement.body])
             parts = {name: f.name(self._inliner.another(name)) for name in set_in}
         return f.replaced(self._statement, parts)

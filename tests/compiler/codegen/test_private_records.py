@@ -207,6 +207,13 @@ def last_of_four(line: str) -> Any:
     return [last]
 
 
+def set_twice(line: str) -> Any:
+    first: Any
+    first = second = line.split(",")
+    second[0] = [first[0]]
+    return first[0]
+
+
 def set_within_an_expression(line: str) -> Any:
     found: Any = 0
     return (found := [line]) if found == 0 else found
@@ -214,7 +221,7 @@ def set_within_an_expression(line: str) -> Any:
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(
-    "function", [first_number_in_a_list, last_of_four, set_within_an_expression]
+    "function", [first_number_in_a_list, last_of_four, set_twice, set_within_an_expression]
 )
 def test_a_list_is_not_taken_for_what_it_was_before(
     function: Any, form: str, tmp_path: Path
