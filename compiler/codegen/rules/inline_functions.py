@@ -531,7 +531,7 @@ class _Places:
             return self.emit(items[0])
         emits = self._another()
         emits.iterable = iterable
-        emits.nullable = emits.nullable and not _is_iterable(iterable)
+        emits.nullable = emits.nullable and not isinstance(iterable, _LISTS)
         return [emits]
 
     def emit(self, value: ast.expr) -> Lines:
@@ -901,11 +901,14 @@ def _leaves(block: Lines) -> bool:
 def _is_iterable(node: ast.expr) -> bool:
     """Whether an expression, if it has a value, can be looped over: a message need not say whose loop failed."""
     if not isinstance(node, ast.Call):
-        return isinstance(node, (ast.List, ast.Tuple, ast.ListComp, ast.GeneratorExp))
+        return isinstance(node, _LISTS)
     if isinstance(node.func, ast.Name):
         return node.func.id in ("range", "enumerate", "zip", "sorted", "reversed", "list")
     is_method = isinstance(node.func, ast.Attribute)
     return is_method and node.func.attr in ("split", "rsplit", "splitlines", "items", "values")  # type: ignore[attr-defined]
+
+
+_LISTS = (ast.List, ast.Tuple, ast.ListComp, ast.GeneratorExp)
 
 
 def _each_yield(body: Lines) -> ast.expr | None:

@@ -242,8 +242,9 @@ class LimitedTotal(KeyedBroadcastProcessFunction[Any, Any, Any, Any]):
         yield "timer", ctx.get_current_key(), timestamp, self.total.value()
 
 
+@pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
 @pytest.mark.parametrize("function", [Limited, LimitedTotal])
-def test_a_function_beside_a_broadcast_stream_is_inlined(function: Any) -> None:
+def test_a_function_beside_a_broadcast_stream_is_inlined(function: Any, mode: str) -> None:
     def draw(env: Any) -> None:
         limits = env.from_collection([("a", 5), ("b", 40), ("a", 30)]).broadcast(LIMITS)
         pairs = env.from_collection([(key, number) for number in range(12) for key in "abc"])
@@ -255,7 +256,7 @@ def test_a_function_beside_a_broadcast_stream_is_inlined(function: Any) -> None:
         seen(results.map(lambda result: result), "results")
         seen(results.get_side_output(SIDE), "side")
 
-    runs = [run_form(draw, form) for form in FORMS]
+    runs = [run_form(draw, form, mode=mode, batch_size=5) for form in FORMS]
     assert all(ran.records("results") == runs[0].records("results") for ran in runs)
     assert all(ran.records("side") == runs[0].records("side") for ran in runs)
     assert runs[0].records("side")
