@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from opchain.compiler.graph.partitioner import KeyBy, PartitionerKind
 from opchain.compiler.graph.plan import JobGraphError, Plan, required
 from opchain.compiler.graph.transformation import ChainingStrategy
+from opchain.runtime.connectors.simple_sinks import PrintSinkFunction
 from opchain.runtime.errors import GraphError, InternalError, one_line_name
 from opchain.runtime.functions.function import has_lifecycle
 from opchain.runtime.program import operator_specs as specs
@@ -31,6 +32,7 @@ from opchain.runtime.state.keyed.keyed_backend import StateBackendSpec
 from opchain.runtime.state.keys.key_hashers import hasher_of_type
 from opchain.runtime.state.keys.pyflink_keys import TypedSelector, pyflink_hasher
 from opchain.runtime.types.coders import coder_converter
+from opchain.runtime.types.printed_form import is_row
 from opchain.runtime.types.record_types import RowTypeInfo
 
 if TYPE_CHECKING:
@@ -415,6 +417,15 @@ _HEADS = (
 """The operators after which PyFlink continues a chain of Python functions."""
 
 
+def _prints_rows(spec: specs.OperatorSpec) -> bool:
+    """Whether PyFlink turns the records into text in a Python function, which joins the chain."""
+    return (
+        isinstance(spec, specs.LegacySinkSpec)
+        and isinstance(spec.function, PrintSinkFunction)
+        and is_row(spec.function.record_type)
+    )
+
+
 def leaves_python_chain(graph: StreamGraph, node: StreamNode) -> bool:
     """Whether the records of an operator leave PyFlink's chain of Python functions, and so pass through Java.
 
@@ -431,7 +442,7 @@ def leaves_python_chain(graph: StreamGraph, node: StreamNode) -> bool:
     (edge,) = edges
     reader = graph.node(edge.target)
     return not (
-        isinstance(reader.spec, _FUNCTIONS)
+        (isinstance(reader.spec, _FUNCTIONS) or _prints_rows(reader.spec))
         and not reader.is_keyed
         and len(list(graph.in_edges(reader.id))) == 1
         and edge.tag is None

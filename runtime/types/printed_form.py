@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 from datetime import datetime, time, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from opchain.runtime.configuration.text import to_text
 from opchain.runtime.time import Instant
@@ -46,7 +46,7 @@ def printer_of(record_type: TypeInformation[Any] | None) -> Callable[[Any], str]
     >>> printer_of(Types.TUPLE([Types.STRING(), Types.BOOLEAN()]))(("a", True))
     '(a,true)'
     """
-    return _printed_row if _is_row(record_type) else java_text_of(record_type)
+    return _row_printer(record_type) if is_row(record_type) else java_text_of(record_type)
 
 
 def java_text_of(record_type: TypeInformation[Any] | None) -> Callable[[Any], str]:
@@ -62,7 +62,8 @@ def java_text_of(record_type: TypeInformation[Any] | None) -> Callable[[Any], st
     return lambda value: "null" if value is None else of_value(value)
 
 
-def _is_row(record_type: TypeInformation[Any] | None) -> bool:
+def is_row(record_type: TypeInformation[Any] | None) -> TypeGuard[RowTypeInfo]:
+    """Whether records are Rows, which PyFlink turns into text itself."""
     return isinstance(record_type, RowTypeInfo) and not record_type.is_row_data
 
 
@@ -79,11 +80,17 @@ def _any(value: Any) -> str:
     return _timestamp(value) if isinstance(value, datetime) else str(value)
 
 
-def _printed_row(value: Any) -> str:
-    if value is None:
-        return "null"
-    kind, items = (value.get_row_kind(), list(value)) if isinstance(value, Row) else ("+I", value)
-    return f"{kind}[{','.join(map(str, items))}]"
+def _row_printer(record_type: RowTypeInfo) -> Callable[[Any], str]:
+    def text(value: Any) -> str:
+        if value is None:
+            return "null"
+        is_one = isinstance(value, Row)
+        kind, items = (
+            (value.get_row_kind(), value) if is_one else ("+I", record_type.values_of(value))
+        )
+        return f"{kind}[{','.join(map(str, items))}]"
+
+    return text
 
 
 def _row_text(record_type: RowTypeInfo) -> Callable[[Any], str]:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from forms import FORMS, run_form, seen
 
-from opchain.common import Row, Types
-from opchain.datastream import KeyedProcessFunction, ProcessFunction
+from opchain.common import Configuration, Row, Types
+from opchain.datastream import KeyedProcessFunction, ProcessFunction, StreamExecutionEnvironment
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,3 +67,21 @@ def test_a_reduce_has_the_type_of_its_input(form: str) -> None:
         seen(oldest, "out")
 
     assert run_form(draw, form).records("out") == ROWS
+
+
+def test_rows_are_printed_as_the_function_before_returned_them(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    configuration = Configuration().set_string("execution.target", "local")
+    env = StreamExecutionEnvironment.get_execution_environment(configuration)
+    inner = Types.ROW([Types.ROW([Types.INT()]), Types.DOUBLE()])
+    rows = env.from_collection([1]).map(lambda age: Row(Row(age), age), inner)
+    rows.print("chained")
+    env.from_collection([1]).map(lambda age: Row(Row(age), age), inner).rebalance().print("sent")
+    env.from_collection([1]).map(lambda age: Row(age=age, kind="cat"), PET).print("order")
+    env.execute()
+    assert capsys.readouterr().out.splitlines() == [
+        "chained> +I[<Row(1)>,1]",
+        "sent> +I[Row(f0=1),1.0]",
+        "order> +I[1,cat]",
+    ]

@@ -364,6 +364,12 @@ class _Inliner:
         """Finds out what each free name stands for, and binds it."""
         self._methods(body, definition, callee)
         found: dict[str, None] = {}
+        written = {
+            node.id
+            for statement in definition.body
+            for node in ast.walk(statement)
+            if isinstance(node, ast.Name)
+        }
         for statement in body:
             for node in ast.walk(statement):
                 if isinstance(node, ast.Name) and node.id not in parts:
@@ -371,7 +377,7 @@ class _Inliner:
                         raise Refused(f"{definition.name} sets '{node.id}'")
                     found[node.id] = None
         for name in found:
-            if name in self.form.names.bindings:
+            if name in self.form.names.bindings and name not in written:
                 continue  # one that a rule has put there
             meaning = _meaning(name, definition)
             if meaning.kind == "constant":

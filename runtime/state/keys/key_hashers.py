@@ -240,7 +240,7 @@ class RowType:
         """The hash code of a Row with as many values."""
         if hasher_of_class(type(key)) is not hash_row or len(key) != len(self.fields):
             raise mismatch(key, "Row", f"a Row of {len(self.fields)} fields")
-        fields = polynomial([_in_row(*pair) for pair in zip(self.fields, key, strict=True)], 1)
+        fields = polynomial([in_row(*pair) for pair in zip(self.fields, key, strict=True)], 1)
         return signed(31 * key.get_row_kind().value + fields)
 
 
@@ -287,10 +287,10 @@ def _nested(hasher: Hasher, value: object) -> int:
     return 0 if value is None else hasher(value)
 
 
-def _in_row(hasher: Hasher, value: object) -> int:
+def in_row(hasher: Hasher, value: object) -> int:
     """As `java_hash` says of a row's fields: all but lists pass through an array of one."""
     if value is None:
         return 0
     if isinstance(hasher, ListType) and isinstance(value, list):
-        return polynomial([_in_row(hasher.element, element) for element in value], 1)
+        return polynomial([in_row(hasher.element, element) for element in value], 1)
     return 31 + hasher(value)

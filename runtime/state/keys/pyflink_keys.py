@@ -26,6 +26,7 @@ from opchain.runtime.state.keys.java_hash import (
     plain_scalar,
     signed,
 )
+from opchain.runtime.state.keys.key_hashers import in_row
 from opchain.runtime.types.coders import coder_converter
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ class RowKey:
 
     def __call__(self, key: Any) -> int:
         """The Row's hash code."""
-        return _ROW_OF_NONE if key is None else signed(ROW_OF_ONE + self.inner(key))
+        return signed(_ROW_OF_NONE + in_row(self.inner, key))
 
 
 def hash_pickled(key: Any) -> int:

@@ -105,3 +105,21 @@ def test_a_function_may_have_any_name(draw: Any, mode: str) -> None:
     runs = [run_form(draw, form, mode=mode).records("out") for form in FORMS]
     assert runs[0]
     assert all(run == runs[0] for run in runs)
+
+
+ABSENT = 5
+op_1 = "a global name of the program"
+emit_1 = table_1 = 7
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_global_names_of_the_program_may_be_those_of_generated_code(form: str) -> None:
+    def draw(env: Any) -> None:
+        numbers = env.from_collection([1, 2], Types.INT())
+        seen(numbers.map(lambda number: (number, op_1, emit_1)), "map")
+        sums = numbers.key_by(lambda number: 0).reduce(lambda a, b: a + b + ABSENT)
+        seen(sums.map(lambda sum_0: sum_0 + table_1), "sums")
+
+    ran = run_form(draw, form)
+    assert ran.records("map") == [(1, op_1, 7), (2, op_1, 7)]
+    assert ran.records("sums") == [8, 15]

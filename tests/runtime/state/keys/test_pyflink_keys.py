@@ -34,6 +34,8 @@ SEEN = [
     (None, frozenset([2]), 2),
     (None, {"k": ""}, 0),
     (None, [""], 1),
+    (Types.LIST(Types.LONG()), [1, 1], 2),
+    (Types.LIST(Types.LONG()), [10, 1], 1),
 ]
 
 
