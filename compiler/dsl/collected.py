@@ -12,7 +12,6 @@ from opchain.runtime.types.type_variables import T
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from types import TracebackType
 
     from opchain.compiler.graph.transformation import Transformation
     from opchain.runtime.job.client import JobClient
@@ -96,12 +95,7 @@ class CloseableIterator(Generic[T]):
     def __enter__(self) -> CloseableIterator[T]:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _started(self) -> Iterator[T]:

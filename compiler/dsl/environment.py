@@ -44,7 +44,6 @@ from opchain.runtime.watermarks.strategy import WatermarkStrategy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from types import TracebackType
 
     from typing_extensions import Self
 
@@ -802,12 +801,7 @@ class StreamExecutionEnvironment(OldEnvironmentCalls):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _submitted(self, job_name: str | None, method: str, *, wait: bool = False) -> JobClient:

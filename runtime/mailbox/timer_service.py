@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import TracebackType
 
 _SMALLEST_HEAP_TO_SWEEP = 64
 
@@ -216,12 +215,7 @@ class PeriodTimer:
         assert self._started_at_ns is None, "the period has already started"
         self._started_at_ns = self._clock_ns()
 
-    def __exit__(
-        self,
-        error_type: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._ended_ns = self.total_ns
         self._started_at_ns = None
 

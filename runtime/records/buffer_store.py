@@ -12,7 +12,6 @@ from opchain.runtime.records.elements import Buffer
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
-    from types import TracebackType
 
     from typing_extensions import Self
 
@@ -115,12 +114,7 @@ class BufferStore:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _let_go(self, number: int) -> bytes:
