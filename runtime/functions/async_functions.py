@@ -148,7 +148,7 @@ class AsyncRetryStrategy(ABC, Generic[T]):
 
     @staticmethod
     def no_restart() -> AsyncRetryStrategy[Any]:
-        """Never calls again."""
+        """Retries no call."""
         return NO_RETRY_STRATEGY
 
     @staticmethod
@@ -158,7 +158,7 @@ class AsyncRetryStrategy(ABC, Generic[T]):
         result_predicate: ResultPredicate[T] = None,
         exception_predicate: ExceptionPredicate = None,
     ) -> FixedDelayRetryStrategy[T]:
-        """Calls again after the same pause each time."""
+        """Retries a call after a fixed pause."""
         return FixedDelayRetryStrategy(
             max_attempts, backoff_time_millis, result_predicate, exception_predicate
         )
@@ -193,27 +193,27 @@ class RetryPredicate(AsyncRetryPredicate[T]):
         self._exception_predicate = exception_predicate
 
     def result_predicate(self) -> ResultPredicate[T]:
-        """Looks at results."""
+        """The predicate for results."""
         return self._result_predicate
 
     def exception_predicate(self) -> ExceptionPredicate:
-        """Looks at exceptions."""
+        """The predicate for exceptions."""
         return self._exception_predicate
 
 
 class NoRetryStrategy(AsyncRetryStrategy[T]):
-    """Never calls again."""
+    """Retries no call."""
 
     def can_retry(self, current_attempts: int) -> bool:  # noqa: ARG002 - the same for any number
         """False."""
         return False
 
     def get_backoff_time_millis(self, current_attempts: int) -> int:  # noqa: ARG002 - the same for any number
-        """-1: there is no retry to wait for."""
+        """-1, since there is no retry."""
         return -1
 
     def get_retry_predicate(self) -> RetryPredicate[T]:
-        """Asks for nothing."""
+        """A predicate that retries nothing."""
         return RetryPredicate(None, None)
 
     def __eq__(self, other: object) -> bool:
@@ -246,13 +246,13 @@ class _LimitedRetryStrategy(AsyncRetryStrategy[T]):
 
 
 class FixedDelayRetryStrategy(_LimitedRetryStrategy[T]):
-    """Calls again after the same pause each time.
+    """Retries a call after a fixed pause.
 
     Args:
-        max_attempts: How many retries at most, beside the first call; at least 1.
+        max_attempts: The greatest number of retries; at least 1.
         backoff_time_millis: The pause; at least 1.
-        result_predicate: Which results ask for a retry; None for none.
-        exception_predicate: Which exceptions ask for a retry; None for none.
+        result_predicate: Says which results are retried; None for no results.
+        exception_predicate: Says which exceptions are retried; None for no exceptions.
     """
 
     def __init__(
@@ -272,18 +272,18 @@ class FixedDelayRetryStrategy(_LimitedRetryStrategy[T]):
 
 
 class ExponentialBackoffDelayRetryStrategy(_LimitedRetryStrategy[T]):
-    """Calls again after pauses that grow by a factor, up to a limit.
+    """Retries a call after pauses that grow by a factor, up to a limit.
 
-    Flink computes each pause from the last one that it gave to anyone, so that records under way at
-    the same time lengthen each other's pauses; here a pause depends on its number alone.
+    Flink computes a pause from the last pause of any record, so concurrent records lengthen each other's pauses. Here a
+    pause depends only on the number of the retry.
 
     Args:
-        max_attempts: How many retries at most, beside the first call; at least 1.
+        max_attempts: The greatest number of retries; at least 1.
         initial_delay: The first pause in milliseconds.
         max_retry_delay: The longest pause in milliseconds.
         multiplier: The factor, more than 0.
-        result_predicate: Which results ask for a retry; None for none.
-        exception_predicate: Which exceptions ask for a retry; None for none.
+        result_predicate: Says which results are retried; None for no results.
+        exception_predicate: Says which exceptions are retried; None for no exceptions.
     """
 
     def __init__(
@@ -315,41 +315,38 @@ class ExponentialBackoffDelayRetryStrategy(_LimitedRetryStrategy[T]):
 
 
 class _Builder(Generic[T]):
-    def __init__(self) -> None:
+    def __init__(self, *arguments: Any) -> None:
+        self._arguments = arguments
         self._result_predicate: ResultPredicate[T] = None
         self._exception_predicate: ExceptionPredicate = None
 
     def if_result(self, result_predicate: Callable[[list[T]], bool]) -> Self:
-        """Which results ask for a retry."""
+        """Sets which results are retried."""
         self._result_predicate = result_predicate
         return self
 
     def if_exception(self, exception_predicate: Callable[[Exception], bool]) -> Self:
-        """Which exceptions ask for a retry."""
+        """Sets which exceptions are retried."""
         self._exception_predicate = exception_predicate
         return self
+
+    def _all_arguments(self) -> tuple[Any, ...]:
+        return *self._arguments, self._result_predicate, self._exception_predicate
 
 
 class FixedDelayRetryStrategyBuilder(_Builder[T]):
     """Builds a FixedDelayRetryStrategy step by step, as Flink does in Java."""
 
     def __init__(self, max_attempts: int, backoff_time_millis: int) -> None:
-        super().__init__()
-        self._max_attempts = max_attempts
-        self._backoff_time_millis = backoff_time_millis
+        super().__init__(max_attempts, backoff_time_millis)
 
     def build(self) -> FixedDelayRetryStrategy[T]:
         """The strategy.
 
         Raises:
-            ValueError: a number is not positive.
+            ValueError: A number is not positive.
         """
-        return FixedDelayRetryStrategy(
-            self._max_attempts,
-            self._backoff_time_millis,
-            self._result_predicate,
-            self._exception_predicate,
-        )
+        return FixedDelayRetryStrategy(*self._all_arguments())
 
 
 class ExponentialBackoffDelayRetryStrategyBuilder(_Builder[T]):
@@ -358,26 +355,15 @@ class ExponentialBackoffDelayRetryStrategyBuilder(_Builder[T]):
     def __init__(
         self, max_attempts: int, initial_delay: int, max_retry_delay: int, multiplier: float
     ) -> None:
-        super().__init__()
-        self._max_attempts = max_attempts
-        self._initial_delay = initial_delay
-        self._max_retry_delay = max_retry_delay
-        self._multiplier = multiplier
+        super().__init__(max_attempts, initial_delay, max_retry_delay, multiplier)
 
     def build(self) -> ExponentialBackoffDelayRetryStrategy[T]:
         """The strategy.
 
         Raises:
-            ValueError: a number is not positive.
+            ValueError: A number is not positive.
         """
-        return ExponentialBackoffDelayRetryStrategy(
-            self._max_attempts,
-            self._initial_delay,
-            self._max_retry_delay,
-            self._multiplier,
-            self._result_predicate,
-            self._exception_predicate,
-        )
+        return ExponentialBackoffDelayRetryStrategy(*self._all_arguments())
 
 
 def _require_positive(**numbers: float) -> None:

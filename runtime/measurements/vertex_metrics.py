@@ -205,39 +205,39 @@ class VertexMetrics:
 
     @property
     def records_in(self) -> int:
-        """Records that came from other vertices; what the source read where there is one."""
+        """Records from other vertices, and records that a source has read."""
         return self._sum("records_in")
 
     @property
     def records_out(self) -> int:
-        """Records that went to other vertices; one that is broadcast counts once."""
+        """Records sent to other vertices. A record that is broadcast counts once."""
         return self._sum("records_out")
 
     @property
     def bytes_in(self) -> int:
-        """Bytes of the buffers that came."""
+        """Bytes of the received buffers."""
         return self._sum("bytes_in")
 
     @property
     def bytes_out(self) -> int:
-        """Bytes of the buffers that went out."""
+        """Bytes of the sent buffers."""
         return self._sum("bytes_out")
 
     @property
     def busy_time_ms_per_second(self) -> float:
-        """Milliseconds in a second of its tasks that they worked; NaN where that is unknown."""
+        """Milliseconds per second that its tasks worked; NaN if unknown."""
         if not all(task.knows_busy_time for task in self.subtasks):
             return math.nan
         return self._share("busy_ns")
 
     @property
     def idle_time_ms_per_second(self) -> float:
-        """Milliseconds in a second of its tasks that they waited for input."""
+        """Milliseconds per second that its tasks waited for input."""
         return self._share("idle_ns")
 
     @property
     def back_pressured_time_ms_per_second(self) -> float:
-        """Milliseconds in a second of its tasks that they waited until buffers were taken."""
+        """Milliseconds per second that its tasks were back-pressured."""
         return self._share("back_pressured_ns")
 
     @property
@@ -247,12 +247,12 @@ class VertexMetrics:
 
     @property
     def mail_latency_ms(self) -> HistogramValue:
-        """How long the latest mails waited until they ran."""
+        """The waiting times of the latest mails."""
         return reduce(HistogramValue.merged, (task.mail_latency_ms for task in self.subtasks))
 
     @property
     def mails(self) -> int:
-        """How many mails ran: timers, answers from outside, checkpoints."""
+        """The number of mails that ran: timers, asynchronous results, checkpoints."""
         return self._sum("mails")
 
     @property
