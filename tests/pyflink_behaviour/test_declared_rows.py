@@ -80,8 +80,8 @@ def test_rows_are_printed_as_the_function_before_returned_them(
     env.from_collection([1]).map(lambda age: Row(Row(age), age), inner).rebalance().print("sent")
     env.from_collection([1]).map(lambda age: Row(age=age, kind="cat"), PET).print("order")
     env.execute()
-    assert capsys.readouterr().out.splitlines() == [
+    assert sorted(capsys.readouterr().out.splitlines()) == [
         "chained> +I[<Row(1)>,1]",
-        "sent> +I[Row(f0=1),1.0]",
         "order> +I[1,cat]",
+        "sent> +I[Row(f0=1),1.0]",
     ]
