@@ -226,7 +226,8 @@ def wire_value(place: int, name: str, data_type: DataType, descriptor: TableDesc
     ):
         return value
     if data_type.name == "DECIMAL":
-        return Typed(f"as_decimal({value.text}, {data_type.parameters[1]})", data_type)
+        precision, scale = data_type.parameters
+        return Typed(f"as_decimal({value.text}, {precision}, {scale})", data_type)
     return cast(value._replace(data_type=DataTypes.STRING()), data_type)
 
 

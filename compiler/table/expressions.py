@@ -15,6 +15,7 @@ from opchain.compiler.table.data_types import (
     data_type_of,
 )
 from opchain.runtime.errors import GraphError, UnsupportedFeatureError, imported
+from opchain.runtime.functions.sql import strftime_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -22,6 +23,14 @@ if TYPE_CHECKING:
 _INTEGERS = ("TINYINT", "SMALLINT", "INT", "BIGINT")
 _BITS = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
 _NUMBERS = (*_INTEGERS, "DECIMAL", "FLOAT", "DOUBLE")
+_TEXTS = ("CHAR", "VARCHAR", "STRING")
+_TIMES = ("TIME", "DATE", "TIMESTAMP", "TIMESTAMP_LTZ")
+_KINDS = {
+    **dict.fromkeys(_NUMBERS, "number"),
+    **dict.fromkeys(_TEXTS, "text"),
+    **dict.fromkeys(_TIMES, "time"),
+}
+_MOST_DIGITS = 38
 _UNIT_MS = {"SECOND": 1000, "MINUTE": 60_000, "HOUR": 3_600_000, "DAY": 86_400_000}
 _INT_LIMIT = 2**31
 _NOT_READ = {
@@ -120,8 +129,10 @@ class Compiler:
         if name in _BINARY:
             return self._arithmetic(tree, _BINARY[name])
         if name in _COMPARISONS:
-            return self._call(_COMPARISONS[name], BOOLEAN, tree.left, tree.right)
-        if name in _SIMPLE:
+            texts = self._comparable(tree.left, tree.right)
+            return Typed(f"{_COMPARISONS[name]}({', '.join(texts)})", BOOLEAN)
+        others = {key for key, value in tree.args.items() if value} - {"this", "expressions"}
+        if name in _SIMPLE and not others:
             function, data_type = _SIMPLE[name]
             arguments = [
                 tree.this,
@@ -140,6 +151,53 @@ class Compiler:
     def _call(self, function: str, data_type: DataType, *trees: Any) -> Typed:
         return Typed(
             f"{function}({', '.join(self.compile(each).text for each in trees)})", data_type
+        )
+
+    def _comparable(self, *trees: Any) -> list[str]:
+        """Values that can be compared: texts beside times are cast, as in Flink.
+
+        Raises:
+            GraphError: They cannot be compared.
+        """
+        values = [self.compile(each) for each in trees]
+        known = [each for each in values if each.text != "None"]
+        kinds = {_KINDS.get(each.data_type.name, each.data_type.name) for each in known}
+        if "time" in kinds and kinds <= {"time", "text"}:
+            times = [each.data_type for each in known if each.data_type.name not in _TEXTS]
+            widest = max(times, key=lambda each: _TIMES.index(each.name))
+            return [each.text if each not in known else cast(each, widest).text for each in values]
+        if len(kinds) > 1:
+            names = " and ".join(dict.fromkeys(str(each.data_type.nullable()) for each in known))
+            raise GraphError(f"{self._where}: {names} are compared; CAST one of them")
+        return [each.text for each in values]
+
+    def _of_one_type(self, *values: Typed) -> tuple[list[str], DataType]:
+        """Values of branches, in the type that all of them fit into.
+
+        Raises:
+            GraphError: There is none.
+        """
+        known = [each for each in values if each.text != "None"]
+        of = known[0].data_type if known else STRING
+        for each in known[1:]:
+            wider = _branch_type(of, each.data_type)
+            if wider is None:
+                raise GraphError(
+                    f"{self._where}: the branches are {of} and {each.data_type}; CAST one of them"
+                )
+            of = wider
+        return [each.text if each.text == "None" else cast(each, of).text for each in values], of
+
+    def _like(self, tree: Any, *escape: Any) -> Typed:
+        found = self._call("like", BOOLEAN, tree.this, tree.expression, *escape)
+        return Typed(f"not_({found.text})", BOOLEAN) if tree.args.get("negate") else found
+
+    def _trim(self, tree: Any) -> Typed:
+        sides = {"LEADING": "trim_start", "TRAILING": "trim_end"}
+        function = sides.get(str(tree.args.get("position")).upper(), "trim")
+        characters = tree.args.get("expression")
+        return self._call(
+            function, STRING, tree.this, *([] if characters is None else [characters])
         )
 
     def _paren(self, tree: Any) -> Typed:
@@ -220,6 +278,10 @@ class Compiler:
                 "CAST one of them"
             )
         text = f"{function}({left.text}, {right.text})"
+        if data_type.name == "DECIMAL":
+            data_type = _decimal_of(function, left.data_type, right.data_type)
+            precision, scale = data_type.parameters
+            return Typed(f"as_decimal({text}, {precision}, {scale})", data_type)
         bits = _BITS.get(data_type.name)
         return Typed(text if bits is None else f"wrapped({text}, {bits})", data_type)
 
@@ -244,42 +306,46 @@ class Compiler:
     def _in(self, tree: Any) -> Typed:
         if not tree.expressions:
             raise self._unsupported(tree.sql(dialect="flink"))
-        return self._call("in_", BOOLEAN, tree.this, *tree.expressions)
+        return Typed(f"in_({', '.join(self._comparable(tree.this, *tree.expressions))})", BOOLEAN)
 
     def _between(self, tree: Any) -> Typed:
-        value, low, high = (self.compile(tree.args[each]).text for each in ("this", "low", "high"))
+        value, low, high = self._comparable(*(tree.args[each] for each in ("this", "low", "high")))
         return Typed(f"and_(at_least({value}, {low}), at_most({value}, {high}))", BOOLEAN)
 
     def _escape(self, tree: Any) -> Typed:
-        inner = tree.this
-        return self._call("like", BOOLEAN, inner.this, inner.expression, tree.expression)
+        return self._like(tree.this, tree.expression)
 
     def _case(self, tree: Any) -> Typed:
-        found, data_type = "None", STRING
-        if tree.args.get("default") is not None:
-            found, data_type = self.compile(tree.args["default"])
-        for branch in reversed(tree.args["ifs"]):
+        branches, default = tree.args["ifs"], tree.args.get("default")
+        values = [self.compile(each.args["true"]) for each in branches]
+        values.append(Typed("None", STRING) if default is None else self.compile(default))
+        (*texts, found), data_type = self._of_one_type(*values)
+        for branch, text in zip(reversed(branches), reversed(texts), strict=True):
             test = self.compile(branch.this).text
             if tree.this is not None:
-                test = f"equal({self.compile(tree.this).text}, {test})"
-            value = self.compile(branch.args["true"])
-            found, data_type = f"({value.text} if {test} is True else {found})", value.data_type
+                test = f"equal({', '.join(self._comparable(tree.this, branch.this))})"
+            found = f"({text} if {test} is True else {found})"
         return Typed(found, data_type)
 
     def _if(self, tree: Any) -> Typed:
-        value = self.compile(tree.args["true"])
-        other = self.compile(tree.args["false"]).text if tree.args.get("false") else "None"
+        other = tree.args.get("false")
+        (value, default), data_type = self._of_one_type(
+            self.compile(tree.args["true"]),
+            Typed("None", STRING) if other is None else self.compile(other),
+        )
         return Typed(
-            f"({value.text} if {self.compile(tree.this).text} is True else {other})",
-            value.data_type,
+            f"({value} if {self.compile(tree.this).text} is True else {default})", data_type
         )
 
     def _coalesce(self, tree: Any) -> Typed:
-        first = self.compile(tree.this)
-        return self._call("coalesce", first.data_type, tree.this, *tree.expressions)
+        texts, data_type = self._of_one_type(
+            *(self.compile(each) for each in (tree.this, *tree.expressions))
+        )
+        return Typed(f"coalesce({', '.join(texts)})", data_type)
 
     def _nullif(self, tree: Any) -> Typed:
-        return self._call("nullif", self.compile(tree.this).data_type, tree.this, tree.expression)
+        texts = self._comparable(tree.this, tree.expression)
+        return Typed(f"nullif({', '.join(texts)})", self.compile(tree.this).data_type)
 
     def _dpipe(self, tree: Any) -> Typed:
         return self._call("concat", STRING, tree.left, tree.right)
@@ -296,8 +362,10 @@ class Compiler:
 
     def _round(self, tree: Any) -> Typed:
         decimals = tree.args.get("decimals")
-        arguments = [tree.this] if decimals is None else [tree.this, decimals]
-        return self._call("round_", self.compile(tree.this).data_type, *arguments)
+        of = self.compile(tree.this).data_type
+        rounded = self._call("round_", of, tree.this, *([] if decimals is None else [decimals]))
+        bits = _BITS.get(of.name)
+        return rounded if bits is None else Typed(f"wrapped({rounded.text}, {bits})", of)
 
     def _extract(self, tree: Any) -> Typed:
         return Typed(
@@ -317,25 +385,104 @@ class Compiler:
         found = _FUNCTIONS.get(name)
         if found is None:
             raise self._unsupported(f"the function {name}")
+        if name in ("DATE_FORMAT", "TO_DATE") and len(tree.expressions) > 1:
+            self._check_pattern(tree.expressions[1])
         return self._call(found[0], found[1], *tree.expressions)
 
+    def _check_pattern(self, pattern: Any) -> None:
+        if pattern.is_string:
+            try:
+                strftime_of(pattern.this)
+            except ValueError as error:
+                raise self._unsupported(str(error)) from None
+
     def _strtotime(self, tree: Any) -> Typed:
+        self._check_pattern(tree.args["format"])
         return self._call("to_timestamp", DataTypes.TIMESTAMP(3), tree.this, tree.args["format"])
 
 
 def cast(value: Typed, data_type: DataType) -> Typed:
-    """A value as another type."""
-    if value.data_type.not_null() == data_type.not_null():
+    """A value as another type.
+
+    Raises:
+        UnsupportedFeatureError: It is a list, a map or a row, and the type is another one.
+    """
+    given, name = value.data_type, data_type.name
+    if given.not_null() == data_type.not_null():
         return Typed(value.text, data_type)
-    name = data_type.name
+    if isinstance(given, (ArrayType, MapType, RowType)) and name != given.name:
+        raise UnsupportedFeatureError(
+            f"CAST of {given} AS {data_type} is not supported; compute it with map() of the DataStream API"
+        )
     function = _CASTS.get(name)
     if name in _BITS:
-        return Typed(f"as_integer({value.text}, {_BITS[name]})", data_type)
-    if name == "DECIMAL":
-        return Typed(f"as_decimal({value.text}, {data_type.parameters[1]})", data_type)
-    if function is None:
-        return Typed(value.text, data_type)
-    return Typed(f"{function}({value.text})", data_type)
+        text = f"as_integer({value.text}, {_BITS[name]})"
+    elif name == "DECIMAL":
+        precision, scale = data_type.parameters
+        text = f"as_decimal({value.text}, {precision}, {scale})"
+    elif name in _TEXTS:
+        text = _text_of(value, data_type)
+    elif function is None:
+        text = value.text
+    else:
+        text = f"{function}({value.text})"
+        if data_type.parameters:
+            text = f"cut({text}, {data_type.parameters[0]})"
+    return Typed(text, data_type)
+
+
+def _text_of(value: Typed, data_type: DataType) -> str:
+    text = f"as_text({value.text})"
+    if value.data_type.name.startswith("TIMESTAMP"):
+        text = f"timestamp_as_text({value.text}, {value.data_type.parameters[0]})"
+    if data_type.name == "VARCHAR":
+        return f"substring({text}, 1, {data_type.parameters[0]})"
+    return text if data_type.name == "STRING" else f"as_char({text}, {data_type.parameters[0]})"
+
+
+def _branch_type(left: DataType, right: DataType) -> DataType | None:
+    """The type of a value that has one of two types, or None."""
+    if left.not_null() == right.not_null():
+        return left
+    if left.name in _TEXTS and right.name in _TEXTS:
+        return STRING
+    if left.name in _NUMBERS and right.name in _NUMBERS:
+        found = _common(left, right)
+        if found is None or found.name != "DECIMAL":
+            return found
+        (p1, s1), (p2, s2) = _digits(left), _digits(right)
+        scale = max(s1, s2)
+        return DataTypes.DECIMAL(min(38, max(p1 - s1, p2 - s2) + scale), scale)
+    if left.name in _TIMES and right.name == left.name:
+        return max(left, right, key=lambda each: each.parameters)
+    return None
+
+
+def _digits(of: DataType) -> tuple[int, int]:
+    """Precision and scale of a DECIMAL, or of a whole number."""
+    if of.name == "DECIMAL":
+        precision, scale = of.parameters
+        return precision, scale
+    return {"TINYINT": 3, "SMALLINT": 5, "INT": 10, "BIGINT": 19}[of.name], 0
+
+
+def _decimal_of(function: str, left: DataType, right: DataType) -> DataType:
+    """The type of a result. Flink: LogicalTypeMerging."""
+    (p1, s1), (p2, s2) = _digits(left), _digits(right)
+    scale = max(s1, s2)
+    if function == "multiply":
+        precision, scale = p1 + p2, s1 + s2
+    elif function == "divide":
+        scale = max(6, s1 + p2 + 1)
+        precision = p1 - s1 + s2 + scale
+    elif function == "modulo":
+        precision = min(p1 - s1, p2 - s2) + scale
+    else:
+        precision = max(p1 - s1, p2 - s2) + scale + 1
+    if precision > _MOST_DIGITS:
+        scale = max(_MOST_DIGITS - (precision - scale), min(scale, 6))
+        precision = _MOST_DIGITS
+    return DataTypes.DECIMAL(precision, scale)
 
 
 def _common(left: DataType, right: DataType) -> DataType | None:
@@ -345,8 +492,7 @@ def _common(left: DataType, right: DataType) -> DataType | None:
             left.name,
             right.name,
         }:
-            scales = [each.parameters[1] if each.parameters else 0 for each in (left, right)]
-            return DataTypes.DECIMAL(38, max(scales))
+            return DataTypes.DECIMAL(_MOST_DIGITS, 0)
         if "DECIMAL" in (left.name, right.name):
             return DataTypes.DOUBLE()
         widest = max(left.name, right.name, key=_NUMBERS.index)
@@ -365,12 +511,10 @@ _COMPARISONS = {
     "LTE": "at_most",
     "GT": "greater",
     "GTE": "at_least",
-    "Like": "like",
 }
 _SIMPLE: dict[str, tuple[str, DataType | None]] = {
     "Upper": ("upper", STRING),
     "Lower": ("lower", STRING),
-    "Trim": ("trim", STRING),
     "Length": ("length", INT),
     "Abs": ("abs_", None),
     "Floor": ("floor_", None),
@@ -384,7 +528,6 @@ _FUNCTIONS = {
     "CHARACTER_LENGTH": ("length", INT),
 }
 _CASTS = {
-    **dict.fromkeys(("CHAR", "VARCHAR", "STRING"), "as_text"),
     **dict.fromkeys(("FLOAT", "DOUBLE"), "as_double"),
     "BOOLEAN": "as_boolean",
     "TIMESTAMP": "as_timestamp",

@@ -581,9 +581,7 @@ class StreamTableEnvironment(TableEnvironment):
                     f"INSERT INTO {path}: column '{name}' is {data_type}, and the query gives {value.data_type}; "
                     f"write CAST(... AS {data_type.nullable()})"
                 )
-            texts[name] = (
-                cast(value, data_type) if value.data_type.name != data_type.name else value
-            )
+            texts[name] = cast(value, data_type)
         if values:
             raise GraphError(f"INSERT INTO {path}: there is no column '{min(values)}' to write")
         stream = self.to_data_stream(table)

@@ -10,7 +10,7 @@ import math
 import operator
 import re
 from datetime import date, datetime, time, timedelta, timezone
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import ROUND_HALF_UP, Context, Decimal
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - SQL's TIMESTAMP has no zone
 _MILLISECOND = timedelta(milliseconds=1)
+_EXACT = Context(prec=100, rounding=ROUND_HALF_UP)
+"""Enough digits for the product of two DECIMALs of 38 digits."""
 
 
 class RowExpression:
@@ -129,8 +131,14 @@ def _same(a: Any, b: Any) -> tuple[Any, Any]:
     return a, b
 
 
-def _arithmetic(apply: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    return _strict(lambda a, b: apply(*_same(a, b)))
+def _arithmetic(
+    apply: Callable[[Any, Any], Any], exact: Callable[[Any, Any], Any]
+) -> Callable[[Any, Any], Any]:
+    def call(a: Any, b: Any) -> Any:
+        a, b = _same(a, b)
+        return (exact if isinstance(a, Decimal) or isinstance(b, Decimal) else apply)(a, b)
+
+    return _strict(call)
 
 
 def _comparison(apply: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
@@ -146,7 +154,8 @@ def _divide(a: Any, b: Any) -> Any:
         a, b = float(a), float(b)
         if b == 0:
             return math.nan if a == 0 or a != a else math.copysign(math.inf, a)  # noqa: PLR0124 - NaN
-    return a / b
+        return a / b
+    return _EXACT.divide(a, b)
 
 
 def _modulo(a: Any, b: Any) -> Any:
@@ -194,6 +203,7 @@ def _like(value: str, pattern: str, escape: str | None = None) -> bool:
 def _substring(text: str, start: int, length: int | None = None) -> str:
     if start < 0:
         start = len(text) + start + 1
+    start = start or 1
     first = max(0, start - 1)
     if length is None:
         return text[first:]
@@ -201,12 +211,14 @@ def _substring(text: str, start: int, length: int | None = None) -> str:
 
 
 def _round(value: Any, digits: int = 0) -> Any:
-    if isinstance(value, int):
-        return value if digits >= 0 else int(round(Decimal(value), digits))
-    rounded = Decimal(repr(value) if isinstance(value, float) else value).quantize(
-        Decimal(1).scaleb(-digits), ROUND_HALF_UP
-    )
-    return float(rounded) if isinstance(value, float) else rounded
+    number = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
+    exponent = number.as_tuple().exponent
+    if not isinstance(exponent, int) or exponent >= -digits:  # NaN and infinity have none
+        return value + 0.0 if isinstance(value, float) else value
+    rounded = number.quantize(Decimal(1).scaleb(-digits), context=_EXACT)
+    if isinstance(value, Decimal):
+        return _EXACT.plus(rounded.quantize(Decimal(1).scaleb(min(0, -digits)), context=_EXACT))
+    return type(value)(rounded) + 0
 
 
 def _as_text(value: Any) -> str:
@@ -217,6 +229,12 @@ def _as_text(value: Any) -> str:
     if isinstance(value, datetime):
         return timestamp_text(value.replace(tzinfo=None))
     return f"{value:f}" if isinstance(value, Decimal) else str(value)
+
+
+def _timestamp_as_text(value: datetime, digits: int) -> str:
+    """SQL's text of a TIMESTAMP with a number of digits behind the point."""
+    fraction = f".{value.microsecond:06d}000"[: digits + 1] if digits else ""
+    return f"{value:%Y-%m-%d %H:%M:%S}{fraction}"
 
 
 def timestamp_text(value: datetime) -> str:
@@ -252,18 +270,38 @@ def _as_boolean(value: Any) -> bool:
 
 
 def _as_integer(value: Any, bits: int) -> int:
-    if isinstance(value, str):
-        value = Decimal(value.strip())
-    number = int(value)
+    """As Java: numbers that are too large lose their high bits; floats are limited to INT or BIGINT before."""
     half = 1 << (bits - 1)
-    if not -half <= number < half:
-        raise ValueError(f"CAST: {value!r} does not fit into {bits} bits")
-    return number
+    if isinstance(value, str):
+        number = int(Decimal(value.strip()))
+        if not -half <= number < half:
+            raise ValueError(f"CAST: {value!r} does not fit into {bits} bits")
+        return number
+    if isinstance(value, float):
+        limit = 1 << (max(bits, 32) - 1)
+        number = 0 if math.isnan(value) else int(max(-limit, min(value, limit)))
+        value = min(number, limit - 1)
+    return _wrapped(int(value), bits)
 
 
-def _as_decimal(value: Any, scale: int) -> Decimal:
+def _as_decimal(value: Any, precision: int, scale: int) -> Decimal | None:
+    """NULL for a number with too many digits."""
     text = repr(value) if isinstance(value, float) else str(value).strip()
-    return Decimal(text).quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP)
+    number = Decimal(text)
+    if number.adjusted() >= precision - scale and number:
+        return None
+    number = number.quantize(Decimal(1).scaleb(-scale), context=_EXACT)
+    return number if number.adjusted() < precision - scale else None
+
+
+def _as_char(text: str, length: int) -> str:
+    return text[:length].ljust(length)
+
+
+def _cut(value: Any, digits: int) -> Any:
+    """A time with a number of digits behind the point."""
+    unit = 10 ** max(0, 6 - digits)
+    return value.replace(microsecond=value.microsecond // unit * unit)
 
 
 def _as_timestamp(value: Any) -> datetime:
@@ -305,27 +343,43 @@ def _attempted(action: Callable[[], Any]) -> Any:
 _JAVA_DATES = (("yyyy", "%Y"), ("MM", "%m"), ("dd", "%d"), ("HH", "%H"), ("mm", "%M"), ("ss", "%S"))
 
 
-def _strftime(pattern: str) -> str:
+def strftime_of(pattern: str) -> str:
+    """Python's pattern for a pattern of Java.
+
+    Raises:
+        ValueError: It has letters without a counterpart.
+    """
+    found = pattern.replace("'T'", "\0").replace(".SSS", ".%f")
     for java, python in _JAVA_DATES:
-        pattern = pattern.replace(java, python)
-    return pattern.replace("'T'", "T").replace(".SSS", ".%f")
+        found = found.replace(java, python)
+    if re.search(r"(?<!%)[A-Za-z]", found):
+        raise ValueError(f"the pattern {pattern!r} has other letters than yyyy MM dd HH mm ss .SSS")
+    return found.replace("\0", "T")
 
 
 def _to_timestamp(text: str, pattern: str | None = None) -> datetime | None:
     try:
         if pattern is None:
             return timestamp_of(text)
-        return datetime.strptime(text, _strftime(pattern))  # noqa: DTZ007 - TIMESTAMP has no zone
+        return datetime.strptime(text, strftime_of(pattern))  # noqa: DTZ007 - TIMESTAMP has no zone
     except ValueError:
         return None
 
 
-def _to_timestamp_ltz(value: int, precision: int = 3) -> datetime:
-    return from_epoch_ms(value * 1000 if precision == 0 else value, in_utc=True)
+def _to_timestamp_ltz(value: int, precision: int = 3) -> datetime | None:
+    try:
+        return from_epoch_ms(value * 1000 if precision == 0 else value, in_utc=True)
+    except OverflowError:
+        return None
+
+
+def _to_date(text: str, pattern: str | None = None) -> date | None:
+    found = None if pattern is None else _to_timestamp(text, pattern)
+    return _as_date(text if pattern is None else found) if pattern is None or found else None
 
 
 def _date_format(value: Any, pattern: str) -> str:
-    text = _as_timestamp(value).strftime(_strftime(pattern))
+    text = _as_timestamp(value).strftime(strftime_of(pattern))
     return text[:-3] if ".SSS" in pattern else text
 
 
@@ -346,12 +400,12 @@ _PARTS: dict[str, Callable[[Any], int]] = {
 }
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "add": _arithmetic(operator.add),
-    "subtract": _arithmetic(operator.sub),
-    "multiply": _arithmetic(operator.mul),
+    "add": _arithmetic(operator.add, _EXACT.add),
+    "subtract": _arithmetic(operator.sub, _EXACT.subtract),
+    "multiply": _arithmetic(operator.mul, _EXACT.multiply),
     "divide": _strict(_divide),
     "modulo": _strict(_modulo),
-    "negate": _strict(operator.neg),
+    "negate": _strict(lambda a: _EXACT.minus(a) if isinstance(a, Decimal) else -a),
     "wrapped": _strict(_wrapped),
     "equal": _comparison(operator.eq),
     "unequal": _comparison(operator.ne),
@@ -368,12 +422,14 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "nullif": lambda a, b: None if a is not None and a == b else a,
     "upper": _strict(str.upper),
     "lower": _strict(str.lower),
-    "trim": _strict(lambda text: text.strip(" ")),
+    "trim": _strict(lambda text, of=" ": text.strip(of)),
+    "trim_start": _strict(lambda text, of=" ": text.lstrip(of)),
+    "trim_end": _strict(lambda text, of=" ": text.rstrip(of)),
     "length": _strict(len),
     "concat": _strict(lambda *values: "".join(map(_as_text, values))),
     "substring": _strict(_substring),
     "replace": _strict(str.replace),
-    "abs_": _strict(abs),
+    "abs_": _strict(lambda a: _EXACT.abs(a) if isinstance(a, Decimal) else abs(a)),
     "round_": _strict(_round),
     "floor_": _strict(lambda value: type(value)(math.floor(value))),
     "ceil_": _strict(lambda value: type(value)(math.ceil(value))),
@@ -382,11 +438,14 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "part": _strict(lambda name, value: _PARTS[name](value)),
     "to_timestamp": _strict(_to_timestamp),
     "to_timestamp_ltz": _strict(_to_timestamp_ltz),
-    "to_date": _strict(_as_date),
+    "to_date": _strict(_to_date),
     "date_format": _strict(_date_format),
     "milliseconds": lambda number: timedelta(milliseconds=number),
     "attempted": _attempted,
     "as_text": _strict(_as_text),
+    "as_char": _strict(_as_char),
+    "timestamp_as_text": _strict(_timestamp_as_text),
+    "cut": _strict(_cut),
     "as_boolean": _strict(_as_boolean),
     "as_integer": _strict(_as_integer),
     "as_double": _strict(float),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime
+from datetime import date, datetime, time
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -83,10 +83,58 @@ def test_values_of_a_file_have_their_types(tables: StreamTableEnvironment) -> No
         ("EXTRACT(HOUR FROM ts)", [3, None]),
         ("DATE_FORMAT(ts, 'yyyy-MM-dd HH:mm')", ["2024-01-02 03:04", None]),
         ("CAST(ts AS STRING)", ["2024-01-02 03:04:05.678", None]),
+        ("CAST(CAST(ts AS TIMESTAMP(6)) AS STRING)", ["2024-01-02 03:04:05.678000", None]),
+        ("CAST(CAST(ts AS TIMESTAMP(0)) AS STRING)", ["2024-01-02 03:04:05", None]),
+        ("CAST(ts AS TIME)", [time(3, 4, 5), None]),
+        ("name NOT LIKE 'x%'", [False, None]),
+        ("name NOT LIKE 'x!%' ESCAPE '!'", [True, None]),
+        ("LTRIM(' a ') || RTRIM(' b ') || TRIM(' c ')", ["a  bc", "a  bc"]),
+        ("TRIM(LEADING 'x' FROM 'xax')", ["ax", "ax"]),
+        ("CASE WHEN id > 0 THEN 1 ELSE 2.5 END", [Decimal("1.0"), Decimal("2.5")]),
+        ("COALESCE(NULLIF(id, 7), 1.5)", [Decimal("1.5"), Decimal("-7.0")]),
+        ("IF(id > 0, 1, 2.5)", [Decimal("1.0"), Decimal("2.5")]),
+        ("ts > '2024-01-01'", [True, None]),
+        ("CAST(ts AS DATE) = '2024-01-02'", [True, None]),
+        ("CAST(id * 100 AS TINYINT)", [-68, 68]),
+        ("CAST(d * 1e300 AS INT)", [2147483647, 2147483647]),
+        ("CAST(id * 100 AS DECIMAL(3, 1))", [None, None]),
+        ("CAST('Hello' AS VARCHAR(3)) || CAST('a' AS CHAR(3))", ["Hela  ", "Hela  "]),
+        ("ROUND(id, -1)", [10, -10]),
+        ("ROUND(d * 1e300)", [1.5e300, 1e308]),
+        ("ROUND(m, -1)", [Decimal(10), None]),
+        ("id / 3.0", [Decimal("2.333333"), Decimal("-2.333333")]),
+        ("m / 3", [Decimal("4.1166666666667"), None]),
+        ("SUBSTRING('hello', 0, 2)", ["he", "he"]),
+        ("TO_DATE('02.01.2024', 'dd.MM.yyyy')", [date(2024, 1, 2)] * 2),
+        ("CAST(TO_TIMESTAMP_LTZ(9223372036854775807, 3) AS STRING)", [None, None]),
     ],
 )
 def test_expressions(tables: StreamTableEnvironment, expression: str, expected: list[Any]) -> None:
     assert [row[0] for row in rows(tables, f"SELECT {expression} AS v FROM s")] == expected
+
+
+@pytest.mark.parametrize(
+    ("expression", "found"),
+    [
+        ("id = '7'", "INT and STRING are compared; CAST one of them"),
+        ("id IN ('7')", "INT and STRING are compared"),
+        ("CASE WHEN b THEN id ELSE name END", "the branches are INT and STRING; CAST one of them"),
+        ("DATE_FORMAT(ts, 'yy/M/d')", "pattern 'yy/M/d' has other letters .* is not supported"),
+        ("CAST(ARRAY[1] AS STRING)", "is not supported"),
+        ("FLOOR(ts TO DAY)", "is not supported on streams"),
+    ],
+)
+def test_expressions_that_would_mean_something_else_are_refused(
+    tables: StreamTableEnvironment, expression: str, found: str
+) -> None:
+    with pytest.raises((GraphError, UnsupportedFeatureError), match=found):
+        tables.execute_sql(f"SELECT {expression} AS v FROM s")
+
+
+def test_texts_are_cut_to_the_column(tables: StreamTableEnvironment, capfd: Any) -> None:
+    tables.execute_sql("CREATE TABLE p (a VARCHAR(2)) WITH ('connector'='print')")
+    tables.execute_sql("INSERT INTO p VALUES ('hello')").wait()
+    assert capfd.readouterr().out == "+I[he]\n"
 
 
 def test_where_keeps_what_is_true(tables: StreamTableEnvironment) -> None:
