@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RecordedOutput:
-    """What a task sent somewhere: how many records, and a digest of them in their order.
+    """The output of a task to one target: the number of records, and a digest of them in order.
 
     `name` says where to: `exchange 0` by the number of the output, or `sink 3` by that of the operator.
     """
@@ -31,7 +31,7 @@ class RecordedOutput:
 
 @dataclass(frozen=True, slots=True)
 class RecordedTask:
-    """What a task read, if it is a source's, and sent."""
+    """The input of a source task, and the output of a task."""
 
     input: StoredFile | None = None
     outputs: tuple[RecordedOutput, ...] = ()
@@ -89,7 +89,7 @@ def snapshot_bytes(snapshot: OperatorSnapshot) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Epoch:
-    """What all tasks of an epoch share.
+    """The parts of an epoch that all tasks share.
 
     Attributes:
         checkpoint_id: The checkpoint that ends the epoch; one more than that of the epoch before.
@@ -113,7 +113,7 @@ class Epoch:
 
 @dataclass(frozen=True, slots=True)
 class TaskSnapshot:
-    """What a task acknowledges at the end of an epoch.
+    """The acknowledgement of a task at the end of an epoch.
 
     Attributes:
         state: Where its state is.

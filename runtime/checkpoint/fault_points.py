@@ -36,7 +36,7 @@ def reach(point: str, epoch: int) -> None:
 
 
 def read_faults(text: str, given_as: str = VARIABLE) -> frozenset[str]:
-    """What the variable lists.
+    """The points that the variable lists.
 
     Args:
         text: `point@epoch`, with commas between.

@@ -135,7 +135,7 @@ def answer_request(
 
 
 def refuse_old_requests(storage: CheckpointStorage, reason: str) -> None:
-    """Refuses what was asked of a run before; removes answers that nobody has read."""
+    """Refuses requests to an earlier run, and removes answers that were not read."""
     names = storage.children(FOLDER)
     for name in names:
         request_id, _, kind = name.partition(".")

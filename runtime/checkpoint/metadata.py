@@ -1,4 +1,4 @@
-"""What is known of a completed checkpoint: the file `chk-<epoch>/_metadata`.
+"""The metadata of a completed checkpoint: the file `chk-<epoch>/_metadata`.
 
 It is JSON, written by one `publish`: a checkpoint is complete from the moment that the file exists (epoch_files.py).
 State lies in files of its own, below `shared/`, to which checkpoints refer by name, size and checksum; a file
@@ -68,7 +68,7 @@ as messages name it."""
 
 _METADATA = "_metadata"
 _FILE_NAME = re.compile(r"shared/[0-9]+/(?!\.\.?$)[^/\\\0]+")
-"""What the names of state files are like (see state_files.FOLDER): nothing else is written, copied or deleted."""
+"""The pattern of the names of state files (see state_files.FOLDER). No other file is written, copied or deleted."""
 
 
 class _Checked:
@@ -136,7 +136,7 @@ class SourcePosition(_Checked):
 
 @dataclass(frozen=True, slots=True)
 class Committable(_Checked):
-    """What a sink has prepared in this epoch and commits once the checkpoint is complete."""
+    """The output that a sink has prepared in this epoch, and commits when the checkpoint is complete."""
 
     operator_id: str
     subtask: int
@@ -343,6 +343,6 @@ def _adapter() -> Any:
 
 
 def position(metadata: CheckpointMetadata, name: str) -> Any:
-    """What a checkpoint keeps under a name; None where it has nothing."""
+    """The position in a checkpoint with this name; None if there is none."""
     found = (item.position for item in metadata.sources if item.source == name)
     return next(found, None)

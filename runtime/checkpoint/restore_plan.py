@@ -107,7 +107,7 @@ class ProgramOperator:
 
 @dataclass(frozen=True, slots=True)
 class RestorePlan:
-    """What starting a program from a checkpoint would do.
+    """The effects of starting a program from a checkpoint.
 
     `restored` pairs operators with their state. `new` operators start without state. No operator takes the state
     in `dropped`. `reread` has a sentence for each source that is read again, `refused` one for each reason why the
@@ -123,7 +123,7 @@ class RestorePlan:
 
     @property
     def stored_by_id(self) -> Mapping[str, OperatorMetadata]:
-        """What each operator starts from, by the id that it has in the program."""
+        """The stored state of each operator, by its id in the program."""
         return {operator.operator_id: stored for operator, stored in self.restored}
 
     def can_start(self, *, allow_non_restored_state: bool) -> bool:
@@ -156,7 +156,7 @@ class RestorePlan:
 
 
 def plan_restore(metadata: CheckpointMetadata, operators: Sequence[ProgramOperator]) -> RestorePlan:
-    """What starting operators from a checkpoint would do; refuses nothing."""
+    """The plan for starting operators from a checkpoint. It lists problems, and raises nothing."""
     stored = {operator.operator_id: operator for operator in metadata.operators}
     taken: dict[str, ProgramOperator] = {}
     for operator in operators:

@@ -1,4 +1,4 @@
-"""Who owns a directory of checkpoints: one run at a time.
+"""The lease of a checkpoint directory: one run owns it at a time.
 
 Each run that opens a directory publishes the next number below `runs/`. If two runs want the same number, one
 of them fails. The run with the highest number is the owner. A run checks before each checkpoint that it still is.
@@ -211,7 +211,7 @@ def process_identity(pid: int) -> str:
 
 
 def _is_dead(run: Run) -> bool:
-    """Whether a run's process is known to be gone; False where nobody can tell."""
+    """Whether a run's process is known to have ended; False if unknown."""
     if run.machine != machine() or sys.platform == "win32":
         return False
     pid = int(run.process.split("@")[0])

@@ -100,7 +100,7 @@ def epoch_in(storage: CheckpointStorage, url: str) -> int | None:
 
 
 def problems_of(checkpoint: Located) -> list[CorruptCheckpointError]:
-    """What is wrong with the files of a checkpoint: each is read and checked."""
+    """The problems of a checkpoint's files. Reads and checks all of them."""
     found = []
     for file in checkpoint.metadata.files.values():
         try:

@@ -76,7 +76,7 @@ class SourcePlaces:
 def source_places(
     metadata: CheckpointMetadata, operators: Sequence[ProgramOperator]
 ) -> SourcePlaces:
-    """Where the sources among a program's operators resume from a checkpoint.
+    """The positions at which the sources of a program resume from a checkpoint.
 
     A source is found by the id that `set_uid_hash` gave, then by its own. A single unbounded one that is not
     found takes the single place that is left: a program without uids gives its source another id when it changes.

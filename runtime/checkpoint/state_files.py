@@ -96,7 +96,7 @@ class StateFile:
     data: bytes
 
     def snapshots(self, key_groups: KeyGroupRange | None = None) -> dict[str, OperatorSnapshot]:
-        """What the file has of each operator, of some key groups or of all."""
+        """The state of each operator in the file, of some key groups or of all."""
         found = {}
         position = _HEAD
         for operator in self.operators:
@@ -175,7 +175,7 @@ def _decoded(data: bytes) -> OperatorStateSnapshot:
 
 
 FOLDER = "shared"
-"""Where state files are, below the storage's root; `shared/<epoch>/...`."""
+"""The folder of state files, below the storage's root: `shared/<epoch>/...`."""
 
 _FEWEST_TO_MERGE = 8
 _MARKS = 32
@@ -184,7 +184,7 @@ _REMEMBERED_BYTES = 4 << 20
 
 @dataclass(frozen=True, slots=True)
 class TaskState:
-    """Where the state of a task is: what it acknowledges a checkpoint with. Small and picklable.
+    """The state files of a task, with which it acknowledges a checkpoint. Small and picklable.
 
     `files` is the chain, the base first; `base_bytes` is the size of that, `changes_bytes` of the rest.
     `key_groups` are the first and last key group that has something, None where there is none;
@@ -312,7 +312,7 @@ def read_task_state(
     parallelism: int,
     subtask: int,
 ) -> dict[str, OperatorSnapshot]:
-    """What a subtask of `parallelism` gets of its operators' state; operators without state are left out.
+    """The state that a subtask of `parallelism` gets of each operator; operators without state are left out.
 
     Args:
         storage: Where from.
@@ -354,7 +354,7 @@ def read_operator_state(
 def read_changes(
     storage: CheckpointStorage, state: TaskState, known: TaskState
 ) -> dict[str, OperatorSnapshot] | None:
-    """What a task's state has beyond what it had before; None where that is not all changes.
+    """The changes of a task's state since an earlier one; None if they are not all changes.
 
     Args:
         storage: Where from.
@@ -393,7 +393,7 @@ def _of_task(
     operators: set[str],
     key_groups: KeyGroupRange,
 ) -> dict[str, OperatorSnapshot]:
-    """What a task's chain has of some key groups; nothing is read where there is nothing."""
+    """The state of some key groups in a task's chain of files. Reads only files that have some."""
     if operators.isdisjoint(state.operators) or not (
         state.has_operator_state or _overlap(state.key_groups, key_groups)
     ):

@@ -196,7 +196,7 @@ class _OneGroup(KeyRouter):
 
 
 class _GroupState(HashMapKeyedStateBackend):
-    """The keyed state of one key group, whatever the type of its keys."""
+    """The keyed state of one key group, for any type of keys."""
 
     def tables(self, group: int, data: bytes) -> StateTables:
         """The tables of a snapshot and the changes behind it."""

@@ -169,7 +169,7 @@ def require_safe_name(name: str, url: str) -> None:
 
 
 def file_checksum(data: bytes, key: CheckpointKey | None) -> str:
-    """What metadata notes of a file's content: a checksum, or with a key a signature."""
+    """The proof of a file's content in the metadata: a checksum, or with a key a signature."""
     return checksum(data) if key is None else key.signature(data, "file")
 
 
@@ -283,7 +283,7 @@ class LocalStorage(CheckpointStorage):
         return temporary
 
     def _path(self, name: str) -> Path:
-        """Where a file is; the folder that it is in is below the root, whatever links there are."""
+        """The path of a file. Its folder is below the root, even after resolving links."""
         require_safe_name(name, self.url)
         path = self._root / name
         self._require_inside(path.parent)

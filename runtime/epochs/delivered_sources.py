@@ -145,7 +145,7 @@ def _named(operator: OperatorProgram) -> str:
 
 
 def _instead_of(function: Any) -> str:
-    """What to use in place of a SourceFunction."""
+    """The alternative to a SourceFunction."""
     if not isinstance(function, SocketTextStreamFunction):
         return "let it be an UnboundedSource of opchain.spark, which says its position"
     place = f"host={function.hostname!r}, port={function.port}"

@@ -1,4 +1,4 @@
-"""What an epoch of an unbounded job did: for listeners, the job client, the terminal, the log and the plan page.
+"""The progress of an epoch of an unbounded job: for listeners, the job client, the terminal, the log and the plan page.
 
     {"job": "visits", "epoch": 12, "records_in": 1000, "durations_ms": {"tasks": 310.2, ...}, "vertices": [...], ...}
 
@@ -467,18 +467,18 @@ class EpochHistory:
 
     @property
     def last_metrics(self) -> JobMetrics | None:
-        """What the tasks counted in the last epoch."""
+        """The metrics of the last epoch."""
         with self._lock:
             return self._of_last_epoch
 
     def totals(self) -> JobMetrics:
-        """What the tasks have counted in all epochs of this run."""
+        """The metrics of all epochs of this run."""
         with self._lock:
             tasks = dict(self._totals.tasks)
         return merge_task_metrics(self._job, tasks) if tasks else JobMetrics()
 
     def totals_with(self, running: Mapping[int, TaskMetrics]) -> JobMetrics:
-        """What the tasks have counted in all epochs of this run, and in the one that runs, by task number."""
+        """The metrics of all epochs of this run, and of the current one. Its counts are by task number."""
         with self._lock:
             tasks = dict(self._totals.tasks)
         now = {task: added(tasks.get(task), counts) for task, counts in running.items()}

@@ -156,7 +156,7 @@ def files_to_read(storage: CheckpointStorage, done: int) -> Iterator[tuple[int, 
 
 
 def _file_offsets(storage: CheckpointStorage, batch: int) -> dict[int, int]:
-    """How far each file stream has come, by the number of the source."""
+    """The position of each file stream, by the number of the source."""
     # Behind the version and the settings comes a line for each source.
     lines = storage.read(f"{OFFSETS}/offsets/{batch}").decode().splitlines()[2:]
     offsets = ((number, _parsed(line)) for number, line in enumerate(lines))
@@ -222,7 +222,7 @@ _LOG = logging.getLogger("opchain.epochs")
 
 
 def places_of(sources: Sequence[DeliveredSource]) -> SourcePosition:
-    """Who is where, for a checkpoint."""
+    """The positions of sources, for a checkpoint."""
     operators = map(_operator, sources)
     return SourcePosition(
         SOURCES,
@@ -274,7 +274,7 @@ def save_input(storage: CheckpointStorage, last: int) -> None:
 
 
 class SavedInput:
-    """What is kept in a storage when a run starts."""
+    """The input that a storage has when a run starts."""
 
     def __init__(self, storage: CheckpointStorage) -> None:
         self._storage = storage

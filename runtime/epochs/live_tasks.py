@@ -34,7 +34,7 @@ _LOG = logging.getLogger("opchain.epochs")
 
 @dataclass(frozen=True, slots=True)
 class RestoredVertex:
-    """What a checkpoint has of a vertex.
+    """The state of a vertex in a checkpoint.
 
     Attributes:
         checkpoint_id: The checkpoint.

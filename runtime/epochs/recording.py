@@ -119,7 +119,7 @@ _PLAIN: dict[type, Callable[[Any], bytes]] = {
 
 
 _RECORDS = ("collect", "print")
-"""What tasks send to the driver that is records."""
+"""The kinds of items with records that tasks send to the driver."""
 
 
 class EpochRecorder:
@@ -150,7 +150,7 @@ class EpochRecorder:
     def recorded(
         self, storage: CheckpointStorage, epoch: int, task: int, attempt_id: str
     ) -> RecordedTask:
-        """What the epoch was; a source's input is written to a file."""
+        """The record of the epoch. Writes the input of a source to a file."""
         file = None
         if self._payloads:
             name = f"{FOLDER}/{epoch}/{task}-{attempt_id}-{secrets.token_hex(4)}.input"

@@ -132,7 +132,7 @@ def is_muted(operator: OperatorProgram) -> bool:
 
 
 def muted_environment(job: JobProgram) -> TaskEnvironment:
-    """What has the tasks of a job make writers that do nothing."""
+    """The environment of tasks in a replay. Its sink writers do nothing."""
     most = max(len(vertex.operators) for vertex in job.vertices)
     return TaskEnvironment(
         prints_on_driver=True, sink_writers=dict.fromkeys(range(most), lambda _: MutedWriter())
@@ -168,7 +168,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """What was compared, and what differs: upstream first.
+    """The result of a comparison, with the differences in the order of the plan.
 
     `keyed` has the entries of the key that was asked for: before the epoch, recorded after it, replayed.
     """
@@ -181,7 +181,7 @@ class Replayed:
 
 
 def recorded_epoch(storage: CheckpointStorage, epoch: int) -> RecordedEpoch:
-    """What there is of an epoch.
+    """The recorded parts of an epoch.
 
     Raises:
         CheckpointError: Its checkpoint or the one before is there no more, or it was not recorded.
@@ -441,7 +441,7 @@ class StateEntry:
 
     @property
     def place(self) -> tuple[str, str, bytes]:
-        """What tells it from all others of its task."""
+        """Identifies the entry in its task."""
         whose = b"" if self.key is NO_KEY else canonical((self.key, self.namespace))
         return (self.operator_id, self.name, whose)
 

@@ -39,7 +39,7 @@ class SourcePositions:
         self._initial: Offset | None = None
 
     def initial(self, now_ms: int) -> Offset:
-        """Where a new job begins; the same each time it is asked for."""
+        """The positions at which a new job begins; the same in each call."""
         if self._initial is None:
             positions = [source.initial_position(now_ms) for _, source, _ in self._sources]
             self._initial = {POSITIONS: positions, DUE: 0}
@@ -54,7 +54,7 @@ class SourcePositions:
         *,
         reads_all: bool = False,
     ) -> Offset:
-        """Where the sources are now; with another `due` where a timer has come due since.
+        """The current positions of the sources, with a new `due` if a timer has become due.
 
         Args:
             start: Where the sources were.

@@ -43,7 +43,7 @@ class JobID:
 
 
 class JobStatus(Enum):
-    """Where a job is between being accepted and being over. Flink: JobStatus."""
+    """The status of a job. Flink: JobStatus."""
 
     CREATED = 0
     """Accepted; nothing runs."""
@@ -94,7 +94,7 @@ class JobExecutionResult:
         return self.job_id
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: how long the job ran, and the table of what it counted."""
+        """For notebooks: the run time, and the table of metrics."""
         ran = f"<div>the job ran for {self.net_runtime:,} ms</div>"
         return ran + (self.metrics._repr_html_() if self.metrics.vertices else "")
 
@@ -272,7 +272,7 @@ class JobClient(ABC):
 
     @property
     def last_progress(self) -> EpochProgress | None:
-        """What the last epoch of an unbounded job did; None where there is none. Spark: `lastProgress`."""
+        """The progress of the last epoch of an unbounded job; None without epochs. Spark: `lastProgress`."""
         return None
 
     @property

@@ -1,4 +1,4 @@
-"""What a job needs besides its code: Python files, archives, an interpreter, cached files.
+"""The files of a job besides its code: Python files, archives, an interpreter, cached files.
 
 PyFlink's workers start in a folder with the unpacked archives. So a function opens `data/file` of an archive that is
 unpacked as `data`. `working_folder` does the same here.

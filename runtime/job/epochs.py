@@ -444,7 +444,7 @@ class Epochs:
             source.checkpoint_completed(read_to)
 
     def _committables_of(self, metadata: CheckpointMetadata) -> dict[tuple[int, int], list[Any]]:
-        """What the sinks wrote before a checkpoint, by vertex and operator."""
+        """The committables of sinks before a checkpoint, by vertex and operator."""
         job = self._job
         places = {
             operator.operator_id: (number, operator.index)
@@ -477,7 +477,7 @@ def _first_timer(outcome: JobOutcome) -> int | None:
 
 
 def _acknowledgements(job: JobProgram, outcome: JobOutcome) -> Iterator[TaskMetadata]:
-    """Where the state of each task is."""
+    """The state files of each task."""
     for vertex in job.vertices:
         for subtask in range(vertex.parallelism):
             task = vertex.first_task + subtask
@@ -493,7 +493,7 @@ def _acknowledgements(job: JobProgram, outcome: JobOutcome) -> Iterator[TaskMeta
 
 
 def _committables(job: JobProgram, outcome: JobOutcome) -> list[Committable]:
-    """What the sinks will commit, by vertex."""
+    """The committables of sinks, by vertex."""
     return [
         Committable(job.vertices[number].operators[index].operator_id, 0, pickle.dumps(handle, 5))
         for (number, index), handles in sorted(

@@ -40,7 +40,7 @@ class JobControl:
 
     Args:
         run_id: What tells the run from all others.
-        between_epochs: Held by whoever runs an epoch, or looks at what is between two.
+        between_epochs: Held while an epoch runs, and by code that must run between two epochs.
         stop_query: Ends the epochs, for a job that is stopped.
         cancel: Cancels the job, and may be replaced.
         wake: Lets an epoch begin, though there may be nothing to do.
@@ -95,7 +95,7 @@ class JobControl:
                 self._place(request)  # a place that is missing is told at once
             if request.kind != "savepoint":
                 self._stop = asked
-        if request.kind == "cancel":  # waits for nobody
+        if request.kind == "cancel":  # without waiting
             threading.Thread(target=self.cancel, name="cancel", daemon=True).start()
         else:
             self._requests.put(asked)
@@ -119,7 +119,7 @@ class JobControl:
             thread.start()
 
     def checkpointed(self, latest: CheckpointMetadata | None) -> None:
-        """Takes note of the last checkpoint; by whoever runs the epoch."""
+        """Notes the last checkpoint; called after an epoch."""
         self._latest = latest
         if latest is not None:
             self._has_checkpoint.set()
@@ -159,7 +159,7 @@ class JobControl:
             raise TaskFailedError("the job was stopped before this epoch")
 
     def drained(self) -> None:
-        """Takes the savepoint behind the epoch that has drained the job; by whoever runs the epoch."""
+        """Takes the savepoint after the epoch that has drained the job; called after this epoch."""
         asked = self._stop
         assert asked is not None
         self._serve_between_epochs(asked)

@@ -1,4 +1,4 @@
-"""Output that does not belong to the job's checkpoints: output that nobody will commit, and commits of later checkpoints.
+"""Output that does not belong to the job's checkpoints: output that is never committed, and commits of later checkpoints.
 
 Hidden output is found by the lineage of the job. It is removed only while no task of the lineage runs whose output may
 still be committed: after a bounded job has failed or committed, and on the driver of an unbounded job between epochs.

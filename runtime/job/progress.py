@@ -53,16 +53,16 @@ class StageProgress:
 
 
 class JobProgress(Protocol):
-    """Who knows how far a job is."""
+    """The progress of a job."""
 
     def stages(self) -> Sequence[StageProgress]:
         """All stages, in their order."""
 
     def finished_tasks(self) -> Mapping[int, TaskMetrics]:
-        """What the tasks that are done have counted, by task number; without what functions registered."""
+        """The counts of finished tasks, by task number, without metrics of functions."""
 
     def running_tasks(self) -> Mapping[int, TaskMetrics]:
-        """What the tasks that run have counted so far, likewise; those that have not told yet are left out."""
+        """The counts of running tasks so far, by task number. Tasks that have not reported yet are missing."""
 
 
 class CountedProgress:

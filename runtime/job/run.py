@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 MOST_WAITING = 16
-"""How many lists of records (one per epoch or batch) wait for a reader. If nobody reads, the job waits."""
+"""The most lists of records (one per epoch or batch) that wait for a reader. Then the job waits."""
 
 NO_LIMIT = 0
 """For as many lists as there are."""
@@ -264,7 +264,7 @@ class JobRun(JobClient):
         return None
 
     def resume_hint(self) -> str | None:
-        """Where a job that was stopped can resume from; None if it cannot."""
+        """How to resume a job that was stopped; None if it cannot be resumed."""
         return None
 
     def _run_to_the_end(self) -> None:
@@ -307,7 +307,7 @@ class JobRun(JobClient):
         self._status = status
         if getattr(failure.__cause__, "is_shown_whole", None) is False:
             failure.__traceback__ = (
-                None  # it failed on an executor: how the driver heard of it helps nobody
+                None  # it failed on an executor: the traceback of the driver is of no use
             )
         _LOG.info("job '%s' is %s: %s", self._name, status.name.lower(), type(failure).__name__)
         self._outcome.set_exception(failure)
@@ -344,7 +344,7 @@ class JobRun(JobClient):
         return self._result
 
     def get_accumulators(self) -> CompletableFuture[dict[str, Any]]:
-        """What the job has counted; empty before it has ended."""
+        """The metrics of the job; empty before it has ended."""
         found: dict[str, Any] = {}
         if self._status is JobStatus.FINISHED:
             found = self._result.result().get_all_accumulator_results()

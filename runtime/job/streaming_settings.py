@@ -9,7 +9,7 @@ from opchain.runtime.job.restarts import RestartStrategy
 
 
 class Retention(Enum):
-    """What becomes of the checkpoints when a job ends. Flink: ExternalizedCheckpointRetention."""
+    """The retention of checkpoints when a job ends. Flink: ExternalizedCheckpointRetention."""
 
     KEEP = "keep"
     """Nothing was set: they stay, so that the job can be started again. Flink deletes them."""

@@ -150,7 +150,7 @@ class UnboundedJob(ABC):
     def _open_tasks(
         self, storage: CheckpointStorage, lineage: str, staging: str, stack: ExitStack
     ) -> EpochTasks:
-        """What runs the tasks of epochs.
+        """The object that runs the tasks of epochs.
 
         Args:
             storage: Where tasks write their state.
@@ -182,7 +182,7 @@ class UnboundedJob(ABC):
         """Starts an epoch even without input; any thread may call it."""
 
     def _around_epoch(self) -> AbstractContextManager[object]:
-        """What an epoch runs in."""
+        """The context in which an epoch runs."""
         return nullcontext()
 
     def _require_input(self, storage: CheckpointStorage, last_batch: int) -> None:
@@ -199,7 +199,7 @@ class UnboundedJob(ABC):
 
         Raises:
             Exception: What a user's function raised, with notes that say where.
-            CheckpointError: The checkpoints are somebody else's, damaged, or do not fit the program.
+            CheckpointError: The checkpoints belong to another job, are damaged, or do not fit the program.
             StreamError: The job failed for another reason.
         """
         with ExitStack() as stack:
@@ -274,7 +274,7 @@ class UnboundedJob(ABC):
 
     @property
     def checkpoints(self) -> str | None:
-        """Where they stay when the job has ended; None if they don't."""
+        """The directory of checkpoints that are kept after the job; None if they are deleted."""
         return self.settings.checkpoints
 
     def keeps_checkpoints(self, *, has_failed: bool) -> bool:
@@ -374,7 +374,7 @@ class UnboundedJob(ABC):
 
 
 def restored_text(latest: CheckpointMetadata | None, job: JobProgram) -> str:
-    """What a run continues, and which parallelisms are others now."""
+    """The checkpoint that a run continues, and the parallelisms that have changed."""
     if latest is None:
         return "no checkpoint, it starts afresh"
     before = Counter(task.vertex_id for task in latest.tasks)

@@ -83,7 +83,7 @@ def importable(python_files: Sequence[str]) -> Iterator[None]:
 
 
 def _import_root(path: Path) -> str:
-    """What continues the path: a .py file's folder, a package's parent, else the folder or zip itself."""
+    """The entry for the import path: a .py file's folder, a package's parent, or else the folder or zip itself."""
     is_module = path.suffix == ".py" or (path / "__init__.py").is_file()
     return str((path.parent if is_module else path).absolute())
 
@@ -197,7 +197,7 @@ class _Attempts:
 
 
 def _collected_records(job: JobProgram) -> CollectedRecords:
-    """Where the collected records of a live run wait.
+    """A queue for the collected records of a live run.
 
     The job waits for the reader of a single sink. Of several sinks, a program may read one to its end first, and where
     the job may end it may be waited for before anything is read.

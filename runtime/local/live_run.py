@@ -84,7 +84,7 @@ _LOOK_EVERY_S = 1.0
 """How often running tasks are checked for dropped late records."""
 
 _FLUSH_AFTER_MS = 100
-"""Where no exchange has a buffer timeout: Flink's default."""
+"""The default of the buffer timeout, as in Flink."""
 
 ENDING_S = 5.0
 """How long tasks get to end when the job is stopped. A source that blocks is abandoned."""
@@ -101,7 +101,7 @@ def endless_sources(job: JobProgram) -> list[OperatorProgram]:
 
 
 def running_sources(job: JobProgram) -> list[OperatorProgram]:
-    """The SourceFunctions of which nobody knows whether they end; in batch mode all do."""
+    """The SourceFunctions that may be unbounded. In batch mode all of them end."""
     return [
         operator
         for vertex in job.vertices
@@ -123,7 +123,7 @@ def _flush_after_ms(job: JobProgram) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class _Ended:
-    """What a thread says when its task is over."""
+    """The message of a thread at the end of its task."""
 
     error: BaseException | None = None
 
@@ -184,7 +184,7 @@ class LiveRun:
             self._warn_of_records()
 
     def _next_item(self) -> Buffer | _Ended | None:
-        """What a task sends next; None if nothing has come for a while."""
+        """The next buffer of a task; None after a while without one."""
         try:
             return self._to_driver.get(timeout=_LOOK_EVERY_S)
         except queue.Empty:
@@ -251,6 +251,6 @@ def _alignment_groups(job: JobProgram) -> dict[str, AlignmentGroup]:
 
 
 def _cut_at_once(vertex: VertexProgram) -> VertexProgram:
-    """The vertex with outputs that let go of everything after each batch: a timeout of 0."""
+    """The vertex with outputs that send all records after each batch: a buffer timeout of 0."""
     outputs = tuple(replace(output, buffer_timeout_ms=0) for output in vertex.outputs)
     return replace(vertex, outputs=outputs)

@@ -31,7 +31,7 @@ class SourceCancelledError(BaseException):
 
 
 class LegacySourceContext(Generic[E]):
-    """What `run` gets.
+    """The context of `run`.
 
     Attributes:
         lock: Holds up the task while held. Flink: getCheckpointLock.
@@ -146,7 +146,7 @@ class LegacySourceThread(Generic[E]):
         try:
             self._tell_the_task()
         except MailboxClosedError:
-            # The task has ended, for a reason of its own that is already known: nobody is waiting.
+            # The task has already ended for another reason, which is known.
             return
 
     def _tell_the_task(self) -> None:

@@ -135,7 +135,7 @@ def _complete(future: Future[T], command: Callable[[], T]) -> None:
         return
     try:
         result = command()
-    except Exception as error:  # noqa: BLE001 - whoever holds the future gets it
+    except Exception as error:  # noqa: BLE001 - the future raises it
         future.set_exception(error)
     except BaseException as error:
         # An exit or an interrupt is meant for the thread that it happened in.

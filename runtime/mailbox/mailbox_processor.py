@@ -141,7 +141,7 @@ class Suspension:
 
 
 class Controller(Protocol):
-    """What the default action may ask for; every method is for the mailbox thread."""
+    """The requests of the default action. All methods must be called in the mailbox thread."""
 
     def all_actions_completed(self) -> None:
         """End the loop for good: there is no more input."""

@@ -110,7 +110,7 @@ class ProcessingTimeService:
                     partial(self._fire, timer, at_ms), f"processing-time timer at {at_ms}"
                 )
             except MailboxClosedError:
-                # The task ended before its timers were quiesced: nobody is left to fire for.
+                # The task ended before its timers were quiesced, so the timer need not fire.
                 self._is_quiesced = True
             if timer.rate_ms is not None:
                 self._arm(timer, at_ms + timer.rate_ms)

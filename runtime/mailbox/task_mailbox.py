@@ -85,7 +85,7 @@ class Mail:
             raise
 
     def drop(self) -> None:
-        """Tell whoever waits for this mail that it will never run."""
+        """Cancel the mail: waiting callers learn that it will never run."""
         if self.on_drop is not None:
             self.on_drop()
 
@@ -112,7 +112,7 @@ class NotMailboxThreadError(StreamError, RuntimeError):
 
 
 class MailboxState(Enum):
-    """What a mailbox allows; it only ever moves down this list."""
+    """The state of a mailbox. It only moves down this list."""
 
     OPEN = "open"
     """Mail goes in and out."""
@@ -207,7 +207,7 @@ class TaskMailbox:
             self._announce()
 
     def run_exclusively(self, action: Callable[[], T]) -> T:
-        """Run an action while nobody else can put mail or move the state, and return its result.
+        """Run an action while no other thread can put mail or change the state, and return its result.
 
         For doing several things at once, such as looking at the state and then putting.
         """
