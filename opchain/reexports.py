@@ -191,19 +191,29 @@ def is_refused(value: object) -> bool:
     return isinstance(value, _Refused)
 
 
-def reexports(module_name: str) -> Callable[[str], Any]:
+def reexports(module_name: str, **own: str) -> Callable[[str], Any]:
     """The `__getattr__` for a module that PyFlink has, too.
 
     `from module import *` of a module without `__all__` imports the names that PyFlink 2 defines there.
+
+    Args:
+        module_name: The module.
+        own: Names of a package that PyFlink does not have, by the module of the package that defines them.
     """
     module = module_name.removeprefix("opchain.")
     if "__all__" not in vars(sys.modules[module_name]):
-        own = [name for name, owner in names_of(module).items() if owner == module]
-        if own:
-            vars(sys.modules[module_name])["__all__"] = own
+        names = [name for name, owner in names_of(module).items() if owner == module]
+        if names:
+            vars(sys.modules[module_name])["__all__"] = names
+    owners = {
+        name: f"{module_name}.{owner}" for owner, names in own.items() for name in names.split()
+    }
 
     def getattr_of_module(name: str) -> Any:
-        value = _found(module, name)
+        owner = owners.get(name)
+        value = (
+            _found(module, name) if owner is None else getattr(importlib.import_module(owner), name)
+        )
         if f"{module}.{name}" not in OLD_NAMES:  # those warn wherever they are imported
             vars(sys.modules[module_name]).setdefault(name, value)
         return value
@@ -227,7 +237,7 @@ def _found(module: str, name: str) -> Any:
     target, instead = old
     place, _, there = target.rpartition(".")
     warnings.warn(
-        f"opchain.{module}.{name} is of PyFlink 1: {instead}", DeprecationWarning, stacklevel=4
+        f"opchain.{module}.{name} is of PyFlink 1: {instead}", DeprecationWarning, stacklevel=3
     )
     if place == module:
         return refused_name(module, name)

@@ -213,3 +213,10 @@ def test_a_name_that_pyflink_never_had_is_unknown() -> None:
         found = importlib.import_module(f"opchain.{module}")
         with pytest.raises(AttributeError, match="has no attribute 'FlinkSQL'"):
             found.FlinkSQL  # noqa: B018
+
+
+@pytest.mark.parametrize("module", ["datastream", "datastream.state_backend"])
+def test_the_warning_about_an_old_name_names_the_line_of_the_import(module: str) -> None:
+    with pytest.warns(DeprecationWarning, match="FsStateBackend is of PyFlink 1") as found:
+        exec(compile(f"from opchain.{module} import FsStateBackend", "job.py", "exec"), {})  # noqa: S102
+    assert {Path(warning.filename).name for warning in found} == {"job.py"}

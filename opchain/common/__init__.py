@@ -5,8 +5,9 @@ Every name is loaded when it is first asked for, so that importing this package 
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from opchain.reexports import reexports
 
 if TYPE_CHECKING:
     from opchain.common.completable_future import CompletableFuture
@@ -73,50 +74,10 @@ __all__ = [
     "WatermarkStrategy",
 ]
 
-_MODULE_OF = {
-    "AssignerWithPeriodicWatermarksWrapper": "opchain.common.watermark_strategy",
-    "ByteArraySchema": "opchain.common.serialization",
-    "CompletableFuture": "opchain.common.completable_future",
-    "ConfigOption": "opchain.common.config_options",
-    "ConfigOptions": "opchain.common.config_options",
-    "Configuration": "opchain.common.configuration",
-    "DeserializationSchema": "opchain.common.serialization",
-    "Duration": "opchain.common.time",
-    "Encoder": "opchain.common.serialization",
-    "ExecutionConfig": "opchain.common.execution_config",
-    "InputDependencyConstraint": "opchain.common.input_dependency_constraint",
-    "Instant": "opchain.common.time",
-    "JobClient": "opchain.common.job_client",
-    "JobExecutionResult": "opchain.common.job_execution_result",
-    "JobID": "opchain.common.job_id",
-    "JobStatus": "opchain.common.job_status",
-    "RestartStrategies": "opchain.common.restart_strategy",
-    "RestartStrategyConfiguration": "opchain.common.restart_strategy",
-    "Row": "opchain.common.types",
-    "RowKind": "opchain.common.types",
-    "SerializationSchema": "opchain.common.serialization",
-    "SimpleStringSchema": "opchain.common.serialization",
-    "Time": "opchain.common.time",
-    "TimestampAssigner": "opchain.common.watermark_strategy",
-    "TypeInformation": "opchain.common.typeinfo",
-    "TypeSerializer": "opchain.common.serializer",
-    "Types": "opchain.common.typeinfo",
-    "WatermarkGenerator": "opchain.common.watermark_strategy",
-    "WatermarkGeneratorContext": "opchain.common.watermark_strategy",
-    "WatermarkOutput": "opchain.common.watermark_strategy",
-    "WatermarkStrategy": "opchain.common.watermark_strategy",
-}
-
-
-def __getattr__(name: str) -> Any:
-    module = _MODULE_OF.get(name)
-    if module is None:
-        from opchain.reexports import reexports  # noqa: PLC0415 - mostly unused
-
-        return reexports(__name__)(name)
-    value = getattr(importlib.import_module(module), name)
-    globals()[name] = value  # asked for once
-    return value
+__getattr__ = reexports(
+    __name__,
+    watermark_strategy="TimestampAssigner WatermarkGenerator WatermarkGeneratorContext WatermarkOutput",
+)
 
 
 def __dir__() -> list[str]:

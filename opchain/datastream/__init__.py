@@ -6,8 +6,9 @@ functions that an executor imports never loads the compiler.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from opchain.reexports import reexports
 
 if TYPE_CHECKING:
     from opchain.datastream.async_data_stream import AsyncDataStream
@@ -164,99 +165,12 @@ __all__ = [
     "WindowedStream",
 ]
 
-_NAMES_OF = {
-    "async_data_stream": ("AsyncDataStream",),
-    "checkpoint_config": ("CheckpointConfig",),
-    "checkpoint_storage": (
-        "CheckpointStorage",
-        "CustomCheckpointStorage",
-        "FileSystemCheckpointStorage",
-        "JobManagerCheckpointStorage",
-    ),
-    "checkpointing_mode": ("CheckpointingMode",),
-    "data_stream": (
-        "AllWindowedStream",
-        "BroadcastConnectedStream",
-        "BroadcastStream",
-        "ConnectedStreams",
-        "DataStream",
-        "DataStreamSink",
-        "DataStreamUtils",
-        "KeyedStream",
-        "WindowedStream",
-    ),
-    "execution_mode": ("RuntimeExecutionMode",),
-    "externalized_checkpoint_retention": ("ExternalizedCheckpointRetention",),
-    "functions": (
-        "AggregateFunction",
-        "AllWindowFunction",
-        "AsyncBatchFunction",
-        "AsyncFunction",
-        "AsyncRetryPredicate",
-        "AsyncRetryStrategy",
-        "BroadcastProcessFunction",
-        "CheckpointListener",
-        "CheckpointedFunction",
-        "CoFlatMapFunction",
-        "CoGroupFunction",
-        "CoMapFunction",
-        "CoProcessFunction",
-        "FilterFunction",
-        "FlatJoinFunction",
-        "FlatMapFunction",
-        "JoinFunction",
-        "KeySelector",
-        "KeyedBroadcastProcessFunction",
-        "KeyedCoProcessFunction",
-        "KeyedProcessFunction",
-        "MapFunction",
-        "ParallelSourceFunction",
-        "Partitioner",
-        "ProcessAllWindowFunction",
-        "ProcessFunction",
-        "ProcessJoinFunction",
-        "ProcessWindowFunction",
-        "ReduceFunction",
-        "RuntimeContext",
-        "SinkFunction",
-        "SourceFunction",
-        "WindowFunction",
-    ),
-    "output_tag": ("FailedRecord", "OutputTag"),
-    "slot_sharing_group": ("MemorySize", "SlotSharingGroup"),
-    "state_backend": (
-        "CustomStateBackend",
-        "EmbeddedRocksDBStateBackend",
-        "HashMapStateBackend",
-        "PredefinedOptions",
-        "StateBackend",
-    ),
-    "stream_execution_environment": ("StreamExecutionEnvironment",),
-    "time_domain": ("TimeDomain",),
-    "timerservice": ("TimerService",),
-    "window": (
-        "CountWindow",
-        "GlobalWindow",
-        "MergingWindowAssigner",
-        "TimeWindow",
-        "Trigger",
-        "TriggerResult",
-        "Window",
-        "WindowAssigner",
-    ),
-}
-_MODULE_OF = {name: module for module, names in _NAMES_OF.items() for name in names}
-
-
-def __getattr__(name: str) -> Any:
-    module = _MODULE_OF.get(name)
-    if module is None:
-        from opchain.reexports import reexports  # noqa: PLC0415 - mostly unused
-
-        return reexports(__name__)(name)
-    value = getattr(importlib.import_module(f"{__name__}.{module}"), name)
-    globals()[name] = value  # asked for once
-    return value
+__getattr__ = reexports(
+    __name__,
+    data_stream="AllWindowedStream DataStreamUtils",
+    functions="AllWindowFunction AsyncBatchFunction CheckpointListener CheckpointedFunction CoGroupFunction FlatJoinFunction JoinFunction ParallelSourceFunction ProcessAllWindowFunction ProcessJoinFunction",
+    output_tag="FailedRecord",
+)
 
 
 def __dir__() -> list[str]:

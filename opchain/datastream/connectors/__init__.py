@@ -5,8 +5,9 @@ Every name is loaded when it is first asked for, so that importing this package 
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from opchain.reexports import reexports
 
 if TYPE_CHECKING:
     from opchain.datastream.connectors.base import (
@@ -54,37 +55,13 @@ __all__ = [
     "StreamFormat",
 ]
 
-_MODULE_OF = {
-    "CommitSink": "base",
-    "Committer": "base",
-    "DataGeneratorSource": "datagen",
-    "DeliveryGuarantee": "base",
-    "DeltaSink": "sinks",
-    "DiscardingSink": "discard",
-    "ElasticsearchSink": "sinks",
-    "FileSink": "file_system",
-    "FileSource": "file_system",
-    "HttpSink": "sinks",
-    "IcebergSink": "sinks",
-    "NumberSequenceSource": "number_seq",
-    "OutboxSink": "base",
-    "RateLimiterStrategy": "datagen",
-    "RedisSink": "sinks",
-    "Sink": "base",
-    "SinkEpoch": "base",
-    "SinkWriter": "base",
-    "Source": "base",
-    "StreamFormat": "file_system",
-}
-
-
-def __getattr__(name: str) -> Any:
-    module = _MODULE_OF.get(name)
-    if module is None:
-        from opchain.reexports import reexports  # noqa: PLC0415 - mostly unused
-
-        return reexports(__name__)(name)
-    return getattr(importlib.import_module(f"{__name__}.{module}"), name)
+__getattr__ = reexports(
+    __name__,
+    base="CommitSink Committer OutboxSink SinkEpoch SinkWriter",
+    datagen="DataGeneratorSource RateLimiterStrategy",
+    discard="DiscardingSink",
+    sinks="DeltaSink ElasticsearchSink HttpSink IcebergSink RedisSink",
+)
 
 
 def __dir__() -> list[str]:
