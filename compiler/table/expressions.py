@@ -131,6 +131,12 @@ class Compiler:
         if name in _COMPARISONS:
             texts = self._comparable(tree.left, tree.right)
             return Typed(f"{_COMPARISONS[name]}({', '.join(texts)})", BOOLEAN)
+        if name in _PARTS:
+            return Typed(
+                f"part({_PARTS[name]!r}, {self.compile(tree.this).text})", DataTypes.BIGINT()
+            )
+        if name in ("Left", "Right"):
+            return self._call(name.lower(), STRING, tree.this, tree.expression)
         others = {key for key, value in tree.args.items() if value} - {"this", "expressions"}
         if name in _SIMPLE and not others:
             function, data_type = _SIMPLE[name]
@@ -385,7 +391,7 @@ class Compiler:
         found = _FUNCTIONS.get(name)
         if found is None:
             raise self._unsupported(f"the function {name}")
-        if name in ("DATE_FORMAT", "TO_DATE") and len(tree.expressions) > 1:
+        if name in _WITH_PATTERN and len(tree.expressions) > 1:
             self._check_pattern(tree.expressions[1])
         return self._call(found[0], found[1], *tree.expressions)
 
@@ -520,7 +526,15 @@ _SIMPLE: dict[str, tuple[str, DataType | None]] = {
     "Floor": ("floor_", None),
     "Ceil": ("ceil_", None),
 }
+_PARTS = {
+    **{name: name.upper() for name in ("Year", "Quarter", "Month", "Hour", "Minute", "Second")},
+    "DayOfMonth": "DAY",
+}
+_WITH_PATTERN = ("DATE_FORMAT", "TO_DATE", "FROM_UNIXTIME", "UNIX_TIMESTAMP")
 _FUNCTIONS = {
+    "FROM_UNIXTIME": ("from_unixtime", STRING),
+    "UNIX_TIMESTAMP": ("unix_timestamp", DataTypes.BIGINT()),
+    "SPLIT_INDEX": ("split_index", STRING),
     "TO_TIMESTAMP": ("to_timestamp", DataTypes.TIMESTAMP(3)),
     "TO_TIMESTAMP_LTZ": ("to_timestamp_ltz", DataTypes.TIMESTAMP_LTZ(3)),
     "TO_DATE": ("to_date", DataTypes.DATE()),

@@ -343,6 +343,9 @@ def _attempted(action: Callable[[], Any]) -> Any:
 _JAVA_DATES = (("yyyy", "%Y"), ("MM", "%m"), ("dd", "%d"), ("HH", "%H"), ("mm", "%M"), ("ss", "%S"))
 
 
+_TIMESTAMP_PATTERN = "yyyy-MM-dd HH:mm:ss"
+
+
 def strftime_of(pattern: str) -> str:
     """Python's pattern for a pattern of Java.
 
@@ -378,6 +381,23 @@ def _to_date(text: str, pattern: str | None = None) -> date | None:
     return _as_date(text if pattern is None else found) if pattern is None or found else None
 
 
+def _from_unixtime(seconds: int, pattern: str = _TIMESTAMP_PATTERN) -> str:
+    return from_epoch_ms(seconds * 1000).strftime(strftime_of(pattern))
+
+
+def _unix_timestamp(text: str, pattern: str = _TIMESTAMP_PATTERN) -> int:
+    """Flink gives the least BIGINT for a text that does not match."""
+    found = _to_timestamp(
+        text.partition(".")[0] if pattern == _TIMESTAMP_PATTERN else text, pattern
+    )
+    return -(2**63) if found is None else epoch_ms(found) // 1000
+
+
+def _split_index(text: str, separator: str, index: int) -> str | None:
+    parts = text.split(separator) if text else []
+    return parts[index] if 0 <= index < len(parts) else None
+
+
 def _date_format(value: Any, pattern: str) -> str:
     text = _as_timestamp(value).strftime(strftime_of(pattern))
     return text[:-3] if ".SSS" in pattern else text
@@ -397,6 +417,7 @@ _PARTS: dict[str, Callable[[Any], int]] = {
     "HOUR": operator.attrgetter("hour"),
     "MINUTE": operator.attrgetter("minute"),
     "SECOND": operator.attrgetter("second"),
+    "QUARTER": lambda value: (value.month + 2) // 3,
 }
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
@@ -440,6 +461,11 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "to_timestamp_ltz": _strict(_to_timestamp_ltz),
     "to_date": _strict(_to_date),
     "date_format": _strict(_date_format),
+    "from_unixtime": _strict(_from_unixtime),
+    "unix_timestamp": _strict(_unix_timestamp),
+    "split_index": _strict(_split_index),
+    "left": _strict(lambda text, count: text[: max(0, count)]),
+    "right": _strict(lambda text, count: text[-count:] if count > 0 else ""),
     "milliseconds": lambda number: timedelta(milliseconds=number),
     "attempted": _attempted,
     "as_text": _strict(_as_text),

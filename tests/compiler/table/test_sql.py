@@ -107,6 +107,18 @@ def test_values_of_a_file_have_their_types(tables: StreamTableEnvironment) -> No
         ("SUBSTRING('hello', 0, 2)", ["he", "he"]),
         ("TO_DATE('02.01.2024', 'dd.MM.yyyy')", [date(2024, 1, 2)] * 2),
         ("CAST(TO_TIMESTAMP_LTZ(9223372036854775807, 3) AS STRING)", [None, None]),
+        ("YEAR(ts) * 10000 + MONTH(ts) * 100 + DAYOFMONTH(ts)", [20240102, None]),
+        (
+            "QUARTER(ts) * 1000000 + HOUR(ts) * 10000 + MINUTE(ts) * 100 + SECOND(ts)",
+            [1030405, None],
+        ),
+        ("FROM_UNIXTIME(id, 'yyyy-MM-dd HH')", ["1970-01-01 00", "1969-12-31 23"]),
+        ("TO_TIMESTAMP(FROM_UNIXTIME(0))", [datetime(1970, 1, 1)] * 2),  # noqa: DTZ001
+        ("UNIX_TIMESTAMP('2024-01-02 03:04:05.678')", [1704164645] * 2),
+        ("UNIX_TIMESTAMP('02/01/2024', 'dd/MM/yyyy')", [1704153600] * 2),
+        ("UNIX_TIMESTAMP(name)", [-(2**63), None]),
+        ("SPLIT_INDEX('a,b,,c', ',', id - 5)", ["", None]),
+        ("LEFT('abc', id - 5) || RIGHT('abc', id - 6)", ["abc", ""]),
     ],
 )
 def test_expressions(tables: StreamTableEnvironment, expression: str, expected: list[Any]) -> None:
