@@ -786,6 +786,9 @@ for _name in (
     ),
     "from_changelog_stream",
     *("add_python_file", "set_python_requirements", "add_python_archive"),
+    # of PyFlink 1
+    *("connect", "execute", "insert_into", "register_function", "register_java_function", "scan"),
+    *("register_table", "register_table_sink", "register_table_source", "sql_update"),
     *(
         "list_catalogs",
         "list_databases",
