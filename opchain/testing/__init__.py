@@ -1,6 +1,6 @@
 """Tools for tests of programs: assertions on plans, and harnesses for single operators.
 
-Offline, which operators share a task, and that a plan is as reviewed:
+Without Spark: which operators share a task, and whether a plan is as reviewed:
 
 >>> from opchain import StreamExecutionEnvironment
 >>> from opchain.testing import assert_chained
@@ -9,7 +9,7 @@ Offline, which operators share a task, and that a plan is as reviewed:
 >>> _ = numbers.filter(lambda n: n % 2).name("odd").print()
 >>> assert_chained(env, "add", "odd")
 
-One operator without a job, its time in the test's hands (see OneInputOperatorHarness and its kin):
+One operator without a job; the test sets the time (see OneInputOperatorHarness and similar classes):
 
 >>> from opchain.datastream.functions import MapFunction
 >>> from opchain.testing import OneInputOperatorHarness
@@ -68,7 +68,7 @@ _MODULES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Loads what is asked for, with an assertion the compiler, with a harness the runtime."""
+    """Loads a name when it is first used: for assertions the compiler, for harnesses the runtime."""
     if name == "faults":
         return import_module("opchain.runtime.testing.faults")
     if name not in _MODULES:
