@@ -52,9 +52,11 @@ from opchain.runtime.operators.windows.merging_window_operator import (
     has_plain_sessions,
 )
 from opchain.runtime.operators.windows.window_operator import (
+    CountWindowOperator,
     KeyedWindowOperator,
     ProcessingTimeWindowOperator,
     WindowOperator,
+    has_plain_counts,
     has_plain_processing_time,
 )
 from opchain.runtime.program import operator_specs as specs
@@ -76,6 +78,8 @@ def window_operator_class(spec: WindowSpec, *, is_batch: bool) -> type[KeyedWind
         return AlignedWindowOperator
     if isinstance(spec.assigner, MergingWindowAssigner):
         return SessionWindowOperator if has_plain_sessions(spec) else MergingWindowOperator
+    if has_plain_counts(spec):
+        return CountWindowOperator
     return ProcessingTimeWindowOperator if has_plain_processing_time(spec) else WindowOperator
 
 

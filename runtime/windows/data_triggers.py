@@ -35,8 +35,8 @@ class CountTrigger(ContinuingTrigger[Any, Window]):
     """
 
     def __init__(self, window_size: int) -> None:
-        self._window_size = window_size
-        self._count = ReducingStateDescriptor("count", add, Types.LONG())
+        self.window_size = window_size
+        self.count = ReducingStateDescriptor("count", add, Types.LONG())
 
     @staticmethod
     def of(window_size: int) -> CountTrigger:
@@ -44,15 +44,15 @@ class CountTrigger(ContinuingTrigger[Any, Window]):
         return CountTrigger(window_size)
 
     def __repr__(self) -> str:
-        return f"CountTrigger({self._window_size})"
+        return f"CountTrigger({self.window_size})"
 
     def on_element(
         self, element: Any, timestamp: int, window: Window, ctx: Trigger.TriggerContext
     ) -> TriggerResult:
         """Counts, and fires when the number is reached."""
-        count = ctx.get_partitioned_state(self._count)
+        count = ctx.get_partitioned_state(self.count)
         count.add(1)
-        if (count.get() or 0) < self._window_size:
+        if (count.get() or 0) < self.window_size:
             return TriggerResult.CONTINUE
         count.clear()
         return TriggerResult.FIRE
@@ -63,11 +63,11 @@ class CountTrigger(ContinuingTrigger[Any, Window]):
 
     def on_merge(self, window: Window, ctx: Trigger.OnMergeContext) -> None:
         """Adds up the counts; a sum over the limit fires with the next element."""
-        ctx.merge_partitioned_state(self._count)
+        ctx.merge_partitioned_state(self.count)
 
     def clear(self, window: Window, ctx: Trigger.TriggerContext) -> None:
         """Forgets the count."""
-        ctx.get_partitioned_state(self._count).clear()
+        ctx.get_partitioned_state(self.count).clear()
 
 
 class DeltaTrigger(ContinuingTrigger[T, Window]):

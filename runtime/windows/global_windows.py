@@ -96,12 +96,12 @@ class GlobalWindows(WindowAssigner[Any, GlobalWindow]):
 
 class _CountWindows(WindowAssigner[Any, CountWindow]):
     def __init__(self, window_size: int, descriptor_name: str) -> None:
-        self._window_size = _positive(window_size, "window size", self)
-        self._count = ValueStateDescriptor(descriptor_name, Types.LONG())
+        self.window_size = _positive(window_size, "window size", self)
+        self.count = ValueStateDescriptor(descriptor_name, Types.LONG())
 
     def _count_up(self, context: WindowAssigner.WindowAssignerContext) -> int:
         """How many records of the key came before this one."""
-        state = context.get_runtime_context().get_state(self._count)
+        state = context.get_runtime_context().get_state(self.count)
         before = state.value() or 0
         state.update(before + 1)
         return before
@@ -111,7 +111,7 @@ class _CountWindows(WindowAssigner[Any, CountWindow]):
 
         PyFlink's doesn't purge, and keeps the contents of each window forever.
         """
-        return PurgingTrigger(CountTrigger(self._window_size))
+        return PurgingTrigger(CountTrigger(self.window_size))
 
     def get_window_serializer(self) -> CountWindowSerializer:
         """Flink's."""
@@ -141,10 +141,10 @@ class CountTumblingWindowAssigner(_CountWindows):
         self, element: Any, timestamp: int, context: WindowAssigner.WindowAssignerContext
     ) -> list[CountWindow]:
         """The one window that is being filled."""
-        return [CountWindow(self._count_up(context) // self._window_size)]
+        return [CountWindow(self._count_up(context) // self.window_size)]
 
     def __repr__(self) -> str:
-        return f"CountTumblingWindowAssigner({self._window_size})"
+        return f"CountTumblingWindowAssigner({self.window_size})"
 
 
 class CountSlidingWindowAssigner(_CountWindows):
@@ -169,11 +169,11 @@ class CountSlidingWindowAssigner(_CountWindows):
         """The windows that are being filled, the latest one first."""
         position = self._count_up(context)
         latest = position // self._window_slide
-        earliest = max(0, -((self._window_size - 1 - position) // self._window_slide))
+        earliest = max(0, -((self.window_size - 1 - position) // self._window_slide))
         return [CountWindow(number) for number in range(latest, earliest - 1, -1)]
 
     def __repr__(self) -> str:
-        return f"CountSlidingWindowAssigner({self._window_size}, {self._window_slide})"
+        return f"CountSlidingWindowAssigner({self.window_size}, {self._window_slide})"
 
 
 def _positive(number: int, what: str, assigner: WindowAssigner[Any, Any]) -> int:

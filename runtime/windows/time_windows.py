@@ -275,10 +275,10 @@ class _SessionWindows(_TimeWindows[T_contra], MergingWindowAssigner[T_contra, Ti
     def _windows_at(
         self, element: T_contra, time: int, context: WindowAssigner.WindowAssignerContext
     ) -> list[TimeWindow]:
-        return [TimeWindow(time, time + self._gap_of(element))]
+        return [TimeWindow(time, time + self.gap_of(element))]
 
     @abstractmethod
-    def _gap_of(self, element: T_contra) -> int:
+    def gap_of(self, element: T_contra) -> int:
         """How long a session waits after a record, in milliseconds."""
 
 
@@ -302,7 +302,7 @@ class _FixedGap(_SessionWindows[Any]):
         """
         return cls(millis_of(size))
 
-    def _gap_of(self, element: Any) -> int:
+    def gap_of(self, element: Any) -> int:
         return self._session_gap
 
     def __repr__(self) -> str:
@@ -339,7 +339,7 @@ class _DynamicGap(_SessionWindows[T]):
         """
         return cls(extractor)
 
-    def _gap_of(self, element: T) -> int:
+    def gap_of(self, element: T) -> int:
         gap = self._extract(element)
         if gap <= 0:
             raise ValueError(

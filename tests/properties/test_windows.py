@@ -24,12 +24,15 @@ from opchain.runtime.operators.windows.merging_window_operator import (
     SessionWindowOperator,
 )
 from opchain.runtime.operators.windows.window_operator import (
+    CountWindowOperator,
     ProcessingTimeWindowOperator,
     WindowOperator,
 )
 from opchain.runtime.program.operator_specs import WindowSpec
 from opchain.runtime.testing.operator_harness import KeyedOneInputOperatorHarness
 from opchain.runtime.types.output_tag import OutputTag
+from opchain.runtime.windows.data_triggers import CountTrigger, PurgingTrigger
+from opchain.runtime.windows.global_windows import CountTumblingWindowAssigner
 from opchain.runtime.windows.time_windows import (
     DynamicEventTimeSessionWindows,
     EventTimeSessionWindows,
@@ -409,6 +412,59 @@ def test_processing_time_windows_fire_as_those_of_the_general_operator(
     assert fired([fast, fast]) == fired([general, fast]) == fired([fast, general]) == expected
     if "a" in steps and pace.slide <= pace.size:
         assert any(expected)
+
+
+class Numbered(ProcessWindowFunction[Any, Any, str, Any]):
+    """Shows which window of a key fired with which elements."""
+
+    def process(self, key: str, context: Any, elements: Iterable[Any]) -> Iterator[Any]:
+        yield key, context.window().id, tuple(elements)
+
+
+class SamePurgingTrigger(PurgingTrigger[Any, Any]):
+    """The default trigger of count windows under another name, so that the general operator runs."""
+
+
+@settings(max_examples=100)
+@given(
+    keys=st.lists(st.sampled_from("aaabbc"), max_size=40),
+    size=st.integers(1, 4),
+    shape=st.sampled_from(sorted(SHAPES)),
+    cut=st.integers(0, 40),
+)
+def test_count_windows_fire_as_those_of_the_general_operator(
+    keys: list[str], size: int, shape: str, cut: int
+) -> None:
+    """The job starts again at the cut, with the state that either operator left."""
+
+    def fired(triggers: list[Any]) -> list[Any]:
+        found: list[Any] = []
+        snapshots, number = None, 0
+        for trigger, part in zip(triggers, (keys[:cut], keys[cut:]), strict=True):
+            assigner = CountTumblingWindowAssigner.of(size)
+            arguments = {**SHAPES[shape], "function": Numbered()}
+            spec = WindowSpec(assigner=assigner, trigger=trigger, **arguments)
+            is_general = isinstance(trigger, SamePurgingTrigger)
+            with KeyedOneInputOperatorHarness(
+                spec, lambda value: value[0][0], snapshots=snapshots
+            ) as harness:
+                assert type(harness.operator) is (
+                    WindowOperator if is_general else CountWindowOperator
+                )
+                for key in part:
+                    harness.process_element(((key, number),), None)
+                    number += 1
+                    found.append(harness.values())
+                    harness.clear_output()
+                found.append(harness.state_entry_count())
+                snapshots = [harness.snapshot()]
+        return found
+
+    fast, general = PurgingTrigger(CountTrigger(size)), SamePurgingTrigger(CountTrigger(size))
+    expected = fired([general, general])
+    assert fired([fast, fast]) == fired([general, fast]) == fired([fast, general]) == expected
+    if size == 1 and keys:
+        assert any(isinstance(item, list) and item for item in expected)
 
 
 # Restarts

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.errors import short_repr
+from opchain.runtime.functions.window import CountWindow
 from opchain.runtime.operators.operator import OperatorContext, Output, StreamOperator
 from opchain.runtime.operators.windows.evaluation import (
     AssignerContext,
@@ -17,6 +18,8 @@ from opchain.runtime.operators.windows.evaluation import (
 )
 from opchain.runtime.operators.windows.window_state import TIMERS, declare_contents, window_state_of
 from opchain.runtime.time import MAX_LONG_VALUE, MIN_LONG_VALUE, timer_millis
+from opchain.runtime.windows.data_triggers import CountTrigger, PurgingTrigger
+from opchain.runtime.windows.global_windows import CountTumblingWindowAssigner
 from opchain.runtime.windows.time_windows import (
     SlidingProcessingTimeWindows,
     TumblingProcessingTimeWindows,
@@ -354,3 +357,52 @@ class ProcessingTimeWindowOperator(WindowOperator):
         windows = list(self.assigner.assign_windows(None, now, self.assigner_context))
         self._windows, self._since = windows, now
         self._until = min([windows[0].start + self._slide, windows[-1].end]) if windows else now
+
+
+def has_plain_counts(spec: WindowSpec) -> bool:
+    """Whether the operator below runs a spec."""
+    assigner, trigger = spec.assigner, spec.trigger
+    return (
+        type(assigner) is CountTumblingWindowAssigner
+        and type(trigger) is PurgingTrigger
+        and type(trigger.nested_trigger) is CountTrigger
+        and trigger.nested_trigger.window_size == assigner.window_size
+        and spec.evictor is None
+    )
+
+
+class CountWindowOperator(WindowOperator):
+    """A shortcut for tumbling count windows with the default trigger.
+
+    It changes the tables of assigner and trigger itself, and leaves in them what these would.
+    """
+
+    def open(self) -> None:
+        """Opens the functions, and declares the counts."""
+        super().open()
+        assigner, counter = self.spec.assigner, self.spec.trigger.nested_trigger  # type: ignore[attr-defined]
+        assert isinstance(assigner, CountTumblingWindowAssigner)
+        self._size, self._of_window = assigner.window_size, counter.count.name
+        self.context.runtime_context.get_state(assigner.count)
+        self.backend.namespaced_state(counter.count)
+        self._counts = self.backend.table(assigner.count.name)
+
+    def process_element(self, value: Any, timestamp: int | None) -> None:
+        """Puts the record into the window of its key, and fires the window if it is full."""
+        backend, contents = self.backend, self.contents
+        backend.set_current_key(self.select_key(value))
+        key = backend.state_key
+        before = self._counts.get(key, 0)
+        self._counts[key] = before + 1
+        window = CountWindow(before // self._size)
+        contents.select(window)
+        contents.add(value, timestamp)
+        counts = backend.table(self._of_window, window)
+        count = counts.get(key, 0) + 1
+        if count < self._size:
+            counts[key] = count
+            return
+        if counts.pop(key, None) is not None and not counts:
+            backend.leave(self._of_window, window)
+        contents.emit(window)
+        contents.clear()

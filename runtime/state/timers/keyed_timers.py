@@ -113,10 +113,16 @@ class KeyedTimers:
 
     def discard(self, time: int, namespace: Any, state_key: Any) -> None:
         """Takes a timer back; nothing happens where there is none."""
-        keys = self.at(time).get(namespace)
-        if keys is None or state_key not in keys:
-            return
-        del keys[state_key]
+        found = self._by_time.get(time)
+        if found.__class__ is tuple:
+            if found != (namespace, state_key):
+                return
+            self._by_time[time] = {namespace: {}}
+        else:
+            keys = found.get(namespace) if isinstance(found, dict) else None
+            if keys is None or state_key not in keys:
+                return
+            del keys[state_key]
         self._removed(time, namespace, state_key)
         if len(self._heap) > max(_SMALLEST_HEAP_TO_SWEEP, 2 * self._count):
             self._sweep()

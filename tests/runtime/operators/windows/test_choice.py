@@ -12,13 +12,18 @@ from opchain.runtime.operators.windows.merging_window_operator import (
     SessionWindowOperator,
 )
 from opchain.runtime.operators.windows.window_operator import (
+    CountWindowOperator,
     ProcessingTimeWindowOperator,
     WindowOperator,
 )
 from opchain.runtime.program.operator_specs import WindowSpec
-from opchain.runtime.windows.data_triggers import PurgingTrigger
+from opchain.runtime.windows.data_triggers import CountTrigger, PurgingTrigger
 from opchain.runtime.windows.evictors import CountEvictor
-from opchain.runtime.windows.global_windows import CountTumblingWindowAssigner, GlobalWindows
+from opchain.runtime.windows.global_windows import (
+    CountSlidingWindowAssigner,
+    CountTumblingWindowAssigner,
+    GlobalWindows,
+)
 from opchain.runtime.windows.time_windows import (
     EventTimeSessionWindows,
     ProcessingTimeSessionWindows,
@@ -70,7 +75,16 @@ class Clears(ProcessWindowFunction[Any, Any, Any, Any]):
             False,
         ),
         (WindowOperator, {"assigner": GlobalWindows.create()}, False),
-        (WindowOperator, {"assigner": CountTumblingWindowAssigner.of(3)}, False),
+        (CountWindowOperator, {"assigner": CountTumblingWindowAssigner.of(3)}, False),
+        (WindowOperator, {"assigner": CountSlidingWindowAssigner.of(3, 2)}, False),
+        (
+            WindowOperator,
+            {
+                "assigner": CountTumblingWindowAssigner.of(3),
+                "trigger": PurgingTrigger(CountTrigger.of(2)),
+            },
+            False,
+        ),
         (SessionWindowOperator, {"assigner": EventTimeSessionWindows.with_gap(3)}, False),
         (SessionWindowOperator, {"assigner": EventTimeSessionWindows.with_gap(3)}, True),
         (
