@@ -258,7 +258,7 @@ def with_comment(found: list[ast.stmt], comment: str | None) -> list[ast.stmt]:
     shown = [statement for statement in found if not isinstance(statement, (Keep, Count))]
     if shown and comment:
         own = getattr(shown[0], "comment", None)
-        both = comment if own is None else f"{comment}, {own}".replace(", ->", " ->")
+        both = comment if own in (None, comment) else f"{comment}, {own}".replace(", ->", " ->")
         shown[0].comment = both  # type: ignore[attr-defined]
     return found
 
