@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.errors import (
@@ -33,6 +34,8 @@ _STAGE_FAILURE = re.compile(r"Task (\d+) in stage (\d+)\.\d+ failed (\d+) times?
 _VERSIONS = re.compile(r"PYTHON_VERSION_MISMATCH.*?(\d+\.\d+).*?(\d+\.\d+)", re.DOTALL)
 _NO_PROGRAM = re.compile(r'Cannot run program "([^"]+)"')
 _MISSING_OWN = re.compile(r"No module named '(opchain[\w.]*|cloudpickle[\w.]*)'")
+_CAUSED_BY = "Caused by: "
+_CONNECTION_LOST = re.compile(r"EOFException|SocketException|ClosedChannelException")
 _ASKING_S = 60
 _MISSING_ARROW = "No module named 'pyarrow'"
 _WITHOUT_ARROW = (
@@ -42,11 +45,21 @@ _WITHOUT_ARROW = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class _SparkError:
+    """Spark's error: its text with Java's stack trace, the task as the subject of a sentence, what published nothing."""
+
+    text: str
+    task: str
+    unpublished: str
+
+
 def failure_of(
     spark_error: BaseException,
     job: JobProgram,
     seal: ErrorSeal,
     stage_ids: Sequence[int] = (),
+    unpublished: str = "job",
 ) -> BaseException:
     """The error to raise instead of Spark's error.
 
@@ -55,15 +68,17 @@ def failure_of(
         job: The job.
         seal: The job's seal, with which tasks sign their exceptions.
         stage_ids: Spark's ids of the job's stages, in order, by which the failed task is found.
+        unpublished: What published no output: the job, or the epoch of an unbounded job.
     """
     text = str(spark_error)
     parts = seal.unsealed(text)
     if parts is not None:
         return original_exception(parts, spark_error)
-    task = _task_in(text, job, stage_ids)
+    stack: str = getattr(spark_error, "_stackTrace", None) or ""
+    found = _SparkError(f"{text}\n{stack}", _task_in(text, job, stage_ids), unpublished)
     failure = next(
-        (found for say in _KNOWN if (found := say(text, task)) is not None),
-        TaskFailedError(f"Spark gave up on the job: {_first_line(text)}"),
+        (known for say in _KNOWN if (known := say(found)) is not None),
+        TaskFailedError(f"Spark gave up on the job: {_first_line(text)}{_root_cause(stack)}"),
     )
     failure.__cause__ = ExecutorTracebackError(without_token(text), spark_error)
     return failure
@@ -144,8 +159,14 @@ def _first_line(text: str) -> str:
     return lines[0] if lines else "without a message"
 
 
-def _other_python(text: str, task: str) -> BaseException | None:  # noqa: ARG001 - one signature for all
-    found = _VERSIONS.search(text)
+def _root_cause(stack: str) -> str:
+    """The last cause in Java's stack trace, in brackets: Spark's message may lack it."""
+    causes = [line for line in stack.splitlines() if line.startswith(_CAUSED_BY)]
+    return f" ({causes[-1].removeprefix(_CAUSED_BY)})" if causes else ""
+
+
+def _other_python(error: _SparkError) -> BaseException | None:
+    found = _VERSIONS.search(error.text)
     if found is None:
         return None
     here = f"{sys.version_info.major}.{sys.version_info.minor}"
@@ -157,8 +178,8 @@ def _other_python(text: str, task: str) -> BaseException | None:  # noqa: ARG001
     )
 
 
-def _no_python(text: str, task: str) -> BaseException | None:  # noqa: ARG001
-    found = _NO_PROGRAM.search(text)
+def _no_python(error: _SparkError) -> BaseException | None:
+    found = _NO_PROGRAM.search(error.text)
     if found is None:
         return None
     return SparkUnavailableError(
@@ -167,22 +188,22 @@ def _no_python(text: str, task: str) -> BaseException | None:  # noqa: ARG001
     )
 
 
-def _no_opchain(text: str, task: str) -> BaseException | None:
-    found = _MISSING_OWN.search(text)
+def _no_opchain(error: _SparkError) -> BaseException | None:
+    found = _MISSING_OWN.search(error.text)
     if found is None:
         return None
     return InternalError(
-        f"{task} cannot import {found[1]}, which should have been sent with the job"
+        f"{error.task} cannot import {found[1]}, which should have been sent with the job"
     )
 
 
-def _no_pyarrow(text: str, task: str) -> BaseException | None:  # noqa: ARG001
-    return SparkUnavailableError(_WITHOUT_ARROW) if _MISSING_ARROW in text else None
+def _no_pyarrow(error: _SparkError) -> BaseException | None:
+    return SparkUnavailableError(_WITHOUT_ARROW) if _MISSING_ARROW in error.text else None
 
 
-def _no_reader(text: str, task: str) -> BaseException | None:  # noqa: ARG001
+def _no_reader(error: _SparkError) -> BaseException | None:
     """Spark does not forward the output of a process that ended early. So the interpreter is tried here."""
-    if "Python worker failed to connect back" not in text:
+    if "Python worker failed to connect back" not in error.text:
         return None
     python = _worker_python()
     try:
@@ -194,9 +215,9 @@ def _no_reader(text: str, task: str) -> BaseException | None:  # noqa: ARG001
         )
     except subprocess.TimeoutExpired:
         found = f"{python} did not import pyspark and pyarrow within {_ASKING_S} s on this machine"
-    except OSError as error:
+    except OSError as refusal:
         return SparkUnavailableError(
-            f"{python}, the Python that Spark starts, cannot be run on this machine ({error.strerror}): let "
+            f"{python}, the Python that Spark starts, cannot be run on this machine ({refusal.strerror}): let "
             "PYSPARK_PYTHON, spark.pyspark.python or env.set_python_executable() name another one"
         )
     else:
@@ -224,35 +245,47 @@ def _worker_python() -> str:
     )
 
 
-def _worker_died(text: str, task: str) -> BaseException | None:
-    if "Python worker exited unexpectedly" not in text:
+def _worker_died(error: _SparkError) -> BaseException | None:
+    if "Python worker exited unexpectedly" not in error.text:
         return None
     return TaskFailedError(
-        f"{task} lost its Python process: it was killed (out of memory?), crashed in a native "
-        f"library, or called os._exit(); no output of the job was published"
+        f"{error.task} lost its Python process: it was killed (out of memory?), crashed in a native "
+        f"library, or called os._exit(); no output of the {error.unpublished} was published"
     )
 
 
-def _executor_died(text: str, task: str) -> BaseException | None:
-    if "ExecutorLostFailure" not in text and "executor heartbeat timed out" not in text.lower():
+def _source_process_died(error: _SparkError) -> BaseException | None:
+    if "PythonStreamingSourceRunner" not in error.text or not _CONNECTION_LOST.search(error.text):
         return None
     return TaskFailedError(
-        f"{task} lost its executor, which was killed or lost its connection; no output of the "
-        f"job was published"
+        "Spark lost the Python process on the driver's machine that chooses the input of epochs: it was killed "
+        "(out of memory?) or crashed. Start the program again, or let restart-strategy.type do it"
     )
 
 
-def _disk_full(text: str, task: str) -> BaseException | None:
-    if "No space left on device" not in text and "Disk quota exceeded" not in text:
+def _executor_died(error: _SparkError) -> BaseException | None:
+    if (
+        "ExecutorLostFailure" not in error.text
+        and "executor heartbeat timed out" not in error.text.lower()
+    ):
+        return None
+    return TaskFailedError(
+        f"{error.task} lost its executor, which was killed or lost its connection; no output of the "
+        f"{error.unpublished} was published"
+    )
+
+
+def _disk_full(error: _SparkError) -> BaseException | None:
+    if "No space left on device" not in error.text and "Disk quota exceeded" not in error.text:
         return None
     return SpillError(
-        f"{task} has no disk space for the shuffle: free some, or set spark.local.dir or "
-        f"SPARK_LOCAL_DIRS to another disk; no output of the job was published"
+        f"{error.task} has no disk space for the shuffle: free some, or set spark.local.dir or "
+        f"SPARK_LOCAL_DIRS to another disk; no output of the {error.unpublished} was published"
     )
 
 
-def _too_much_collected(text: str, task: str) -> BaseException | None:  # noqa: ARG001
-    if "spark.driver.maxResultSize" not in text:
+def _too_much_collected(error: _SparkError) -> BaseException | None:
+    if "spark.driver.maxResultSize" not in error.text:
         return None
     return TaskFailedError(
         "the collected and printed records exceed the limit of the driver: raise "
@@ -260,7 +293,7 @@ def _too_much_collected(text: str, task: str) -> BaseException | None:  # noqa: 
     )
 
 
-_KNOWN: tuple[Callable[[str, str], BaseException | None], ...] = (
+_KNOWN: tuple[Callable[[_SparkError], BaseException | None], ...] = (
     _other_python,
     _no_python,
     _no_opchain,
@@ -269,6 +302,7 @@ _KNOWN: tuple[Callable[[str, str], BaseException | None], ...] = (
     _disk_full,
     _too_much_collected,
     _worker_died,
+    _source_process_died,
     _executor_died,
 )
 """Tried in order. Causes come before their effects: a full disk may kill workers."""

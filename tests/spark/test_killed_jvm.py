@@ -1,15 +1,12 @@
-"""Spark's JVM is killed while a job runs: the program ends with one sentence, not with a refused connection."""
+"""Spark's JVM, or its Python process for sources, is killed while a job runs: the program ends with one sentence."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("needs_spark")]
 
@@ -20,8 +17,19 @@ from opchain.common import Configuration, WatermarkStrategy
 from opchain.datastream import StreamExecutionEnvironment
 from opchain.runtime.connectors.data_generator import DataGeneratorSource
 
+def victims():
+    if kind != "sources":
+        return [jvm]
+    children = " ".join(path.read_text() for path in Path(f"/proc/{jvm}/task").glob("*/children")).split()
+    return [
+        int(child)
+        for child in children
+        if b"python_streaming_source_runner" in Path(f"/proc/{child}/cmdline").read_bytes()
+    ]
+
 def die(number):
-    os.kill(jvm, signal.SIGKILL)
+    for victim in victims():
+        os.kill(victim, signal.SIGKILL)
     return number
 
 kind, folder = sys.argv[1:]
@@ -41,12 +49,12 @@ env.execute("killed")
 """
 
 
-@pytest.mark.parametrize("kind", ["bounded", "unbounded"])
-def test_the_end_of_the_jvm_is_told_in_one_sentence(tmp_path: Path, kind: str) -> None:
-    (tmp_path / "program.py").write_text(PROGRAM)
+def run_killed(folder: Path, kind: str) -> str:
+    """The program's last line."""
+    (folder / "program.py").write_text(PROGRAM)
     done = subprocess.run(
-        [sys.executable, "-m", "opchain", "run", "program.py", kind, str(tmp_path)],
-        cwd=tmp_path,
+        [sys.executable, "-m", "opchain", "run", "program.py", kind, str(folder)],
+        cwd=folder,
         capture_output=True,
         text=True,
         check=False,
@@ -55,5 +63,18 @@ def test_the_end_of_the_jvm_is_told_in_one_sentence(tmp_path: Path, kind: str) -
     assert done.returncode == 1
     last = done.stderr.strip().splitlines()[-1]
     assert last.startswith("opchain: program.py failed at program.py:")
+    return last
+
+
+@pytest.mark.parametrize("kind", ["bounded", "unbounded"])
+def test_the_end_of_the_jvm_is_told_in_one_sentence(tmp_path: Path, kind: str) -> None:
+    last = run_killed(tmp_path, kind)
     assert "job 'killed' lost Spark's JVM, the Java process that the driver talks to" in last
     assert ("resumes from its last checkpoint" in last) is (kind == "unbounded")
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="the process is found in /proc")
+def test_the_end_of_the_process_that_chooses_input_is_told_in_one_sentence(tmp_path: Path) -> None:
+    assert "Spark lost the Python process on the driver's machine" in run_killed(
+        tmp_path, "sources"
+    )

@@ -153,7 +153,7 @@ class EpochStages:
         try:
             return read_outcome(job, map(from_frame, collected(last)))
         except (Py4JError, PySparkException) as error:
-            raise failure_of(error, job, self._shipped.seal)  # noqa: B904 - it has its cause
+            raise failure_of(error, job, self._shipped.seal, unpublished="epoch")  # noqa: B904 - it has its cause
 
     def epoch_ended(self, checkpoint_id: int) -> None:
         """See EpochTasks."""

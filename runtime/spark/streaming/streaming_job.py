@@ -178,7 +178,7 @@ class StreamingJob(UnboundedJob):
             if self._failure is not None:
                 # Spark's own error repeats the failure three times, with Spark's plan.
                 raise self._failure from self._failure.__cause__
-            raise failure_of(error, self.job, self._seal) from error
+            raise failure_of(error, self.job, self._seal, unpublished="epoch") from error
         if self.cancelled.is_set():
             raise TaskFailedError("the job was cancelled between two epochs")
         return False
