@@ -35,6 +35,7 @@ _VERSIONS = re.compile(r"PYTHON_VERSION_MISMATCH.*?(\d+\.\d+).*?(\d+\.\d+)", re.
 _NO_PROGRAM = re.compile(r'Cannot run program "([^"]+)"')
 _MISSING_OWN = re.compile(r"No module named '(opchain[\w.]*|cloudpickle[\w.]*)'")
 _CAUSED_BY = "Caused by: "
+_IN_SOURCE_PROCESS = re.compile(r"PythonStreamingSourceRunner|UserDefinedPythonDataSource")
 _CONNECTION_LOST = re.compile(r"EOFException|SocketException|ClosedChannelException")
 _ASKING_S = 60
 _MISSING_ARROW = "No module named 'pyarrow'"
@@ -255,7 +256,7 @@ def _worker_died(error: _SparkError) -> BaseException | None:
 
 
 def _source_process_died(error: _SparkError) -> BaseException | None:
-    if "PythonStreamingSourceRunner" not in error.text or not _CONNECTION_LOST.search(error.text):
+    if not (_IN_SOURCE_PROCESS.search(error.text) and _CONNECTION_LOST.search(error.text)):
         return None
     return TaskFailedError(
         "Spark lost the Python process on the driver's machine that chooses the input of epochs: it was killed "
@@ -301,8 +302,8 @@ _KNOWN: tuple[Callable[[_SparkError], BaseException | None], ...] = (
     _no_reader,
     _disk_full,
     _too_much_collected,
-    _worker_died,
     _source_process_died,
+    _worker_died,
     _executor_died,
 )
 """Tried in order. Causes come before their effects: a full disk may kill workers."""

@@ -76,6 +76,13 @@ KNOWN: dict[str, tuple[str, type[StreamError], str]] = {
         SparkUnavailableError,
         "did not connect back in time",
     ),
+    "the process of a source died": (
+        "An error occurred while calling o135.load.\n: org.apache.spark.SparkException: Python worker exited "
+        "unexpectedly (crashed).\n\tat x.UserDefinedPythonDataSource.createDataSourceInPython(x.scala:70)\n"
+        "Caused by: java.io.EOFException",
+        TaskFailedError,
+        "Spark lost the Python process on the driver's machine that chooses the input of epochs",
+    ),
     "no pyarrow": (
         "[STREAM_FAILED] Query terminated: ModuleNotFoundError: No module named 'pyarrow'",
         SparkUnavailableError,
@@ -93,6 +100,14 @@ KNOWN: dict[str, tuple[str, type[StreamError], str]] = {
     ),
     "nothing at all": ("", TaskFailedError, "Spark gave up on the job: without a message"),
 }
+
+
+def test_the_root_cause_in_java_is_named(job: JobProgram) -> None:
+    class SparkError(RuntimeError):
+        _stackTrace = "x: failed\n\tat a.b\nCaused by: y: c\n\tat c.d\nCaused by: java.io.IOException: reset\n"
+
+    failure = failure_of(SparkError("[STREAM_FAILED] terminated with exception:"), job, SEAL)
+    assert str(failure).endswith("terminated with exception (java.io.IOException: reset)")
 
 
 @pytest.mark.parametrize(("text", "kind", "message"), KNOWN.values(), ids=KNOWN.keys())

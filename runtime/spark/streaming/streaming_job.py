@@ -149,13 +149,19 @@ class StreamingJob(UnboundedJob):
 
     def _run_epochs(self, epochs: Epochs, kept: SavedInput, folder: Path) -> bool:
         """Runs the query to its end. Returns whether it must be started again, because its log was repaired."""
-        from pyspark.errors import StreamingQueryException  # noqa: PLC0415 - comes with pyspark
+        from py4j.protocol import Py4JJavaError  # noqa: PLC0415 - comes with pyspark
+        from pyspark.errors import StreamingQueryException  # noqa: PLC0415 - as above
 
         self._write_due(epochs)
         assert self._due is not None
         offsets = f"{epochs.storage.url}/{OFFSETS}"
         target_ms = self.settings.target_epoch_ms
-        rows = delivered_rows(self._session, epochs.sources, folder, self._due, offsets, target_ms)
+        try:
+            rows = delivered_rows(
+                self._session, epochs.sources, folder, self._due, offsets, target_ms
+            )
+        except Py4JJavaError as error:
+            raise failure_of(error, self.job, self._seal, unpublished="epoch") from error
         writer = (
             rows.writeStream.queryName(f"{one_line_name(self.job.job_name)} {self.run_id[:8]}")
             .option("checkpointLocation", offsets)
