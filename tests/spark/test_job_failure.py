@@ -77,9 +77,8 @@ KNOWN: dict[str, tuple[str, type[StreamError], str]] = {
         "did not connect back in time",
     ),
     "the process of a source died": (
-        "An error occurred while calling o135.load.\n: org.apache.spark.SparkException: Python worker exited "
-        "unexpectedly (crashed).\n\tat x.UserDefinedPythonDataSource.createDataSourceInPython(x.scala:70)\n"
-        "Caused by: java.io.EOFException",
+        "An error occurred while calling o1.load.\n: SparkException: Python worker exited unexpectedly (crashed)."
+        + "\n\tat x.UserDefinedPythonDataSource.createDataSourceInPython(x.scala:70)\nCaused by: java.io.EOFException",
         TaskFailedError,
         "Spark lost the Python process on the driver's machine that chooses the input of epochs",
     ),
@@ -103,10 +102,11 @@ KNOWN: dict[str, tuple[str, type[StreamError], str]] = {
 
 
 def test_the_root_cause_in_java_is_named(job: JobProgram) -> None:
-    class SparkError(RuntimeError):
-        _stackTrace = "x: failed\n\tat a.b\nCaused by: y: c\n\tat c.d\nCaused by: java.io.IOException: reset\n"
-
-    failure = failure_of(SparkError("[STREAM_FAILED] terminated with exception:"), job, SEAL)
+    spark_error = RuntimeError("[STREAM_FAILED] terminated with exception:")
+    vars(spark_error)["_stackTrace"] = (  # as in pyspark's CapturedException
+        "x: failed\n\tat a.b\nCaused by: y: c\n\tat c.d\nCaused by: java.io.IOException: reset\n"
+    )
+    failure = failure_of(spark_error, job, SEAL)
     assert str(failure).endswith("terminated with exception (java.io.IOException: reset)")
 
 
