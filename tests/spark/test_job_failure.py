@@ -77,8 +77,7 @@ KNOWN: dict[str, tuple[str, type[StreamError], str]] = {
         "did not connect back in time",
     ),
     "the process of a source died": (
-        "An error occurred while calling o1.load.\n: SparkException: Python worker exited unexpectedly (crashed)."
-        + "\n\tat x.UserDefinedPythonDataSource.createDataSourceInPython(x.scala:70)\nCaused by: java.io.EOFException",
+        ": Python worker exited unexpectedly (crashed).\n\tat x.UserDefinedPythonDataSource\nCaused by: java.io.EOFException",
         TaskFailedError,
         "Spark lost the Python process on the driver's machine that chooses the input of epochs",
     ),
