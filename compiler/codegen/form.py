@@ -106,6 +106,10 @@ class Count(ast.stmt):
     what: str
 
 
+RARE = ("as_timestamp_", "pane_for_", "refuse_", "session_for_")
+"""How the names of functions of ours begin that run for few records, so that they may get a record as a whole."""
+
+
 def made(kind: type[Node], **attributes: Any) -> Node:
     """A statement of ours."""
     node = kind()

@@ -38,6 +38,7 @@ from opchain.runtime.functions.function import has_lifecycle
 from opchain.runtime.functions.process_functions import has_on_timer
 from opchain.runtime.functions.window import ProcessAllWindowFunction, ProcessWindowFunction
 from opchain.runtime.operators.windows.aligned_window_operator import is_aligned
+from opchain.runtime.operators.windows.session_window_operator import has_plain_sessions
 from opchain.runtime.program import operator_specs as specs
 from opchain.runtime.program.vertex_program import (
     FIRST_OUTPUT,
@@ -49,6 +50,7 @@ from opchain.runtime.program.vertex_program import (
 )
 from opchain.runtime.records.record_copy import EMITS_STATE, PASSES_REFERENCES
 from opchain.runtime.task.generated_code import side_tags
+from opchain.runtime.time import MAX_LONG_VALUE
 from opchain.runtime.watermarks.strategy import (
     BoundedOutOfOrderness,
     FunctionTimestampAssigner,
@@ -260,16 +262,19 @@ class _Lowering:
             function.body = [_loop(body, has_timestamps=has_times)]
 
     def _fire_function(self, operator: OperatorProgram) -> None:
-        """The loop over the keys of a window that fires, in place of `WindowEvaluation.emit_all`."""
+        """The loop over the keys of a window that fires, in place of `WindowEvaluation.emit_all`.
+
+        In place of `emit_each` where each key has a window of its own.
+        """
         index, spec = operator.index, operator.spec
         assert isinstance(spec, specs.WindowSpec)
-        function = self._open(
-            f"fire_{index}",
-            "due, window",
-            f"What '{operator.name}' makes of a window",
-            is_batch=True,
-        )
-        function.before = f.statements("timestamp = window.max_timestamp()", index)
+        has_one_window = is_aligned(spec, is_batch=self.program.is_batch)
+        arguments = "due, window" if has_one_window else "due"
+        about = f"What '{operator.name}' makes of " + ("a window" if has_one_window else "windows")
+        function = self._open(f"fire_{index}", arguments, about, is_batch=True)
+        time_of_results = f.statements("timestamp = window.max_timestamp()", index)
+        if has_one_window:
+            function.before, time_of_results = time_of_results, []
         method = "process" if isinstance(spec.function, _PROCESS_WINDOW) else "apply"
         owner = self.names.bind(f"self_of_{index}", "attribute", index, "evaluation.function")
         name = self.names.bind_function(
@@ -282,9 +287,13 @@ class _Lowering:
         key = [] if spec.is_all else [f.name(f"key_{index}")]
         call = self.call_of(name, spec.function, method, *key, window, elements, owner=owner)
         place = Place("", "timestamp", in_batch=False)
-        pair = ast.Tuple([f.target(f"key_{index}"), f.target(elements.id)], ast.Store())
-        body = self._emits_results(operator, place, call, by_itself=True)
-        loop = ast.For(pair, f.name("due"), body, [], lineno=0)
+        shown = [f"key_{index}", *(() if has_one_window else ("window",)), elements.id]
+        each = ast.Tuple([f.target(item) for item in shown], ast.Store())
+        body = [
+            *time_of_results,
+            *self._emits_results(operator, place, call, by_itself=True),
+        ]
+        loop = ast.For(each, f.name("due"), body, [], lineno=0)
         function.body = f.marked([loop], index)
 
     # Operators
@@ -710,37 +719,81 @@ class _Lowering:
     # Windows
 
     def window(self, operator: OperatorProgram, place: Place, number: int) -> Lines:
-        """Tumbling and sliding event-time windows are written out, all others are called as objects.
-
-        The lines stand for `AlignedWindowOperator.process_element`; windows that are new, late or have fired
-        are the operator's business (`pane_for`).
-        """
+        """Event-time windows with the default trigger are written out, all others are called as objects."""
         spec = operator.spec
         assert isinstance(spec, specs.WindowSpec)
-        if not (is_aligned(spec, is_batch=self.program.is_batch) and operator.timestamps):
+        if not (operator.timestamps and _is_written_out(operator, is_batch=self.program.is_batch)):
             return self.call(operator, place, number)
         self.emit_by_itself(operator)
         self.emit_sides(operator)
-        index = operator.index
+        index, key = operator.index, f"key_{operator.index}"
         if spec.function is not None:
             self._later(f"fire_{index}", lambda: self._fire_function(operator))
-        size, slide, offset = spec.assigner.pace  # type: ignore[attr-defined]
-        for name in ("plain", "identify", "refuse", "panes", "pane_for", "skip"):
+        for name in ("plain", "identify", "refuse"):
             self.names.bind(f"{name}_{index}", "attribute", index, name)
-        key, start, pane, time = f"key_{index}", f"start_{index}", f"pane_{index}", place.timestamp
         lines = f.with_comment(
             [f.let(key, self.key_of(operator, place, 0), index)], _comment(operator)
         )
         lines.append(_identified(key, f"plain_{index}", f"identify_{index}"))
-        lines += f.statements(f"if {time} is None:\n    refuse_{index}({place.value})", index)
+        refuse = f"if {place.timestamp} is None:\n    refuse_{index}({place.value})"
+        lines += f.statements(refuse, index)
+        write = self._aligned if is_aligned(spec, is_batch=self.program.is_batch) else self._session
+        return f.marked([*lines, *write(operator, place)], index)
+
+    def _session(self, operator: OperatorProgram, place: Place) -> Lines:
+        """`SessionWindowOperator.process_element` behind the key."""
+        index, time = operator.index, place.timestamp
+        spec = operator.spec
+        assert isinstance(spec, specs.WindowSpec)
+        for name in ("latest_session", "next_change", "session_for"):
+            self.names.bind(f"{name}_{index}", "attribute", index, name)
+        gap = ast.unparse(ast.Constant(getattr(spec.assigner, "session_gap", None)))
+        if gap == "None":
+            gap_of = self.names.bind(f"gap_of_{index}", "attribute", index, "gap_of")
+            gap = f"{gap_of}({place.value})"
+        session, end, changed = (
+            f"session_{index}",
+            f"session_end_{index}",
+            f"sessions_changed_{index}",
+        )
+        self._function.before += f.statements(f"{changed} = op_{index}.changed", NO_OPERATOR)
+        lines = f.statements(
+            f"{end} = {time} + {gap}\n"
+            f"{session} = latest_session_{index}.get(key_{index})\n"
+            f"if {session} is None or not {session}.start <= {time} <= {session}.end or "
+            f"{end} > {MAX_LONG_VALUE}:\n"
+            f"    {session} = session_for_{index}(key_{index}, {place.value}, {time}, {end})\n"
+            f"elif {end} > {session}.end:\n"
+            f"    {session}.end = {end}\n"
+            f"    {session}.change = next_change_{index}()",
+            index,
+        )
+        note = f"if {changed} is not None:\n    {changed}[key_{index}] = None"
+        taken_in = [
+            *f.statements(note, index),
+            *self._add(operator, place, "contents.kind", f"{session}.held", f"{session}.held"),
+        ]
+        return [*lines, ast.If(f.expression(f"{session} is not None"), taken_in, [])]
+
+    def _aligned(self, operator: OperatorProgram, place: Place) -> Lines:
+        """`AlignedWindowOperator.process_element` behind the key.
+
+        Windows that are new, late or have fired are the operator's business (`pane_for`).
+        """
+        index, time = operator.index, place.timestamp
+        size, slide, offset = operator.spec.assigner.pace  # type: ignore[attr-defined]
+        for name in ("panes", "pane_for", "skip"):
+            self.names.bind(f"{name}_{index}", "attribute", index, name)
+        key, start, pane = f"key_{index}", f"start_{index}", f"pane_{index}"
+        lines: Lines = []
         inner = f.statements(
             f"{pane} = panes_{index}.get({start})\n"
             f"if {pane} is None:\n"
             f"    {pane} = pane_for_{index}({start}, {key}, {place.value}, {time})",
             index,
         )
-        add = ast.If(f.expression(f"{pane} is not None"), self._add(operator, place), [])
-        inner.append(add)
+        add = self._add(operator, place, "contents", f"{pane}.get({key})", f"{pane}[{key}]")
+        inner.append(ast.If(f.expression(f"{pane} is not None"), add, []))
         since = f"({time} - {offset})" if offset else f"{time}"
         latest = f.expression(f"{time} - {since} % {slide}")
         if slide < size:
@@ -756,19 +809,21 @@ class _Lowering:
                 )
                 inner = f.with_comment([between], "between two windows")
             lines += inner
-        return f.marked(lines, index)
+        return lines
 
-    def _add(self, operator: OperatorProgram, place: Place) -> Lines:
-        """Takes the record into the key's contents, as the classes in `windows.contents` do."""
+    def _add(
+        self, operator: OperatorProgram, place: Place, contents: str, read: str, entry: str
+    ) -> Lines:
+        """Takes the record into the key's contents at `entry`, as the class at `contents` does."""
         index = operator.index
         spec = operator.spec
         assert isinstance(spec, specs.WindowSpec)
-        held, entry = f"held_{index}", f"pane_{index}[key_{index}]"
-        lines = f.statements(f"{held} = pane_{index}.get(key_{index})", index)
+        held = f"held_{index}"
+        lines = f.statements(f"{held} = {read}", index)
         owner = self.names.bind(f"self_{index}", "window_function", index)
         if spec.reduce is not None:
             name = self.names.function(spec.reduce, "reduce", index)
-            self.names.bind(name, "attribute", index, "contents.reduce")
+            self.names.bind(name, "attribute", index, f"{contents}.reduce")
             reduced = self.call_of(
                 name, spec.reduce, "reduce", f.name(held), place.record, owner=owner
             )
@@ -779,9 +834,9 @@ class _Lowering:
             )
             lines += [choice, *f.statements(f"{entry} = {held}", index)]
         elif spec.aggregate is not None:
-            create = self.names.bind(f"create_{index}", "attribute", index, "contents.create")
+            create = self.names.bind(f"create_{index}", "attribute", index, f"{contents}.create")
             name = self.names.function(spec.aggregate, "add", index)
-            self.names.bind(name, "attribute", index, "contents.fold_in")
+            self.names.bind(name, "attribute", index, f"{contents}.fold_in")
             first = self.call_of(create, spec.aggregate, "create_accumulator", owner=owner)
             added = self.call_of(
                 name, spec.aggregate, "add", place.record, f.name(held), owner=owner
@@ -836,6 +891,16 @@ def _function(operator: OperatorProgram) -> Any:
 def _emits_by_timer(operator: OperatorProgram) -> bool:
     """Results come at any time then, and `emit_I` is the one place for all of them."""
     return isinstance(operator.spec, _WITH_TIMERS) and has_on_timer(_function(operator))
+
+
+def _is_written_out(operator: OperatorProgram, *, is_batch: bool) -> bool:
+    """Whether the code of a window operator takes records in, and not a call.
+
+    In batch mode the operator has to be told where the next key begins.
+    """
+    spec = operator.spec
+    assert isinstance(spec, specs.WindowSpec)
+    return is_aligned(spec, is_batch=is_batch) or (has_plain_sessions(spec) and not is_batch)
 
 
 def _strategy_of(operator: OperatorProgram) -> WatermarkStrategy[Any] | None:

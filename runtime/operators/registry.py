@@ -46,8 +46,8 @@ from opchain.runtime.operators.windows.aligned_window_operator import (
     AlignedWindowOperator,
     is_aligned,
 )
-from opchain.runtime.operators.windows.merging_window_operator import (
-    MergingWindowOperator,
+from opchain.runtime.operators.windows.merging_window_operator import MergingWindowOperator
+from opchain.runtime.operators.windows.session_window_operator import (
     SessionWindowOperator,
     has_plain_sessions,
 )

@@ -288,7 +288,7 @@ class _FixedGap(_SessionWindows[Any]):
             raise ValueError(
                 f"{type(self).__name__}: the gap is {session_gap} ms; it must be positive"
             )
-        self._session_gap = session_gap
+        self.session_gap = session_gap
 
     @classmethod
     def with_gap(cls, size: Span) -> Self:
@@ -303,10 +303,10 @@ class _FixedGap(_SessionWindows[Any]):
         return cls(millis_of(size))
 
     def gap_of(self, element: Any) -> int:
-        return self._session_gap
+        return self.session_gap
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._session_gap})"
+        return f"{type(self).__name__}({self.session_gap})"
 
 
 class _DynamicGap(_SessionWindows[T]):

@@ -20,7 +20,7 @@ from opchain.runtime.functions.state_descriptors import (
 )
 from opchain.runtime.functions.window import ProcessWindowFunction
 from opchain.runtime.operators.windows.aligned_window_operator import AlignedWindowOperator
-from opchain.runtime.operators.windows.merging_window_operator import SessionWindowOperator
+from opchain.runtime.operators.windows.session_window_operator import SessionWindowOperator
 from opchain.runtime.operators.windows.window_operator import WindowOperator
 from opchain.runtime.program.operator_specs import IntervalJoinSpec, WindowSpec
 from opchain.runtime.state.operator_snapshot import with_changes

@@ -40,7 +40,9 @@ def forward_names(form: Form) -> None:
         }
         if not called & set(form.callees):
             folds = any(isinstance(item, f.Fold) for item in f.all_statements(function.body))
-            shows_key = folds or any(name.startswith(("pane_", "entry_")) for name in called)
+            shows_key = folds or any(
+                name.startswith(("pane_", "entry_", "session_")) for name in called
+            )
             _forward(function, kept="key_" if shows_key else "timestamp")
 
 

@@ -77,9 +77,6 @@ _CHANGE = frozenset(
 
 _CONSTANTS = (int, bool, float, str, type(None))
 
-_COLD = ("as_timestamp_", "refuse_", "pane_for_")
-"""How functions of ours begin that hardly ever run, and may have the whole dictionary then."""
-
 
 def read_json(form: Form) -> None:
     """Rewrites calls that are known to be of `json.loads`, and loops over dictionaries that arrive as JSON."""
@@ -298,7 +295,7 @@ def _as_text(form: Form, send: ast.stmt, text: str) -> list[ast.stmt]:
 
 
 def _is_cold(node: ast.AST) -> bool:
-    return f.called(node).startswith(_COLD)
+    return f.called(node).startswith(f.RARE)
 
 
 def _sees_only_times(statement: ast.stmt) -> bool:

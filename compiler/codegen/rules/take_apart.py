@@ -378,13 +378,10 @@ def _is_fork_of(statement: ast.stmt, variable: str) -> bool:
     )
 
 
-_UNUSUAL = ("as_timestamp_", "refuse_", "pane_for_")
-
-
 def _is_unusual(statement: ast.stmt) -> bool:
     """Whether a branch hardly ever runs: it converts a timestamp, or opens a window."""
     return isinstance(statement, ast.If) and any(
-        isinstance(node, ast.Name) and node.id.startswith(_UNUSUAL)
+        isinstance(node, ast.Name) and node.id.startswith(f.RARE)
         for inner in statement.body
         if not isinstance(inner, ast.If)
         for node in ast.walk(inner)

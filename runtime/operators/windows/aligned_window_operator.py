@@ -132,7 +132,7 @@ class AlignedWindowOperator(KeyedWindowOperator):
             if pane is None:
                 pane = self.pane_for(start, key, value, timestamp)
             if pane is not None:
-                self.contents.add(pane, key, value)
+                pane[key] = self.contents.added(pane.get(key), value)
 
     def refuse(self, value: Any) -> NoReturn:
         """Refuses a record without timestamp."""
@@ -162,7 +162,7 @@ class AlignedWindowOperator(KeyedWindowOperator):
                 self._open(start, pane)
                 return pane
             kept = self._keep(start, pane)
-        self.contents.add(kept.pane, key, value)
+        kept.pane[key] = self.contents.added(kept.pane.get(key), value)
         if window.max_timestamp() <= self.current_watermark:
             self._fire(window, {key: kept.pane[key]})
         elif key not in kept.pending:

@@ -151,11 +151,11 @@ class WindowEvaluation:
     """The window function of one operator, with its output.
 
     `has_function` says whether there is one: without, a window's elements are what comes out.
-    `clears` says that something happens when a window is dropped for good. `fire` is generated code in place of `emit`
-    for many keys of one window: it takes pairs of key and elements, and the window.
+    `clears` says that something happens when a window is dropped for good. `fire` is generated code in place of
+    `emit_all` or `emit_each`, whichever the operator calls.
     """
 
-    fire: Callable[[Iterable[tuple[Any, Any]], Window], None] | None = None
+    fire: Callable[..., None] | None = None
 
     def __init__(self, spec: WindowSpec, context: WindowContext, output: Output) -> None:
         function = spec.function
@@ -181,6 +181,15 @@ class WindowEvaluation:
         call, output, last = self._call, self._output, window.max_timestamp()
         for key, elements in due:
             emit_results(output, call(key, window, elements), last)
+
+    def emit_each(self, due: Iterable[tuple[Any, Any, Any]]) -> None:
+        """`emit` for many keys with a window each, as (key, window, elements); each window was entered when it comes."""
+        if self.fire is not None:
+            self.fire(due)
+            return
+        call, output = self._call, self._output
+        for key, window, elements in due:
+            emit_results(output, call(key, window, elements), window.max_timestamp())
 
     def clear(self, window: Window) -> None:
         """Calls the function's `clear`: the current key's window is dropped."""

@@ -4,10 +4,7 @@ When the sessions [0, 5) and [3, 9) become [0, 9), the records of the first sess
 session's window is the *state window* of the merged one, and the records of the second session move there.
 
 MergingWindowOperator handles every assigner: it has the assigner merge the windows of the key, and asks the trigger
-about each merge. SessionWindowOperator is faster. It takes event-time sessions with the default trigger, and handles
-a record that begins a session or extends one by itself: it replaces the window and its timer by the longer ones. All
-other records go to MergingWindowOperator: late ones, those that join two sessions, and those of a session that has
-fired. Both operators set and delete timers in the same order, so they emit the same results in the same order.
+about each merge. Event-time sessions with the default trigger have a faster operator (session_window_operator.py).
 
 Flink: `WindowOperator` with a `MergingWindowAssigner`, and `MergingWindowSet`.
 """
@@ -18,22 +15,14 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias
 
 from opchain.runtime.errors import StreamError
 from opchain.runtime.functions.type_variables import W
-from opchain.runtime.functions.window import TimeWindow
 from opchain.runtime.operators.windows.window_operator import WindowOperator
-from opchain.runtime.time import MAX_LONG_VALUE, MIN_LONG_VALUE
+from opchain.runtime.time import MIN_LONG_VALUE
 from opchain.runtime.windows.assigners import MergingWindowAssigner
-from opchain.runtime.windows.time_windows import (
-    DynamicEventTimeSessionWindows,
-    EventTimeSessionWindows,
-    check_timestamp,
-)
-from opchain.runtime.windows.triggers import EventTimeTrigger
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, MutableMapping
 
     from opchain.runtime.operators.operator import OperatorContext, Output
-    from opchain.runtime.program.operator_specs import WindowSpec
     from opchain.runtime.program.vertex_program import OperatorProgram
 
 
@@ -205,86 +194,3 @@ class MergingWindowOperator(WindowOperator):
                 f"make "
                 "a window end earlier"
             )
-
-
-_NONE: dict[TimeWindow, TimeWindow] = {}
-
-
-def has_plain_sessions(spec: WindowSpec) -> bool:
-    """Whether the operator below runs a spec."""
-    return (
-        type(spec.assigner) in (EventTimeSessionWindows, DynamicEventTimeSessionWindows)
-        and type(spec.trigger) is EventTimeTrigger
-    )
-
-
-class SessionWindowOperator(MergingWindowOperator):
-    """A shortcut for records that touch one session of their key at most, and one that has not fired."""
-
-    def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
-        super().__init__(program, context, output)
-        self._gap_of = self.assigner.gap_of  # type: ignore[attr-defined]
-
-    def process_element(self, value: Any, timestamp: int | None) -> None:
-        """Puts the record into its session."""
-        backend = self.backend
-        backend.set_current_key(self.select_key(value))
-        if timestamp is None:
-            check_timestamp(value, MIN_LONG_VALUE, self.assigner)
-            raise AssertionError
-        end = timestamp + self._gap_of(value)
-        in_flight = self.mappings.get(backend.state_key, _NONE)
-        touched = [
-            item for item in in_flight.items() if timestamp <= item[0].end and item[0].start <= end
-        ]
-        earliest_end = self.timers.current_watermark + 2
-        if not touched and end >= earliest_end:
-            state_window = self._begin(TimeWindow(timestamp, end))
-        elif len(touched) == 1 and touched[0][0].end >= earliest_end:
-            ((window, state_window),) = touched
-            if timestamp < window.start or window.end < end:
-                self._extend_session(window, timestamp, end, in_flight)
-        else:
-            self.put_into((TimeWindow(timestamp, end),), value, timestamp)
-            return
-        self.contents.select(state_window)
-        self.contents.add(value, timestamp)
-
-    def on_event_time(self, time: int, window: Any) -> None:
-        """Fires a session that has ended. Without allowed lateness it is dropped, too."""
-        if self.lateness.allowed_ms or time != window.end - 1:
-            super().on_event_time(time, window)
-            return
-        key = self.backend.state_key
-        in_flight = self.mappings.get(key, _NONE)
-        if window in in_flight:
-            self.contents.select(in_flight.pop(window))
-            self.contents.emit(window)
-            self.contents.clear()
-            self.evaluation.clear(window)
-            if not in_flight:
-                del self.mappings[key]
-
-    def _begin(self, window: TimeWindow) -> TimeWindow:
-        cleanup_time = self.lateness.cleanup_time(window)
-        self.mappings.setdefault(self.backend.state_key, {})[window] = window
-        self.timers.register_event_time_timer(window, window.end - 1)
-        self._set_cleanup(window, cleanup_time)
-        return window
-
-    def _extend_session(
-        self, window: TimeWindow, start: int, end: int, in_flight: dict[TimeWindow, TimeWindow]
-    ) -> None:
-        longer = TimeWindow(min(window.start, start), max(window.end, end))
-        cleanup_time = self.lateness.cleanup_time(longer)
-        self.timers.register_event_time_timer(longer, longer.end - 1)
-        self.timers.delete_event_time_timer(window, window.end - 1)
-        if self.lateness.allowed_ms:
-            self.trigger.window = window
-            self.delete_cleanup(window)
-            self._set_cleanup(longer, cleanup_time)
-        in_flight[longer] = in_flight.pop(window)
-
-    def _set_cleanup(self, window: TimeWindow, time: int) -> None:
-        if self.lateness.allowed_ms and time != MAX_LONG_VALUE:
-            self.timers.register_event_time_timer(window, time)

@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 class Contents(Protocol):
     """How the contents of a window take in records, and what the window function sees of them.
 
-    A pane maps keys to contents: it is one window for all keys. Contents of None are none, as in Flink.
+    Contents of None are none, as in Flink.
     """
 
-    def add(self, pane: MutableMapping[Any, Any], key: Any, value: Any) -> None:
-        """Takes a record into a key's contents."""
+    def added(self, contents: Any, value: Any) -> Any:
+        """The contents with a record more; may change and give the contents."""
 
     def elements(self, contents: Any) -> Iterable[Any] | None:
         """The input of the window function; None if there is nothing to evaluate."""
@@ -56,10 +56,9 @@ class ReducedContents:
     def __init__(self, function: Any) -> None:
         self.reduce = as_function(ReduceFunction, function).reduce
 
-    def add(self, pane: MutableMapping[Any, Any], key: Any, value: Any) -> None:
-        """Combines the record with the value; the first record is the value."""
-        previous = pane.get(key)
-        pane[key] = value if previous is None else self.reduce(previous, value)
+    def added(self, contents: Any, value: Any) -> Any:
+        """The record combined with the value; the first record is the value."""
+        return value if contents is None else self.reduce(contents, value)
 
     def result(self, contents: Any) -> Any:
         """The value."""
@@ -87,12 +86,9 @@ class AggregatedContents:
         self.result_of = function.get_result
         self.unite = function.merge
 
-    def add(self, pane: MutableMapping[Any, Any], key: Any, value: Any) -> None:
-        """Folds the record in."""
-        accumulator = pane.get(key)
-        if accumulator is None:
-            accumulator = self.create()
-        pane[key] = self.fold_in(value, accumulator)
+    def added(self, contents: Any, value: Any) -> Any:
+        """The record folded in."""
+        return self.fold_in(value, self.create() if contents is None else contents)
 
     def result(self, contents: Any) -> Any:
         """The accumulator's result; None is not a result, as in Flink."""
@@ -118,13 +114,12 @@ class AggregatedContents:
 class BufferedContents:
     """All records, in the order in which they came."""
 
-    def add(self, pane: MutableMapping[Any, Any], key: Any, value: Any) -> None:
-        """Appends the record."""
-        records = pane.get(key)
-        if records is None:
-            pane[key] = [value]
-        else:
-            records.append(value)
+    def added(self, contents: list[Any] | None, value: Any) -> list[Any]:
+        """The records with one more."""
+        if contents is None:
+            return [value]
+        contents.append(value)
+        return contents
 
     def elements(self, contents: list[Any]) -> Iterable[Any] | None:
         """The records; a list of its own, which the function may change."""
@@ -162,7 +157,7 @@ class WindowState:
     def __init__(self, operator: KeyedWindowOperator) -> None:
         self._backend = operator.backend
         self._evaluation = operator.evaluation
-        self._contents: Contents = contents_of(operator.spec)
+        self.kind: Contents = contents_of(operator.spec)
         self._window: Any = None
         self._pane: MutableMapping[Any, Any] = {}
 
@@ -173,7 +168,12 @@ class WindowState:
 
     def add(self, value: Any, timestamp: int | None) -> None:  # noqa: ARG002 - evictors need it
         """Takes a record in."""
-        self._contents.add(self._pane, self._backend.state_key, value)
+        pane, key = self._pane, self._backend.state_key
+        pane[key] = self.kind.added(pane.get(key), value)
+
+    def put(self, held: Any) -> None:
+        """Replaces the contents."""
+        self._pane[self._backend.state_key] = held
 
     def is_empty(self) -> bool:
         """Whether the key has no contents in the window."""
@@ -183,7 +183,7 @@ class WindowState:
         """Evaluates the contents, where there are any."""
         held = self._pane.get(self._backend.state_key)
         if held is not None:
-            elements = self._contents.elements(held)
+            elements = self.kind.elements(held)
             if elements is not None:
                 self._evaluation.emit(self._backend.current_key, window, elements)
 
@@ -204,12 +204,12 @@ class WindowState:
             held = self._pane.get(self._backend.state_key)
             self.clear()
             if held is not None:
-                merged = held if merged is None else self._contents.merge(merged, held)
+                merged = held if merged is None else self.kind.merge(merged, held)
         self.select(target)
         if merged is not None:
             key = self._backend.state_key
             held = self._pane.get(key)
-            self._pane[key] = merged if held is None else self._contents.merge(held, merged)
+            self._pane[key] = merged if held is None else self.kind.merge(held, merged)
 
 
 class EvictedWindowState(WindowState):
@@ -223,8 +223,8 @@ class EvictedWindowState(WindowState):
         assert operator.spec.evictor is not None
         self._evictor = operator.spec.evictor
         self._evictor_context = EvictorContext(operator)
-        self._fold = self._contents.fold
-        self._contents = BufferedContents()
+        self._fold = self.kind.fold
+        self.kind = BufferedContents()
 
     def add(self, value: Any, timestamp: int | None) -> None:
         """Takes a record in."""

@@ -1,8 +1,9 @@
 """The timers of one clock: a set of (time, namespace, key) that fires in order, and its changes as bytes per key group.
 
-Timers fire by time. At equal times, the namespace that was registered first at this time comes first, and within a
-namespace the key that was registered first. So timers without namespaces fire in the order of registration. (Flink
-leaves this order open.) A timer that is registered while timers of the same time fire comes after them.
+Timers fire by time. At equal times, time windows come by their starts, other namespaces in the order in which they were
+registered at this time, and within a namespace the key that was registered first. So timers without namespaces fire in
+the order of registration. (Flink leaves this order open.) A timer that is registered while timers of the same time fire
+comes after them.
 
 There is one heap entry per time, and one dictionary per time and namespace. Triggers register the same timer for each
 record, which is one look-up here. The end of a window is one heap entry, even with a million keys. A timer that is
@@ -29,6 +30,7 @@ import heapq
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from opchain.runtime.functions.window import TimeWindow
 from opchain.runtime.state.keyed.keyed_changes import KEEPS_PLACE
 from opchain.runtime.state.keyed.state_table import newest
 from opchain.runtime.state.keys.key_identity import KeyIdentity, key_of
@@ -229,11 +231,15 @@ class KeyedTimers:
 
 def _walk(namespaces: dict[Any, Keys]) -> Iterator[tuple[Any, Any]]:
     """(namespace, state key) of the timers that are there at first and are not taken back meanwhile."""
-    for namespace in list(namespaces):
+    for namespace in sorted(namespaces, key=_start):
         keys = namespaces[namespace]
         for state_key in list(keys):
             if state_key in keys:
                 yield namespace, state_key
+
+
+def _start(namespace: Any) -> int:
+    return namespace.start if isinstance(namespace, TimeWindow) else 0
 
 
 if TYPE_CHECKING:

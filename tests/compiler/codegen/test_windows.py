@@ -23,6 +23,7 @@ from opchain.datastream.functions import (
 from opchain.datastream.state import ValueStateDescriptor
 from opchain.datastream.window import (
     EventTimeSessionWindows,
+    ProcessingTimeSessionWindows,
     PurgingTrigger,
     SlidingEventTimeWindows,
     TumblingEventTimeWindows,
@@ -99,6 +100,39 @@ def test_a_record_costs_a_subtraction_and_two_look_ups() -> None:
     ]
 
 
+def test_a_record_in_the_latest_session_costs_a_look_up_and_comparisons() -> None:
+    source = source_of(
+        lambda keyed: keyed.window(EventTimeSessionWindows.with_gap(3)).aggregate(Count())
+    )
+    loop = source.split("zip(values, timestamps):\n")[1].split("    op_0")[0]
+    is_other = (
+        "session_0 is None or not session_0.start <= timestamp <= session_0.end or "
+        "session_end_0 > 9223372036854775807"
+    )
+    assert loop.splitlines() == [
+        "        key_0 = value % 3",
+        "        if timestamp is None:",
+        "            refuse_0(value)",
+        "        session_end_0 = timestamp + 3",
+        "        session_0 = latest_session_0.get(key_0)",
+        f"        if {is_other}:",
+        "            session_0 = session_for_0(key_0, value, timestamp, session_end_0)",
+        "        else:",
+        "            if session_end_0 > session_0.end:",
+        "                session_0.end = session_end_0",
+        "                session_0.change = next_change_0()",
+        "        if session_0 is None:",
+        "            continue",
+        "        if sessions_changed_0 is not None:",
+        "            sessions_changed_0[key_0] = None",
+        "        held_0 = session_0.held",
+        "        if held_0 is None:",
+        "            held_0 = 0",
+        "        held_0 = held_0 + 1",
+        "        session_0.held = held_0",
+    ]
+
+
 @pytest.mark.parametrize(
     ("draw", "line"),
     [
@@ -146,7 +180,7 @@ def test_without_inlining_every_function_is_called() -> None:
 @pytest.mark.parametrize(
     "draw",
     [
-        lambda keyed: keyed.window(EventTimeSessionWindows.with_gap(3)).reduce(max),
+        lambda keyed: keyed.window(ProcessingTimeSessionWindows.with_gap(3)).reduce(max),
         lambda keyed: keyed.window(TumblingProcessingTimeWindows.of(3)).reduce(max),
         lambda keyed: keyed.window(TEN).trigger(PurgingTrigger(EventTimeTrigger())).reduce(max),
         lambda keyed: keyed.count_window(3).reduce(max),
@@ -238,6 +272,13 @@ def test_the_function_of_a_window_is_inlined() -> None:
         lambda keyed: keyed.window(TEN).allowed_lateness(5).process(Line()),
         lambda keyed: keyed.window(TEN).apply(Applied()),
         lambda keyed: keyed.window_all(TEN).process(OfAll()),
+        lambda keyed: keyed.window(EventTimeSessionWindows.with_gap(2)).process(Line()),
+        lambda keyed: keyed.window(EventTimeSessionWindows.with_gap(4)).aggregate(Count(), Line()),
+        lambda keyed: (
+            keyed.window(EventTimeSessionWindows.with_dynamic_gap(lambda value: 1 + value % 5))
+            .allowed_lateness(5)
+            .apply(Applied())
+        ),
     ],
 )
 @pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])

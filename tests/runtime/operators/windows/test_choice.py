@@ -7,10 +7,8 @@ import pytest
 from opchain.runtime.functions.window import ProcessWindowFunction
 from opchain.runtime.operators.registry import window_operator_class
 from opchain.runtime.operators.windows.aligned_window_operator import AlignedWindowOperator
-from opchain.runtime.operators.windows.merging_window_operator import (
-    MergingWindowOperator,
-    SessionWindowOperator,
-)
+from opchain.runtime.operators.windows.merging_window_operator import MergingWindowOperator
+from opchain.runtime.operators.windows.session_window_operator import SessionWindowOperator
 from opchain.runtime.operators.windows.window_operator import (
     CountWindowOperator,
     ProcessingTimeWindowOperator,

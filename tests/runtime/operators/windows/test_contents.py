@@ -51,10 +51,10 @@ BUFFERED = BufferedContents()
 def test_what_a_window_keeps_and_shows(
     contents: Contents, records: list[Any], held: Any, elements: Any
 ) -> None:
-    pane: dict[str, Any] = {}
+    kept = None
     for record in records:
-        contents.add(pane, "key", record)
-    assert pane == {"key": held}
+        kept = contents.added(kept, record)
+    assert kept == held
     assert contents.elements(held) == elements
 
 

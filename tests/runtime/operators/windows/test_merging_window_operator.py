@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 SESSIONS = EventTimeSessionWindows.with_gap(10)
 
 
+class SameTrigger(EventTimeTrigger):
+    """The default trigger under another name, so that MergingWindowOperator runs."""
+
+
 def fired(harness: KeyedOneInputOperatorHarness) -> list[Any]:
     values = [(key, window.start, window.end, numbers) for key, window, numbers in harness.values()]
     harness.clear_output()
@@ -56,16 +60,16 @@ def test_sessions_grow_until_the_gap_is_over(windows: Windows) -> None:
 
 
 def test_a_session_has_one_timer_however_often_it_grows(windows: Windows) -> None:
-    with windows(SESSIONS) as harness:
+    with windows(SESSIONS, SameTrigger()) as harness:
         harness.process_elements(records(0, 8, 15, 15, 3))
         assert harness.event_time_timer_count() == 1
-    with windows(SESSIONS, allowed_lateness_ms=5) as harness:
+    with windows(SESSIONS, SameTrigger(), allowed_lateness_ms=5) as harness:
         harness.process_elements(records(0, 8, 15, 15, 3))
         assert harness.event_time_timer_count() == 2  # one to fire, one to drop
 
 
 def test_a_record_between_two_sessions_makes_them_one(windows: Windows) -> None:
-    with windows(SESSIONS) as harness:
+    with windows(SESSIONS, SameTrigger()) as harness:
         harness.process_elements(records(20, 0, 21, 10))
         assert harness.state_entry_count() == 2  # the contents, and the windows in flight
         harness.end_input()

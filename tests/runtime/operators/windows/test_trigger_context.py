@@ -95,12 +95,12 @@ def test_timers_of_both_clocks_belong_to_the_window(windows: Windows) -> None:
         harness.set_processing_time(100)
         latest, earliest = TimeWindow(5, 15), TimeWindow(0, 10)
         assert trigger.notes == [
-            ("watermark", 4, latest),
             ("watermark", 4, earliest),
-            ("clock", 50, latest),
+            ("watermark", 4, latest),
             ("clock", 50, earliest),
+            ("clock", 50, latest),
         ]
-        assert harness.values() == [("a", latest, [1]), ("a", earliest, [1])]
+        assert harness.values() == [("a", earliest, [1]), ("a", latest, [1])]
 
 
 def test_state_is_kept_by_key_and_window(windows: Windows) -> None:
