@@ -137,7 +137,7 @@ class Function:
     """A function of the generated module.
 
     `guards` must hold when a batch begins, else `fallback` takes the batch. `before` and `after` surround the loop
-    over the batch; `at_end` are calls behind everything else.
+    over the batch; `at_end` are calls behind everything else. A function that `takes_turns` is a generator.
     """
 
     name: str
@@ -152,6 +152,7 @@ class Function:
     at_end: list[ast.stmt] = field(default_factory=list)
     types: dict[str, StaticType | None] = field(default_factory=dict)
     fresh: set[str] = field(default_factory=set)
+    takes_turns: bool = False
 
     @property
     def suffix(self) -> str:
@@ -177,6 +178,12 @@ class Form:
     read_alone: frozenset[int] = frozenset()
     sent: dict[int, Traveling] = field(default_factory=dict)
     remarks: dict[int, list[str]] = field(default_factory=dict)
+
+    @property
+    def takes_turns(self) -> bool:
+        """Whether the functions of two inputs may run in turns, so that neither may keep what both of them change."""
+        keys = self.program.operators[0].keys
+        return self.program.is_batch and sum(key is not None for key in keys) > 1
 
     def remark(self, operator: int, text: str) -> None:
         """Notes what a rule did to an operator, or why it could not."""

@@ -34,7 +34,7 @@ from opchain.compiler.codegen.static_types import (
     records_of,
 )
 from opchain.runtime.errors import one_line_name
-from opchain.runtime.functions.function import has_lifecycle
+from opchain.runtime.functions.function import has_lifecycle, may_use_state
 from opchain.runtime.functions.process_functions import has_on_timer
 from opchain.runtime.functions.window import ProcessAllWindowFunction, ProcessWindowFunction
 from opchain.runtime.operators.windows.aligned_window_operator import is_aligned
@@ -456,11 +456,11 @@ class _Lowering:
         return [key, *f.statements(f"set_key_{index}(key_{index})", index)]
 
     def set_key_of_rich(self, operator: OperatorProgram, place: Place, number: int = 0) -> Lines:
-        """On a keyed stream a rich function may use keyed state: its key is set before each call."""
+        """On a keyed stream a function may use keyed state: its key is set before each call."""
         if not operator.keys or operator.keys[number] is None:
             return []
-        rich = hasattr(_function(operator), "open")
-        return self.set_key(operator, place, number) if rich else []
+        is_needed = may_use_state(_function(operator))
+        return self.set_key(operator, place, number) if is_needed else []
 
     def map(self, operator: OperatorProgram, place: Place, _number: int) -> Lines:
         """`value_1 = parse_1(value)`."""

@@ -63,7 +63,8 @@ class _Function:
             test = ast.BoolOp(ast.And(), function.guards)
             guard = test if len(function.guards) > 1 else function.guards[0]
             text.add(1, f"if not {_operand(guard)}:")
-            text.add(2, f"return {function.fallback}({function.arguments})")
+            call = f"{function.fallback}({function.arguments})"
+            text.add(2, f"return (yield from {call})" if function.takes_turns else f"return {call}")
         ends = None if function.is_batch else "return"
         whole = [*function.before, *function.body, *function.after, *function.at_end]
         self.block(whole, 1, ends)

@@ -151,6 +151,12 @@ class Function(ABC):  # noqa: B024 - its subclasses have the abstract methods
         """Runs once per subtask, after the last record, also when the task failed."""
 
 
+def may_use_state(function: Any) -> bool:
+    """Whether an object may have keyed state, which only `open` can get: it has an `open` that is not Function's."""
+    opened = getattr(function, "open", None)
+    return opened is not None and getattr(opened, "__func__", None) is not Function.open
+
+
 def has_lifecycle(function: Any) -> bool:
     """Whether an object is a Function that overrides `open` or `close`."""
     kind = type(function)

@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from opchain.runtime.errors import short_repr
+from opchain.runtime.functions.function import may_use_state
 from opchain.runtime.functions.process_functions import (
     CoProcessFunction,
     ProcessFunction,
@@ -32,8 +33,9 @@ class ElementWiseOperator(UserFunctionOperator):
 
     def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
         super().__init__(program, context, output)
-        self.sets_key = context.keyed_state is not None and hasattr(self.function, "open")
-        self.sorts_batch_input = self.sets_key
+        is_keyed = context.keyed_state is not None
+        self.sets_key = is_keyed and may_use_state(self.function)
+        self.sorts_batch_input = is_keyed and hasattr(self.function, "open")
 
     def set_key(self, value: Any) -> None:
         """Makes the record's key the current one."""
@@ -237,10 +239,14 @@ class CoProcessOperator(ProcessOperator):
 class _CoOperator(UserFunctionOperator):
     """On keyed streams both inputs set the key, so that the function's keyed state is that key's."""
 
+    def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
+        super().__init__(program, context, output)
+        self.sets_key = context.keyed_state is not None and may_use_state(self.function)
+
     def set_key(self, number: int, value: Any) -> None:
         """Makes the record's key the current one, where its input has one."""
         key = self.program.keys[number]
-        if key is not None and self.context.keyed_state is not None:
+        if key is not None and self.sets_key:
             self.context.keyed_state.set_current_key(key.selector(value))
 
 

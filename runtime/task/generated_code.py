@@ -134,9 +134,8 @@ def bind_generated_code(chain: OperatorChain) -> None:
     show_in_tracebacks(program.source, program.file_name)
     exec(compiled(program.source, program.file_name), module)  # noqa: S102 - our own text
     for number in range(max(1, len(chain.head.program.keys))):
-        function = module.get(f"process_{number}")
-        if function is not None:
-            chain.batch_functions[number] = function
+        if f"process_{number}" in module:
+            _bind_input(chain, number, module[f"process_{number}"])
     chain.takes_any_order = module.get("in_any_order_0")
     for index, output in enumerate(chain.outputs):
         if f"emit_{index}" in module:
@@ -147,6 +146,21 @@ def bind_generated_code(chain: OperatorChain) -> None:
             chain.operators[index].evaluation.fire = module[f"fire_{index}"]  # type: ignore[attr-defined]
         for tag in output.sides:
             output.sides[tag] = module[f"emit_{index}_{side_number(chain, index, tag)}"]
+
+
+def _bind_input(chain: OperatorChain, number: int, function: Callable[..., Any]) -> None:
+    if inspect.isgeneratorfunction(function):
+        chain.turn_functions[number] = function
+        function = partial(_in_one_turn, function)
+    chain.batch_functions[number] = function
+
+
+def _in_one_turn(function: Callable[..., Any], values: Any, *times: Any) -> None:
+    """Processes a batch by a function that takes turns."""
+    turns = function(values, *times)
+    next(turns)
+    if len(values):
+        turns.send(len(values))
 
 
 def side_number(chain: OperatorChain, index: int, tag: str) -> int:
@@ -301,6 +315,7 @@ _MEANINGS: dict[str, Callable[..., Any]] = {
     "set_state_key": lambda chain, index: (
         chain.operators[index].context.keyed_state.set_current_state_key
     ),
+    "keyed_state": lambda chain, index: chain.operators[index].context.keyed_state,
     "key": lambda chain, index, number: chain.operators[index].program.keys[number].selector,
     "context": lambda chain, index: chain.operators[index].function_context,
     "collect_tagged": lambda chain, index: _collect_tagged(chain.outputs[index]),

@@ -10,7 +10,7 @@ Flink: `OperatorChain`.
 
 from __future__ import annotations
 
-from itertools import repeat
+from itertools import groupby, repeat
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.errors import add_note
@@ -31,7 +31,8 @@ from opchain.runtime.task.generated_code import bind_generated_code
 from opchain.runtime.types.coders import record_converter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from types import GeneratorType
 
     from opchain.runtime.operators.operator import Collect, OperatorContext
     from opchain.runtime.program.vertex_program import OperatorProgram, OutputProgram, VertexProgram
@@ -84,6 +85,8 @@ class OperatorChain:
         for index in range(len(self.operators)):
             self._wire(index)
         self.batch_functions: dict[int, Callable[..., None]] = {}
+        # In batch mode: generators over batches of several inputs, each of which is sent the number of records of a turn.
+        self.turn_functions: dict[int, Callable[..., GeneratorType[None, int, None]]] = {}
         # In batch mode: says whether the records of a batch need no sorting; None if they always do.
         self.takes_any_order: Callable[[Any], bool] | None = None
         if program.source is not None:
@@ -172,12 +175,41 @@ class OperatorChain:
         if function is None:
             self.head.records_in += len(values)
             self.head.process_batch(number, values, timestamps)
-        elif not self.head.program.timestamps:
-            function(values)
-        elif timestamps is None:
-            function(values, repeat(None))
         else:
-            function(values, timestamps)
+            function(*self._arguments(values, timestamps))
+
+    def _arguments(
+        self, values: Sequence[Any], timestamps: Sequence[int | None] | None
+    ) -> tuple[Iterable[Any], ...]:
+        if not self.head.program.timestamps:
+            return (values,)
+        return values, repeat(None) if timestamps is None else timestamps
+
+    def process_turns(
+        self,
+        numbers: bytes | bytearray,
+        batches: Mapping[int, tuple[Sequence[Any], Sequence[int | None] | None]],
+    ) -> bool:
+        """Takes batches of several inputs; `numbers` has the input of each record, in the order of processing.
+
+        Returns False, without any effect, if generated code cannot do it now: the functions must take their usual paths.
+        """
+        if not batches.keys() <= self.turn_functions.keys():
+            return False
+        turns = {
+            number: self.turn_functions[number](*self._arguments(*batch))
+            for number, batch in batches.items()
+        }
+        for each in turns.values():
+            next(each)
+        if any(each.gi_yieldfrom is not None for each in turns.values()):
+            for each in turns.values():
+                each.close()
+            return False
+        for number, records in groupby(numbers):
+            turns[number].send(len(list(records)))
+        self.on_batch_end()
+        return True
 
     def end_part(self) -> None:
         """Keeps the order of records if the next part takes another path through generated code."""

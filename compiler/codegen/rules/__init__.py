@@ -31,6 +31,7 @@ from opchain.compiler.codegen.rules.state_tables import (
     state_tables,
 )
 from opchain.compiler.codegen.rules.take_apart import take_apart
+from opchain.compiler.codegen.rules.take_turns import take_turns
 from opchain.compiler.codegen.rules.times_in_records import times_in_records
 from opchain.compiler.codegen.rules.use_arrays import use_arrays
 from opchain.compiler.codegen.rules.whole_text import whole_text
@@ -83,6 +84,7 @@ RULES: tuple[Rule, ...] = (
     Rule(whole_text),
     Rule(read_attributes),
     Rule(any_order),
+    Rule(take_turns),
 )
 
 RULE_NAMES: tuple[str, ...] = tuple(dict.fromkeys(rule.name for rule in RULES))

@@ -86,7 +86,7 @@ class _Counting:
         done: Lines = []
         for position, statement in enumerate(block):
             if isinstance(statement, f.Count):
-                if number is None:
+                if number is None and not self.form.takes_turns:
                     number = self._list_of(block[position:])
                 if number is None:
                     number = f"count_{f.operator_of(statement)}"

@@ -215,12 +215,8 @@ class _States:
         rest = self._without_context(rest, index, state_key, types)
         if is_batch:
             # One key comes after the other: the last one's timers fire, and its state goes, where the next is set.
-            last = f"last_key_{index}"
-            self.form.names.bind("ABSENT", "shared")
-            self.function.before += f.statements(f"{last} = ABSENT", NO_OPERATOR)
-            text = (
-                f"if {state_key} != {last}:\n    {ast.unparse(set_key)}\n    {last} = {state_key}"
-            )
+            backend = self.form.names.bind(f"backend_{index}", "keyed_state", index)
+            text = f"if {state_key} != {backend}.state_key:\n    {ast.unparse(set_key)}"
             block = [*f.statements(text, index), *rest]
         else:
             block = _with_key(rest, set_key, _handles(rest, {owner, context}))

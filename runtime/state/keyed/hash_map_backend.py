@@ -391,11 +391,12 @@ class HashMapKeyedStateBackend(KeyedStateBackend):
         """See KeyedStateBackend."""
         self._next_number = 0  # nothing says what was there
         for table in self._tables.values():
-            if len(table.spaces) == 1:
-                table.spaces[VOID].clear()
+            spaces = table.spaces
+            if len(spaces) == 1:
+                spaces[VOID].clear()
                 continue
-            for namespace in list(table.spaces):
-                table.spaces[namespace].clear()
+            for namespace in list(spaces):
+                spaces[namespace].clear()
                 table.leave(namespace)
 
     def close(self) -> None:

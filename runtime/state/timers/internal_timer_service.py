@@ -190,7 +190,7 @@ class BatchTimerService(InternalTimerService):
 
     def advance_watermark(self, watermark: int) -> None:
         """Fires all timers of the current key at the last watermark, which ends it. Batch mode has no other watermarks."""
-        is_idle = not (self.event_timers or self._processing_timers)
+        is_idle = not (self.event_timers.count or self._processing_timers.count)
         if is_idle or watermark != MAX_LONG_VALUE:
             return
         self.current_watermark = MAX_LONG_VALUE

@@ -53,12 +53,12 @@ class KeyedTimers:
 
     __slots__ = (
         "_by_time",
-        "_count",
         "_heap",
         "_last",
         "_last_namespace",
         "_last_time",
         "_walks",
+        "count",
         "journal",
     )
 
@@ -66,7 +66,7 @@ class KeyedTimers:
         # By time the keys of each namespace; or, of a timer that is alone, (namespace, state key).
         self._by_time: dict[int, dict[Any, Keys] | Lone] = {}
         self._heap: list[int] = []
-        self._count = 0
+        self.count = 0
         # Where the last timer was put: windows register the same time for record after record.
         self._last: Keys = {}
         self._last_time: int | None = None
@@ -78,7 +78,7 @@ class KeyedTimers:
         self.journal: dict[tuple[int, Any, Any], bool] | None = None
 
     def __len__(self) -> int:
-        return self._count
+        return self.count
 
     def __iter__(self) -> Iterator[tuple[int, Any, Any]]:
         """(time, namespace, state key) of all timers, in order."""
@@ -108,7 +108,7 @@ class KeyedTimers:
             if state_key in keys:
                 return False
             keys[state_key] = None
-        self._count += 1
+        self.count += 1
         if self.journal is not None:
             self.journal.setdefault((time, namespace, state_key), False)
         return True
@@ -126,7 +126,7 @@ class KeyedTimers:
                 return
             del keys[state_key]
         self._removed(time, namespace, state_key)
-        if len(self._heap) > max(_SMALLEST_HEAP_TO_SWEEP, 2 * self._count):
+        if len(self._heap) > max(_SMALLEST_HEAP_TO_SWEEP, 2 * self.count):
             self._sweep()
 
     def next_time(self) -> int | None:
@@ -148,7 +148,7 @@ class KeyedTimers:
             if namespaces.__class__ is tuple:
                 heapq.heappop(heap)
                 del self._by_time[first]
-                self._count -= 1
+                self.count -= 1
                 timer: tuple[int, Any, Any] = (first, *namespaces)
                 if self.journal is not None:
                     self.journal.setdefault(timer, True)
@@ -198,7 +198,7 @@ class KeyedTimers:
                     self._last_time = None
 
     def _removed(self, time: int, namespace: Any, state_key: Any) -> None:
-        self._count -= 1
+        self.count -= 1
         if self.journal is not None:
             self.journal.setdefault((time, namespace, state_key), True)
 

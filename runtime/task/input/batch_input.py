@@ -23,7 +23,7 @@ import pickle
 from array import array
 from bisect import bisect_left, bisect_right
 from dataclasses import replace
-from itertools import groupby
+from itertools import compress, groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -156,20 +156,36 @@ class KeySortedInput:
         self._store.add(keys, Arrivals.of_batch(number, batch))
 
     def _feed(self, arrivals: Arrivals) -> None:
-        """Processes records, runs of one input as a batch."""
-        all_times, numbers, first = arrivals.columns[0], arrivals.numbers, 0
+        """Processes records; inputs take turns, or each run of one input is a batch."""
+        numbers, first = arrivals.numbers, 0
+        inputs = dict.fromkeys(numbers)
+        if (
+            self._chain.turn_functions
+            and len(inputs) > 1
+            and self._chain.process_turns(
+                numbers,
+                {number: self._batch(number, arrivals.of_input(number)) for number in inputs},
+            )
+        ):
+            return
         while first < len(numbers):
             number = numbers[first]
             end = first + len(numbers[first:]) - len(numbers[first:].lstrip(bytes([number])))
-            times = all_times[first:end]
-            if MIN_LONG_VALUE in times:
-                times = [None if time == MIN_LONG_VALUE else time for time in times]
-            values = arrivals.values(first, end)
-            if number in self._layouts and not isinstance(values, Columns):
-                # Another input has other fields; generated code reads those of this one.
-                values = Columns.of_records(values, self._layouts[number])
-            self._chain.process_batch(number, values, times)
+            self._chain.process_batch(number, *self._batch(number, arrivals, first, end))
             first = end
+
+    def _batch(
+        self, number: int, arrivals: Arrivals, first: int = 0, end: int | None = None
+    ) -> tuple[Sequence[Any], Sequence[int | None]]:
+        """The values and timestamps of a range, all of one input."""
+        times: Sequence[int | None] = arrivals.columns[0][first:end]
+        if MIN_LONG_VALUE in times:
+            times = [None if time == MIN_LONG_VALUE else time for time in times]
+        values = arrivals.values(first, end)
+        if number in self._layouts and not isinstance(values, Columns):
+            # Another input has other fields; generated code reads those of this one.
+            values = Columns.of_records(values, self._layouts[number])
+        return values, times
 
     def _end(self) -> None:
         if self._is_unsorted and self._windows is not None:
@@ -224,7 +240,7 @@ class Arrivals:
         are_records = self.layout is None and not isinstance(self.columns[-1], array)
         return len(self) * (sum(fields) + PLACE_BYTES + are_records * RECORD_BYTES)
 
-    def values(self, first: int, end: int) -> Sequence[Any]:
+    def values(self, first: int = 0, end: int | None = None) -> Sequence[Any]:
         """The records of a range."""
         lists = [list(entries[first:end]) for entries in self.columns[1:]]
         return lists[0] if self.layout is None else Columns(lists, self.layout)
@@ -252,6 +268,12 @@ class Arrivals:
         """The records at some places, one at least, in lists."""
         columns = [entries_at(entries, places) for entries in self.columns]
         return Arrivals(entries_at(self.numbers, places), columns, self.layout)  # type: ignore[arg-type]
+
+    def of_input(self, number: int) -> Arrivals:
+        """The records of one input, in lists."""
+        is_of_input = [item == number for item in self.numbers]
+        columns = [list(compress(entries, is_of_input)) for entries in self.columns]
+        return Arrivals(bytes([number]) * len(columns[0]), columns, self.layout)
 
     def in_order_of(self, ranks: Sequence[int]) -> Sequence[int]:
         """The places of the records in the order of their ranks, those of equal ranks by timestamp, then input."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from forms import failure_of, job_of, run_form, seen
+from forms import FORMS, failure_of, job_of, run_form, seen
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from opchain.common import Time, Types
 from opchain.datastream import KeyedProcessFunction
-from opchain.datastream.functions import FlatMapFunction
+from opchain.datastream.functions import FlatMapFunction, KeyedCoProcessFunction
 from opchain.datastream.state import (
     ListStateDescriptor,
     MapStateDescriptor,
@@ -350,6 +350,50 @@ def test_in_batch_mode_the_key_is_set_where_another_begins(monkeypatch: pytest.M
     assert None not in found
     interpreted = run_form(draw, "interpreted", mode="BATCH", batch_size=3)
     assert inlined.subtasks("results") == interpreted.subtasks("results")
+
+
+class Both(KeyedCoProcessFunction[Any, Any, Any, Any]):
+    """Pairs each record with the sum of the other side's, and emits the number of records at the end of the key."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def open(self, runtime_context: Any) -> None:
+        self.left = runtime_context.get_state(ValueStateDescriptor("left", Types.LONG()))
+        self.right = runtime_context.get_state(ValueStateDescriptor("right", Types.LONG()))
+
+    def process_element1(self, value: Any, ctx: Any) -> Any:
+        self.calls += 1
+        self.left.update((self.left.value() or 0) + value[1])
+        ctx.timer_service().register_event_time_timer(9)
+        if self.right.value() is not None:
+            yield value[0], self.right.value(), self.calls
+
+    def process_element2(self, value: Any, ctx: Any) -> Any:
+        self.calls += 1
+        self.right.update((self.right.value() or 0) + len(value[1]))
+        yield value[0], self.left.value(), self.calls
+
+    def on_timer(self, timestamp: int, ctx: Any) -> Any:
+        yield ctx.get_current_key(), self.left.value(), self.right.value()
+
+
+@pytest.mark.parametrize("backend", ["hashmap", "rocksdb"])
+def test_two_keyed_inputs_take_turns_in_batch_mode(backend: str) -> None:
+    def draw(env: Any) -> None:
+        left = env.from_collection([(number % 5, number) for number in range(20)])
+        right = env.from_collection([(number % 3, str(number), 1) for number in range(20)])
+        both = left.key_by(lambda row: row[0]).connect(right.key_by(lambda row: row[0]))
+        seen(both.process(Both()), "results")
+
+    settings_of = {"mode": "BATCH", "batch_size": 7, "state_backend": backend}
+    ran = {form: run_form(draw, form, **settings_of) for form in FORMS}
+    sources = [vertex.source or "" for vertex in ran["inlined"].job.vertices]
+    assert sum("turn = (yield)" in source for source in sources) == 1
+    assert len(ran["interpreted"].records("results")) > 20
+    for form in FORMS[1:]:
+        assert ran[form].subtasks("results") == ran["interpreted"].subtasks("results")
+        assert ran[form].counters() == ran["interpreted"].counters()
 
 
 @settings(max_examples=8, deadline=None)

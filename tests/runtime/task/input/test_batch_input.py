@@ -52,6 +52,7 @@ class Chain:
         self.head = harness.operator
         self.calls: list[Any] = []
         self.takes_any_order = None
+        self.turn_functions: dict[int, Any] = {}
 
     def process_batch(self, number: int, values: list[Any], timestamps: Any) -> None:
         self.calls.append((number, values))
