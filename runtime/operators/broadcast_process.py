@@ -61,7 +61,8 @@ class BroadcastStates:
 
     def readable(self, descriptor: MapStateDescriptor[Any, Any]) -> ReadOnlyBroadcastMap[Any, Any]:
         """The state for the other input, which only reads it."""
-        self._require(descriptor)
+        if self._descriptors.get(descriptor.name) is not descriptor:
+            self._require(descriptor)
         return self._readable[descriptor.name]
 
     def _require(self, descriptor: MapStateDescriptor[Any, Any]) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from opchain.compiler.codegen.rules.any_order import any_order
+from opchain.compiler.codegen.rules.broadcast_states import broadcast_states
 from opchain.compiler.codegen.rules.count_keys import count_keys
 from opchain.compiler.codegen.rules.count_once import count_once, nothing_is_counted_by_record
 from opchain.compiler.codegen.rules.declared_forms import (
@@ -82,6 +83,7 @@ RULES: tuple[Rule, ...] = (
     Rule(notice_texts, inlines=False),
     Rule(extend_lists, inlines=False),
     Rule(whole_text),
+    Rule(broadcast_states),
     Rule(read_attributes),
     Rule(any_order),
     Rule(take_turns),

@@ -614,9 +614,9 @@ class _Attributes(ast.NodeTransformer):
             return node
         instance = self._callee.instance
         kind: Any = type(instance)
-        set_later = _set_later(kind)
+        changing = set_later(kind)
         value = vars_of(instance).get(node.attr, self)
-        if set_later is None or node.attr in set_later or type(value) not in kinds:
+        if changing is None or node.attr in changing or type(value) not in kinds:
             return node
         if not is_written_exactly(value):
             return node
@@ -628,7 +628,7 @@ class _Attributes(ast.NodeTransformer):
 
 
 @lru_cache(maxsize=256)
-def _set_later(kind: Any) -> frozenset[str] | None:
+def set_later(kind: Any) -> frozenset[str] | None:
     """The attributes that methods other than `__init__` set; None if they cannot be known."""
     if kind.__setattr__ is not object.__setattr__ or kind.__getattribute__ is not (
         object.__getattribute__

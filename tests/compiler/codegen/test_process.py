@@ -219,6 +219,19 @@ class Limited(BroadcastProcessFunction[Any, Any, Any]):
         yield "limit", value
 
 
+class LimitedByAttribute(Limited):
+    """Asks for the state where no variable can be set, too."""
+
+    def __init__(self) -> None:
+        self.limits = LIMITS
+
+    def process_element(self, value: Any, ctx: Any) -> Any:
+        names = [name for name in ctx.get_broadcast_state(self.limits).keys()]  # noqa: C416, SIM118
+        if value[0] in names and ctx.get_broadcast_state(self.limits).contains(value[0]):
+            yield SIDE, (value[0], len(names))
+        yield value[0], ctx.get_broadcast_state(self.limits).get(value[0])
+
+
 class LimitedTotal(KeyedBroadcastProcessFunction[Any, Any, Any, Any]):
     def open(self, runtime_context: Any) -> None:
         self.total = runtime_context.get_state(TOTAL)
@@ -243,7 +256,7 @@ class LimitedTotal(KeyedBroadcastProcessFunction[Any, Any, Any, Any]):
 
 
 @pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
-@pytest.mark.parametrize("function", [Limited, LimitedTotal])
+@pytest.mark.parametrize("function", [Limited, LimitedByAttribute, LimitedTotal])
 def test_a_function_beside_a_broadcast_stream_is_inlined(function: Any, mode: str) -> None:
     def draw(env: Any) -> None:
         limits = env.from_collection([("a", 5), ("b", 40), ("a", 30)]).broadcast(LIMITS)
@@ -261,6 +274,6 @@ def test_a_function_beside_a_broadcast_stream_is_inlined(function: Any, mode: st
     assert all(ran.records("side") == runs[0].records("side") for ran in runs)
     assert runs[0].records("side")
     assert any(result[0] == "limit" for result in runs[0].records("results"))
-    assert (
-        "broadcast_process_" not in job_of(draw).vertices[-1].source.partition("def process_1")[0]
-    )
+    source = job_of(draw).vertices[-1].source.partition("def process_1")[0]
+    assert "broadcast_process_" not in source
+    assert "broadcast_0_0 or (broadcast_0_0 := context_0.get_broadcast_state(" in source

@@ -1,0 +1,64 @@
+"""A function beside a broadcast stream asks for a broadcast state once per batch.
+
+    ctx_0.get_broadcast_state(rules_0).get(key)
+    (broadcast_0_0 or (broadcast_0_0 := ctx_0.get_broadcast_state(rules_0))).get(key)
+
+The answer is always the same object. It is asked for where the function asks first, so an error has its place. The
+descriptor must be a global name, or an attribute that only `__init__` sets.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, Any
+
+from opchain.compiler.codegen import form as f
+from opchain.compiler.codegen.rules.inline_functions import set_later
+from opchain.runtime.program import operator_specs as specs
+from opchain.runtime.program.vertex_program import NO_OPERATOR
+
+if TYPE_CHECKING:
+    from opchain.compiler.codegen.form import Form, Function
+
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_BROADCAST = (specs.BroadcastProcessSpec, specs.KeyedBroadcastProcessSpec)
+
+
+def broadcast_states(form: Form) -> None:
+    """Rewrites the functions over batches whose head reads broadcast state."""
+    spec = form.program.operators[0].spec
+    if isinstance(spec, _BROADCAST):
+        kind: Any = type(spec.function)
+        for function in form.batch_functions():
+            if function.name == "process_0":
+                asked = _Asked(function, set_later(kind))
+                function.body = [asked.visit(statement) for statement in function.body]
+                for variable in asked.variables.values():
+                    function.before += f.statements(f"{variable} = None", NO_OPERATOR)
+
+
+class _Asked(ast.NodeTransformer):
+    def __init__(self, function: Function, changing: frozenset[str] | None) -> None:
+        self.variables: dict[str, str] = {}
+        self._stores = f.stores(function.body)
+        self._changing = changing
+
+    def visit(self, node: ast.AST) -> Any:
+        """Comprehensions are left alone: no variable can be set where they begin."""
+        return node if isinstance(node, _COMPREHENSIONS) else super().visit(node)
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        self.generic_visit(node)
+        if ast.unparse(node.func) != "context_0.get_broadcast_state" or len(node.args) != 1:
+            return node
+        if not self._is_fixed(node.args[0]):
+            return node
+        name = f"broadcast_{len(self.variables)}_0"
+        variable = self.variables.setdefault(ast.unparse(node.args[0]), name)
+        return f.expression(f"{variable} or ({variable} := asked)", asked=node)
+
+    def _is_fixed(self, descriptor: ast.expr) -> bool:
+        if isinstance(descriptor, ast.Attribute):
+            is_own = ast.unparse(descriptor.value) == "self_0"
+            return is_own and self._changing is not None and descriptor.attr not in self._changing
+        return isinstance(descriptor, ast.Name) and descriptor.id not in self._stores
