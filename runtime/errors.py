@@ -46,7 +46,7 @@ class GraphError(StreamError):
 class UnsupportedFeatureError(GraphError):
     """The program asks for something that Flink has and this project does not.
 
-    What to do: Use the replacement that the message names. The page "What is supported" lists all refused calls, and
+    What to do: Use the replacement that the message names. The [support table](support.md) lists all refused calls, and
     `opchain port FILE` finds them in a program.
     """
 
@@ -70,8 +70,7 @@ class KeyTypeError(StreamError, TypeError):
 class UnstableKeyError(KeyTypeError):
     """A key whose hash would differ between processes, so that it has no key group.
 
-    What to do: Use a key of plain values, such as a str, an int, or a tuple of them. Filter out records whose key is
-    None.
+    What to do: Use a key of plain values, such as a str, an int, or a tuple of them.
     """
 
 

@@ -26,8 +26,8 @@ def block(language: str, number: int = 0) -> str:
 def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """The README's program as a file, in the folder that it is called from."""
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "word_count.py").write_text(block("python"), encoding="utf-8")
-    return "word_count.py"
+    (tmp_path / "words.py").write_text(block("python"), encoding="utf-8")
+    return "words.py"
 
 
 def test_the_plan_is_what_opchain_plan_prints(program: str) -> None:

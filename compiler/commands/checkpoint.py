@@ -75,7 +75,7 @@ def takes_key(command: Callable[..., None]) -> Callable[..., None]:
     @click.option(
         "--key-file",
         metavar="FILE",
-        help="The key that CHECKPOINT is signed by (execution.checkpointing.key-file of the job).",
+        help="The file with the key that signs the job's checkpoints (its execution.checkpointing.key-file).",
     )
     @functools.wraps(command)
     def with_key(key_file: str | None, **others: Any) -> None:

@@ -203,7 +203,7 @@ def _partitioner_remedy(link: Link) -> str:
         return f"give {link.up.label} and {link.down.label} the same parallelism"
     if kind is PartitionerKind.HASH:
         return (
-            "nothing, if records have to be brought together by key; where they already are, use "
+            "keep it if records must move to the task of their key; if they are there already, use "
             "DataStreamUtils.reinterpret_as_keyed_stream()"
         )
     return (

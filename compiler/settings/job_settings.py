@@ -179,12 +179,12 @@ class JobSettings(BaseModel):
     savepoint_at_end: str | None = _setting(
         "opchain.savepoint-at-end",
         None,
-        "The directory for the state that a bounded job on Spark has at the end of its input. Windows that are open stay open, and a job that starts from the savepoint continues them.",
+        "The directory for the state that a bounded job has at the end of its input. Windows that are open stay open, and a job that starts from the savepoint continues them.",
     )
     restart_strategy: RestartStrategyName | None = _setting(
         "restart-strategy.type",
         None,
-        "How a failed unbounded job is restarted. Not set: the first failure ends the job. (Flink's default with checkpoints is exponential-delay.)",
+        "How a failed job is restarted: an unbounded job from its last checkpoint, a bounded job from the beginning. Not set: the first failure ends the job. (Flink's default with checkpoints is exponential-delay.)",
     )
     fixed_delay_attempts: int = _setting(
         "restart-strategy.fixed-delay.attempts",
@@ -268,8 +268,8 @@ class JobSettings(BaseModel):
     accept_duplicates: bool = _setting(
         "opchain.streaming.accept-duplicates",
         False,
-        "whether a job starts if its sinks have committed later checkpoints than the last one, and "
-        "writes their output again",
+        "Whether a job starts although its sinks have committed later checkpoints than its last one. It then writes "
+        "their output again.",
     )
     target_epoch_ms: int = _setting(
         "opchain.streaming.target-epoch-duration",
@@ -337,7 +337,7 @@ class JobSettings(BaseModel):
     inline_functions: bool = _setting(
         "opchain.codegen.inline",
         True,
-        "Whether simple lambdas are inlined into the generated code.",
+        "Whether user functions are inlined into the generated code. If false, each function is called once per record.",
     )
     rules_left_out: str = _setting(
         "opchain.codegen.without",

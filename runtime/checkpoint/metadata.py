@@ -235,8 +235,8 @@ def latest_checkpoint(storage: CheckpointStorage) -> CheckpointMetadata | None:
         return read_metadata(storage, epochs[-1])
     except CorruptCheckpointError as error:
         before = (
-            f"checkpoint {epochs[-2]} is there: start with execution.state-recovery.path="
-            f"{storage.url}/{checkpoint_name(epochs[-2])} and leave the directory unchanged to resume from it"
+            f"checkpoint {epochs[-2]} is complete: to resume from it, set execution.state-recovery.path="
+            f"{storage.url}/{checkpoint_name(epochs[-2])} and leave the directory unchanged"
             if len(epochs) > 1
             else "there is no checkpoint before it"
         )

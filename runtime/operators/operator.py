@@ -79,7 +79,8 @@ class OperatorContext:
         send_batch: Takes the batches of an Arrow sink, as bytes.
         make_writer: `make_writer(where)` gives the writer of a sink whose writer the engine brings.
         restored_checkpoint_id: The checkpoint that the state was restored from, if there is one.
-        runs_in_epochs: Whether the job is unbounded and runs on Spark.
+        runs_in_epochs: Whether the task runs in epochs, on Spark or in this process. False for asynchronous operators,
+            which use the machine's clock.
         input_clock_ns: In an unbounded job in this process: the machine's clock in nanoseconds, without the time of
             back pressure.
         alignment: The watermark alignment groups of such a job.

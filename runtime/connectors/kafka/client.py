@@ -66,7 +66,8 @@ _SECRET = re.compile(r"password|secret|\.pem$|key$|jaas", re.IGNORECASE)
 class KafkaConnectorError(StreamError):
     """Kafka can't be reached, refuses a request, or has lost messages that the source must read.
 
-    What to do: Check `bootstrap.servers`, the topics and the permissions. Properties have the names of librdkafka.
+    What to do: Check `bootstrap.servers`, the topics and the permissions. Properties have the names
+    of Kafka's Java clients or of librdkafka.
     """
 
 

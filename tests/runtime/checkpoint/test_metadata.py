@@ -156,6 +156,6 @@ def test_the_checkpoint_before_a_broken_one_is_offered(storage: CheckpointStorag
         latest_checkpoint(storage)
     storage.write(metadata_name(6), encode(SAMPLE))
     with pytest.raises(
-        CorruptCheckpointError, match=r"chk-7.*checkpoint 6 is there: start with .*chk-6"
+        CorruptCheckpointError, match=r"chk-7.*checkpoint 6 is complete: to resume from it, .*chk-6"
     ):
         latest_checkpoint(storage)
