@@ -62,6 +62,7 @@ from opchain.runtime.checkpoint.savepoint import (
 from opchain.runtime.checkpoint.storage import checkpoint_storage
 from opchain.runtime.epochs.local_epochs import states_when_opened
 from opchain.runtime.errors import CorruptCheckpointError
+from opchain.runtime.measurements.table import size_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -253,7 +254,7 @@ def verify(context: click.Context, checkpoint: str, key: CheckpointKey | None) -
     if problems:
         answer(f"{name}: {len(problems)} of {counted(len(files), 'file')} can't be read\n")
         context.exit(NO)
-    size = bytes_text(sum(file.size for file in files.values()))
+    size = size_text(sum(file.size for file in files.values()))
     answer(f"{name}: {counted(len(files), 'file')} with {size}, whole\n")
     answer(_signature_line(found))
 
@@ -441,7 +442,7 @@ def checkpoint_text(metadata: CheckpointMetadata) -> str:
         files = {file.name: file for state in metadata.tasks_of(operator) for file in state.files}
         size = sum(file.size for file in files.values())
         keyed = f", {operator.max_parallelism} key groups" if operator.is_keyed else ""
-        kept_in = f"{counted(len(files), 'file')} with {bytes_text(size)}"
+        kept_in = f"{counted(len(files), 'file')} with {size_text(size)}"
         lines += [
             f"operator {_stored(operator)}",
             f"  {counted(operator.parallelism, 'task')}{keyed}, {kept_in}",
@@ -515,20 +516,6 @@ def _resumed(restore: RestorePlan, operator: ProgramOperator) -> str | None:
     return "commits what the checkpoint holds" if is_prepared else None
 
 
-def bytes_text(size: int) -> str:
-    """A number of bytes, with three digits.
-
-    >>> bytes_text(999), bytes_text(12_345), bytes_text(5_000_000)
-    ('999 B', '12.3 kB', '5 MB')
-    """
-    number, unit = float(size), "B"
-    for larger in ("kB", "MB", "GB", "TB"):
-        if number < 1000:  # noqa: PLR2004 - decimal units
-            break
-        number, unit = number / 1000, larger
-    return f"{number:.3g} {unit}"
-
-
 def _position_lines(source: SourcePosition) -> list[str]:
     """The position of a source, or the time of the epoch; no line if no timer is registered."""
     if source.source == BATCH:
@@ -560,7 +547,7 @@ def _summary(metadata: CheckpointMetadata) -> tuple[str, ...]:
         counted(len(metadata.operators), "operator"),
         counted(len(metadata.tasks), "task"),
         counted(len(files), "file"),
-        bytes_text(sum(file.size for file in files)),
+        size_text(sum(file.size for file in files)),
     )
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 from typing import Any
 
 import click
 
 from opchain.compiler.commands.failures import CommandError
 from opchain.compiler.commands.output import answer, examples
+from opchain.compiler.commands.state import literal
 from opchain.compiler.plan.layout import Row, one_line, set_lines
 from opchain.runtime.errors import KeyTypeError
 from opchain.runtime.state.keys.key_groups import (
@@ -68,16 +68,9 @@ def key_groups(
         )
     rows = [Row(("key", "type", "hash code", "key group", "subtask"))]
     for text in keys:
-        key = text if type_name in ("String", "Character") else _literal(text)
+        key = text if type_name in ("String", "Character") else literal(text)
         rows.append(_row(key, type_name, groups, parallelism))
     answer(set_lines(rows))
-
-
-def _literal(text: str) -> Any:
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):  # what literal_eval documents
-        return text
 
 
 def _row(key: Any, type_name: str, max_parallelism: int, parallelism: int) -> Row:

@@ -104,7 +104,7 @@ def literal(text: str) -> Any:
     """A Python literal, or else the text itself."""
     try:
         return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
+    except (ValueError, SyntaxError, MemoryError, RecursionError):  # what literal_eval documents
         return text
 
 

@@ -1,4 +1,4 @@
-"""Controls Python's garbage collector: it runs less often between records, and not at all while state is written or read.
+"""Controls Python's garbage collector: it runs less often between records, and not at all in snapshots, restores and the compiler.
 
 Snapshots and restores make many long-lived objects, and no cycles. The more of them there are, the more the collector
 has to scan. With a million keys and the collector running, a restore took four times as long, a snapshot twice as long,
