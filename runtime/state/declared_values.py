@@ -1,4 +1,4 @@
-"""Checks what functions write to a state with a declared type.
+"""Checks values that functions write to a state against the declared type of the state.
 
 PyFlink's cache keeps a written value unchanged, and encodes it by the declared type when the cache is flushed. So a
 state of type INT returns 1.7 unchanged, and the job fails later for 2**40 or "text". Here such a value is refused when
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def checked_type(declared: TypeInformation[Any] | None) -> str | None:
-    """The text of a state's type, if values of it are checked when they are written; else None."""
+    """The declared type as text, or None if writes are not checked against it."""
     kinds = (
         (declared.key_type_info, declared.value_type_info)
         if isinstance(declared, MapTypeInfo)
@@ -40,10 +40,10 @@ def checked_type(declared: TypeInformation[Any] | None) -> str | None:
 
 
 def check_writes(state: Any, descriptor: StateDescriptor[Any]) -> None:
-    """Has a state of any kind check each value that it is given, by its descriptor's type.
+    """Wraps the write methods of a state, so that they check each value against the type of its descriptor.
 
     Raises (when a value is written):
-        TypeError: The value is of another class than the type's.
+        TypeError: The value is not an instance of the declared type.
         OverflowError: A number does not fit into the type.
     """
     kind: Any = descriptor.type_info
@@ -66,7 +66,7 @@ def check_writes(state: Any, descriptor: StateDescriptor[Any]) -> None:
 
 
 def with_checked_function(descriptor: Any) -> Any:
-    """The descriptor of a reducing or aggregating state, whose function checks its results."""
+    """A copy of the descriptor of a reducing or aggregating state, with a function that checks its results."""
     check = _check_of(descriptor, descriptor.type_info)
     if check is None:
         return descriptor
@@ -125,7 +125,7 @@ def _checked(check: Check, value: Any) -> Any:
 
 
 def _checked_write(check: Check, write: Check, value: Any) -> None:
-    if value is not None:  # which clears the state
+    if value is not None:  # None clears the state
         check(value)
     write(value)
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class ListMode(Enum):
-    """How a list of the subtasks is given out when their number changes."""
+    """How the elements of a list state are redistributed when the parallelism changes."""
 
     SPLIT = "split"
     UNION = "union"
@@ -25,7 +25,7 @@ class ListMode(Enum):
 
 @dataclass(frozen=True, slots=True)
 class OperatorStateSnapshot:
-    """State without key: pickled elements of lists, and pickled broadcast maps, by name."""
+    """Operator state: pickled elements of lists, and pickled broadcast maps, by name."""
 
     lists: dict[str, tuple[ListMode, list[bytes]]] = field(default_factory=dict)
     maps: dict[str, bytes] = field(default_factory=dict)
@@ -33,10 +33,10 @@ class OperatorStateSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class OperatorSnapshot:
-    """All state of one subtask of an operator; keyed state and timers by key group.
+    """All state of one subtask of an operator, with keyed state and timers by key group.
 
-    Where `is_changes`, keyed state and timers are what has changed since the snapshot before it, and
-    `operator` is whole all the same: it is small.
+    If `is_changes`, keyed state and timers are the changes since the previous snapshot. `operator` is always complete,
+    because it is small.
     """
 
     keyed: dict[int, bytes] = field(default_factory=dict)
@@ -45,14 +45,14 @@ class OperatorSnapshot:
     is_changes: bool = False
 
     def is_empty(self) -> bool:
-        """Whether there is nothing in it."""
+        """Whether there is no state."""
         return not (self.keyed or self.timers or self.operator.lists or self.operator.maps)
 
 
 def with_changes(chain: Sequence[OperatorSnapshot]) -> OperatorSnapshot:
-    """One snapshot of a snapshot and the changes behind it; nothing is unpickled.
+    """Combines a snapshot and the changes that follow it into one snapshot, without unpickling.
 
-    It `is_changes` where all of the chain are.
+    The result `is_changes` if all of the chain are changes.
     """
     first = max((n for n, part in enumerate(chain) if not part.is_changes), default=0)
     parts = chain[first:]
@@ -78,7 +78,7 @@ def redistribute(
     parallelism: int,
     subtask: int,
 ) -> OperatorSnapshot:
-    """What one of `parallelism` subtasks gets of the snapshots of all subtasks, in their order."""
+    """The state that one of `parallelism` subtasks restores from the snapshots of all subtasks, in their order."""
     return OperatorSnapshot(
         keyed=_of_key_groups([snapshot.keyed for snapshot in snapshots], key_groups),
         timers=_of_key_groups([snapshot.timers for snapshot in snapshots], key_groups),
@@ -119,7 +119,7 @@ def _modes(parts: Sequence[OperatorStateSnapshot]) -> dict[str, ListMode]:
 
 
 def _share(elements: list[bytes], parallelism: int, subtask: int) -> list[bytes]:
-    """A run of the elements: runs differ by one in length, the longer ones come first."""
+    """A run of the elements for one subtask. The lengths of runs differ by at most one, and longer runs come first."""
     size, longer = divmod(len(elements), parallelism)
     first = subtask * size + min(subtask, longer)
     return elements[first : first + size + (subtask < longer)]

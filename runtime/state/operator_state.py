@@ -35,22 +35,22 @@ if TYPE_CHECKING:
 
 
 class SubtaskListState(ListState[T], Generic[T]):
-    """A list of the subtask; `mode` says how it moves when the parallelism changes."""
+    """A list of the subtask. `mode` says how it is redistributed when the parallelism changes."""
 
     def __init__(self, mode: ListMode) -> None:
         self.mode = mode
         self._elements: list[T] = []
 
     def get(self) -> list[T]:
-        """A list of the elements, the caller's own."""
+        """A copy of the list."""
         return self._elements.copy()
 
     def add(self, value: T) -> None:
-        """Puts an element at the end."""
+        """Appends an element."""
         self._elements.append(value)
 
     def add_all(self, values: Iterable[T]) -> None:
-        """Puts elements at the end."""
+        """Appends elements."""
         self._elements.extend(list(values))
 
     def update(self, values: Iterable[T]) -> None:
@@ -63,7 +63,7 @@ class SubtaskListState(ListState[T], Generic[T]):
 
 
 class ReadOnlyBroadcastMap(ReadOnlyBroadcastState[K, V], Generic[K, V]):
-    """A broadcast state as the other side sees it: it follows what the broadcast side changes."""
+    """A broadcast state for the side that is not broadcast. It shows the changes of the broadcast side."""
 
     def __init__(self, entries: dict[K, V]) -> None:
         self._entries = entries
@@ -73,7 +73,7 @@ class ReadOnlyBroadcastMap(ReadOnlyBroadcastState[K, V], Generic[K, V]):
         return self._entries.get(key)
 
     def contains(self, key: K) -> bool:
-        """Whether the key has a value, be it None."""
+        """Whether the key has a value, which may be None."""
         return key in self._entries
 
     def items(self) -> Iterable[tuple[K, V]]:
@@ -93,7 +93,7 @@ class ReadOnlyBroadcastMap(ReadOnlyBroadcastState[K, V], Generic[K, V]):
         return not self._entries
 
     def clear(self) -> None:
-        """Refuses: this side must not change the state, which would differ between the subtasks."""
+        """Raises StateError: changes on this side would make the state differ between subtasks."""
         raise StateError(
             "broadcast state is read-only here; change it in "
             "process_broadcast_element(), which every subtask runs for the same records"
@@ -101,7 +101,7 @@ class ReadOnlyBroadcastMap(ReadOnlyBroadcastState[K, V], Generic[K, V]):
 
 
 class BroadcastMap(ReadOnlyBroadcastMap[K, V], BroadcastState[K, V], Generic[K, V]):
-    """A broadcast state as the broadcast side sees it."""
+    """A broadcast state for the broadcast side."""
 
     def put(self, key: K, value: V) -> None:
         """Sets the value of the key."""
@@ -120,7 +120,7 @@ class BroadcastMap(ReadOnlyBroadcastMap[K, V], BroadcastState[K, V], Generic[K, 
         self._entries.clear()
 
     def read_only(self) -> ReadOnlyBroadcastMap[K, V]:
-        """The same state, for the other side."""
+        """The same state for the side that is not broadcast."""
         return ReadOnlyBroadcastMap(self._entries)
 
 
@@ -165,7 +165,7 @@ class SubtaskStateStore(OperatorStateStore):
         return frozenset(self._maps)
 
     def described_states(self) -> list[tuple[str, str, str]]:
-        """The states known so far: name, kind, type as text or empty."""
+        """The states that were registered or restored: name, kind, and type as text or empty."""
         found = [
             (name, "list" if state.mode is ListMode.SPLIT else "union list", "list state")
             for name, state in self._lists.items()
@@ -192,7 +192,7 @@ class SubtaskStateStore(OperatorStateStore):
         )
 
     def restore(self, snapshot: OperatorStateSnapshot) -> None:
-        """Takes in what `redistribute` gives this subtask; before states are asked for.
+        """Restores the result of `redistribute` for this subtask. Call it before any state is requested.
 
         Raises:
             StateError: Something in a state can't be unpickled.

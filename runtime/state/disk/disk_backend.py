@@ -69,13 +69,13 @@ class DiskTable(StateTable):
         super().__init__(name, kind, has_ttl=has_ttl, descriptor=descriptor)
 
     def entries(self, namespace: Any) -> DiskEntries:
-        """The entries of a namespace, as what they are."""
+        """The entries of a namespace, which StateTable only knows as a mapping."""
         found = self.space(namespace)
         assert isinstance(found, DiskEntries)
         return found
 
     def keys_in(self, namespace: Any) -> Iterable[Any]:
-        """The keys of a namespace, to go over while it changes."""
+        """See StateTable."""
         return self.spaces.get(namespace, ())
 
     def leave(self, namespace: Any) -> None:
@@ -83,7 +83,7 @@ class DiskTable(StateTable):
         left = self.spaces.get(namespace)
         super().leave(namespace)
         if isinstance(left, DiskEntries) and namespace not in self.spaces:
-            left.put_away()
+            left.evict()
 
     def _new_space(self) -> DiskEntries:
         return DiskEntries(self._on_disk, self.name)
@@ -96,7 +96,7 @@ class DiskTables(StateTables):
         super().__init__()
         self.on_disk = on_disk
 
-    def _made(
+    def _new_table(
         self, name: str, kind: str, has_ttl: bool, descriptor: StateDescriptor[Any] | None
     ) -> DiskTable:
         return DiskTable(self.on_disk, name, kind, has_ttl=has_ttl, descriptor=descriptor)
@@ -143,7 +143,7 @@ def _rows(table: DiskTable, now: Callable[[], int]) -> Iterator[Row]:
 
 
 def _starts(table: DiskTable) -> dict[int, int]:
-    """The position at which each run begins: behind all places of the runs before."""
+    """The first position of each run, which comes after all places of earlier runs."""
     longest: dict[int, int] = {}
     for namespace in list(table.spaces):
         for place in table.entries(namespace).places():
@@ -161,7 +161,7 @@ def restore_empty(
     identity: KeyIdentity,
     where: str,
 ) -> int:
-    """Puts snapshots into tables that hold nothing yet; gives the number of their last changes.
+    """Restores snapshots into empty tables. Returns the number of the last changes.
 
     Raises:
         StateError: A snapshot is not readable, or a state has another kind than before.
@@ -182,7 +182,7 @@ def restore_empty(
 
 
 class _Group:
-    """What one key group holds: by state and namespace."""
+    """The entries of one key group by state and namespace, while its frames are read."""
 
     def __init__(self, tables: DiskTables, identity: KeyIdentity, where: str) -> None:
         self._tables = tables
@@ -191,7 +191,7 @@ class _Group:
         self._found: dict[str, dict[Any, Placed]] = {}
 
     def take(self, frame: Frame) -> None:
-        """Folds a frame in."""
+        """Applies a frame to the entries."""
         of_states = frame[-1]
         for name, (kind, has_ttl, *_) in of_states.items():
             require(self._tables, name, kind, self._where, has_ttl=has_ttl)
@@ -202,7 +202,7 @@ class _Group:
             self._take_changes(*frame[1:])
 
     def put(self, group: int) -> None:
-        """Puts everything on disk."""
+        """Writes the entries to disk."""
         for name, spaces in self._found.items():
             table: DiskTable = self._tables[name]  # type: ignore[assignment]
             for namespace, placed in spaces.items():
@@ -265,19 +265,19 @@ class TableStore(ABC):
 
     @abstractmethod
     def delete_range(self, first: bytes, behind: bytes) -> None:
-        """Deletes all keys from `first` up to, but without, `behind`."""
+        """Deletes all keys from `first` (included) to `behind` (excluded)."""
 
     @abstractmethod
     def scan(self, first: bytes, behind: bytes) -> Iterator[tuple[bytes, bytes]]:
-        """Pairs in ascending order, from `first` up to, but without, `behind`, as of the call."""
+        """Pairs in ascending order, from `first` (included) to `behind` (excluded), as of the call."""
 
     @abstractmethod
     def scan_back(self, last: bytes, until: bytes) -> Iterator[tuple[bytes, bytes]]:
-        """Pairs in descending order, from `last` (or the key before it) down to `until`, both included."""
+        """Pairs in descending order, from `last` (or the next smaller key) to `until`, both included."""
 
     @abstractmethod
     def close(self) -> None:
-        """Removes the table; does nothing the second time."""
+        """Removes the table. A second call has no effect."""
 
 
 class TableStoreBackend(StateBackendSpec):
@@ -310,8 +310,8 @@ class DiskKeyedStateBackend(HashMapKeyedStateBackend):
         max_parallelism: The number of all key groups.
         key_groups: The key groups of this subtask; all of them if not given.
         store: The table of entries, empty; the backend closes it.
-        identity: How keys are told apart.
-        hasher: The hash code of keys, if their type declares another than their class's.
+        identity: Which keys are equal.
+        hasher: The hash function of the declared key type, if there is one.
         now: The clock of states with a time to live, in milliseconds.
         where: The operator and its call site, for messages.
     """
@@ -366,7 +366,7 @@ class DiskKeyedStateBackend(HashMapKeyedStateBackend):
 
     def restore(self, snapshots: Iterable[Mapping[int, bytes]]) -> None:
         """See KeyedStateBackend."""
-        if not self._on_disk.is_untouched:
+        if not self._on_disk.is_unused:
             super().restore(snapshots)
             return
         with collector_paused():

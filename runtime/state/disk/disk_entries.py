@@ -4,10 +4,10 @@ A database on disk compares keys by their bytes. A pickle cannot be such a key, 
 value are the same object. So state keys have an encoding in which equal keys have equal bytes. Keys of plain classes,
 and tuples of them, can be decoded again. A TypedKey cannot, because its identity has less than the key.
 
-States, operators and generated code use these entries like a dictionary. Recently used contents are kept as objects. An
-object is pickled when it is written back: when there are too many, and before an iteration. Code that changes contents
-in place changes the state only if it took them from here for the current record. Operators do so. Functions never get
-these objects (see disk_states.py).
+States, operators and generated code use these entries like a dictionary. Recently used contents are cached as objects.
+An object is pickled when it is written back: when the cache is full, and before an iteration. An operator may change
+contents in place only while it processes the record for which it read them. Functions never get these objects (see
+disk_states.py).
 
 In the database an entry is
 
@@ -71,20 +71,20 @@ def key_bytes(state_key: Any) -> bytes:  # noqa: PLR0911 - a table, most frequen
     raise AssertionError(f"{state_key!r} is not a state key")
 
 
-def can_be_read(data: bytes) -> bool:
-    """Whether `key_from` gives the state key of bytes."""
+def is_decodable(data: bytes) -> bool:
+    """Whether `decoded_key` can decode these bytes."""
     return data[:1] != _TYPED
 
 
-def key_from(data: bytes) -> Any:  # noqa: PLR0911 - likewise
-    """The state key that has these bytes, where it can be read from them."""
+def decoded_key(data: bytes) -> Any:  # noqa: PLR0911 - likewise
+    """The state key that `key_bytes` encoded, unless it is a TypedKey."""
     kind, rest = data[:1], data[1:]
     if kind == b"s":
         return rest.decode("utf-8", "surrogatepass")
     if kind == b"i":
         return int.from_bytes(rest, "big", signed=True)
     if kind == b"t":
-        return tuple(map(key_from, _parts(rest)))
+        return tuple(map(decoded_key, _parts(rest)))
     if kind == b"b":
         return rest
     if kind == b"n":
@@ -98,7 +98,7 @@ def key_from(data: bytes) -> Any:  # noqa: PLR0911 - likewise
 
 
 def _of_identity(value: Any) -> bytes:  # noqa: PLR0911 - likewise
-    """Likewise of the identity of a TypedKey: see key_identity for what is in it."""
+    """The bytes of a TypedKey's identity, which key_identity.py builds."""
     if isinstance(value, type):
         return b"c" + f"{value.__module__}.{value.__qualname__}".encode()
     if value.__class__ is bool:
@@ -118,7 +118,7 @@ _PLAIN = frozenset({str, int, bytes, dt.date, dt.timedelta, uuid.UUID})
 
 
 def _of_time(value: dt.time) -> bytes:
-    """Times with an offset from UTC are equal where they mean the same, as Python compares them."""
+    """The bytes of a time. As in Python, times with different offsets from UTC may be equal."""
     offset = value.utcoffset()
     seconds = 3600 * value.hour + 60 * value.minute + value.second
     since = dt.timedelta(seconds=seconds, microseconds=value.microsecond)
@@ -144,8 +144,8 @@ def _parts(data: bytes) -> list[bytes]:
     return found
 
 
-_AT_HAND = 4096
-_AT_HAND_BYTES = 64 << 20
+_CACHE_ENTRIES = 4096
+_CACHE_BYTES = 64 << 20
 _CHUNK = 1024
 _FEW = 256
 _PLACE = 14
@@ -153,7 +153,7 @@ _PLACE = 14
 
 _GROUP_BITS = 16
 RUN_BITS = 64
-"""By how many bits the run is in front of the position."""
+"""The run is shifted left by so many bits, in front of the position."""
 
 
 class _Absent:
@@ -165,7 +165,7 @@ _ABSENT = _Absent()
 
 
 class _Slot:
-    """What is at hand of one key; `stored` is its entry in the database, None where there is none."""
+    """A cached entry. `stored` is the entry as bytes in the database, or None if it is not there."""
 
     __slots__ = ("contents", "key", "place", "stored")
 
@@ -177,54 +177,54 @@ class _Slot:
 
 
 class DiskSpaces:
-    """What all entries of one backend share: the database, the numbers of spaces, and what is at hand."""
+    """What all DiskEntries of one backend share: the database, the numbers of spaces, and the size of the cache."""
 
     def __init__(self, database: TableStore, where: str) -> None:
         self.database = database
         self.where = where
-        self.at_hand = 0
-        self.bytes_at_hand = 0
+        self.cached = 0
+        self.cached_bytes = 0
         self.next_place = 0
         self._in_use: dict[int, DiskEntries] = {}
         self._next_space = 0
 
     @property
-    def is_untouched(self) -> bool:
-        """Whether there never was an entry, and nobody has asked for one."""
-        return not (self.next_place or self.at_hand)
+    def is_unused(self) -> bool:
+        """Whether no entry was ever read or written."""
+        return not (self.next_place or self.cached)
 
     def begin_run(self, run: int) -> None:
-        """Entries come behind all those of earlier runs from now on."""
+        """Places new entries after all entries of earlier runs."""
         self.next_place = max(self.next_place, run << RUN_BITS)
 
-    def take_number(self) -> int:
-        """A number for a new space; never given out twice."""
+    def new_number(self) -> int:
+        """A new number for a space."""
         self._next_space += 1
         return self._next_space
 
     def use(self, entries: DiskEntries) -> None:
-        """Something of these is at hand now."""
+        """Notes that entries of a space are cached."""
         self._in_use[entries.number] = entries
 
     def forget(self, entries: DiskEntries) -> None:
-        """Nothing of these is at hand any more."""
+        """Notes that no entry of a space is cached any more."""
         self._in_use.pop(entries.number, None)
 
     def trim(self) -> None:
-        """Writes everything back and forgets it, where it is too much; nobody may hold contents."""
-        if self.at_hand > _AT_HAND or self.bytes_at_hand > _AT_HAND_BYTES:
+        """Writes back and evicts all cached entries if there are too many. No caller may hold contents of one."""
+        if self.cached > _CACHE_ENTRIES or self.cached_bytes > _CACHE_BYTES:
             for entries in list(self._in_use.values()):
-                entries.put_away()
+                entries.evict()
 
 
 class DiskEntries(MutableMapping[Any, Any]):
-    """See the module; `name` is that of the state, for messages."""
+    """See the module. `name` is the name of the state in messages."""
 
     __slots__ = ("_bytes", "_count", "_data", "_order", "_slots", "_spaces", "name", "number")
 
     def __init__(self, spaces: DiskSpaces, name: str) -> None:
         self.name = name
-        self.number = spaces.take_number()
+        self.number = spaces.new_number()
         prefix = self.number.to_bytes(8, "big")
         self._data, self._order = b"D" + prefix, b"O" + prefix
         self._spaces = spaces
@@ -266,11 +266,11 @@ class DiskEntries(MutableMapping[Any, Any]):
         return slot.contents is not _ABSENT
 
     def put_at(self, key: Any, place: int, key_group: int, contents: Any) -> None:
-        """Puts in a key that was never there, at a place of its own; the database isn't asked for it."""
+        """Adds a key that is known to be new, at a given place, without a look-up in the database."""
         self._make_room()
         at = (place << _GROUP_BITS | key_group).to_bytes(_PLACE, "big")
         self._slots[key] = _Slot(key_bytes(key), at, contents, None)
-        self._spaces.at_hand += 1
+        self._spaces.cached += 1
         self._count += 1
 
     def _load(self, key: Any) -> _Slot:
@@ -282,15 +282,15 @@ class DiskEntries(MutableMapping[Any, Any]):
             slot = _Slot(found, b"", _ABSENT, None)
         else:
             slot = _Slot(found, stored[:_PLACE], self._read(stored), stored)
-            self._weigh(len(stored))
-        spaces.at_hand += 1
+            self._add_bytes(len(stored))
+        spaces.cached += 1
         self._slots[key] = slot
         return slot
 
     def _make_room(self) -> None:
-        if len(self._slots) >= _AT_HAND or self._spaces.bytes_at_hand > _AT_HAND_BYTES:
-            # Of this space alone: who asks may still hold contents of others, under the same key.
-            self.put_away()
+        if len(self._slots) >= _CACHE_ENTRIES or self._spaces.cached_bytes > _CACHE_BYTES:
+            # Only this space: the caller may still hold contents of other spaces under the same key.
+            self.evict()
         if not self._slots:
             self._spaces.use(self)
 
@@ -300,7 +300,7 @@ class DiskEntries(MutableMapping[Any, Any]):
         return self._count
 
     def __iter__(self) -> Iterator[Any]:
-        """The keys in their order; what is put in or taken out meanwhile may or may not come."""
+        """The keys in order of place. Keys that are added or removed meanwhile may or may not be included."""
         self.write_back()
         first, behind = self._order, _behind(self._order)
         while chunk := list(islice(self._spaces.database.scan(first, behind), _CHUNK)):
@@ -314,7 +314,7 @@ class DiskEntries(MutableMapping[Any, Any]):
         return (_named(value) for _, value in scan)
 
     def items(self) -> Iterator[tuple[Any, Any]]:  # type: ignore[override]
-        """Keys and contents in order; contents that are not at hand are not kept there."""
+        """Keys and contents in order of place. Contents that are read from the database are not cached."""
         get = self._spaces.database.get
         for key in self:
             slot = self._slots.get(key)
@@ -326,36 +326,38 @@ class DiskEntries(MutableMapping[Any, Any]):
                 yield key, slot.contents
 
     def values(self) -> Iterator[Any]:  # type: ignore[override]
-        """Likewise the contents."""
+        """The contents in order of place, which are not cached either."""
         return (contents for _, contents in self.items())
 
     def places(self) -> Iterator[int]:
-        """The places of all, in order."""
+        """The places of all entries, in ascending order."""
         self.write_back()
         start = len(self._order)
         for key, _ in self._spaces.database.scan(self._order, _behind(self._order)):
             yield int.from_bytes(key[start:], "big") >> _GROUP_BITS
 
     def rows(self) -> Iterator[tuple[int, Any, Any]]:
-        """(place, state key, contents) of all, in no order: the fastest way over everything."""
+        """(place, state key, contents) of all entries in the order of key bytes, which is the fastest iteration."""
         self.write_back()
         database, start = self._spaces.database, len(self._data)
         for data_key, stored in database.scan(self._data, _behind(self._data)):
             found, place = data_key[start:], stored[:_PLACE]
             key = (
-                key_from(found) if can_be_read(found) else _named(database.get(self._order + place))
+                decoded_key(found)
+                if is_decodable(found)
+                else _named(database.get(self._order + place))
             )
             yield int.from_bytes(place, "big") >> _GROUP_BITS, key, self._read(stored)
 
     def clear(self) -> None:
-        """Takes everything out."""
+        """Removes all entries."""
         stored = [slot.stored for slot in self._slots.values() if slot.stored is not None]
         keys = [slot.key for slot in self._slots.values() if slot.stored is not None]
         is_small = self._count <= len(stored) <= _FEW
         self._forget_slots()
         database = self._spaces.database
         if is_small:
-            # A range that is deleted stays for a while, and every look-up asks it: not for a few keys.
+            # A few keys are deleted one by one, because each later look-up has to check a deleted range.
             gone = [self._data + key for key in keys]
             database.write((), gone + [self._order + found[:_PLACE] for found in stored])
             is_small = not any(True for _ in database.scan(self._data, _behind(self._data)))
@@ -367,7 +369,7 @@ class DiskEntries(MutableMapping[Any, Any]):
     # The database
 
     def write_back(self) -> None:
-        """Has the database know what is at hand, which stays there.
+        """Writes changed cached entries to the database, and keeps them in the cache.
 
         Raises:
             StateError: Contents can't be pickled.
@@ -379,7 +381,7 @@ class DiskEntries(MutableMapping[Any, Any]):
             if slot.contents is _ABSENT:
                 if before is not None:
                     gone += (self._data + slot.key, self._order + before[:_PLACE])
-                    self._weigh(-len(before))
+                    self._add_bytes(-len(before))
                     slot.stored = None
                 continue
             now = slot.place + self._pickled(slot.contents)
@@ -389,27 +391,27 @@ class DiskEntries(MutableMapping[Any, Any]):
             if before is None or before[:_PLACE] != slot.place:
                 if before is not None:
                     gone.append(self._order + before[:_PLACE])
-                name = b"\0" + slot.key if can_be_read(slot.key) else b"\1" + dump_records(key)
+                name = b"\0" + slot.key if is_decodable(slot.key) else b"\1" + dump_records(key)
                 puts.append((self._order + slot.place, name))
-            self._weigh(len(now) - len(before or b""))
+            self._add_bytes(len(now) - len(before or b""))
             slot.stored = now
         if puts or gone:
             self._spaces.database.write(puts, gone)
 
-    def put_away(self) -> None:
-        """Writes back, and has nothing at hand any more."""
+    def evict(self) -> None:
+        """Writes back and evicts all cached entries."""
         self.write_back()
         self._forget_slots()
 
     def _forget_slots(self) -> None:
-        self._spaces.at_hand -= len(self._slots)
-        self._weigh(-self._bytes)
+        self._spaces.cached -= len(self._slots)
+        self._add_bytes(-self._bytes)
         self._slots.clear()
         self._spaces.forget(self)
 
-    def _weigh(self, size: int) -> None:
+    def _add_bytes(self, size: int) -> None:
         self._bytes += size
-        self._spaces.bytes_at_hand += size
+        self._spaces.cached_bytes += size
 
     def _pickled(self, contents: Any) -> bytes:
         try:
@@ -426,17 +428,16 @@ class DiskEntries(MutableMapping[Any, Any]):
         except Exception as error:
             raise StateError(
                 f"{self._spaces.where}: state '{self.name}' holds a value that can't be read "
-                f"back from disk "
-                f"({type(error).__name__}: {error}); keep plain values in state"
+                f"back from disk ({type(error).__name__}: {error}); keep plain values in state"
             ) from error
 
 
 def _behind(prefix: bytes) -> bytes:
-    """The first key behind all that begin with a prefix."""
+    """The first key after all keys that begin with a prefix."""
     return (int.from_bytes(prefix, "big") + 1).to_bytes(len(prefix), "big")
 
 
 def _named(value: bytes | None) -> Any:
-    """The state key that an entry of the order names."""
-    assert value is not None, "each entry has its place in the order of keys"
-    return pickle.loads(value[1:]) if value[:1] == b"\1" else key_from(value[1:])
+    """The state key in the value of an `O` entry."""
+    assert value is not None, "each D entry has an O entry"
+    return pickle.loads(value[1:]) if value[:1] == b"\1" else decoded_key(value[1:])

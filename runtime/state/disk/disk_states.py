@@ -1,8 +1,8 @@
 """The five kinds of keyed state of a backend on disk: values are copied when they are read and written.
 
-In a database a value is bytes, so a function has no object of the state that it could change. Here recent values are
-objects for a while (see disk_entries.py). So a copy is made, unless the value is immutable, and a function sees no
-difference. Flink: `RocksDBValueState` and similar classes, which decode and encode at each access.
+disk_entries.py caches recent values as objects. A function gets a copy, unless the value is immutable. So changing the
+copy does not change the state, whether or not the value is cached. Flink: `RocksDBValueState` and similar classes,
+which decode and encode at each access.
 
 The list or the map of a key is one entry, which is read and written as a whole. Flink has an entry for each key of a
 map.
@@ -38,7 +38,7 @@ class _CopyingValue:
         return private(super().value())  # type: ignore[misc]
 
     def update(self, value: Any) -> None:
-        """Keeps a copy; None clears the state."""
+        """Stores a copy. None clears the state."""
         super().update(private(value))  # type: ignore[misc]
 
 
@@ -48,11 +48,11 @@ class _CopyingList:
         return list(map(private, super().get()))  # type: ignore[misc]
 
     def add(self, value: Any) -> None:
-        """Puts a copy at the end."""
+        """Appends a copy."""
         super().add(private(value))  # type: ignore[misc]
 
     def add_all(self, values: Iterable[Any]) -> None:
-        """Puts copies at the end."""
+        """Appends copies."""
         super().add_all(list(map(private, values)))  # type: ignore[misc]
 
     def update(self, values: Iterable[Any]) -> None:
@@ -89,11 +89,11 @@ class _CopyingMap:
 
 class _CopyingResult:
     def get(self) -> Any:
-        """A copy of what was added up, or None."""
+        """A copy of the result, or None."""
         return private(super().get())  # type: ignore[misc]
 
     def add(self, value: Any) -> None:
-        """Adds a copy; None clears the state."""
+        """Adds a copy. None clears the state."""
         super().add(private(value))  # type: ignore[misc]
 
 
@@ -110,7 +110,7 @@ class DiskMapState(_CopyingMap, HashMapMapState[Any, Any]):
 
 
 class DiskReducingState(_CopyingResult, HashMapReducingState[Any]):
-    """One value that takes in others."""
+    """One reduced value."""
 
 
 class DiskAggregatingState(_CopyingResult, HashMapAggregatingState[Any, Any]):
@@ -130,7 +130,7 @@ class DiskTtlMapState(_CopyingMap, TtlMapState[Any, Any]):
 
 
 class DiskTtlReducingState(_CopyingResult, TtlReducingState[Any]):
-    """One value that takes in others."""
+    """One reduced value."""
 
 
 class DiskTtlAggregatingState(_CopyingResult, TtlAggregatingState[Any, Any]):

@@ -1,8 +1,8 @@
 """A RocksDB database on the local disk, which exists as long as its backend.
 
-It holds state, and is not a backup: whatever must survive is in checkpoints. So nothing is logged or synced, and the
-folder is deleted when the backend is closed. A killed process leaves its folder. The next process that opens a
-database in the same place deletes it: the lock of a folder in use is held by a live process.
+Checkpoints are the durable copy of the state. So the database writes no log and does not sync, and its folder is
+deleted when the backend is closed. A killed process leaves its folder behind. The next process that opens a database
+in the same parent folder deletes it, because no live process holds its lock.
 
 RocksDB (rocksdict) was compared with LMDB (lmdb): 1,000 random keys were read, and then written in one batch, on a
 busy machine. Times are milliseconds for 1,000 keys; rows have 30 bytes:
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from opchain.runtime.state.keyed.keyed_backend import KeyedSubtask
 
 PREFIX = "opchain-state-"
-"""How the names of databases' folders begin."""
+"""The prefix of the names of database folders."""
 
 _LOCK = "in-use"
 _WRITE_BUFFER = 16 << 20
@@ -47,8 +47,8 @@ class RocksDBTables(TableStore):
     """A RocksDB database as a TableStore.
 
     Args:
-        folders: Where it may be; the first is taken. If there are none, Spark's folder on this machine, which
-            goes with the application, or else the system's for temporary files.
+        folders: The first is the parent folder. If there are none, the parent is Spark's local folder, which Spark
+            deletes with the application, or else the system's temporary folder.
         where: The operator and its call site, for messages.
 
     Raises:
@@ -63,7 +63,7 @@ class RocksDBTables(TableStore):
         self.folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
         self._lock = _locked(self.folder / _LOCK)
         self._db = self._opened(str(self.folder / "db"))
-        self.get = self._db.get  # type: ignore[method-assign] # the library's own method: a call less per entry
+        self.get = self._db.get  # type: ignore[method-assign] # saves a call per entry
 
     def get(self, key: bytes) -> bytes | None:
         """See TableStore."""
@@ -71,7 +71,7 @@ class RocksDBTables(TableStore):
         return value
 
     def write(self, puts: Sequence[tuple[bytes, bytes]], deletes: Sequence[bytes]) -> None:
-        """Deletes, and then puts, in one step."""
+        """See TableStore. All changes are one batch."""
         batch = self._library.WriteBatch(raw_mode=True)
         for key in deletes:
             batch.delete(key)
@@ -80,18 +80,18 @@ class RocksDBTables(TableStore):
         self._db.write(batch)
 
     def delete_range(self, first: bytes, behind: bytes) -> None:
-        """Deletes all from one key on, up to another."""
+        """See TableStore."""
         self._db.delete_range(first, behind)
 
     def scan(self, first: bytes, behind: bytes) -> Iterator[tuple[bytes, bytes]]:
-        """What there is from one key on, up to another, as it is now."""
+        """See TableStore."""
         for key, value in self._db.items(from_key=first):
             if key >= behind:
                 return
             yield key, value
 
     def scan_back(self, last: bytes, until: bytes) -> Iterator[tuple[bytes, bytes]]:
-        """What there is from one key back, down to another."""
+        """See TableStore."""
         for key, value in self._db.items(backwards=True, from_key=last):
             if key < until:
                 return
@@ -124,7 +124,7 @@ class RocksDBTables(TableStore):
 
 
 def _usual_folder() -> str:
-    # Spark tells its Python workers.
+    # Spark sets this variable for its Python workers.
     return os.environ.get("SPARK_LOCAL_DIRS", "").partition(",")[0] or tempfile.gettempdir()
 
 
@@ -141,13 +141,13 @@ def _block_cache(library: Any) -> Any:
 
 
 def remove_orphans(parent: Path) -> list[Path]:
-    """Removes the folders of databases whose processes are gone; gives them."""
+    """Removes the database folders of processes that ended. Returns these folders."""
     found = []
     for folder in sorted(parent.glob(f"{PREFIX}*")):
         try:
             lock = _locked(folder / _LOCK, create=False)
         except OSError:
-            continue  # in use, or just being made, or somebody else's
+            continue  # in use, being created, or another user's
         shutil.rmtree(folder, ignore_errors=True)
         os.close(lock)
         found.append(folder)
@@ -155,10 +155,10 @@ def remove_orphans(parent: Path) -> list[Path]:
 
 
 def _locked(path: Path, *, create: bool = True) -> int:
-    """An open file that this process alone has locked.
+    """Opens and locks a file.
 
     Raises:
-        OSError: Another process has, or there is no such file.
+        OSError: Another process holds the lock, or there is no such file.
     """
     lock = os.open(path, os.O_RDWR | (os.O_CREAT if create else 0), 0o600)
     try:
@@ -171,12 +171,12 @@ def _locked(path: Path, *, create: bool = True) -> int:
 
 @dataclass(frozen=True, slots=True)
 class RocksDBBackend(TableStoreBackend):
-    """`state.backend.type: rocksdb`. `folders` are local; none stands for Spark's local folder."""
+    """`state.backend.type: rocksdb`. `folders` are local. Without any, Spark's local folder is used."""
 
     folders: tuple[str, ...] = ()
 
     def open(self, subtask: KeyedSubtask) -> RocksDBTables:
-        """A database in the subtask's folder: subtasks take turns, so each disk has about as many databases."""
+        """Opens a database. Subtasks use the folders in turn, so that each disk has about as many databases."""
         folders = self.folders
         folder = (folders[subtask.subtask % len(folders)],) if folders else ()
         return RocksDBTables(folder, subtask.where)

@@ -69,7 +69,7 @@ if TYPE_CHECKING:
 
 
 class _NoKey:
-    """The state key while there is none. Every access hashes it, and so finds out at no cost."""
+    """The state key while no key is current. Every access hashes the state key, so no other check is needed."""
 
     __slots__ = ("where",)
 
@@ -88,9 +88,9 @@ class HashMapKeyedStateBackend(KeyedStateBackend):
 
     Args:
         max_parallelism: The number of all key groups.
-        key_groups: Those of this subtask; all of them if not given.
-        identity: How keys are told apart.
-        hasher: The hash code of keys, where their type declares another than their class's.
+        key_groups: The key groups of this subtask; all of them if not given.
+        identity: Which keys are equal.
+        hasher: The hash function of the declared key type, if there is one.
         now: The clock of states with a time to live, in milliseconds.
         where: The operator and its call site, for messages.
     """
@@ -139,8 +139,8 @@ class HashMapKeyedStateBackend(KeyedStateBackend):
         self._where = where
         self._tables = self._new_tables()
         self._made_router: KeyRouter | None = None
-        # The keys that were touched since the last snapshot; None while changes are not tracked. The number
-        # of the next changes is 0 where they would not be complete.
+        # The keys that were touched since the last snapshot, or None if changes are not tracked. The number
+        # of the next changes is 0 if they would be incomplete.
         self._touched: dict[Any, None] | None = None
         self._next_number = 0
         self._plain, self._identify = self.identity.plain, self.identity.of
@@ -149,7 +149,7 @@ class HashMapKeyedStateBackend(KeyedStateBackend):
         self.state_key: Any = self._no_key
         self._states: dict[str, Any] = {}
         self._namespaced: dict[str, Any] = {}
-        # What happens when a key is selected; the flag keeps it off the way of every record.
+        # Called when a key is selected. The flag saves most backends the checks per record.
         self._listeners: list[Callable[[], None]] = []
         self._end_key: Callable[[], None] | None = None
         self._is_watched = False
@@ -279,7 +279,9 @@ class HashMapKeyedStateBackend(KeyedStateBackend):
         """Adapts restored contents to a time to live that is new, or gone. Flink: `TtlAwareSerializer`."""
         kind = table.kind
         table.has_ttl = not table.has_ttl
-        self._next_number = 0  # what was saved before is of the other form
+        self._next_number = (
+            0  # earlier snapshots have the other form, so changes cannot follow them
+        )
         ttl = TimeToLive(descriptor.ttl_config, self._now) if table.has_ttl else None  # type: ignore[arg-type]
         for entries in table.spaces.values():
             for key, contents in entries.items():
@@ -300,7 +302,7 @@ class HashMapKeyedStateBackend(KeyedStateBackend):
         incremental = config.get_cleanup_strategies().get_incremental_cleanup_strategy()
         if incremental is not None and table.cleanup is None:
             table.cleanup = IncrementalCleanup(
-                table, ttl, incremental.get_cleanup_size(), partial(self._note_cleanup, table)
+                table, ttl, incremental.get_cleanup_size(), partial(self._record_cleanup, table)
             )
             if incremental.run_cleanup_for_every_record():
                 self.on_key_selected(table.cleanup.run)
@@ -389,7 +391,7 @@ class HashMapKeyedStateBackend(KeyedStateBackend):
 
     def clear_all(self) -> None:
         """See KeyedStateBackend."""
-        self._next_number = 0  # nothing says what was there
+        self._next_number = 0  # the removed keys are not recorded, so changes would be incomplete
         for table in self._tables.values():
             spaces = table.spaces
             if len(spaces) == 1:
@@ -432,7 +434,7 @@ class HashMapKeyedStateBackend(KeyedStateBackend):
                     apply_frames(of_number, self._tables, self.identity, self._router, self._where)
         number = max(last + 1, self._next_number)
         self._begin_changes(number)
-        self._next_number = number  # also for who begins to track now, before anything changes
+        self._next_number = number  # also if tracking begins only after this restore
 
     # Changes
 
@@ -500,13 +502,13 @@ class HashMapKeyedStateBackend(KeyedStateBackend):
 
     @property
     def _router(self) -> KeyRouter:
-        """What numbers the key groups of keys; made when first needed, as most tasks take no snapshot."""
+        """Computes the key groups of keys. It is created on first use, because most tasks take no snapshot."""
         if self._made_router is None:
             self._made_router = KeyRouter(self.max_parallelism, 1, self._hasher)
         return self._made_router
 
     def _begin_changes(self, number: int) -> None:
-        """From here on what changes is noted for the frames of this number."""
+        """Records later changes for the frames of this number."""
         if self._touched is None:
             self._next_number = 0
             return
@@ -517,7 +519,7 @@ class HashMapKeyedStateBackend(KeyedStateBackend):
                 table.touched = TouchedNamespaces()
             table.touched.clear()
 
-    def _note_cleanup(self, table: StateTable, namespace: Any, state_key: Any) -> None:
+    def _record_cleanup(self, table: StateTable, namespace: Any, state_key: Any) -> None:
         if self._touched is None:
             return
         if namespace is VOID:

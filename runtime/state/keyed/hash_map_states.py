@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 
 
 class HashMapState:
-    """What all kinds share: `_entries` is the dictionary of the current namespace.
+    """The part that all kinds share. `_entries` is the dictionary of the current namespace.
 
-    `declared` is the text of the type that writes are checked by, None where any value will do.
+    `declared` is the type that writes are checked against, as text, or None if writes are not checked.
     """
 
     declared: str | None = None
@@ -64,13 +64,13 @@ class HashMapState:
         self._entries = table.space(namespace)
 
     def entries_of(self, backend: KeyedStateBackend) -> MutableMapping[Any, Any] | None:
-        """The dictionary, if the state is one of that backend's and not in a namespace."""
+        """The dictionary, if the state belongs to this backend and its namespace is VOID."""
         is_plain = self._backend is backend and self._namespace is VOID
         return self._entries if is_plain else None
 
     def clear(self) -> None:
-        """Removes what is kept under the current key and namespace."""
-        # Not `pop`: an empty dictionary doesn't hash what is looked up, and so allows a missing key.
+        """Removes the contents of the current key and namespace."""
+        # Not `pop`: on an empty dictionary it does not hash the key, so it would miss that no key is current.
         key = self._backend.state_key
         if key in self._entries:
             del self._entries[key]
@@ -85,17 +85,17 @@ class HashMapState:
 
 
 class MergingHashMapState(HashMapState):
-    """Kinds that can be united. Flink: `AbstractHeapMergingState`."""
+    """A kind whose contents can be merged. Flink: `AbstractHeapMergingState`."""
 
     @abstractmethod
     def _unite(self, contents: Any, others: Any) -> Any:
-        """The contents of both, in this order; may change and give the first."""
+        """The merged contents, in this order. May change and return the first."""
 
     def merge_namespaces(self, target: Any, sources: Iterable[Any]) -> None:
         """Moves the contents of the sources into the target, for the current key.
 
-        As in Flink, the sources are united first, in their order, and then put behind the target. The target becomes
-        the current namespace.
+        As in Flink, the sources are merged first, in their order, and the result is then merged into the target. The
+        target becomes the current namespace.
         """
         key, touched = self._backend.state_key, self._table.touched
         merged = None
@@ -133,17 +133,17 @@ class HashMapListState(MergingHashMapState, ListState[T], Generic[T]):
     """A list."""
 
     def get(self) -> list[T]:
-        """A list of the elements, the caller's own."""
+        """A copy of the list."""
         elements = self._entries.get(self._backend.state_key)
         return [] if elements is None else elements.copy()
 
     def stored(self) -> list[T] | None:
-        """The very list that is stored, or None: for operators that only read it."""
+        """The stored list itself, or None, for operators that only read it."""
         elements: list[T] | None = self._entries.get(self._backend.state_key)
         return elements
 
     def add(self, value: T) -> None:
-        """Puts an element at the end."""
+        """Appends an element."""
         key = self._backend.state_key
         elements = self._entries.get(key)
         if elements is None:
@@ -152,7 +152,7 @@ class HashMapListState(MergingHashMapState, ListState[T], Generic[T]):
             elements.append(value)
 
     def add_all(self, values: Iterable[T]) -> None:
-        """Puts elements at the end."""
+        """Appends elements."""
         key = self._backend.state_key
         elements = self._entries.get(key)
         if elements is None:
@@ -204,7 +204,7 @@ class HashMapMapState(HashMapState, MapState[K, V], Generic[K, V]):
                 self.clear()
 
     def contains(self, key: K) -> bool:
-        """Whether the key has a value, be it None."""
+        """Whether the key has a value, which may be None."""
         contents = self._entries.get(self._backend.state_key)
         return contents is not None and key in contents
 
@@ -226,7 +226,7 @@ class HashMapMapState(HashMapState, MapState[K, V], Generic[K, V]):
 
 
 class HashMapReducingState(MergingHashMapState, ReducingState[T], Generic[T]):
-    """One value that takes in others."""
+    """One reduced value."""
 
     def __init__(
         self,
@@ -269,7 +269,7 @@ class HashMapAggregatingState(
         self._function = descriptor.get_agg_function()
 
     def get(self) -> OUT_co | None:
-        """The result of what was accumulated, or None."""
+        """The result of the accumulator, or None."""
         accumulator = self._entries.get(self._backend.state_key)
         return None if accumulator is None else self._function.get_result(accumulator)
 

@@ -71,8 +71,8 @@ VOID = _Void()
 class KeyedSubtask:
     """The subtask of an operator that a backend is created for.
 
-    `hasher` gives the hash code of keys, if their type declares another than their class's. `now` is the clock of
-    states with a time to live, in milliseconds. `where` names the operator and its call site in messages.
+    `hasher` is the hash function of the declared key type, if there is one. `now` is the clock of states with a time
+    to live, in milliseconds. `where` names the operator and its call site in messages.
     """
 
     subtask: int
@@ -101,9 +101,9 @@ class KeyedStateBackend(KeyedStateStore):
     """See the module.
 
     Attributes:
-        current_key: The key as the key selector gave it.
-        state_key: What stands for it in tables.
-        identity: How this operator tells keys apart.
+        current_key: The key that the key selector returned.
+        state_key: The key of tables that represents the current key (see key_identity.py).
+        identity: Which keys are equal.
         key_groups: The key groups of this subtask.
         max_parallelism: The number of all key groups.
     """
@@ -124,7 +124,7 @@ class KeyedStateBackend(KeyedStateStore):
 
     @abstractmethod
     def set_current_state_key(self, state_key: Any) -> None:
-        """Makes the key that a state key stands for the current one."""
+        """Makes the key that a state key represents the current one."""
 
     @abstractmethod
     def clear_current_key(self) -> None:
@@ -136,9 +136,10 @@ class KeyedStateBackend(KeyedStateStore):
 
     @abstractmethod
     def end_each_key(self, end: Callable[[], None]) -> None:
-        """Batch mode, where keys come one after the other: `end` runs before another key is selected.
+        """Registers a function for batch mode, which processes one key after the other.
 
-        All state is forgotten then. Flink: `BatchExecutionKeyedStateBackend`.
+        The backend calls `end` before it selects another key, and then drops all state. Flink:
+        `BatchExecutionKeyedStateBackend`.
         """
 
     @abstractmethod
@@ -154,7 +155,7 @@ class KeyedStateBackend(KeyedStateStore):
 
     @abstractmethod
     def get_partitioned_state(self, namespace: Any, descriptor: StateDescriptor[Any]) -> Any:
-        """`namespaced_state`, in this namespace: valid until the next call for the same name."""
+        """`namespaced_state` with this current namespace. It is valid until the next call for the same name."""
 
     def plain_entries(
         self,
@@ -165,17 +166,17 @@ class KeyedStateBackend(KeyedStateStore):
         touches: bool = False,  # noqa: ARG002
         sets_keys: bool = False,  # noqa: ARG002
     ) -> MutableMapping[Any, Any] | None:
-        """The dictionary from state keys to contents of a "value", "list" or "map" state, for look-ups.
+        """The dictionary from state keys to contents of a "value", "list" or "map" state, for direct look-ups.
 
-        None if a call of the state does more than a look-up: with a time to live; on disk; if writes are checked by
-        another type than `declared`; while changes are tracked, unless the caller `touches` all keys itself; while the
-        end of each key is awaited, unless the caller `sets_keys` when they change.
+        None if a method of the state does more than a look-up: if the state has a time to live or is on disk; if
+        writes are checked against another type than `declared`; if changes are tracked, unless the caller `touches`
+        all keys itself; and after `end_each_key`, unless the caller `sets_keys` when they change.
         """
         return None
 
     @abstractmethod
     def table(self, name: str, namespace: Any = VOID) -> MutableMapping[Any, Any]:
-        """The dictionary of a state in a namespace, made on first use; keys are state keys."""
+        """The dictionary of a state in a namespace, created on first use. Its keys are state keys."""
 
     @abstractmethod
     def namespaces(self, name: str) -> list[Any]:
@@ -196,11 +197,11 @@ class KeyedStateBackend(KeyedStateStore):
         function: Callable[[Any, Any], object],
         namespace: Any = VOID,
     ) -> None:
-        """Calls `function(key, state)` for each key that has the state; leaves no current key."""
+        """Calls `function(key, state)` for each key that has the state. No key is current afterwards."""
 
     @abstractmethod
     def described_states(self) -> list[tuple[str, str, str]]:
-        """The states known so far: name, kind as snapshots call it, type as text or empty."""
+        """The states that were registered or restored: name, kind as in snapshots, and type as text or empty."""
 
     @abstractmethod
     def clear_all(self) -> None:
@@ -208,7 +209,7 @@ class KeyedStateBackend(KeyedStateStore):
 
     @abstractmethod
     def entry_count(self) -> int:
-        """How many (state, key, namespace) have contents. Flink: `numKeyValueStateEntries`."""
+        """The number of (state, key, namespace) with contents. Flink: `numKeyValueStateEntries`."""
 
     @abstractmethod
     def close(self) -> None:
@@ -230,36 +231,35 @@ class KeyedStateBackend(KeyedStateStore):
 
     @abstractmethod
     def track_changes(self) -> None:
-        """Notes what changes since the last snapshot or restore, for `snapshot_changes`; off by default.
+        """Begins to record changes for `snapshot_changes`, which is off by default.
 
-        Call it before anything changes: before or right after a restore, or before the first snapshot.
-        What is written under a key counts where the key was touched: selected as the current one, or
-        given to `touch`.
+        Call it before anything changes: before or right after a restore, or before the first snapshot. A write is
+        recorded if its key was touched: selected as the current key, or passed to `touch`.
         """
 
     @property
     @abstractmethod
     def tracks_changes(self) -> bool:
-        """Whether `snapshot_changes` would be complete: it needs a snapshot or a restore before it."""
+        """Whether `snapshot_changes` would be complete, which needs an earlier snapshot or restore."""
 
     @abstractmethod
     def touch(self, keys: Iterable[Any]) -> None:
-        """Notes keys under which an operator writes to tables without selecting each.
+        """Records keys under which an operator writes to tables without selecting each key.
 
-        Call it once per batch, with the keys as the key selector gives them, before `snapshot_changes`;
-        nothing happens where changes are not tracked.
+        Call it once per batch, with keys as the key selector returns them, before `snapshot_changes`. It has no effect
+        if changes are not tracked.
         """
 
     @abstractmethod
     def touched_keys(self) -> dict[Any, None]:
-        """The state keys that were touched since the last snapshot, in order; not to be changed."""
+        """The state keys that were touched since the last snapshot, in order. Do not change the dictionary."""
 
     @abstractmethod
     def write_to(self, name: str, namespaces: Iterable[Any]) -> None:
-        """Says that an operator keeps the tables of some namespaces at hand, and writes to them directly.
+        """Declares that an operator holds the tables of some namespaces, and writes to them directly.
 
-        Every touched key counts in each of them then. Call it before `snapshot_changes`. Single keys
-        must not go from such a table: only all together, by `drop`.
+        Every touched key then counts as changed in each of these namespaces. Call it before `snapshot_changes`. Do not
+        remove single keys from such a table: use `drop` to remove all of them.
         """
 
     @abstractmethod
@@ -268,11 +268,11 @@ class KeyedStateBackend(KeyedStateStore):
 
     @abstractmethod
     def key_groups_of(self, state_keys: Collection[Any]) -> Iterable[int]:
-        """Key groups that cover some state keys: exactly theirs, or all key groups if there are many keys."""
+        """The key groups of some state keys, or all key groups of the subtask if there are many keys."""
 
     @abstractmethod
     def snapshot_changes(self) -> dict[int, bytes]:
-        """The changes since the last snapshot of either kind, by key group. Later changes count from here.
+        """The changes since the last snapshot of either kind, by key group. The next changes begin here.
 
         Raises:
             StateError: A value cannot be pickled, or changes are not tracked.

@@ -56,7 +56,7 @@ def write_changes(
 
 
 class _Writer:
-    """Deals out what has changed to key groups: (touched keys, states)."""
+    """Collects changes by key group: (touched keys, states)."""
 
     def __init__(self, touched: dict[Any, None], group_of: dict[Any, int]) -> None:
         self.groups: dict[int, tuple[list[Any], dict[str, Changed]]] = {}
@@ -69,7 +69,7 @@ class _Writer:
             keys.append(key_of(key))
 
     def add(self, table: StateTable) -> None:
-        """Takes in what has changed in a table."""
+        """Adds the changes of a table."""
         for key, place, contents in _rows(table.spaces[VOID], self._touched):
             row = (place, self._index_of[key], contents)
             self._changed(self._group_of[key], table)[2].append(row)
@@ -89,7 +89,7 @@ class _Writer:
     def _of_namespace(
         self, table: StateTable, namespace: Any
     ) -> dict[int, tuple[list[Any], list[Row]]]:
-        """By key group, the keys that are gone from a namespace, and the rows."""
+        """By key group, the keys that were removed from a namespace, and the rows."""
         assert table.touched is not None
         entries = table.spaces.get(namespace, {})
         noted = table.touched.pairs.get(namespace, {})
@@ -113,7 +113,7 @@ def apply_frames(
     router: KeyRouter,
     where: str,
 ) -> None:
-    """Takes the changes of one number in, those of all key groups together.
+    """Applies the changes of one number, of all key groups together.
 
     Raises:
         StateError: A state is of another kind than before.
@@ -140,14 +140,14 @@ def apply_frames(
 
 
 class _Target:
-    """Tables that take changes in; keys that come last wait until all key groups are there."""
+    """Applies changes to tables. It appends new keys only when it has those of all key groups."""
 
     def __init__(self, tables: StateTables) -> None:
         self._tables = tables
         self._last: dict[tuple[str, Any], list[tuple[int, int, Any, Any]]] = {}
 
     def clear(self, table: StateTable, state_keys: list[Any], rows: list[Row]) -> None:
-        """Takes out the touched keys that have nothing any more."""
+        """Removes the touched keys that have no row."""
         entries = table.spaces[VOID]
         kept = {index for _, index, _ in rows}
         for index, state_key in enumerate(state_keys):
@@ -155,7 +155,7 @@ class _Target:
                 del entries[state_key]
 
     def take(self, group: int, table: StateTable, namespace: Any, rows: list[Row]) -> None:
-        """Takes in rows, by state key."""
+        """Applies rows of (place, state key, contents)."""
         entries = table.space(namespace)
         last = self._last.setdefault((table.name, namespace), [])
         for place, state_key, contents in rows:
@@ -165,7 +165,7 @@ class _Target:
                 last.append((place, group, state_key, contents))
 
     def put_last(self) -> None:
-        """Puts the keys behind all others that came in since; forgets namespaces that are empty."""
+        """Appends the new keys, and drops namespaces that are empty."""
         for (name, namespace), rows in self._last.items():
             table = self._tables[name]
             entries = table.space(namespace)
@@ -195,7 +195,7 @@ def _rows(
 
 
 def _drop(frames: Sequence[tuple[int, Frame]], tables: StateTables, router: KeyRouter) -> None:
-    """Takes out of namespaces all keys of the key groups that dropped them."""
+    """Removes the keys of dropped namespaces, for the key groups that dropped them."""
     dropped: dict[tuple[str, Any], set[int]] = {}
     for group, (_, _, _, states) in frames:
         for name, (_, _, _, spaces) in states.items():

@@ -48,8 +48,8 @@ def in_order(
 
     Args:
         snapshots: Bytes by key group.
-        key_groups: Those that are read.
-        what: What the bytes are, for messages.
+        key_groups: The key groups to read.
+        what: The kind of the bytes, for messages.
         where: The operator and its call site, for messages.
 
     Raises:
@@ -96,19 +96,19 @@ class NotingUnpickler(pickle.Unpickler):
     last: str | None = None
 
     def find_class(self, module: str, name: str) -> Any:
-        """Looks a class or function up."""
+        """Imports a class or function."""
         self.last = f"{module}.{name}"
         return super().find_class(module, name)
 
 
 class _Unreadable:
-    """Stands for all objects of a class that can't be read."""
+    """Replaces the objects of a class that can't be read."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        """Takes whatever the class would."""
+        """Accepts any arguments, as the class may."""
 
     def __setstate__(self, state: Any) -> None:
-        """Takes whatever the class would."""
+        """Accepts any state, as the class may."""
 
     def __hash__(self) -> int:
         return 0
@@ -118,7 +118,7 @@ class _Unreadable:
 
 
 class _FoundError(Exception):
-    """An unreadable object is in what is pickled."""
+    """A pickled value contains an unreadable object."""
 
 
 class _PartialReader(pickle.Unpickler):
@@ -127,7 +127,7 @@ class _PartialReader(pickle.Unpickler):
         self._unreadable = unreadable
 
     def find_class(self, module: str, name: str) -> Any:
-        """Looks up all classes but one."""
+        """Imports a class, but replaces the unreadable class."""
         return (
             _Unreadable
             if f"{module}.{name}" == self._unreadable
@@ -199,7 +199,7 @@ def read_tables(
     identity: KeyIdentity,
     where: str,
 ) -> None:
-    """Adds what whole snapshots hold to tables.
+    """Adds the entries of whole snapshots to tables.
 
     Raises:
         StateError: A state has another kind than before.
@@ -221,7 +221,7 @@ def read_tables(
 
 
 def ttl_of_snapshot(table: StateTable, now: Callable[[], int]) -> TimeToLive | None:
-    """By which entries are left out of a snapshot; None where all are in it."""
+    """The time to live by which a snapshot leaves entries out, or None if it contains all entries."""
     config = None if table.descriptor is None else table.descriptor.ttl_config
     if table.has_ttl and config is not None and config.get_cleanup_strategies().in_full_snapshot():
         return TimeToLive(config, now)
@@ -240,10 +240,10 @@ def _rows(table: StateTable, now: Callable[[], int]) -> list[Row]:
 
 
 def require(tables: StateTables, name: str, kind: str, where: str, *, has_ttl: bool) -> None:
-    """Has a table for a state of a snapshot.
+    """Adds the table of a state of a snapshot, if there is none.
 
     Raises:
-        StateError: The state is known as one of another kind.
+        StateError: The state is registered with another kind.
     """
     table = tables.get(name)
     if table is None:
@@ -257,7 +257,7 @@ def require(tables: StateTables, name: str, kind: str, where: str, *, has_ttl: b
 
 
 def pickled(frame: Frame) -> bytes:
-    """A frame, whose last item are the states by name, as bytes.
+    """A frame as bytes. The last item of the frame is the states by name.
 
     Raises:
         StateError: Something in a state can't be pickled.
@@ -273,7 +273,7 @@ def pickled(frame: Frame) -> bytes:
 
 
 def _unpicklable(states: dict[str, tuple[Any, ...]]) -> tuple[str, Any]:
-    """The name of a state, and what it holds that can't be pickled."""
+    """The name of a state with contents that can't be pickled, and these contents."""
     for name, state in states.items():
         if not _is_picklable(state):
             return name, _innermost(state)
@@ -281,7 +281,7 @@ def _unpicklable(states: dict[str, tuple[Any, ...]]) -> tuple[str, Any]:
 
 
 def _innermost(part: Any) -> Any:
-    """What can't be pickled in the rows of a state: a key, a namespace, or contents."""
+    """The key, namespace or contents in the rows of a state that can't be pickled."""
     while type(part) in (tuple, list):
         rest = part
         part = next((item for item in rest if not _is_picklable(item)), None)
@@ -293,6 +293,6 @@ def _innermost(part: Any) -> Any:
 def _is_picklable(part: Any) -> bool:
     try:
         dump_records(part)
-    except Exception:  # noqa: BLE001 - whatever a user's object raises
+    except Exception:  # noqa: BLE001 - a user's object may raise anything
         return False
     return True

@@ -1,21 +1,21 @@
-"""The tables of a backend: contents by state, namespace and state key; what may have changed in them; and expiry.
+"""The tables of a backend: contents by state, namespace and state key, possible changes, and expiry.
 
 The namespace comes before the key, so an operator that stays in one window needs one lookup.
 
-Operators write to the dictionaries of a table directly, so a change cannot be noted where it is written. The places
-where a change is possible are noted instead:
+Operators write to the dictionaries of a table directly, so writes cannot be recorded. The table records instead where
+a write was possible:
 
 - Without a namespace (VOID): the keys that were touched, that is selected or passed to `touch`.
-- In a namespace: the key that was selected when an operator went to the namespace. There can be as many namespaces as
+- In a namespace: the key that was current when an operator selected the namespace. There can be as many namespaces as
   keys (sessions), so looking into each namespace for each touched key would take too long.
-- An operator that keeps the dictionaries of a few namespaces says which (`written_to`). Every touched key counts in
-  each of them. Such a namespace may be dropped as a whole (`dropped`).
+- An operator that holds the dictionaries of a few namespaces declares them (`written_to`). Every touched key counts as
+  changed in each of them. Such a namespace may be dropped as a whole (`dropped`).
 
-All notes are dictionaries, so their order follows from the order of events.
+All records of changes are dictionaries, so their order follows from the order of events.
 
-Expired state is removed a few entries at a time, while the state is used. Each run looks at a fixed number of keys
-and continues where the last run ended. A round copies the references of a namespace's keys when it gets there; only
-this copy (some nanoseconds per key) is not bounded by the number. Flink: `TtlIncrementalCleanup`.
+Expired state is removed a few entries at a time, while the state is used. Each run checks a fixed number of keys, and
+continues where the last run ended. When a round reaches a namespace, it copies the list of its keys. Only this copy
+(some nanoseconds per key) is not bounded. Flink: `TtlIncrementalCleanup`.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ class IncrementalCleanup:
 
     Args:
         table: The state.
-        ttl: When its entries are expired.
-        size: How many keys a run looks at.
-        note: Hears the namespace and state key of each entry that changes.
+        ttl: The time to live of its entries.
+        size: How many keys a run checks.
+        note: Called with the namespace and state key of each entry that changes.
     """
 
     def __init__(
@@ -54,15 +54,15 @@ class IncrementalCleanup:
         self._round: Iterator[tuple[Any, MutableMapping[Any, Any], Any]] = iter(())
 
     def run(self) -> None:
-        """Looks at the next keys; the run that reaches the end of a round stops there."""
-        if not self._look():
+        """Checks the next keys. A run stops at the end of a round, even if it has checked fewer keys."""
+        if not self._check_next():
             self._round = self._all_keys()
-            self._look()
+            self._check_next()
 
-    def _look(self) -> bool:
-        """Whether there was a key to look at."""
+    def _check_next(self) -> bool:
+        """Checks the next keys of the round. Returns whether there was one."""
         ttl, kind = self._ttl, self._table.kind
-        looked_at = 0
+        checked = 0
         for namespace, entries, key in self._round:
             contents = entries.get(key)
             if contents is not None:
@@ -73,10 +73,10 @@ class IncrementalCleanup:
                     del entries[key]
                 elif live is not contents:
                     entries[key] = live
-            looked_at += 1
-            if looked_at >= self._size:
+            checked += 1
+            if checked >= self._size:
                 break
-        return looked_at > 0
+        return checked > 0
 
     def _all_keys(self) -> Iterator[tuple[Any, MutableMapping[Any, Any], Any]]:
         for namespace in list(self._table.spaces):
@@ -87,10 +87,10 @@ class IncrementalCleanup:
 
 
 class TouchedNamespaces:
-    """The namespaces of one table, but VOID.
+    """Possible changes in the namespaces of one table, except VOID.
 
-    `pairs` has the keys that were selected in each. `written_to` are those in which every touched key
-    counts. `dropped` has, for each that was dropped whole, the key groups that it held.
+    `pairs` has the keys that were selected in each namespace. In the namespaces of `written_to`, every touched key
+    counts as changed. `dropped` has the key groups of each namespace that was dropped as a whole.
     """
 
     __slots__ = ("dropped", "pairs", "written_to")
@@ -101,7 +101,7 @@ class TouchedNamespaces:
         self.dropped: dict[Any, dict[int, None]] = {}
 
     def note(self, namespace: Any, state_key: Any) -> None:
-        """Notes that an operator has used a namespace under a key."""
+        """Records that an operator used a namespace under a key."""
         keys = self.pairs.get(namespace)
         if keys is None:
             self.pairs[namespace] = {state_key: None}
@@ -109,23 +109,22 @@ class TouchedNamespaces:
             keys[state_key] = None
 
     def note_dropped(self, namespace: Any, key_groups: Iterable[int]) -> None:
-        """A namespace was dropped with all keys that it held."""
+        """Records that a namespace was dropped with all of its keys."""
         self.dropped.setdefault(namespace, {}).update(dict.fromkeys(key_groups))
 
     def clear(self) -> None:
-        """Starts again."""
+        """Removes all records."""
         self.pairs.clear()
         self.written_to.clear()
         self.dropped.clear()
 
 
 def newest(entries: Any, touched: dict[Any, Any]) -> list[Any]:
-    """The keys at the end of a dictionary that were touched, in order.
+    """The longest run of touched keys at the end of a dictionary, in order.
 
-    A dictionary keeps the place of a key whose value is replaced, and puts a new one last. So what came
-    in since the last snapshot, all of it touched, is at the end, and is found without going over the
-    rest. Keys in front of it that were touched, too, are in the result where nothing lies between:
-    putting all of the result last again, in this order, gives the same dictionary.
+    A dictionary appends a new key, and keeps the place of a key whose value is replaced. So all keys that were added
+    since the last snapshot are in this run, and are found without iterating over the other keys. The run may begin with
+    older keys. Appending the whole run again, in this order, gives the same dictionary.
     """
     found = []
     for key in reversed(entries):
@@ -137,17 +136,16 @@ def newest(entries: Any, touched: dict[Any, Any]) -> list[Any]:
 
 
 RAW = "table"
-"""The kind of a table that an operator works on itself."""
+"""The kind of a table that an operator uses directly, without a descriptor."""
 
 
 class StateTable:
     """One state of all keys and namespaces.
 
-    `kind` is the name of its descriptor's class, or RAW. `has_ttl` says that contents are stored with
-    the time of their last access. `descriptor` is None where nobody has asked for the state since it
-    was restored. `current` is the namespace that is in use, which stays while it is empty; `cleanup`
-    is what removes expired entries, if anything does; `touched` notes where changes are possible, None
-    where nobody tracks them.
+    `kind` is the name of its descriptor's class, or RAW. `has_ttl` says that contents are stored with the time of their
+    last access. `descriptor` is None until the program requests a restored state. `current` is the namespace in use,
+    which is kept even if it is empty. `cleanup` removes expired entries, if that is configured. `touched` records
+    possible changes, and is None while changes are not tracked.
     """
 
     __slots__ = (
@@ -174,18 +172,18 @@ class StateTable:
         self.touched: TouchedNamespaces | None = None
 
     def space(self, namespace: Any) -> MutableMapping[Any, Any]:
-        """The dictionary of a namespace, made where there is none."""
+        """The dictionary of a namespace, created if there is none."""
         found = self.spaces.get(namespace)
         if found is None:
             found = self.spaces[namespace] = self._new_space()
         return found
 
     def keys_in(self, namespace: Any) -> Iterable[Any]:
-        """The keys of a namespace, to go over while it changes."""
+        """The keys of a namespace. The table may change while the caller iterates."""
         return list(self.spaces.get(namespace, ()))
 
     def leave(self, namespace: Any) -> None:
-        """Forgets a namespace that is empty; VOID stays, and so does the current one."""
+        """Drops a namespace if it is empty, and neither VOID nor the current namespace."""
         if namespace is VOID or self.spaces.get(namespace, True) or namespace == self.current:
             return
         del self.spaces[namespace]
@@ -194,7 +192,7 @@ class StateTable:
         return {}
 
     def require(self, descriptor: StateDescriptor[Any], where: str) -> None:
-        """Takes the descriptor of whoever asks for the state.
+        """Registers the descriptor of a request for this state.
 
         Raises:
             StateError: It describes another state.
@@ -218,7 +216,7 @@ class StateTable:
 
 
 class StateTables(dict[str, StateTable]):
-    """The states of one backend by name, in the order in which they were first asked for or restored."""
+    """The states of one backend by name, in the order in which they were requested or restored."""
 
     def add(
         self,
@@ -228,18 +226,18 @@ class StateTables(dict[str, StateTable]):
         has_ttl: bool,
         descriptor: StateDescriptor[Any] | None = None,
     ) -> StateTable:
-        """Makes the table of a state that is not known yet."""
-        table = self[name] = self._made(name, kind, has_ttl, descriptor)
+        """Adds the table of a new state."""
+        table = self[name] = self._new_table(name, kind, has_ttl, descriptor)
         return table
 
-    def _made(
+    def _new_table(
         self, name: str, kind: str, has_ttl: bool, descriptor: StateDescriptor[Any] | None
     ) -> StateTable:
         return StateTable(name, kind, has_ttl=has_ttl, descriptor=descriptor)
 
 
 def kind_of(descriptor: StateDescriptor[Any]) -> str:
-    """What a snapshot calls the kind of a state."""
+    """The kind of a state, as snapshots name it."""
     return type(descriptor).__name__
 
 

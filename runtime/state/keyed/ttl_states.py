@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 class TimeToLive:
-    """The rules of one StateTtlConfig by a clock."""
+    """Applies one StateTtlConfig by a clock."""
 
     def __init__(self, config: StateTtlConfig, now: Callable[[], int]) -> None:
         self.now = now
@@ -49,7 +49,7 @@ class TimeToLive:
         )
 
     def read(self, entries: MutableMapping[Any, Any], key: Any) -> Stamped | None:
-        """The entry of a key if it may be seen; removes an expired one, renews another."""
+        """The entry of a key if it is visible. Removes an expired entry, and renews a live one if configured."""
         entry: Stamped | None = entries.get(key)
         if entry is None:
             return None
@@ -62,15 +62,15 @@ class TimeToLive:
         return entry
 
     def visible(self, entry: Stamped | None, now: int) -> Stamped | None:
-        """The entry if it may be seen; changes nothing."""
+        """The entry if it is visible, else None. Changes nothing."""
         if entry is None or (entry[0] + self.ttl_ms <= now and not self.shows_expired):
             return None
         return entry
 
     def live(self, kind: str, contents: Any) -> Any:
-        """The contents without what is expired; None where nothing is left.
+        """The contents without expired parts, or None if all are expired.
 
-        The very same contents where nothing is expired.
+        Returns the same object if nothing is expired.
         """
         oldest = self.now() - self.ttl_ms
         if kind == "ListStateDescriptor":
@@ -133,7 +133,7 @@ class TtlListState(_TtlState, MergingHashMapState, ListState[T], Generic[T]):
     """A list whose elements expire one by one."""
 
     def get(self) -> list[T]:
-        """A list of the elements, the caller's own."""
+        """A copy of the list."""
         self._accessed()
         key, ttl = self._backend.state_key, self._ttl
         stored = self._entries.get(key)
@@ -148,16 +148,16 @@ class TtlListState(_TtlState, MergingHashMapState, ListState[T], Generic[T]):
         return [element for _, element in (stored if ttl.shows_expired else live)]
 
     def stored(self) -> list[T] | None:
-        """The elements, or None where there are none."""
+        """The elements, or None if there are none."""
         return self.get() or None
 
     def add(self, value: T) -> None:
-        """Puts an element at the end."""
+        """Appends an element."""
         self._accessed()
         self._entries.setdefault(self._backend.state_key, []).append((self._ttl.now(), value))
 
     def add_all(self, values: Iterable[T]) -> None:
-        """Puts elements at the end."""
+        """Appends elements."""
         self._accessed()
         now = self._ttl.now()
         elements = [(now, value) for value in values]
@@ -221,7 +221,7 @@ class TtlMapState(_TtlState, MapState[K, V], Generic[K, V]):
                 self.clear()
 
     def contains(self, key: K) -> bool:
-        """Whether the key has a value that may be seen, be it None."""
+        """Whether the key has a visible value, which may be None."""
         return self._read(key) is not None
 
     def items(self) -> Iterable[tuple[K, V]]:
@@ -257,7 +257,7 @@ class TtlMapState(_TtlState, MapState[K, V], Generic[K, V]):
 
 
 class TtlReducingState(_TtlState, MergingHashMapState, ReducingState[T], Generic[T]):
-    """One value that takes in others. Flink: `TtlReducingState`, `TtlReduceFunction`."""
+    """One reduced value. Flink: `TtlReducingState`, `TtlReduceFunction`."""
 
     def __init__(
         self,

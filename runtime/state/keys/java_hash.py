@@ -48,7 +48,7 @@ _ALLOWED = (
     "an int, bool, float, str, bytes, Decimal, date, time without zone, datetime, timedelta, UUID or "
     "Enum, or a tuple, list, Row, dataclass or pydantic model of these"
 )
-_NAN_CODE = 0x7FF80000  # of the one NaN that Double.hashCode knows
+_NAN_CODE = 0x7FF80000  # Double.hashCode treats every NaN as this one
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)
 _DOUBLE, _LONG = struct.Struct(">d"), struct.Struct(">q")
 _STRIDE = 24
@@ -97,7 +97,7 @@ def _resolve(kind: type) -> Hasher | None:
     return None if compared_fields(kind) is None else _hash_fields
 
 
-# mypy takes no class for hashable, so there are casts of cached functions of a class.
+# mypy does not accept classes as hashable arguments of cached functions, so there are casts.
 hasher_of_class = cast(
     "Callable[[type], Hasher | None]", functools.lru_cache(maxsize=1024)(_resolve)
 )
@@ -120,7 +120,7 @@ def signed(code: int) -> int:
 def polynomial(units: Sequence[int], start: int = 0) -> int:
     """Java's 31 h + unit over all units, as a signed 32-bit int."""
     code = start
-    # One mask for a stride of units: the int in between stays at a few machine words.
+    # One mask per stride of units keeps the int at a few machine words.
     for begin in range(0, len(units), _STRIDE):
         for unit in units[begin : begin + _STRIDE]:
             code = 31 * code + unit
@@ -160,7 +160,7 @@ def hash_double(value: float) -> int:
 
 
 def utf16_units(text: str) -> Sequence[int]:
-    """What Java calls the chars of a string."""
+    """The `char`s of a string in Java."""
     if text.isascii():
         return text.encode("ascii")
     data = text.encode("utf-16-le", "surrogatepass")
@@ -252,7 +252,7 @@ def hash_uuid(value: uuid.UUID) -> int:
 
 
 def hash_tuple(value: Iterable[object]) -> int:
-    """`Tuple1.hashCode` to `Tuple25.hashCode`, and on by the same rule."""
+    """`Tuple1.hashCode` to `Tuple25.hashCode`, and the same rule for longer tuples."""
     return polynomial([nested_hash_code(element) for element in value])
 
 
@@ -268,7 +268,7 @@ def hash_row(value: Any) -> int:
 
 
 def _hash_in_row(value: object) -> int:
-    """What Flink's `RowUtils.deepHashCodeInternal` gives: all but lists pass through an array of one."""
+    """The result of Flink's `RowUtils.deepHashCodeInternal`, which hashes all but lists as an array of one."""
     if value is None:
         return 0
     if isinstance(value, list):
@@ -302,10 +302,10 @@ compared_fields = cast(
 
 
 def compared_values(value: object) -> list[Any]:
-    """What is in these fields.
+    """The values of these fields.
 
     Raises:
-        UnstableKeyError: A pydantic model has more than its fields, which `==` compares, too.
+        UnstableKeyError: A pydantic model has extra fields, which `==` compares, too.
     """
     if getattr(value, "model_extra", None):
         raise unstable(value, "has extra fields")
@@ -318,7 +318,7 @@ def _hash_fields(value: object) -> int:
 
 
 def plain_scalar(value: Any) -> Any:
-    """The Python bool, int or float that equals a numpy scalar; any other value as it is."""
+    """The Python bool, int or float that equals a numpy scalar. Other values are returned unchanged."""
     return value.item() if hasher_of_class(type(value)) is _hash_numpy_scalar else value
 
 
@@ -348,9 +348,9 @@ _BY_CLASS: Mapping[type, Hasher] = {
     list: hash_list,
 }
 
-# By name, so that hashing a key imports neither numpy nor the types of our own it may never meet. numpy.float64 is a float already;
-# longdouble and datetime64 are not listed, as no one Python value equals them, and timedelta64 is refused
-# because numpy derives it from integer.
+# By name, so that hashing a key does not import numpy. numpy.float64 is a subclass of float. longdouble and datetime64
+# are not listed, because no single Python value equals them. timedelta64 is refused, because numpy derives it from
+# integer.
 _BY_CLASS_NAME: Mapping[str, Hasher] = {
     "opchain.runtime.types.row.Row": hash_row,
     "opchain.runtime.time.Instant": hash_instant,

@@ -31,7 +31,7 @@ def murmur_hash(code: int) -> int:
     code ^= code >> 13
     code = (code * 0xC2B2AE35) & MASK
     code ^= code >> 16
-    # Flink negates what Java reads as negative, and gives 0 for the one int whose negation is itself.
+    # Flink negates a negative int, and returns 0 for the smallest int, whose negation is itself.
     return code if code < _SIGN else (-code & MASK) % _SIGN
 
 
@@ -44,7 +44,7 @@ def key_group(key: object, max_parallelism: int, hasher: Hasher = java_hash_code
     Args:
         key: What `key_by` returned.
         max_parallelism: Number of key groups.
-        hasher: Hash code of a key, where the key type declares another than `java_hash_code`.
+        hasher: The hash function of the declared key type, if there is one.
 
     Raises:
         KeyTypeError: If the key has no stable hash, or is not of the type that the hasher expects.
@@ -101,7 +101,7 @@ def key_group_range(max_parallelism: int, parallelism: int, index: int) -> KeyGr
     """The key groups that one parallel instance owns.
 
     Raises:
-        ValueError: If an argument is out of bounds, or more instances than key groups are asked for.
+        ValueError: If an argument is out of bounds, or there are more instances than key groups.
     """
     check_parallelism(parallelism, max_parallelism)
     if not 0 <= index < parallelism:
@@ -130,20 +130,20 @@ def default_max_parallelism(parallelism: int) -> int:
 
 
 def check_bounds(name: str, value: int) -> None:
-    """Refuses a parallelism or max parallelism that is not from 1 to 32768.
+    """Checks a parallelism or max parallelism.
 
     Raises:
-        ValueError: With the name as given.
+        ValueError: It is not from 1 to 32768. The message contains `name`.
     """
     if not 0 < value <= MAX_PARALLELISM_LIMIT:
         raise ValueError(f"{name} must be from 1 to {MAX_PARALLELISM_LIMIT}, but is {value}")
 
 
 def check_parallelism(parallelism: int, max_parallelism: int) -> None:
-    """Refuses a pair that leaves an instance without key groups.
+    """Checks that each instance has a key group.
 
     Raises:
-        ValueError: If one is not from 1 to 32768, or the max parallelism is the smaller.
+        ValueError: One of the two is not from 1 to 32768, or the max parallelism is smaller than the parallelism.
     """
     check_bounds("parallelism", parallelism)
     check_bounds("max parallelism", max_parallelism)

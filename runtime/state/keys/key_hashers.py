@@ -57,13 +57,13 @@ def mismatch(key: object, type_name: str, expected: str) -> KeyTypeError:
 
 @dataclass(frozen=True)
 class IntegerType:
-    """Hashes as Java's integer class of so many bits: below 64 the hash code is the value."""
+    """Hashes as Java's integer class with this number of bits. Below 64 bits the hash code is the value."""
 
     type_name: str
     bits: int
 
     def __call__(self, key: object) -> int:
-        """The hash code of an integer in range; a bool counts as 0 or 1, a float as PyFlink truncates it."""
+        """The hash code of an integer in range. A bool is 0 or 1, and a float is truncated as in PyFlink."""
         limit = 1 << (self.bits - 1)
         expected = f"an int from {-limit} to {limit - 1}"
         try:
@@ -264,10 +264,10 @@ def row_of(*fields: Hasher) -> RowType:
 
 
 def hasher_of_type(key_type: Any) -> Hasher | None:
-    """The hasher that a key type asks for, None where the key's own value decides.
+    """The hasher of a key type, or None if keys are hashed by their class.
 
-    `Types.INT()` hashes as Java's Integer, `Types.TUPLE([Types.STRING(), Types.SHORT()])` field by
-    field. Types without a hash code of their own (PICKLED, arrays of numbers) are hashed by value.
+    `Types.INT()` hashes as Java's Integer, `Types.TUPLE([Types.STRING(), Types.SHORT()])` field by field. Keys of types
+    without a hasher (PICKLED, arrays of numbers) are hashed by their class.
     """
     java_class = getattr(key_type, "java_class", "Object")
     if java_class == "Tuple":
@@ -288,7 +288,7 @@ def _nested(hasher: Hasher, value: object) -> int:
 
 
 def in_row(hasher: Hasher, value: object) -> int:
-    """As `java_hash` says of a row's fields: all but lists pass through an array of one."""
+    """The hash code of a field of a Row, which hashes all but lists as an array of one (see java_hash.py)."""
     if value is None:
         return 0
     if isinstance(hasher, ListType) and isinstance(value, list):

@@ -1,12 +1,12 @@
-"""Which keys are equal: as in Java, and cheap to use in Python dictionaries.
+"""Decides which keys are equal, as Java does, with keys that Python dictionaries accept.
 
 In Python, 1, True and 1.0 are equal, and so are 0.0 and -0.0, and Decimal("1.0") and Decimal("1.00"). A NaN is not equal
 to itself, and a list cannot be a key of a dictionary. Flink compares keys as Java does. There the values of each of
 these groups are different keys, in different key groups, a NaN is one key, and a list can be a key.
 
 So the tables of keyed state are indexed by the *state key* of a key. For the classes in `PLAIN_CLASSES`, and for tuples
-of them, this is the key itself. Nearly all keys are such, and finding out takes 12 ns: one look-up of the class. Other
-keys are wrapped in a TypedKey, which compares as Java does and takes 1 to 2 microseconds.
+of them, this is the key itself. Most keys are of these classes. The check, one look-up of the class, takes 12 ns.
+Other keys are wrapped in a TypedKey, which compares as Java does and takes 1 to 2 microseconds.
 
 A declared key type also decides which keys are equal: as an integer, True is 1; as a `Double`, 1 is 1.0. A named tuple
 and an equal tuple are one key in Java, and two keys here. The same is true for all subclasses of the plain classes.
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 
 PLAIN_CLASSES: frozenset[type] = frozenset({str, int, bytes, dt.date, dt.timedelta, uuid.UUID})
-"""Classes whose instances are equal to instances of no other class in this set, and as Java says."""
+"""Classes whose instances compare as in Java, and never equal an instance of another class in this set."""
 
 _PLAIN_INSIDE = PLAIN_CLASSES | {type(None)}
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)
@@ -113,10 +113,10 @@ def key_of(state_key: Any) -> Any:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class KeyIdentity:
-    """How one operator tells keys apart.
+    """Which keys are equal for one operator.
 
-    The state key is the key itself for `plain` classes, and for a tuple whose fields are all of `plain_fields`, else
-    what `of` gives; `of` may be called for any key.
+    The state key is the key itself for `plain` classes, and for a tuple whose fields are all of `plain_fields`. For
+    other keys it is the result of `of`, which may be called for any key.
     """
 
     plain: frozenset[type]
@@ -125,7 +125,7 @@ class KeyIdentity:
 
 
 def key_identity(hasher: Hasher | None = None) -> KeyIdentity:
-    """The identity of keys, given the hasher of their declared type; None where none is declared."""
+    """The identity of keys, given the hasher of their declared type, if there is one."""
     if isinstance(hasher, RowKey):
         hasher = hasher.inner
     if isinstance(hasher, IntegerType) or hasher is hash_declared_big_integer:
@@ -144,17 +144,17 @@ _MOST_CHECKED_KEYS = 1 << 16
 
 
 class SubtaskKeyCheck:
-    """Identifies keys as another identity does, and refuses keys of other subtasks.
+    """Wraps a KeyIdentity, and refuses keys of other subtasks.
 
     A stream that is reinterpreted as keyed must be partitioned as `key_by` would have done it. Otherwise the records of
     a key are spread over subtasks, each with its own state, and the state is lost at the next change of parallelism.
-    Flink finds that out when state is used: `StateTable.getMapForKeyGroup`.
+    Flink checks this when state is used: `StateTable.getMapForKeyGroup`.
 
     Args:
-        identity: How keys are told apart.
-        key_groups: Those of this subtask.
+        identity: Which keys are equal.
+        key_groups: The key groups of this subtask.
         max_parallelism: The number of all key groups.
-        hasher: The hash code of keys, where their type declares another than their class's.
+        hasher: The hash function of the declared key type, if there is one.
         where: The operator and its call site, for messages.
     """
 
@@ -175,7 +175,7 @@ class SubtaskKeyCheck:
 
     @property
     def identity(self) -> KeyIdentity:
-        """The identity that checks: every key comes by, also a plain one."""
+        """The identity with this check, which also checks keys of plain classes."""
         return KeyIdentity(frozenset(), self)
 
     def __call__(self, key: Any) -> Any:
@@ -203,14 +203,14 @@ class SubtaskKeyCheck:
 
 def _as_integer(key: Any) -> Any:
     if isinstance(key, float):
-        return int(key)  # as PyFlink writes it
+        return int(key)  # as PyFlink does
     return _NONE if key is None else int(operator.index(key))
 
 
 def _as_double(key: Any) -> Any:
     if key is None:
         return _NONE
-    hash_declared_double(key)  # raises for what is not a number
+    hash_declared_double(key)  # raises if it is not a number
     return state_key(float(key))
 
 
@@ -222,7 +222,7 @@ def _as_float(key: Any) -> Any:
 
 
 def _identity(value: Any) -> Hashable:
-    """A hashable form, equal for what Java calls equal: a plain value, or a tuple that begins with a kind."""
+    """A hashable form that is equal if Java calls two values equal: a plain value, or a tuple that begins with a kind."""
     kind = value.__class__
     if kind in _PLAIN_INSIDE:
         plain: Hashable = value
@@ -237,7 +237,7 @@ def _identity(value: Any) -> Hashable:
     if hasattr(value, "get_row_kind"):
         return "Row", value.get_row_kind().value, *map(_identity, value)
     scalar = plain_scalar(value)
-    # What is not a scalar is a class of our own with Java's equality: Instant, Duration.
+    # If it is not a numpy scalar, it is an Instant or a Duration, which compare as in Java.
     return (kind, value) if scalar is value else _identity(scalar)
 
 
@@ -252,7 +252,7 @@ def _identity_of_datetime(value: dt.datetime) -> Hashable:
 _IDENTITIES: tuple[tuple[type, Callable[[Any], Hashable]], ...] = (
     (enum.Flag, lambda value: (value.__class__, value.value)),
     (enum.Enum, lambda value: (value.__class__, value.name)),
-    (bool, lambda value: (bool, value)),  # inside others
+    (bool, lambda value: (bool, value)),  # inside containers
     (float, _identity_of_float),
     (decimal.Decimal, lambda value: (decimal.Decimal, value.as_tuple())),
     (dt.datetime, _identity_of_datetime),
@@ -260,7 +260,7 @@ _IDENTITIES: tuple[tuple[type, Callable[[Any], Hashable]], ...] = (
     (tuple, lambda value: (tuple, *map(_identity, value))),
     (list, lambda value: (list, *map(_identity, value))),
     (bytearray, bytes),
-    # Subclasses of plain classes are what they are derived from.
+    # An instance of a subclass of a plain class is converted to the plain class.
     (str, str),
     (int, int),
     (bytes, bytes),

@@ -1,12 +1,12 @@
-"""The hash codes that keys have in PyFlink, so that each key is in the same subtask as there.
+"""The hash codes of keys in PyFlink, so that each key is in the same subtask as in PyFlink.
 
 PyFlink sends a key to Java by its declared type. Without a declared type it sends the pickle as a byte array. The key is
-wrapped in a Row of one field, whose hash code chooses the key group. It is 62 more than that of the key, because a Row
-starts from 1 and hashes each field as an array of one. Flink: KeyByKeySelector, RowUtils.deepHashCodeRow.
+wrapped in a Row of one field. The hash code of the Row, which chooses the key group, is that of the key plus 62, because
+a Row starts from 1 and hashes each field as an array of one. Flink: KeyByKeySelector, RowUtils.deepHashCodeRow.
 
-Here equal keys must have equal bytes. A pickle refers back to an object that it has already written, so it depends on
-whether equal strings are the same object. Strings inside containers are copied first, so that no two are the same
-object. PyFlink treats such equal keys as different keys.
+In opchain, equal keys must have equal bytes. But a pickle refers back to an object that it has already written, so it
+depends on whether equal strings are the same object. So strings inside containers are copied before pickling, so that no
+two are the same object. PyFlink does not copy them, and treats such equal keys as different keys.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from opchain.runtime.types.type_information import TypeInformation
 
 ROW_OF_ONE = 62
-"""What a Row adds to the hash code of its one field: 31 for the row, 31 for the array that holds the field."""
+"""The hash code of a Row minus that of its one field: 31 for the row, 31 for the array that contains the field."""
 
 _ROW_OF_NONE = 31
 _PROTOCOL = 5
@@ -48,20 +48,20 @@ class _NotPlainError(Exception):
 
 @dataclass(frozen=True)
 class RowKey:
-    """Hashes a key of a declared type as PyFlink's Row around it."""
+    """Hashes a key of a declared type as PyFlink does, in a Row."""
 
     inner: Hasher
 
     def __call__(self, key: Any) -> int:
-        """The Row's hash code."""
+        """The hash code of the Row."""
         return signed(_ROW_OF_NONE + in_row(self.inner, key))
 
 
 def hash_pickled(key: Any) -> int:
-    """The hash code of PyFlink's Row around the pickle of a key of no declared type.
+    """The hash code of PyFlink's Row around the pickle of a key without a declared type.
 
-    Classes with a hash code of their own, such as enums and dataclasses, have that of their values: the pickle
-    of a class of a program differs between processes.
+    Enums, dataclasses and similar classes are hashed by their values, because the pickle of a class of the program
+    differs between processes.
     """
     try:
         plain = _copied(key)
@@ -74,7 +74,7 @@ def hash_pickled(key: Any) -> int:
 
 
 def pickled(key: Any) -> bytes:
-    """Bytes that are equal for equal values of any class; of an object its attributes count."""
+    """Bytes that are equal for equal values of any class. Objects are equal if their attributes are."""
     try:
         plain = _copied(key)
     except _NotPlainError:
@@ -83,12 +83,12 @@ def pickled(key: Any) -> bytes:
 
 
 def pyflink_hasher(key_type: Any, inner: Hasher | None) -> Hasher:
-    """The hasher of the keys of a `key_by`, given that of the declared type's Java class, if there is one."""
+    """The hasher of the keys of a `key_by`, given the hasher of the declared type, if there is one."""
     return hash_pickled if key_type is None or inner is None else RowKey(inner)
 
 
 class TypedSelector:
-    """Selects a key and gives it the form of its declared type, where that is a row."""
+    """Selects a key, and converts it to its declared type."""
 
     def __init__(self, selector: Callable[[Any], Any], key_type: TypeInformation[Any]) -> None:
         self._selector = selector
@@ -119,7 +119,7 @@ def _copied(value: Any) -> Any:  # noqa: PLR0911 - one for each kind
     if kind is dict:
         return {_copied(key): _copied(item) for key, item in value.items()}
     if kind in (set, frozenset):
-        if len(value) > 1:  # whose order depends on the process
+        if len(value) > 1:  # the order of a set depends on the process
             raise _NotPlainError
         return kind(map(_copied, value))
     scalar = plain_scalar(value)
@@ -129,7 +129,7 @@ def _copied(value: Any) -> Any:  # noqa: PLR0911 - one for each kind
 
 
 def _described(value: Any) -> Any:
-    """A plain value that stands for one of another class."""
+    """A plain value that represents a value of another class."""
     if isinstance(value, (set, frozenset)):
         return type(value).__name__, sorted(map(pickled, value))
     if isinstance(value, dict):

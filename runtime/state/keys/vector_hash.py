@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     Rule: TypeAlias = Callable[[Sequence[Any]], Codes | None]
 
 _UNITS_LIMIT = 1 << 17
-"""Units hashed in one go: two tables of powers of this length, 1 MB together, are kept per process."""
+"""Units that are hashed at once. Each process has two tables of powers of this length, together 1 MB."""
 
 _MURMUR_WORDS = (
     *(0xCC9E2D51, 0x1B873593, 0xE6546B64, 0x85EBCA6B, 0xC2B2AE35, 0x7FFFFFFF),
@@ -55,7 +55,7 @@ _MURMUR_WORDS = (
 _PICKLED_IN_TUPLES = {int, bool, type(None), str, bytes}
 _SHORT_TEXT = 255
 _AFTER_TEXT = (0x94 - 256) * 31 + ord(".") & MASK
-"""The bytes behind a text in its pickle: it is noted, and it is all."""
+"""The two bytes after a text in its pickle, MEMOIZE and STOP, as a polynomial."""
 
 
 @functools.lru_cache(maxsize=1)
@@ -91,7 +91,7 @@ class VectorHash:
         steps[1] = pow(31, -1, 2**32)
         steps[:, 0] = 1
         self._powers, self._inverse_powers = np.cumprod(steps, axis=1, dtype=np.uint32)
-        # As arrays, and in place below: half the fixed cost of numpy scalars and new arrays.
+        # Arrays that are changed in place have half the fixed cost of numpy scalars and new arrays.
         self._words = {value: np.array(value, np.uint32) for value in _MURMUR_WORDS}
         self._rules: Mapping[Hasher, Rule] = {
             java_hash.hash_bool: self._bools,
@@ -118,7 +118,7 @@ class VectorHash:
         Args:
             keys: Keys of any classes.
             hasher: `java_hash_code`, or one from `key_hashers`, or any other.
-            nested: Whether these are values inside keys, so that None is allowed and gives 0.
+            nested: Whether these are values inside keys, where None is allowed and has the code 0.
 
         Raises:
             KeyTypeError: As the hasher does.
@@ -149,9 +149,9 @@ class VectorHash:
         return self._one_by_one(keys, hasher) if codes is None else codes
 
     def rule(self, kind: type, hasher: Hasher) -> Rule | None:  # noqa: PLR0911 - one for each kind
-        """What hashes many keys of a class at once, where there is something faster than one by one.
+        """The function that hashes many keys of a class at once, or None if there is none.
 
-        A rule returns None for a batch that holds a key beyond its reach.
+        A rule returns None for a batch that contains a key which it cannot hash.
         """
         if isinstance(hasher, RowKey):
             inner = self.rule(kind, hasher.inner)
@@ -173,7 +173,7 @@ class VectorHash:
         return None
 
     def operator_indexes(self, codes: Codes, max_parallelism: int, parallelism: int) -> Codes:
-        """The parallel instance that owns the key group of each hash code; bounds are not checked."""
+        """The parallel instance that owns the key group of each hash code. Bounds are not checked."""
         import numpy as np
 
         word = self._words
@@ -193,7 +193,7 @@ class VectorHash:
         mixed ^= np.right_shift(mixed, word[13], out=shifted)
         mixed *= word[0xC2B2AE35]
         mixed ^= np.right_shift(mixed, word[16], out=shifted)
-        # numpy leaves the smallest int negative, as Java does; without its sign it is Flink's 0.
+        # As in Java, the absolute value of the smallest int is negative. Without its sign it is 0, as in Flink.
         np.abs(mixed.view(np.int32), out=mixed.view(np.int32))
         mixed &= word[0x7FFFFFFF]
         mixed %= np.uint32(max_parallelism)
@@ -211,7 +211,7 @@ class VectorHash:
         return self._bytes([pickle.dumps(key, 5) for key in keys])
 
     def _pickled_texts(self, keys: Sequence[str]) -> Codes:
-        """Without pickling: bytes that depend on the length, the text in UTF-8, and two more bytes."""
+        """Computed without pickling: the pickle is a prefix that depends on the length, the UTF-8 text, and two bytes."""
         import numpy as np
 
         text = "".join(keys)
@@ -232,7 +232,7 @@ class VectorHash:
         return codes
 
     def _pickled_ints(self, keys: Sequence[int]) -> Codes:
-        """Without pickling those of 32 bits: bytes that depend on the size, the int, and a byte more."""
+        """Ints of 32 bits without pickling: the pickle is a prefix that depends on the size, the int, and one byte."""
         import numpy as np
 
         longs = self._int64s(keys)
@@ -252,7 +252,7 @@ class VectorHash:
         return codes
 
     def _pickled_tuples(self, keys: Sequence[tuple[Any, ...]]) -> Codes | None:
-        """Those of ints, texts, bytes and None. Where a text comes twice, its pickle may refer back to the first."""
+        """Tuples of ints, texts, bytes and None, but none with equal texts, since a pickle may refer back to the first."""
         columns = [list(map(itemgetter(place), keys)) for place in range(min(map(len, keys)))]
         texts = 0
         for column in columns:
@@ -320,7 +320,7 @@ class VectorHash:
         if 2 * len(text) >= _UNITS_LIMIT:
             return self._in_halves(keys, self._strings, java_hash.hash_str)
         units = np.frombuffer(text.encode("utf-16-le", "surrogatepass"), "<u2")
-        # The NUL after each key weighs nothing, and its place tells the length without a call per key.
+        # The NUL after each key adds 0, and its position gives the length without a call per key.
         ends = np.flatnonzero(units == 0)
         if len(ends) != len(keys):  # some key holds a NUL of its own
             units_of_each = (len(key.encode("utf-16-le", "surrogatepass")) // 2 for key in keys)
@@ -358,12 +358,12 @@ class VectorHash:
         return self._columns(keys, hashers)
 
     def _columns(self, keys: Sequence[tuple[Any, ...]], hashers: Iterable[Hasher]) -> Codes:
-        """Codes of tuples of one length, a field at a time: a column is mostly of one class."""
+        """Codes of tuples of one length, one field after the other, because a column is mostly of one class."""
         import numpy as np
 
         codes = np.zeros(len(keys), np.uint32)
         for place, hasher in zip(range(len(keys[0])), hashers, strict=False):
-            # Not zip(*keys): its iterator per key makes it three times as slow.
+            # zip(*keys) is three times as slow, because of its iterator per key.
             column = list(map(itemgetter(place), keys))
             codes = np.uint32(31) * codes + self.codes(column, hasher, nested=True)
         return codes
@@ -381,12 +381,12 @@ class VectorHash:
 
         sums = np.zeros(len(units) + 1, np.uint32)
         np.cumsum(units * self._inverse_powers[: len(units)], out=sums[1:], dtype=np.uint32)
-        # Of an empty run at the very start the exponent is -1; it multiplies 0.
+        # The exponent of an empty run at the start is -1, but its factor is 0.
         codes: Codes = (sums[ends] - sums[starts]) * self._powers[ends - 1]
         return codes
 
     def _polynomial_from_one(self, units: Codes, lengths: NDArray[np.int64]) -> Codes:
-        """As `_polynomial`, but starting at 1, for runs that follow each other."""
+        """As `_polynomial`, but starting at 1, and for consecutive runs."""
         import numpy as np
 
         ends = np.cumsum(lengths)
@@ -396,7 +396,7 @@ class VectorHash:
     def _in_halves(
         self, keys: Sequence[Any], rule: Callable[[Sequence[Any]], Codes], scalar: Hasher
     ) -> Codes:
-        """For more units than the tables reach: half of the keys at a time, a very long one alone."""
+        """Hashes half of the keys at a time if they have more units than the tables. A very long key is hashed alone."""
         import numpy as np
 
         if len(keys) == 1:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class Triggerable(Protocol):
-    """What timers are fired at; the backend's current key is the timer's."""
+    """The receiver of fired timers. The backend's current key is the key of the timer."""
 
     def on_event_time(self, time: int, namespace: Any) -> None:
         """An event-time timer fires."""
@@ -51,8 +51,7 @@ class Triggerable(Protocol):
 class InternalTimerService:
     """The timers of one name; see the module. Times are milliseconds.
 
-    `event_timers` are those of event time that wait: who adds to them by itself does so under keys of records, never
-    while timers fire.
+    An operator may add to `event_timers` directly, but only with keys of records, and never while timers fire.
     """
 
     def __init__(
@@ -70,36 +69,36 @@ class InternalTimerService:
         self._target = target
         self.event_timers = event_timers
         self._processing_timers = processing_timers
-        # The one call that is asked of the clock: for the first of the processing-time timers.
+        # The clock calls back once, at the time of the first processing-time timer.
         self._call: TimerHandle | None = None
         self._call_at = MAX_LONG_VALUE
-        # Changes of event-time timers that the operator keeps in a form of its own, for the next snapshot.
+        # Changes of event-time timers for the next snapshot that the operator records itself.
         self.unjournaled = TimerChanges()
         self._await_next()
 
     def register_event_time_timer(self, namespace: Any, time: int) -> None:
-        """Has a timer fire once the watermark is at or past a time."""
+        """Registers a timer that fires once the watermark has reached a time."""
         self.event_timers.add(time, namespace, self._backend.state_key)
 
     def register_processing_time_timer(self, namespace: Any, time: int) -> None:
-        """Has a timer fire once the clock is at or past a time."""
+        """Registers a timer that fires once the clock has reached a time."""
         if self._processing_timers.add(time, namespace, self._backend.state_key) and (
             self._call is None or time < self._call_at
         ):
             self._await(time)
 
     def delete_event_time_timer(self, namespace: Any, time: int) -> None:
-        """Takes a timer back; nothing happens where there is none."""
+        """Deletes a timer, if there is one."""
         self.event_timers.discard(time, namespace, self._backend.state_key)
 
     def delete_processing_time_timer(self, namespace: Any, time: int) -> None:
-        """Takes a timer back; nothing happens where there is none."""
+        """Deletes a timer, if there is one."""
         self._processing_timers.discard(time, namespace, self._backend.state_key)
 
     def take_event_time_timers(self) -> list[tuple[int, Any, Any]]:
-        """Gives out all event-time timers as (time, namespace, state key), in order.
+        """Removes and returns all event-time timers as (time, namespace, state key), in order.
 
-        For operators that know by themselves what is due, and register timers for snapshots alone.
+        It is for operators that fire windows without timers, and register timers only for snapshots.
         """
         timers = list(self.event_timers)
         for timer in timers:
@@ -107,20 +106,20 @@ class InternalTimerService:
         return timers
 
     def forget_changes(self) -> None:
-        """Starts again with what `snapshot_changes` gives: what changed so far is known to checkpoints."""
+        """Discards the recorded changes of event-time timers, because checkpoints already contain them."""
         if self.event_timers.journal is not None:
             self.event_timers.journal = {}
 
     def event_time_timer_count(self) -> int:
-        """How many event-time timers wait."""
+        """The number of event-time timers."""
         return len(self.event_timers)
 
     def processing_time_timer_count(self) -> int:
-        """How many processing-time timers wait."""
+        """The number of processing-time timers."""
         return len(self._processing_timers)
 
     def advance_watermark(self, watermark: int) -> None:
-        """Fires what is due at a watermark."""
+        """Fires the timers that are due at a watermark."""
         self.current_watermark = watermark
         pop, select = self.event_timers.pop_until, self._backend.set_current_state_key
         fire = self._target.on_event_time
@@ -130,16 +129,16 @@ class InternalTimerService:
             fire(time, namespace)
 
     def _on_processing_time(self, until: int) -> None:
-        """Fires all that is due by now, which may be more than was when the call was asked for.
+        """Fires all timers that are due now, which may be more than when the callback was registered.
 
-        Else the next ones would wait for calls of their own, with records in between: how many depends on how
-        the input is cut.
+        If each of them waited for its own callback, the number of records in between would depend on the batches of
+        the input.
         """
         self._call = None
         now = max(until, self.current_processing_time())
         while self._fire_processing_time(now - 1):
             pass
-        # One that registers itself for this very moment, again and again, lets others have their turn.
+        # Bounded, because a timer may register itself again for the same time each time it fires.
         for _ in range(len(self._processing_timers)):
             if not self._fire_processing_time(now):
                 break
@@ -147,7 +146,7 @@ class InternalTimerService:
             self._await_next()
 
     def _fire_processing_time(self, until: int) -> bool:
-        """Fires the first timer that is due; False where none is."""
+        """Fires the first timer that is due. Returns whether there was one."""
         timer = self._processing_timers.pop_until(until)
         if timer is None:
             return False
@@ -157,7 +156,7 @@ class InternalTimerService:
         return True
 
     def register_first_timer(self) -> None:
-        """Registers the first of all timers with the clock, in place of the one registered before."""
+        """Registers the callback for the first of all timers, and cancels the previous callback."""
         if self._call is not None:
             self._call.cancel()
             self._call = None
@@ -201,4 +200,4 @@ class BatchTimerService(InternalTimerService):
         self.current_watermark = MIN_LONG_VALUE
 
     def _await(self, time: int) -> None:
-        """The clock decides nothing here."""
+        """Does nothing, because batch mode does not wait for the clock."""

@@ -1,4 +1,4 @@
-"""The timers of one clock: a set of (time, namespace, key) that fires in order, and its changes as bytes per key group.
+"""The timers of one clock: a set of (time, namespace, key) that fires in order, and its changes by key group.
 
 Timers fire by time. At equal times, time windows come by their starts, other namespaces in the order in which they were
 registered at this time, and within a namespace the key that was registered first. So timers without namespaces fire in
@@ -6,22 +6,22 @@ the order of registration. (Flink leaves this order open.) A timer that is regis
 comes after them.
 
 There is one heap entry per time, and one dictionary per time and namespace. Triggers register the same timer for each
-record, which is one look-up here. The end of a window is one heap entry, even with a million keys. A timer that is
-alone at its time, as most timers of sessions are, needs no dictionary: it takes 150 bytes instead of 500, and at most
-two thirds of the time. Deleting a timer is a look-up, too. A time without timers leaves the heap when it comes to the
-top, or when most times in the heap have no timers.
+record, which is one look-up here. The end of a window is one heap entry, even with a million keys. If a time has only
+one timer, as most times of session timers have, there is no dictionary. Such a timer takes 150 bytes instead of 500,
+and at most two thirds of the time. Deleting a timer is a look-up, too. A time without timers leaves the heap when it
+reaches the top, or when most times in the heap have no timers.
 
-Added and removed timers can be noted, for checkpoints that contain changes only. The frame of a key group (see
+For incremental checkpoints, a journal records the timers that were added and removed. The frame of a key group (see
 keyed_snapshot.py) is then a pickle of (2, number, {name: (event changes, processing changes)}). The changes of a
 service and clock are (dropped, removed, added):
 
-- dropped: (time, namespace); all its timers of this key group are gone.
-- removed: (time, namespace, key); this timer is gone.
+- dropped: (time, namespace). All of its timers in this key group are gone.
+- removed: (time, namespace, key). This timer is gone.
 - added: (place, place of the namespace, time, namespace, key). The timer comes after the existing timers of its time,
-  ordered by place over all key groups. So does the namespace among those of the time, unless its place is -1: then it
-  keeps its place.
+  ordered by place over all key groups. The namespace also comes after the existing namespaces of the time, unless its
+  place is -1.
 
-A timer that was added and has fired since the last snapshot is in none of them.
+A timer that was added and fired since the last snapshot is in none of these lists.
 """
 
 from __future__ import annotations
@@ -63,18 +63,18 @@ class KeyedTimers:
     )
 
     def __init__(self) -> None:
-        # By time the keys of each namespace; or, of a timer that is alone, (namespace, state key).
+        # By time: the keys of each namespace, or (namespace, state key) if there is only one timer.
         self._by_time: dict[int, dict[Any, Keys] | Lone] = {}
         self._heap: list[int] = []
         self.count = 0
-        # Where the last timer was put: windows register the same time for record after record.
+        # The dictionary of the last timer, because windows register the same time for many records.
         self._last: Keys = {}
         self._last_time: int | None = None
         self._last_namespace: Any = None
-        # Of each time whose timers are being given out, those that are still to come.
+        # For each time whose timers are firing, the timers that have not fired yet.
         self._walks: dict[int, Iterator[tuple[Any, Any]]] = {}
-        # The timers that were added or removed since the last snapshot, and whether they were there
-        # before; None while nobody notes them.
+        # The timers that were added or removed since the last snapshot, and whether they existed then.
+        # None if changes are not tracked.
         self.journal: dict[tuple[int, Any, Any], bool] | None = None
 
     def __len__(self) -> int:
@@ -92,12 +92,12 @@ class KeyedTimers:
                     yield time, namespace, state_key
 
     def add(self, time: int, namespace: Any, state_key: Any) -> bool:
-        """Registers a timer; False where it is registered already."""
+        """Registers a timer. Returns False if it was registered already."""
         keys: Keys | None = None
         if time == self._last_time and namespace is self._last_namespace:
             keys = self._last
         elif time not in self._by_time:
-            hash(state_key)  # fails where no key is current
+            hash(state_key)  # raises if no key is current
             self._by_time[time] = namespace, state_key
             heapq.heappush(self._heap, time)
         elif self._by_time[time] == (namespace, state_key):
@@ -114,7 +114,7 @@ class KeyedTimers:
         return True
 
     def discard(self, time: int, namespace: Any, state_key: Any) -> None:
-        """Takes a timer back; nothing happens where there is none."""
+        """Deletes a timer, if there is one."""
         found = self._by_time.get(time)
         if found.__class__ is tuple:
             if found != (namespace, state_key):
@@ -140,7 +140,7 @@ class KeyedTimers:
         return None
 
     def pop_until(self, time: int) -> tuple[int, Any, Any] | None:
-        """Gives out the first timer, if it is not later than a time: (time, namespace, state key)."""
+        """Removes and returns the first timer, (time, namespace, state key), if it is due at a time."""
         heap = self._heap
         while heap and heap[0] <= time:
             first = heap[0]
@@ -169,7 +169,7 @@ class KeyedTimers:
         return None
 
     def at(self, time: int) -> dict[Any, Keys]:
-        """The keys of each namespace that has timers at a time; not to be changed."""
+        """The keys of each namespace that has timers at a time. Do not change the dictionary."""
         found = self._by_time.get(time)
         if isinstance(found, tuple):
             namespace, state_key = found
@@ -177,16 +177,16 @@ class KeyedTimers:
         return {} if found is None else found
 
     def put_last(self, time: int, namespaces: Iterable[Any]) -> None:
-        """Has timers of some namespaces come behind all others of a time, in this order."""
+        """Moves the timers of some namespaces behind all other timers of a time, in this order."""
         known = self.at(time)
         for namespace in namespaces:
             if namespace in known:
                 known[namespace] = known.pop(namespace)
 
     def forget_empty(self, time: int, namespaces: Iterable[Any]) -> None:
-        """Forgets the places of namespaces that have no timers left at a time.
+        """Drops namespaces that have no timers left at a time.
 
-        While its timers are given out, a time keeps all places.
+        A time whose timers are firing keeps all namespaces, and so their places in the order.
         """
         known = self._by_time.get(time)
         if known is None or isinstance(known, tuple) or time in self._walks:
@@ -203,7 +203,7 @@ class KeyedTimers:
             self.journal.setdefault((time, namespace, state_key), True)
 
     def _keys(self, time: int, namespace: Any) -> Keys:
-        """The keys of a namespace at a time that has timers, or had."""
+        """The keys of a namespace at a time that is in the heap."""
         namespaces = self.at(time)
         keys = namespaces.get(namespace)
         if keys is None:
@@ -218,7 +218,7 @@ class KeyedTimers:
             self._last_time = None
 
     def _sweep(self) -> None:
-        """Drops the times without timers, but those whose timers are being given out."""
+        """Drops the times without timers, except those whose timers are firing."""
         self._by_time = {
             time: namespaces
             for time, namespaces in self._by_time.items()
@@ -230,7 +230,7 @@ class KeyedTimers:
 
 
 def _walk(namespaces: dict[Any, Keys]) -> Iterator[tuple[Any, Any]]:
-    """(namespace, state key) of the timers that are there at first and are not taken back meanwhile."""
+    """(namespace, state key) of the timers that exist at first and are not deleted meanwhile."""
     for namespace in sorted(namespaces, key=_start):
         keys = namespaces[namespace]
         for state_key in list(keys):
@@ -249,10 +249,10 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class TimerChanges:
-    """The changes of one service and clock; keys are state keys.
+    """The changes of one service and clock. Keys are state keys.
 
-    `dropped` has the key groups for which all timers of a time and namespace are gone. `added` rows are
-    (place of the namespace, time, namespace, state key), in order.
+    Rows of `dropped` are (time, namespace, key groups whose timers are all gone). Rows of `added` are (place of the
+    namespace, time, namespace, state key), in order.
     """
 
     dropped: list[tuple[int, Any, Iterable[int]]] = field(default_factory=list)
@@ -260,14 +260,14 @@ class TimerChanges:
     added: list[tuple[int, int, Any, Any]] = field(default_factory=list)
 
     def extend(self, others: TimerChanges) -> None:
-        """Takes others in, behind these."""
+        """Appends other changes."""
         self.dropped += others.dropped
         self.removed += others.removed
         self.added += others.added
 
 
 def journaled(timers: KeyedTimers) -> TimerChanges:
-    """What the journal of timers comes to."""
+    """The changes that the journal of timers adds up to."""
     changes = TimerChanges()
     journal = timers.journal or {}
     touched: dict[int, dict[Any, dict[Any, None]]] = {}
@@ -280,7 +280,7 @@ def journaled(timers: KeyedTimers) -> TimerChanges:
     for time, namespaces in sorted(touched.items(), key=_time):
         timers.forget_empty(time, namespaces)
         waiting = timers.at(time)
-        # One that nothing was added to keeps its place, and so do those before it.
+        # A namespace without added timers keeps its place, and so do the namespaces before it.
         grown = {name: keys for name, keys in namespaces.items() if keys}
         place_of = {name: place for place, name in enumerate(newest(waiting, grown))}
         # Namespaces that come last, in their order; then those that keep their places.
@@ -292,13 +292,13 @@ def journaled(timers: KeyedTimers) -> TimerChanges:
 
 
 def forget_empty(timers: KeyedTimers) -> None:
-    """Forgets the places that a whole snapshot doesn't keep, so that order continues the same after a restore."""
+    """Drops empty namespaces, which a full snapshot does not contain, so that a restore keeps the same order."""
     for time, namespace, _ in timers.journal or ():
         timers.forget_empty(time, (namespace,))
 
 
 def by_key_group(changes: TimerChanges, router: KeyRouter) -> dict[int, Changed]:
-    """The changes as they are written."""
+    """The changes in the form of frames, by key group."""
     groups: dict[int, Changed] = {}
     for time, namespace, key_groups in changes.dropped:
         for group in dict.fromkeys(key_groups):
@@ -320,7 +320,7 @@ def apply_changes(
     identity: KeyIdentity,
     router: KeyRouter,
 ) -> None:
-    """Takes in the changes of all key groups, as (key group, changes)."""
+    """Applies the changes of all key groups, given as (key group, changes)."""
     dropped: dict[tuple[int, Any], set[int]] = {}
     touched: dict[int, dict[Any, None]] = {}
     added: list[tuple[int, int, int, int, Any, Any]] = []

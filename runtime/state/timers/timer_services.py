@@ -44,9 +44,9 @@ class TimerServices:
     """All timer services of one operator.
 
     Args:
-        backend: Whose current key timers belong to.
+        backend: Its current key is the key of a new timer.
         processing_time: The operator's clock.
-        hasher: The hash code of keys, as the backend's.
+        hasher: The hash function of the declared key type, as in the backend.
         is_batch: Whether timers fire at the end of each key.
         where: The operator and its call site, for messages.
     """
@@ -68,12 +68,12 @@ class TimerServices:
         self._services: dict[str, InternalTimerService] = {}
         self._queues: dict[str, tuple[KeyedTimers, KeyedTimers]] = {}
         self._made_router: KeyRouter | None = None
-        # The number of the next changes is 0 where they would not be complete.
+        # The number of the next changes is 0 if they would be incomplete.
         self._tracks_changes = False
         self._next_number = 0
 
     def service(self, name: str, target: Triggerable) -> InternalTimerService:
-        """The service of a name, made when first asked for: it then has the restored timers."""
+        """The service of a name. It is created on first use, with the restored timers."""
         service = self._services.get(name)
         if service is None:
             service = self._services[name] = self._kind(
@@ -82,38 +82,38 @@ class TimerServices:
         return service
 
     def advance_watermark(self, watermark: int) -> None:
-        """Fires what is due, service by service in the order in which they were made."""
+        """Fires due timers of all services, in the order in which the services were created."""
         for service in self._services.values():
             service.advance_watermark(watermark)
 
     def begin_at(self, watermark: int) -> None:
-        """Lets the services begin at a watermark; nothing fires."""
+        """Sets the watermark of all services, without firing timers."""
         for service in self._services.values():
             service.current_watermark = watermark
 
     def end_key(self) -> None:
-        """In batch mode: fires what the current key has registered."""
+        """Fires all timers of the current key, in batch mode."""
         for service in self._services.values():
             service.advance_watermark(MAX_LONG_VALUE)
 
     def event_time_timer_count(self) -> int:
-        """How many event-time timers wait, in all services."""
+        """The number of event-time timers in all services."""
         return sum(len(event_timers) for event_timers, _ in self._queues.values())
 
     def processing_time_timer_count(self) -> int:
-        """How many processing-time timers wait, in all services."""
+        """The number of processing-time timers in all services."""
         return sum(len(processing_timers) for _, processing_timers in self._queues.values())
 
     def service_names(self) -> list[str]:
-        """The names of the services known so far, restored ones included."""
+        """The names of all services, including restored ones that were not requested yet."""
         return list(self._queues)
 
     def snapshot(self) -> dict[int, bytes]:
-        """All timers by key group, as the backend's snapshot; key groups without timers are left out.
+        """All timers by key group. Key groups without timers are left out.
 
-        The frame of a key group (see keyed_frames; timer_changes has what may follow it) is a pickle of
-        (1, {name: (event rows, processing rows)}), a row being (position among the timers of service
-        and clock, time, namespace, key).
+        The frame of a key group (see keyed_snapshot.py) is a pickle of (1, {name: (event rows, processing rows)}). A row
+        is (position among the timers of service and clock, time, namespace, key). Frames of changes may follow it (see
+        keyed_timers.py).
         """
         groups: dict[int, dict[str, tuple[list[Row], list[Row]]]] = {}
         for name, queues in self._queues.items():
@@ -133,7 +133,7 @@ class TimerServices:
         }
 
     def restore(self, snapshots: Iterable[Mapping[int, bytes]]) -> None:
-        """Takes in the timers of this subtask's key groups; before `service` is called.
+        """Restores the timers of this subtask's key groups. Call it before `service`.
 
         Raises:
             StateError: A snapshot can't be read.
@@ -151,14 +151,14 @@ class TimerServices:
         self._next_number = number
 
     def track_changes(self) -> None:
-        """Notes from the next snapshot or the last restore on which timers come and go; off by default."""
+        """Begins to record added and removed timers for `snapshot_changes`, which is off by default."""
         self._tracks_changes = True
         for queues in self._queues.values():
             for timers in queues:
                 timers.journal = {}
 
     def snapshot_changes(self) -> dict[int, bytes]:
-        """What came and went since the last snapshot of either kind, by key group; then starts again.
+        """The timers that were added and removed since the last snapshot of either kind, by key group.
 
         Raises:
             StateError: Changes are not tracked, or there was no snapshot.
@@ -186,7 +186,7 @@ class TimerServices:
         }
 
     def apply_changes(self, changes: Mapping[int, bytes]) -> None:
-        """Takes in what `snapshot_changes` gave, on top of what was restored from before it."""
+        """Applies the result of `snapshot_changes` to the timers that were restored from earlier snapshots."""
         self.restore([changes])
         for service in self._services.values():
             service.register_first_timer()

@@ -127,7 +127,7 @@ def contents(backend: Any) -> dict[str, dict[Any, list[Any]]]:
     return {name: spaces for name, spaces in found.items() if spaces}
 
 
-@pytest.mark.parametrize("at_hand", [1, 4096])
+@pytest.mark.parametrize("cached", [1, 4096])
 @settings(
     max_examples=15,
     deadline=None,
@@ -135,9 +135,9 @@ def contents(backend: Any) -> dict[str, dict[Any, list[Any]]]:
 )
 @given(epochs=EPOCHS, data=st.data())
 def test_both_backends_agree_and_read_each_other(
-    at_hand: int, epochs: list[Any], data: st.DataObject, monkeypatch: pytest.MonkeyPatch
+    cached: int, epochs: list[Any], data: st.DataObject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(disk_entries, "_AT_HAND", at_hand)
+    monkeypatch.setattr(disk_entries, "_CACHE_ENTRIES", cached)
     monkeypatch.setattr(disk_entries, "_CHUNK", 2)
     monkeypatch.setattr(disk_snapshots, "_PART", 3)
     with tempfile.TemporaryDirectory() as folder, ExitStack() as closes:

@@ -17,13 +17,13 @@ MAP: MapStateDescriptor[Any, Any] = MapStateDescriptor("map")
 def test_more_than_is_kept_at_hand_comes_back_in_order(
     backend: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(disk_entries, "_AT_HAND", 10)
+    monkeypatch.setattr(disk_entries, "_CACHE_ENTRIES", 10)
     state = backend.get_state(VALUE)
     numbers = [number * 7 % 101 for number in range(101)]
     for number in numbers:
         backend.set_current_key(number)
         state.update([number])
-    assert backend._on_disk.at_hand <= 11
+    assert backend._on_disk.cached <= 11
     assert list(backend.keys("value")) == numbers
     backend.set_current_key(50)
     state.clear()
@@ -34,7 +34,7 @@ def test_more_than_is_kept_at_hand_comes_back_in_order(
 def test_contents_of_a_table_may_be_changed_in_place(backend: Any) -> None:
     backend.table("panes", "w").setdefault("k", []).append(1)
     backend.table("panes", "w")["k"].append(2)
-    backend._tables["panes"].entries("w").put_away()
+    backend._tables["panes"].entries("w").evict()
     assert backend.table("panes", "w")["k"] == [1, 2]
 
 
@@ -48,7 +48,7 @@ def test_what_cannot_be_pickled_is_named(backend: Any) -> None:
 
 def test_what_cannot_be_read_again_is_named(backend: Any) -> None:
     backend.get_state(VALUE).update(iter([]).__class__)
-    backend._tables["value"].entries(backend.namespaces("value")[0]).put_away()
+    backend._tables["value"].entries(backend.namespaces("value")[0]).evict()
     with pytest.raises(
         StateError, match=r"'x' \(a.py:1\): state 'value' holds a value that can't be read"
     ):
@@ -58,16 +58,16 @@ def test_what_cannot_be_read_again_is_named(backend: Any) -> None:
 def test_what_is_large_is_put_away_before_it_is_much(
     backend: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(disk_entries, "_AT_HAND_BYTES", 1000)
+    monkeypatch.setattr(disk_entries, "_CACHE_BYTES", 1000)
     state = backend.get_state(VALUE)
     for key in range(5):
         backend.set_current_key(key)
         state.update("x" * 300)
-    backend._tables["value"].entries(backend.namespaces("value")[0]).put_away()
+    backend._tables["value"].entries(backend.namespaces("value")[0]).evict()
     for key in range(5):
         backend.set_current_key(key)
         assert state.value() == "x" * 300
-        assert backend._on_disk.bytes_at_hand <= 1400
+        assert backend._on_disk.cached_bytes <= 1400
 
 
 @pytest.mark.parametrize("count", [3, 1000])

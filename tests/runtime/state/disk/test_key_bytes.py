@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opchain.common import Row
-from opchain.runtime.state.disk.disk_entries import can_be_read, key_bytes, key_from
+from opchain.runtime.state.disk.disk_entries import decoded_key, is_decodable, key_bytes
 from opchain.runtime.state.keys.key_identity import state_key
 
 UTC = dt.timezone.utc
@@ -51,9 +51,9 @@ def test_bytes_are_equal_where_state_keys_are(first: Any, second: Any) -> None:
 @given(st.one_of(PLAIN, st.tuples(PLAIN, PLAIN | st.none())))
 def test_plain_keys_are_read_from_their_bytes(key: Any) -> None:
     found = key_bytes(key)
-    assert can_be_read(found)
-    assert key_from(found) == key
-    assert type(key_from(found)) is type(key)
+    assert is_decodable(found)
+    assert decoded_key(found) == key
+    assert type(decoded_key(found)) is type(key)
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_plain_keys_are_read_from_their_bytes(key: Any) -> None:
     ids=repr,
 )
 def test_others_are_not(key: Any) -> None:
-    assert not can_be_read(key_bytes(state_key(key)))
+    assert not is_decodable(key_bytes(state_key(key)))
 
 
 def test_what_one_object_is_makes_no_difference() -> None:
