@@ -1,12 +1,12 @@
 """The key that signs checkpoints, so that a foreign or altered one is refused before it is unpickled.
 
-State, positions of operators and prepared commits are pickles: whoever writes them runs code where the job is
-restored. With a key (`execution.checkpointing.key-file`) the metadata has a signature over all its fields, and notes a
-signature of each file instead of a plain checksum. Signatures are keyed BLAKE2b, a message authentication code: the
-same key makes and checks them, so the tasks get the key, too.
+State, positions of operators and prepared commits are pickles. A writer of such files can run code in the job that
+restores them. With a key (`execution.checkpointing.key-file`), the metadata has a signature over all its fields, and
+contains a signature of each file instead of a plain checksum. Signatures are keyed BLAKE2b, a message authentication
+code: the same key signs and verifies. So the tasks get the key, too.
 
-A signature says that a run with this key wrote the checkpoint. It does not say that the checkpoint is the latest one:
-whoever can write to the place can put back an earlier checkpoint of the same job.
+A signature proves that a run with this key wrote the checkpoint. It does not prove that the checkpoint is the latest
+one: anyone who can write to the directory can put back an earlier checkpoint of the same job.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ RUNS_PICKLES = (
     "{} is not signed: restoring a checkpoint unpickles its state, which runs code that whoever wrote the checkpoint "
     "chose. Restore only checkpoints of your own jobs, or sign them (" + SETTING + ")"
 )
-"""What commands and logs say where a checkpoint of another place is used without a key."""
+"""The warning of commands and logs if a checkpoint of another directory is used without a key."""
 
 FEWEST_BYTES = 16
 """A shorter key can be guessed."""
@@ -31,7 +31,7 @@ FEWEST_BYTES = 16
 
 @dataclass(frozen=True, slots=True)
 class CheckpointKey:
-    """A key; its repr shows the identity alone."""
+    """A key. Its repr shows only the identity."""
 
     secret: bytes = field(repr=False)
     identity: str
@@ -45,13 +45,13 @@ class CheckpointKey:
         return cls(secret, identity.hexdigest())
 
     def signature(self, data: bytes, purpose: str) -> str:
-        """The signature of some bytes; one for another purpose never fits."""
+        """The signature of some bytes. It differs for each purpose."""
         person = f"opchain {purpose}".encode("ascii")
         return hashlib.blake2b(data, digest_size=32, key=self.secret, person=person).hexdigest()
 
 
 class CheckpointKeyError(CheckpointError):
-    """A checkpoint is not signed by the key at hand, or there is no key for it; the checkpoint is not damaged.
+    """A checkpoint is not signed by the configured key, or no key is configured. The checkpoint is not damaged.
 
     What to do: Set `execution.checkpointing.key-file` to the key that signed the checkpoint.
     """

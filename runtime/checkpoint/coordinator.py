@@ -1,4 +1,4 @@
-"""Checkpoints on the driver: begun, acknowledged by every task, completed in one step, retained, deleted.
+"""Coordinates checkpoints on the driver: begin, acknowledgements of all tasks, completion in one step, retention.
 
     coordinator = CheckpointCoordinator.open(storage, job_name, run_id)   # refuses a second run
     latest = coordinator.latest()                                         # start from here
@@ -7,13 +7,13 @@
     metadata = coordinator.complete(pending, operators, sources=..., plan=...)   # one publish
     coordinator.close()
 
-A checkpoint is complete as soon as its metadata is published. Until then, the last complete checkpoint stays as it
-was, whatever process dies. Sinks commit after the checkpoint is complete. If the run dies before that, the next run
-commits: it starts with `latest`, which contains the committables.
+A checkpoint is complete as soon as its metadata is published. Until then, the last complete checkpoint is not changed,
+even if processes are killed. Sinks commit after the checkpoint is complete. If the run dies before they do, the next
+run commits: it starts with `latest`, which contains the committables.
 
-A state file may belong to many checkpoints. It is deleted with the last checkpoint that refers to it. Files without
-a checkpoint are left by failed attempts and failed epochs. They are deleted once their epoch or a later one is
-complete: a task only appends to files of the last epoch that it wrote, and the checkpoint refers to those.
+A state file may belong to many checkpoints. It is deleted with the last checkpoint that refers to it. Failed attempts
+and failed epochs leave files without a checkpoint. They are deleted once their epoch or a later one is complete: a
+task only builds on the files of the last epoch that it wrote, and the checkpoint refers to those files.
 
 The id of the directory (its *lineage*) is a file. Sinks mark hidden output with it until they commit. Only one run at a
 time holds the directory's lease. So hidden output that has the mark, and is not in the last checkpoint, belongs to no
@@ -70,11 +70,11 @@ _SHOWN_TASKS = 10
 
 
 class PendingCheckpoint:
-    """A checkpoint that some tasks have not acknowledged yet; made by CheckpointCoordinator.begin.
+    """A checkpoint that is not complete yet. CheckpointCoordinator.begin creates it.
 
     Attributes:
         epoch: Its number.
-        timestamp_ms: When it was begun.
+        timestamp_ms: When it began.
         acknowledged: The acknowledgements so far, by task.
     """
 
@@ -85,17 +85,16 @@ class PendingCheckpoint:
         self._tasks = dict.fromkeys(sorted(tasks))
 
     def acknowledge(self, acknowledgement: TaskMetadata) -> None:
-        """Takes a task's acknowledgement: where its state is.
+        """Adds the acknowledgement of a task, which names its state files.
 
         Raises:
-            CheckpointError: The task is none of this checkpoint's, has acknowledged before, or speaks of
+            CheckpointError: The task does not belong to this checkpoint, has acknowledged before, or acknowledges
                 another epoch.
         """
         task = acknowledgement.task
         if task not in self._tasks:
             raise CheckpointError(
-                f"task {task} acknowledges checkpoint {self.epoch}, which does not include that "
-                f"task"
+                f"task {task} acknowledges checkpoint {self.epoch}, which does not include that task"
             )
         if task in self.acknowledged:
             raise CheckpointError(f"task {task} acknowledges checkpoint {self.epoch} a second time")
@@ -134,7 +133,7 @@ _COMPLETED_BETWEEN_SWEEPS = 100
 
 
 class DeclineReason(Enum):
-    """Why a checkpoint failed. Flink: CheckpointFailureReason, whose names these are."""
+    """Why a checkpoint failed. The names are those of Flink's CheckpointFailureReason."""
 
     CHECKPOINT_EXPIRED = "the epoch took longer than execution.checkpointing.timeout"
     IO_EXCEPTION = "a task could not write its state"
@@ -143,10 +142,10 @@ class DeclineReason(Enum):
 
 
 class CheckpointCoordinator:
-    """The checkpoints of one run; see the module. Used by one thread.
+    """The checkpoints of one run; see the module. Only one thread may use it.
 
     Attributes:
-        lease: The run's hold on the place.
+        lease: The run's lease of the checkpoint directory.
     """
 
     def __init__(
@@ -181,24 +180,24 @@ class CheckpointCoordinator:
         keeps_alive: bool = True,
         now_ms: Callable[[], int] = wall_clock_ms,
     ) -> CheckpointCoordinator:
-        """Takes the place for a run, and fences all runs before it; see epoch_files.py.
+        """Takes the lease of a directory for a run, and fences all earlier runs; see epoch_files.py.
 
         Args:
-            storage: The place.
+            storage: The checkpoint directory.
             job_name: For messages and the metadata.
-            run_id: What tells this run from all others.
+            run_id: The unique id of this run.
             retained: How many completed checkpoints are kept, at least 1.
             tolerable_failures: How many checkpoints in a row may fail.
-            lease_ms: How long a run of another machine counts as alive that gives no heartbeat.
-            keeps_alive: Whether a thread gives heartbeats.
-            now_ms: The clock; the machine's if not given.
+            lease_ms: How long a run on another machine counts as alive after its last heartbeat.
+            keeps_alive: Whether a thread sends heartbeats.
+            now_ms: The clock; by default the machine's.
 
         Raises:
-            CheckpointInUseError: Another run has the place: the message says which, and since when.
+            CheckpointInUseError: Another run holds the directory. The message says which run, and since when.
         """
         if retained < 1:
             raise ValueError(
-                f"{retained} is the number of retained checkpoints; it must be at least 1"
+                f"the number of retained checkpoints is {retained}, but must be at least 1"
             )
         lease = RunLease.take(storage, job_name, run_id, lease_ms, now_ms)
         try:
@@ -219,14 +218,14 @@ class CheckpointCoordinator:
         )
 
     def latest(self) -> CheckpointMetadata | None:
-        """The last completed checkpoint, None where there is none; see `latest_checkpoint`."""
+        """The last completed checkpoint, or None; see `latest_checkpoint`."""
         return latest_checkpoint(self._storage)
 
     def begin(self, epoch: int, tasks: Iterable[int]) -> PendingCheckpoint:
-        """Begins a checkpoint that these tasks are to acknowledge.
+        """Begins a checkpoint that these tasks must acknowledge.
 
         Raises:
-            CheckpointInUseError: Another run has taken the place over.
+            CheckpointInUseError: Another run has taken over the directory.
             CheckpointError: The epoch is not after the last completed one, or another is pending.
         """
         self.lease.require()
@@ -253,12 +252,12 @@ class CheckpointCoordinator:
         committables: Sequence[Committable] = (),
         plan: Mapping[str, Any] | None = None,
     ) -> CheckpointMetadata:
-        """Makes a checkpoint complete: its metadata is published, and old checkpoints go.
+        """Completes a checkpoint: publishes its metadata, and deletes old checkpoints.
 
         Raises:
-            CheckpointInUseError: Another run has completed this epoch, or taken the place over.
-            CheckpointError: Acknowledgements are missing, the checkpoint is not pending, or an attempt before was
-                complete after all.
+            CheckpointInUseError: Another run has completed this epoch, or has taken over the directory.
+            CheckpointError: Acknowledgements are missing, the checkpoint is not pending, or an earlier attempt
+                completed although the storage reported an error.
         """
         self._require_pending(pending)
         metadata = CheckpointMetadata(
@@ -278,7 +277,7 @@ class CheckpointCoordinator:
         return metadata
 
     def abort(self, pending: PendingCheckpoint, reason: DeclineReason, details: str) -> None:
-        """Aborts a checkpoint. Its files stay until a later checkpoint is complete: chains may resume from them.
+        """Aborts a checkpoint. Its files stay until a later checkpoint is complete, which may refer to them.
 
         Args:
             pending: The checkpoint.
@@ -298,25 +297,25 @@ class CheckpointCoordinator:
             )
 
     def sweep(self) -> list[str]:
-        """Removes state files that no checkpoint refers to and none will; returns their names."""
+        """Removes state files that no checkpoint will ever refer to. Returns their names."""
         self.lease.require()
         return sweep(self._storage)
 
     def discard_after(self, epoch: int) -> list[int]:
-        """Drops the completed checkpoints after an epoch, and gives their epochs; 0 drops all.
+        """Drops the completed checkpoints after an epoch, and returns their epochs. 0 drops all.
 
-        For a run that starts from an earlier checkpoint, as the last one can't be read, and comes by these
-        epochs again. What is dropped need not be readable.
+        It is for a run that resumes from an earlier checkpoint because the last one is damaged, and repeats these
+        epochs. It does not read the dropped checkpoints.
         """
         self.lease.require()
         dropped = [found for found in completed_epochs(self._storage) if found > epoch]
-        # The files are looked up before the lease is checked: if another run takes over after the check, what is
-        # written late replaces the damaged file, and not the checkpoint that the other run has published since.
+        # The files are looked up before the lease is checked. If another run takes over after the check, a late write
+        # then replaces the damaged file, and not the checkpoint that the other run has published meanwhile.
         files = [last_file(self._storage, found) for found in reversed(dropped)]
         self.lease.require()
         for file in files:
             if file is not None:
-                # A fence in its place: what an earlier run still writes or removes there changes nothing.
+                # The fence also makes late writes and deletions of an earlier run harmless.
                 self._storage.write(file.name, fence_document(self.lease.run.number))
         self._completed = None
         return dropped
@@ -349,7 +348,7 @@ class CheckpointCoordinator:
         self._require_still(epoch, name)
 
     def _require_own(self, metadata: CheckpointMetadata) -> None:
-        """Makes sure that the file whose name was taken is the one that this run has just published."""
+        """Checks that the existing file under the name is the checkpoint that this run has just published."""
         storage, epoch = self._storage, metadata.epoch
         last = last_file(storage, epoch)
         if last is None or last.fenced_by is not None:
@@ -370,23 +369,23 @@ class CheckpointCoordinator:
                 f"checkpoint {epoch} of {storage.url} was completed by run "
                 f"{other.run_id} of '{other.job_name}'; this is run {metadata.run_id}, which must stop"
             )
-        # Else the storage has answered the first time, and nobody heard it.
+        # Equal: an earlier attempt of this run succeeded, but its answer was lost.
 
     def _require_still(self, epoch: int, name: str) -> None:
-        """Makes sure after a publish that no run has taken over.
+        """Checks after a publish that no run has taken over.
 
-        The fence of a run that took over may be gone again: that run has completed this epoch and later ones, and
-        has dropped it. Then the name was free. A run that takes over says so before it looks for the last
-        checkpoint, so this check finds that run, or that run has found this checkpoint.
+        If a run took over, completed this epoch and later ones, and dropped this epoch, its fence is gone and the name
+        was free. A run registers itself before it looks for the last checkpoint. So either this check finds that run,
+        or that run has found this checkpoint.
 
         Raises:
-            CheckpointInUseError: Another run has the place; nothing may be committed.
+            CheckpointInUseError: Another run holds the directory. Sinks must not commit.
         """
         try:
             self.lease.require()
         except CheckpointInUseError:
             if max(completed_epochs(self._storage), default=0) > epoch:
-                self._storage.delete(name)  # nobody resumes from it
+                self._storage.delete(name)  # no run will resume from it
             raise
 
     def _retained_checkpoints(self) -> list[CheckpointMetadata]:
@@ -398,7 +397,7 @@ class CheckpointCoordinator:
         return self._completed
 
     def _readable(self, epoch: int) -> CheckpointMetadata | None:
-        """A checkpoint before the last; one that is damaged goes, as nobody can resume from it."""
+        """The metadata of a checkpoint before the last. A damaged checkpoint is deleted, and None is returned."""
         try:
             return read_metadata(self._storage, epoch)
         except CorruptCheckpointError as error:
@@ -410,7 +409,7 @@ class CheckpointCoordinator:
             return None
 
     def _retain(self, metadata: CheckpointMetadata) -> None:
-        """Drops what is retained no more; a file that can't be removed now goes with a later sweep."""
+        """Drops checkpoints beyond the retained number. A later sweep removes files that can't be deleted now."""
         completed = self._retained_checkpoints()
         completed.append(metadata)
         self._completed_count += 1
@@ -441,10 +440,10 @@ def lineage_of(storage: CheckpointStorage) -> str:
 
 
 def _read(storage: CheckpointStorage) -> str:
-    """The id, which becomes a part of names of files.
+    """Reads the id, which becomes a part of file names.
 
     Raises:
-        CorruptCheckpointError: The file holds something else.
+        CorruptCheckpointError: The file does not contain an id.
     """
     data = storage.read(_FILE)
     if _ID.fullmatch(data) is None:
@@ -465,7 +464,7 @@ def drop_checkpoint(
     The metadata is removed first, so a checkpoint never exists without its files.
     """
     needed = {name for metadata in kept for name in metadata.all_files}
-    for name in file_names(storage, dropped.epoch):  # its own comes last, fences before
+    for name in file_names(storage, dropped.epoch):  # first the fences, then its metadata
         storage.delete(name)
     gone = [name for name in dropped.all_files if name not in needed]
     for name in gone:
@@ -474,13 +473,13 @@ def drop_checkpoint(
 
 
 def sweep(storage: CheckpointStorage) -> list[str]:
-    """Removes state files that nothing refers to and nothing will; gives their names.
+    """Removes state files that no checkpoint will ever refer to. Returns their names.
 
     Args:
-        storage: The place; only its owner may do this.
+        storage: The checkpoint directory. The caller holds its lease.
 
     Raises:
-        CorruptCheckpointError: A checkpoint can't be read, so that its files are not known.
+        CorruptCheckpointError: A checkpoint can't be read, so its files are not known.
     """
     epochs = completed_epochs(storage)
     if not epochs:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class RecordedOutput:
     """The output of a task to one target: the number of records, and a digest of them in order.
 
-    `name` says where to: `exchange 0` by the number of the output, or `sink 3` by that of the operator.
+    `name` is the target: `exchange 0` with the number of the output, or `sink 3` with that of the operator.
     """
 
     name: str
@@ -38,16 +38,16 @@ class RecordedTask:
 
 
 CHEAP_S = 0.002
-"""Counting that takes longer than this is not done in every epoch."""
+"""If counting takes longer than this, it is not repeated in every epoch."""
 
 
 @dataclass(frozen=True, slots=True)
 class StateSize:
-    """Of one subtask of an operator at the end of an epoch.
+    """The size of the state of one subtask of an operator at the end of an epoch.
 
     Attributes:
-        entries: How many pairs of key and namespace (a window) hold something, over all its keyed states.
-        written_bytes: What it wrote in the epoch, before the file puts its own around it.
+        entries: The number of (state, key, namespace) with contents.
+        written_bytes: The bytes of its part of the state file of this epoch.
     """
 
     entries: int
@@ -57,8 +57,8 @@ class StateSize:
 class EntryCount:
     """Counts the entries of one backend.
 
-    That is a look per namespace, and sessions have as many of these as keys: where it takes long, the last
-    count stands until the state is written whole, which takes longer still.
+    Counting visits each namespace, and sessions have as many namespaces as keys. If it takes long, the last count is
+    reused until a full snapshot is written, which takes longer still.
     """
 
     def __init__(self, clock: Callable[[], float] = perf_counter) -> None:
@@ -67,7 +67,7 @@ class EntryCount:
         self._took_s = 0.0
 
     def of(self, backend: KeyedStateBackend, *, is_whole: bool) -> int:
-        """The number, exact if the state is written whole now or counting is cheap."""
+        """The number of entries. It is exact if `is_whole` (a full snapshot is written), or if counting is cheap."""
         if is_whole or self._took_s <= CHEAP_S:
             started = self._clock()
             self._count = backend.entry_count()
@@ -76,7 +76,7 @@ class EntryCount:
 
 
 def snapshot_bytes(snapshot: OperatorSnapshot) -> int:
-    """The bytes of what an operator hands over to a checkpoint."""
+    """The size of an operator's snapshot in bytes."""
     operator = snapshot.operator
     parts = (
         *snapshot.keyed.values(),
@@ -92,14 +92,14 @@ class Epoch:
     """The parts of an epoch that all tasks share.
 
     Attributes:
-        checkpoint_id: The checkpoint that ends the epoch; one more than that of the epoch before.
-        timestamp_ms: The time that the clock of processing time shows throughout the epoch.
-        is_first: Whether nothing ran before, in this run of the job or in the one that it continues with:
-            bounded sources are read now. One that comes to a job later is read in its own first epoch.
-        is_recorded: Whether tasks keep what it takes to run the epoch again.
-        aborted: The checkpoints that failed since the last complete one; an epoch that is run again has its own.
-        drains: Whether event time ends with it: no other epoch follows in this run.
-        keeps_event_time: Whether event time goes on behind bounded sources: the job's state is what is wanted of it.
+        checkpoint_id: The checkpoint that ends the epoch; one more than that of the previous epoch.
+        timestamp_ms: The processing time during the whole epoch.
+        is_first: Whether the job starts without a checkpoint. Bounded sources are read in this epoch. A bounded source
+            that is added to the program later is read in its own first epoch.
+        is_recorded: Whether tasks record what a replay of the epoch needs.
+        aborted: The checkpoints that failed since the last complete one.
+        drains: Whether event time ends with this epoch. No other epoch follows in this run.
+        keeps_event_time: Whether event time does not end with bounded sources, because the job only builds state.
     """
 
     checkpoint_id: int
@@ -116,13 +116,13 @@ class TaskSnapshot:
     """The acknowledgement of a task at the end of an epoch.
 
     Attributes:
-        state: Where its state is.
-        progress: Watermarks and the like, pickled: see epochs.progress.
-        next_timer_ms: When the first processing-time timer is due; None if none waits.
-        states: The states that operators have, by operator id; those without any are left out.
+        state: Its state files.
+        progress: Watermarks and the like, pickled; see epochs/epoch_progress.py.
+        next_timer_ms: When the first processing-time timer is due, or None if there is none.
+        states: The states of operators, by operator id. Operators without state are left out.
         duration_ms: How long it took to take the snapshot and to write it.
-        sizes: How much state its operators hold and wrote, by operator id; those without any are left out.
-        recorded: What it takes to run its epoch again; None where that is not asked for.
+        sizes: The sizes of operators' states, by operator id. Operators without state are left out.
+        recorded: What a replay of its epoch needs, or None if epochs are not recorded.
     """
 
     state: TaskState

@@ -4,7 +4,7 @@ A run completes epoch 3 by publishing `chk-3/_metadata`. Publishing is a put tha
 that takes over from another one first publishes a *fence* under the very name that a replaced run would use
 next. Exactly one of the two puts succeeds, whenever they arrive:
 
-- The fence succeeds: no replaced run can complete this epoch any more, however late it wakes. The new run completes
+- The fence succeeds: no replaced run can complete this epoch any more, however late it resumes. The new run completes
   the epoch as `chk-3/_metadata.<number of the run>`.
 - The fence fails: the replaced run has completed the epoch. The new run resumes from that checkpoint, and fences
   the epoch after it.
@@ -42,7 +42,7 @@ class EpochFile(NamedTuple):
     Attributes:
         name: Its name in the storage.
         data: Its content.
-        fenced_by: The number of the run whose fence it is; None for a checkpoint.
+        fenced_by: The number of the run that wrote this fence, or None if the file is a checkpoint.
     """
 
     name: str
@@ -62,7 +62,7 @@ def metadata_name(epoch: int, run: int | None = None) -> str:
 
 
 def last_file(storage: CheckpointStorage, epoch: int) -> EpochFile | None:
-    """The last file in an epoch's chain of names; None if no run has written one."""
+    """The last file in an epoch's chain of names, or None if there is none."""
     names = file_names(storage, epoch)
     if not names:
         return None
@@ -89,7 +89,7 @@ def completed_epochs(storage: CheckpointStorage) -> list[int]:
 def name_to_publish(storage: CheckpointStorage, epoch: int, run: int) -> str:
     """The name under which a run completes an epoch or fences it.
 
-    A later run's fence is never passed: its own name is returned then, so that the publish fails.
+    If the last file is a checkpoint or the fence of a later run, this is the name of that file, so the publish fails.
     """
     last = last_file(storage, epoch)
     if last is None:
@@ -110,7 +110,7 @@ def publish_adopted(
     """Publishes the checkpoint of another directory under its epoch.
 
     Args:
-        storage: The run's place, which has no checkpoint.
+        storage: The run's checkpoint directory, which has no checkpoint.
         epoch: The epoch of the checkpoint.
         data: Its metadata.
         run: The number of the run.
@@ -130,7 +130,7 @@ def fence_next_epoch(storage: CheckpointStorage, run: int, require: Callable[[],
     """Keeps all earlier runs from completing the epoch after the last completed one.
 
     Args:
-        storage: The place.
+        storage: The checkpoint directory.
         run: The number of the run that takes over.
         require: Raises if a later run has taken over meanwhile.
     """
@@ -149,7 +149,7 @@ def fence_next_epoch(storage: CheckpointStorage, run: int, require: Callable[[],
 
 def _fence(storage: CheckpointStorage, epoch: int, run: int) -> None:
     last = last_file(storage, epoch)
-    if last is None or last.fenced_by != run:  # else the answer to an earlier attempt was lost
+    if last is None or last.fenced_by != run:  # equal if the answer to an earlier attempt was lost
         storage.publish(name_to_publish(storage, epoch, run), fence_document(run))
 
 

@@ -2,10 +2,10 @@
 
 The job fails with an error that names the last intact checkpoint. It never falls back by itself: the user sets
 `execution.state-recovery.path` to that checkpoint, in the job's own checkpoint directory. Later checkpoints are then
-dropped, but only if the last one is damaged. So a setting that somebody forgets to remove does not undo newer work.
+dropped, but only if the last one is damaged. So a setting that the user forgets to remove does not undo newer work.
 
-The epochs of dropped checkpoints run again at the times at which they ran before, which rebuilds their state. Sinks do
-not commit these epochs a second time.
+The epochs of dropped checkpoints run again with their old processing time, which rebuilds their state. Sinks do not
+commit these epochs a second time.
 
 Flink: a job that is started with `-s` and the path of a retained checkpoint.
 """
@@ -40,8 +40,8 @@ def suggest_earlier_checkpoint(
     """Adds to an error the checkpoint from which the job can resume.
 
     Args:
-        storage: Where the checkpoints are.
-        error: Names the damaged file.
+        storage: The checkpoint directory.
+        error: The error that names the damaged file.
         epoch: The checkpoint of that file.
     """
     earlier = next((found for found in _before(storage, epoch) if is_whole(storage, found)), None)
@@ -59,7 +59,7 @@ def suggest_earlier_checkpoint(
 
 
 def is_whole(storage: CheckpointStorage, epoch: int) -> bool:
-    """Whether a checkpoint and all its files can be read; reads them."""
+    """Whether a checkpoint is intact. Reads all of its files."""
     try:
         return not problems_of(Located(storage, read_metadata(storage, epoch)))
     except CorruptCheckpointError:
@@ -69,15 +69,17 @@ def is_whole(storage: CheckpointStorage, epoch: int) -> bool:
 def fall_back(
     storage: CheckpointStorage, coordinator: CheckpointCoordinator, url: str
 ) -> CheckpointMetadata | None:
-    """Drops the checkpoints after one of the run's own. Returns that checkpoint, None if none was dropped.
+    """Drops the later checkpoints if `url` is a checkpoint of this run's directory.
+
+    Returns the checkpoint to resume from, or None if no checkpoint was dropped.
 
     Args:
-        storage: Where the run keeps its checkpoints.
-        coordinator: The run's.
+        storage: The run's checkpoint directory.
+        coordinator: The run's coordinator.
         url: The checkpoint to resume from.
 
     Raises:
-        CorruptCheckpointError: It is not there, or damaged itself.
+        CorruptCheckpointError: The checkpoint at `url` is missing or damaged.
     """
     epoch = epoch_in(storage, url)
     if epoch is None:
@@ -103,9 +105,9 @@ def fall_back(
 
 
 def replaced_checkpoint(storage: CheckpointStorage, epoch: int) -> CheckpointMetadata | None:
-    """The metadata of a checkpoint that was dropped and whose epoch is run again; None if none was, or it is damaged.
+    """The metadata of the dropped checkpoint of an epoch, or None if none was dropped or it is damaged.
 
-    Its sinks have committed what they wrote in that epoch, and must not commit it twice.
+    Its sinks have committed the output of that epoch, and must not commit it twice.
     """
     name = _replaced_name(epoch)
     try:
@@ -116,15 +118,15 @@ def replaced_checkpoint(storage: CheckpointStorage, epoch: int) -> CheckpointMet
 
 
 def is_dropped(storage: CheckpointStorage, epoch: int) -> bool:
-    """Whether the checkpoint of an epoch was dropped and its epoch has not been run again."""
+    """Whether the checkpoint of an epoch was dropped, and the epoch has no new checkpoint yet."""
     return _REPLACED in storage.children(checkpoint_name(epoch))
 
 
 def dropped_checkpoints(storage: CheckpointStorage, last: int) -> list[CheckpointMetadata]:
-    """The checkpoints after the last one that were dropped and can be read, in order.
+    """The readable checkpoints after epoch `last` that were dropped, in order.
 
-    The driver of such a checkpoint may have died before its sinks committed: they are to commit it now, before what
-    is staged is removed. Its state is damaged; its output is not.
+    The driver may have died before the sinks of such a checkpoint committed. They commit now, before staged output is
+    removed, because the state of the checkpoint is damaged, but its output is not.
     """
     folders = storage.children()
     epochs = (
@@ -140,10 +142,10 @@ def forget_replaced(storage: CheckpointStorage, epoch: int) -> None:
 
 
 def _keep(storage: CheckpointStorage, epoch: int) -> None:
-    """Notes what the sinks have committed in an epoch that is dropped.
+    """Keeps a copy of the metadata of an epoch that is dropped, with the commits of its sinks.
 
-    The first note stays. A run that was replaced and wakes here would find the fence of the run that has dropped the
-    epoch since, and not the checkpoint.
+    The first copy is never replaced. A run that was replaced, and resumes here, would find the fence of the run that
+    dropped the epoch, and not the checkpoint.
     """
     last = last_file(storage, epoch)
     if last is None or last.fenced_by is not None:

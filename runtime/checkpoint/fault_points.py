@@ -1,9 +1,8 @@
-"""Places in the life of a checkpoint where a test can have a process die.
+"""Points in the life of a checkpoint at which a test can kill a process.
 
-The variable OPCHAIN_FAULTS lists what is to happen: `point@epoch`, with commas between. Each happens once, in
-the first process to come by: a file in the folder OPCHAIN_FAULTS_FOLDER says that it has. The
-process kills itself as `kill -9` would, so that nothing is cleaned up. Without the variable a point costs one
-comparison.
+The variable OPCHAIN_FAULTS lists points as `point@epoch`, separated by commas. The first process that reaches a point
+kills itself with SIGKILL, so it cleans nothing up. A file in the folder OPCHAIN_FAULTS_FOLDER records the fault, so it
+happens only once. Without the variable, a point costs one comparison.
 
 `opchain.testing.faults` runs programs this way.
 """
@@ -26,11 +25,11 @@ POINTS = {
     "between-commits": "driver: the first sink has committed, others have not",
     "committed": "driver: all sinks have committed, Spark has not heard of it",
 }
-"""The points, in the order in which an epoch comes by them."""
+"""The points, in the order in which an epoch reaches them."""
 
 
 def reach(point: str, epoch: int) -> None:
-    """Dies here if it is to."""
+    """Kills the process if OPCHAIN_FAULTS lists this point."""
     if _FAULTS and f"{point}@{epoch}" in _FAULTS and _is_first(point, epoch):
         os.kill(os.getpid(), signal.SIGKILL)
 
@@ -39,8 +38,8 @@ def read_faults(text: str, given_as: str = VARIABLE) -> frozenset[str]:
     """The points that the variable lists.
 
     Args:
-        text: `point@epoch`, with commas between.
-        given_as: How errors name where the text comes from.
+        text: `point@epoch`, separated by commas.
+        given_as: The name of the variable or option, for messages.
 
     Raises:
         ValueError: A point is unknown, or an epoch is not a number.

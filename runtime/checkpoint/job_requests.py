@@ -33,10 +33,10 @@ class JobRequest:
     """One request.
 
     Attributes:
-        request_id: What tells it from all others, in hexadecimal digits.
-        kind: A savepoint; one, and then the end of the job; or the end alone.
-        target: Where the savepoint goes; None for a folder of its own in `directory`.
-        directory: Where that folder goes; None for the job's default directory.
+        request_id: Its unique id, in hexadecimal digits.
+        kind: `savepoint` takes a savepoint, `stop` also ends the job, and `cancel` ends it without a savepoint.
+        target: The folder of the savepoint; None for a new folder in `directory`.
+        directory: The parent of a new folder; None for the job's default directory.
         drain: Whether event time ends before the job stops: all windows fire.
     """
 
@@ -48,10 +48,10 @@ class JobRequest:
 
 
 def post(storage: CheckpointStorage, request: JobRequest) -> None:
-    """Asks the run that has a place.
+    """Sends a request to the run that holds a directory.
 
     Raises:
-        CheckpointError: No run has it that is alive.
+        CheckpointError: No live run holds it.
     """
     _require_running(storage)
     storage.publish(_name(request.request_id, "json"), _signed(storage, asdict(request), "request"))
@@ -60,7 +60,7 @@ def post(storage: CheckpointStorage, request: JobRequest) -> None:
 def await_answer(
     storage: CheckpointStorage, request: JobRequest, timeout_s: float
 ) -> dict[str, Any]:
-    """Waits for the answer of the run; the request and the answer are removed.
+    """Waits for the answer of the run, and removes the request and the answer.
 
     Raises:
         CheckpointError: The run refuses, ends without an answer, or takes too long.
@@ -94,10 +94,10 @@ def await_answer(
 
 
 def pending_requests(storage: CheckpointStorage) -> Iterator[JobRequest]:
-    """Those that wait for an answer, by id.
+    """The requests without an answer, by id.
 
     Raises:
-        CorruptCheckpointError: One is damaged, or not signed by the key.
+        CorruptCheckpointError: A request is damaged, or not signed by the key.
     """
     names = storage.children(FOLDER)
     for name in names:

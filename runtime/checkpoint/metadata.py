@@ -1,18 +1,18 @@
 """The metadata of a completed checkpoint: the file `chk-<epoch>/_metadata`.
 
-It is JSON, written by one `publish`: a checkpoint is complete from the moment that the file exists (epoch_files.py).
-State lies in files of its own, below `shared/`, to which checkpoints refer by name, size and checksum; a file
-may belong to many checkpoints. The document is
+It is JSON, written by one `publish`. A checkpoint is complete as soon as the file exists (epoch_files.py). State is in
+separate files below `shared/`. Checkpoints refer to them by name, size and checksum, and a file may belong to many
+checkpoints. The document is
 
     {"format": "opchain checkpoint", "format_version": 1, "checksum": ..., "checkpoint": {...}}
 
-where `checkpoint` has the fields of CheckpointMetadata, bytes as URL-safe base64, and the checksum is that of its
-compact JSON with sorted keys. A signed document also has the field `key`, the identity of the key, and its checksum is
-a signature (see checkpoint_key). A new field with a default leaves FORMAT_VERSION; a change that an old reader
-would misread raises it.
+`checkpoint` has the fields of CheckpointMetadata, with bytes as URL-safe base64. The checksum is that of its compact
+JSON with sorted keys. A signed document also has the field `key`, the identity of the key, and its checksum is a
+signature (see checkpoint_key.py). A new field with a default does not change FORMAT_VERSION. A change that an old reader
+would misread increases it.
 
-The classes are plain dataclasses, so that executors can import this module; pydantic checks a file
-when it is read, on the driver.
+The classes are plain dataclasses, so that executors can import this module. pydantic validates a file when the driver
+reads it.
 
 Flink: `CheckpointMetadata`, `OperatorState`, `MetadataV3Serializer`.
 """
@@ -47,24 +47,24 @@ FORMAT = "opchain checkpoint"
 FORMAT_VERSION = 1
 
 BATCH = "spark batch"
-"""The name under which a checkpoint keeps the number of its micro-batch."""
+"""The name of the position with the number of the micro-batch."""
 
 NO_BATCH = -1
-"""The number of a micro-batch where a checkpoint came without Spark's log: sources are read from their beginning."""
+"""The number of the micro-batch of a checkpoint without Spark's log: sources are read from their beginning."""
 
 TIMER = "next timer"
-"""The name under which it keeps when the first processing-time timer is due."""
+"""The name of the position with the time of the first processing-time timer."""
 
 CLOCK = "clock"
-"""The name under which it keeps what the clock of processing time showed in its epoch, in milliseconds."""
+"""The name of the position with the processing time of its epoch, in milliseconds."""
 
 SOURCES = "unbounded sources"
-"""The name under which it keeps its unbounded sources in the order in which Spark's log has them: the id of the
-operator, who knows how far it has been read, and the operator as messages name it."""
+"""The name of the position with the unbounded sources, in the order of Spark's log: the id of the operator, the kind of
+the source, and the operator as messages name it."""
 
 BOUNDED = "bounded sources"
-"""The name under which it keeps its bounded sources, which have been read: the id of the operator, and the operator
-as messages name it."""
+"""The name of the position with the bounded sources, which have been read: the id of the operator, and the operator as
+messages name it."""
 
 _METADATA = "_metadata"
 _FILE_NAME = re.compile(r"shared/[0-9]+/(?!\.\.?$)[^/\\\0]+")
@@ -72,7 +72,7 @@ _FILE_NAME = re.compile(r"shared/[0-9]+/(?!\.\.?$)[^/\\\0]+")
 
 
 class _Checked:
-    """How pydantic treats the classes below."""
+    """The configuration of pydantic for the classes below."""
 
     __slots__ = ()
     __pydantic_config__: ClassVar[dict[str, Any]] = {
@@ -86,8 +86,8 @@ class _Checked:
 class StateDescription(_Checked):
     """One state of an operator: its name, the kind of its descriptor, and its type as text.
 
-    `kind` is what snapshots say: the name of a descriptor's class, `table` for a table of the operator's
-    own, `timers`, `list`, `union list`, `broadcast`. `type` is empty where there is none to compare.
+    `kind` is the name of a descriptor's class, `table` for a table that the operator uses directly, `timers`, `list`,
+    `union list` or `broadcast`. `type` is empty if it is not known.
     """
 
     name: str
@@ -112,7 +112,7 @@ class OperatorMetadata(_Checked):
 
 @dataclass(frozen=True, slots=True)
 class TaskMetadata(_Checked):
-    """One task: where its state is, and further data that only the task reads.
+    """One task: its state files, and further data that only the task reads.
 
     The further data (watermark valves, channel selectors) is returned to the same task at the same parallelism.
     `recorded` describes the epoch of the task, if epochs are recorded.
@@ -128,7 +128,7 @@ class TaskMetadata(_Checked):
 
 @dataclass(frozen=True, slots=True)
 class SourcePosition(_Checked):
-    """How far a source has been read, as JSON in a form of the source."""
+    """The position of a source, as JSON in the source's own format."""
 
     source: str
     position: Any
@@ -147,8 +147,8 @@ class Committable(_Checked):
 class CheckpointMetadata(_Checked):
     """A completed checkpoint or a savepoint.
 
-    `epoch` is its number. `timestamp_ms` is when it was begun. `plan` is the job's plan in the form of
-    `opchain plan --format json`, None where none was given.
+    `epoch` is its number. `timestamp_ms` is when it began. `plan` is the job's plan in the form of
+    `opchain plan --format json`, if there is one.
     """
 
     epoch: int
@@ -174,7 +174,7 @@ class CheckpointMetadata(_Checked):
 
     @property
     def recorded_files(self) -> dict[str, StoredFile]:
-        """The files with what sources read in the epoch, by name; none where it was not recorded."""
+        """The files with the recorded input of sources, by name. There are none if the epoch was not recorded."""
         inputs = (None if task.recorded is None else task.recorded.input for task in self.tasks)
         return {file.name: file for file in inputs if file is not None}
 
@@ -184,7 +184,7 @@ class CheckpointMetadata(_Checked):
         return {**self.files, **self.recorded_files}
 
     def with_files(self, files: Mapping[str, StoredFile]) -> CheckpointMetadata:
-        """The same checkpoint that refers to other copies of its files, by their names."""
+        """The same checkpoint with references to copies of its files. `files` has the copies by name."""
         tasks = []
         for task in self.tasks:
             state = replace(task.state, files=tuple(files[file.name] for file in task.state.files))
@@ -213,7 +213,7 @@ def read_metadata(storage: CheckpointStorage, epoch: int) -> CheckpointMetadata:
 
 
 def read_savepoint(storage: CheckpointStorage) -> CheckpointMetadata:
-    """The savepoint whose metadata lies at the top of a storage; see `read_metadata`."""
+    """The savepoint whose metadata is at the top of a storage; see `read_metadata`."""
     name = _METADATA
     try:
         data = storage.read(name)
@@ -223,10 +223,10 @@ def read_savepoint(storage: CheckpointStorage) -> CheckpointMetadata:
 
 
 def latest_checkpoint(storage: CheckpointStorage) -> CheckpointMetadata | None:
-    """The last completed checkpoint in a storage, None where there is none.
+    """The last completed checkpoint in a storage, or None.
 
     Raises:
-        CorruptCheckpointError: Its metadata can't be read; the message names the one before.
+        CorruptCheckpointError: Its metadata can't be read. The message names the previous checkpoint.
     """
     epochs = completed_epochs(storage)
     if not epochs:
@@ -244,7 +244,7 @@ def latest_checkpoint(storage: CheckpointStorage) -> CheckpointMetadata | None:
 
 
 def encode(metadata: CheckpointMetadata, key: CheckpointKey | None = None) -> bytes:
-    """The content of a metadata file, signed if there is a key; the same bytes for the same checkpoint."""
+    """The content of a metadata file, signed if there is a key. The same checkpoint gives the same bytes."""
     checkpoint = json.loads(_adapter().dump_json(metadata))
     document = {
         "format": FORMAT,
@@ -257,7 +257,7 @@ def encode(metadata: CheckpointMetadata, key: CheckpointKey | None = None) -> by
 
 
 def decode(data: bytes, name: str, key: CheckpointKey | None = None) -> CheckpointMetadata:
-    """Reads what `encode` gave.
+    """Decodes a metadata file.
 
     Args:
         data: The content of the file.
@@ -265,8 +265,8 @@ def decode(data: bytes, name: str, key: CheckpointKey | None = None) -> Checkpoi
         key: The key that must have signed it; None if it must not be signed.
 
     Raises:
-        CorruptCheckpointError: It is not metadata, of another version, altered, or doesn't hold together.
-        CheckpointKeyError: It is signed and there is no key, or another one, or the other way round.
+        CorruptCheckpointError: It is not metadata, of another version, altered, or inconsistent.
+        CheckpointKeyError: It is not signed by `key`, or it is signed and `key` is None.
     """
     from pydantic import ValidationError  # noqa: PLC0415 - the driver has it
 
@@ -299,17 +299,16 @@ def decode(data: bytes, name: str, key: CheckpointKey | None = None) -> Checkpoi
             raise CorruptCheckpointError(
                 name,
                 f"names {file!r} as a file of the checkpoint, but such files are below shared/: "
-                f"it was not written "
-                "by a job, do not use it",
+                "it was not written by a job, do not use it",
             )
     return metadata
 
 
 def _require_key(found: Any, name: str, key: CheckpointKey | None) -> None:
-    """Makes sure that a document is signed by the key at hand, or not signed if there is none.
+    """Checks that a document is signed by `key`, or not signed if `key` is None.
 
     Raises:
-        CheckpointKeyError: It is not.
+        CheckpointKeyError: The check fails.
     """
     if found is None and key is not None:
         raise CheckpointKeyError(
@@ -320,8 +319,7 @@ def _require_key(found: Any, name: str, key: CheckpointKey | None) -> None:
     if found is not None and key is None:
         raise CheckpointKeyError(
             f"checkpoint file {name} is signed by the key {found!r}, but no key is configured: "
-            f"set {KEY_SETTING}, or "
-            "--key-file of a command, to the file of that key"
+            f"set {KEY_SETTING}, or --key-file of a command, to the file of that key"
         )
     if key is not None and found != key.identity:
         raise CheckpointKeyError(
@@ -337,7 +335,7 @@ def _checksum(checkpoint: Any, key: CheckpointKey | None) -> str:
 
 @cache
 def _adapter() -> Any:
-    from pydantic import TypeAdapter  # noqa: PLC0415 - executors do without
+    from pydantic import TypeAdapter  # noqa: PLC0415 - executors may not have it
 
     return TypeAdapter(CheckpointMetadata)
 
