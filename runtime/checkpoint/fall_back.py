@@ -47,13 +47,13 @@ def suggest_earlier_checkpoint(
     earlier = next((found for found in _before(storage, epoch) if is_whole(storage, found)), None)
     if earlier is None:
         way = (
-            f"no checkpoint before {epoch} is kept that is whole ({RETAINED}=2 or more keeps some): restore "
+            f"there is no intact checkpoint before {epoch} ({RETAINED}=2 or more retains some): restore "
             "the file, or start from a savepoint in another directory"
         )
     else:
         way = (
-            f"checkpoint {earlier} is whole: start with {SETTING}={storage.url}/{checkpoint_name(earlier)} "
-            "and leave the directory unchanged to resume from it"
+            f"checkpoint {earlier} is intact: to resume from it, set {SETTING}="
+            f"{storage.url}/{checkpoint_name(earlier)} and leave the directory unchanged"
         )
     return CorruptCheckpointError(error.name, f"{error.problem}; {way}")
 

@@ -31,7 +31,7 @@ TIMERS = "timers"
 
 
 def describe_states(context: OperatorContext) -> tuple[StateDescription, ...]:
-    """The states that an operator knows of, once it is open and has seen records."""
+    """The states that an operator has registered or restored."""
     found = list(context.operator_state.described_states())
     if context.keyed_state is not None:
         found += context.keyed_state.described_states()
@@ -42,9 +42,9 @@ def describe_states(context: OperatorContext) -> tuple[StateDescription, ...]:
 def changed_states(
     before: Iterable[StateDescription], after: Iterable[StateDescription]
 ) -> list[str]:
-    """What is wrong with starting from states as others, as sentences; states of one side don't count.
+    """The incompatible changes of states, as sentences. States that exist on one side only are compatible.
 
-    A type that is not known is no difference: that is a state for which nobody has asked.
+    So is a state without a known type, which no function has requested.
     """
     now = {(state.name, state.kind == TIMERS): state for state in after}
     problems = []
@@ -62,11 +62,11 @@ def changed_states(
 def require_same_states(
     before: Iterable[StateDescription], after: Iterable[StateDescription], where: str
 ) -> None:
-    """Refuses states that are not what was saved.
+    """Checks that the states of an operator match the saved states.
 
     Args:
-        before: What the checkpoint says of the operator.
-        after: What the operator says.
+        before: The states in the checkpoint.
+        after: The states of the operator.
         where: The operator and its call site, for the message.
 
     Raises:
@@ -87,8 +87,8 @@ _LOG = logging.getLogger("opchain.epochs")
 class ProgramOperator:
     """An operator of the program that is to start.
 
-    `max_parallelism` is None where the program leaves it open, and takes that of the checkpoint.
-    `states` are those that are known before it runs, mostly none. `source` is None for operators that are not sources.
+    `max_parallelism` is None if the program does not set it; the checkpoint then decides. `states` are the states that
+    are known before the operator runs, usually none. `source` is None if the operator is not a source.
     """
 
     operator_id: str
@@ -109,8 +109,8 @@ class ProgramOperator:
 class RestorePlan:
     """The effects of starting a program from a checkpoint.
 
-    `restored` pairs operators with their state. `new` operators start without state. No operator takes the state
-    in `dropped`. `reread` has a sentence for each source that is read again, `refused` one for each reason why the
+    `restored` pairs operators with their state. `new` operators start without state. No operator claims the state in
+    `dropped`. `reread` has a sentence for each source that is read again, and `refused` has one for each reason why the
     program cannot start.
     """
 
@@ -132,10 +132,10 @@ class RestorePlan:
         return not self.refused and (allow_non_restored_state or not is_lost)
 
     def require(self, *, allow_non_restored_state: bool) -> None:
-        """Makes sure that the program can start.
+        """Checks that the program can start.
 
         Raises:
-            CheckpointError: It can't, or state or positions would be lost and that is not allowed.
+            CheckpointError: It can't start, or it would lose state or positions and that is not allowed.
         """
         problems = list(self.refused)
         if self.dropped and not allow_non_restored_state:
@@ -185,7 +185,7 @@ def plan_restore(metadata: CheckpointMetadata, operators: Sequence[ProgramOperat
 def match_state(
     metadata: CheckpointMetadata, job: JobProgram, *, allow_non_restored_state: bool = False
 ) -> RestorePlan:
-    """Which operator of a job starts from which state; warns of what is read again.
+    """Plans the restore of a job. Logs a warning for each source that is read again.
 
     Raises:
         CheckpointError: The job can't start from the checkpoint, or state would be lost.
@@ -209,7 +209,7 @@ def operators_of(job: JobProgram) -> list[ProgramOperator]:
 def program_operator(
     operator: OperatorProgram, parallelism: int, max_parallelism: int | None
 ) -> ProgramOperator:
-    """An operator of a compiled job, as a restore sees it."""
+    """An operator of a compiled job, as a ProgramOperator."""
     return ProgramOperator(
         operator.operator_id,
         operator.name,

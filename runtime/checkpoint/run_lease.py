@@ -1,15 +1,14 @@
 """The lease of a checkpoint directory: one run owns it at a time.
 
-Each run that opens a directory publishes the next number below `runs/`. If two runs want the same number, one
-of them fails. The run with the highest number is the owner. A run checks before each checkpoint that it still is.
+Each run that opens a directory publishes the next number below `runs/`. If two runs try the same number, one of them
+fails. The run with the highest number is the owner. Before each checkpoint, a run checks that it still is the owner.
 
-The check alone is not enough: a run may stop between the check and its next write, for minutes, and be replaced
-meanwhile. So a run that takes over fences the next epoch before it does anything else (see epoch_files.py). No
-clock is involved.
+The check alone is not enough: a run may pause for minutes between the check and its next write, and be replaced
+meanwhile. So a run that takes over first fences the next epoch (see epoch_files.py). The fence depends on no clock.
 
-The lease only prevents a second run from replacing one that is alive. A run is alive until it has closed its
-lease, or its process is found dead on this machine, or its last heartbeat is older than the time of the lease.
-If the clocks of two machines differ, a live run may be replaced too early. The fence keeps that harmless.
+The lease only prevents a second run from replacing a live run. A run is alive until it closes its lease, or its process
+is found dead on this machine, or its last heartbeat is older than the duration of the lease. If the clocks of two
+machines differ, a live run may be replaced too early. The fence makes that harmless.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ _LOG = logging.getLogger(__name__)
 FOLDER = "runs"
 
 LEASE_MS = 60_000
-"""How long a run of another machine without heartbeats counts as alive."""
+"""How long a run on another machine counts as alive after its last heartbeat."""
 _RUN_FILE = re.compile(r"([0-9]{1,18})\.run")
 _PROCESS = re.compile(r"[0-9]{1,18}(@[0-9]+)?")
 _LEASE = {"renewed_ms": int, "is_closed": bool, "is_settled": bool}
@@ -48,7 +47,7 @@ _LEASE = {"renewed_ms": int, "is_closed": bool, "is_settled": bool}
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run as it introduces itself. `process` tells its process from all others of its machine."""
+    """The file that a run publishes about itself. `process` identifies its process on its machine."""
 
     number: int
     run_id: str
@@ -70,12 +69,12 @@ _RUN = {field: int if field in ("number", "started_ms") else str for field in Ru
 
 
 class RunLease:
-    """The place, as long as this run has it; made by `take`.
+    """The lease of a checkpoint directory. `take` creates it.
 
     Attributes:
         run: This run.
-        is_settled: Whether no run up to this one, if it ended now, could still complete an epoch. A run that
-            follows a settled one need not fence it.
+        is_settled: Whether neither this run nor an earlier one has a write in flight that could complete an epoch. The
+            next run need not fence a settled run.
     """
 
     def __init__(
@@ -99,10 +98,10 @@ class RunLease:
         lease_ms: int,
         now_ms: Callable[[], int],
     ) -> RunLease:
-        """Takes a place.
+        """Takes the lease of a directory.
 
         Raises:
-            CheckpointInUseError: A run has it that is alive, or another one took it just now.
+            CheckpointInUseError: A live run holds it, or another run has just taken it.
         """
         owner = _owner(storage)
         if owner is not None and _is_alive(storage, owner, now_ms(), lease_ms):
@@ -129,18 +128,18 @@ class RunLease:
         return lease
 
     def renew(self) -> None:
-        """Gives a heartbeat."""
+        """Writes a heartbeat."""
         self._write(is_closed=False)
 
     def keep_alive(self) -> None:
-        """Gives heartbeats from a thread, until `close`."""
+        """Writes heartbeats in a thread, until `close`."""
         self._thread = threading.Thread(
             target=self._renew_in_time, name="checkpoint-lease", daemon=True
         )
         self._thread.start()
 
     def require(self) -> None:
-        """Makes sure that this run still has the place.
+        """Checks that this run still holds the lease.
 
         Raises:
             CheckpointInUseError: Another run has taken it over.
@@ -156,24 +155,24 @@ class RunLease:
             )
 
     def close(self) -> None:
-        """Leaves the place to others."""
+        """Releases the lease."""
         self._is_over.set()
         if self._thread is not None:
-            self._thread.join()  # or its last heartbeat could come after the end
+            self._thread.join()  # otherwise its last heartbeat could overwrite the closed lease
         if max(_numbers(self._storage), default=0) == self.run.number:
             self._write(is_closed=True)
 
     def _renew_in_time(self) -> None:
         while not self._is_over.wait(self._lease_ms / 3000):
-            self._renew_or_note()
+            self._renew_or_record_failure()
 
-    def _renew_or_note(self) -> None:
+    def _renew_or_record_failure(self) -> None:
         try:
             self.renew()
-        except Exception as error:  # noqa: BLE001 - told by `require`, in the thread that asks
+        except Exception as error:  # noqa: BLE001 - `require` raises it in the run's thread
             self._failure = error
         else:
-            self._failure = None  # what failed before has been replaced
+            self._failure = None  # a later heartbeat replaces one that failed
 
     def _write(self, *, is_closed: bool) -> None:
         lease = {
@@ -187,13 +186,13 @@ class RunLease:
 def running_run(
     storage: CheckpointStorage, now_ms: Callable[[], int] = wall_clock_ms
 ) -> Run | None:
-    """The run that holds a directory and is alive; None if there is none."""
+    """The live run that holds a directory, or None."""
     owner = _owner(storage)
     return owner if owner is not None and _is_alive(storage, owner, now_ms(), LEASE_MS) else None
 
 
 def machine() -> str:
-    """An id of this machine and its process namespace: containers number their own processes."""
+    """An id of this machine and its process namespace, because each container has its own process ids."""
     parts = [socket.gethostname()]
     with contextlib.suppress(OSError):
         parts.append(Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip())
@@ -230,7 +229,7 @@ def _is_alive(storage: CheckpointStorage, run: Run, now_ms: int, lease_ms: int) 
         return False
     renewed_ms: int = lease.get("renewed_ms", run.started_ms)
     if renewed_ms - now_ms >= lease_ms:
-        # A clock was wrong, then or now. To wait for that time could take years.
+        # One of the clocks is wrong. Waiting for that time could take years.
         _LOG.warning(
             "%s: the last heartbeat of %s is %.0f s in the future, so the run is considered "
             "dead; if it runs on another machine, it stops at its next checkpoint: compare the "
@@ -244,7 +243,7 @@ def _is_alive(storage: CheckpointStorage, run: Run, now_ms: int, lease_ms: int) 
 
 
 def _lease_of(storage: CheckpointStorage, run: Run) -> dict[str, Any]:
-    """The last heartbeat of a run; empty if it has only just begun."""
+    """The last heartbeat of a run, or an empty dictionary if it has just begun."""
     try:
         return _read(storage, _name(run.number, "lease"), _LEASE)
     except FileNotFoundError:
@@ -264,10 +263,10 @@ def _numbers(storage: CheckpointStorage) -> list[int]:
 
 
 def _read(storage: CheckpointStorage, name: str, fields: Mapping[str, type]) -> dict[str, Any]:
-    """A file with these fields, of these types.
+    """Reads a JSON file with these fields of these types.
 
     Raises:
-        CorruptCheckpointError: It holds something else.
+        CorruptCheckpointError: The content does not match.
     """
     data = storage.read(name)
     try:

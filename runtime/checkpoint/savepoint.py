@@ -1,12 +1,12 @@
-"""Checkpoints by their place, checks of all their files, and savepoints: copies that need nothing else.
+"""Finds checkpoints by path or URL, checks their files, and writes savepoints, which are self-contained copies.
 
-A place is named by a path or URL of one of three kinds: the directory in which a run keeps its
-checkpoints (the last one is meant), one checkpoint in it (`.../chk-12`), or a savepoint. A savepoint is laid
-out as a directory with one checkpoint whose metadata lies at its top; it is never changed or removed by a run.
+A path or URL is one of three kinds: the checkpoint directory of a run, for its last checkpoint; one checkpoint in it
+(`.../chk-12`); or a savepoint. A savepoint is a directory with one checkpoint and its metadata at the top. A run never
+changes or removes a savepoint.
 
-A run that starts from another run's checkpoint, or from a savepoint, copies it to its own directory. Spark's log of
-offsets lies beside the checkpoints and is copied, too: the job continues reading where the other stopped. Without
-the log, unbounded sources are read from their beginning, and the job starts only if non-restored state is allowed.
+A run that starts from another run's checkpoint, or from a savepoint, copies it to its own directory. It also copies
+Spark's log of offsets, which is beside the checkpoints, so the sources resume where the other run stopped. Without the
+log, unbounded sources are read from their beginning, and the job starts only if non-restored state is allowed.
 
 Flink: `SavepointMetadata`, canonical savepoints.
 """
@@ -43,18 +43,18 @@ METADATA = "_metadata"
 """The file at the top of a savepoint."""
 
 OFFSETS = "spark"
-"""The folder beside the checkpoints in which Spark has its log of what was read."""
+"""The folder of Spark's log of offsets, beside the checkpoints."""
 _OF_EPOCH = re.compile(r"(?P<place>.+)/chk-(?P<epoch>\d+)(/_metadata)?/?")
 
 
 class Located(NamedTuple):
-    """A checkpoint, and the storage that its files are in."""
+    """A checkpoint, and the storage of its files."""
 
     storage: CheckpointStorage
     metadata: CheckpointMetadata
 
     def adopted(self) -> CheckpointMetadata:
-        """The checkpoint for a run that starts from it: without Spark's log, no micro-batch has been read."""
+        """The checkpoint for a run that starts from it. Without Spark's log, it is before the first micro-batch."""
         metadata = replace(self.metadata, kind="checkpoint")
         if position(metadata, BATCH) is None or self.storage.children(OFFSETS):
             return metadata
@@ -63,10 +63,10 @@ class Located(NamedTuple):
 
 
 def find_checkpoint(url: str, key: CheckpointKey | None = None) -> Located:
-    """The checkpoint or savepoint at a path or URL; of a run's directory, the last one.
+    """The checkpoint or savepoint at a path or URL. For a run's directory, this is its last checkpoint.
 
     Args:
-        url: The place.
+        url: The path or URL.
         key: The key that must have signed it; None if it must not be signed.
 
     Raises:
@@ -85,14 +85,13 @@ def find_checkpoint(url: str, key: CheckpointKey | None = None) -> Located:
     if latest is None:
         raise CheckpointError(
             f"{url} has no checkpoint and is not a savepoint; pass the directory of a run's "
-            f"checkpoints, one "
-            "checkpoint in it (.../chk-12), or a savepoint"
+            "checkpoints, one checkpoint in it (.../chk-12), or a savepoint"
         )
     return Located(storage, latest)
 
 
 def epoch_in(storage: CheckpointStorage, url: str) -> int | None:
-    """The number of the checkpoint at a path or URL, if it is one of a storage's own."""
+    """The number of the checkpoint at a path or URL, or None if it is not in this storage."""
     of_epoch = _OF_EPOCH.fullmatch(url)
     if of_epoch is None or checkpoint_storage(of_epoch["place"]).url != storage.url:
         return None
@@ -105,7 +104,7 @@ def problems_of(checkpoint: Located) -> list[CorruptCheckpointError]:
     for file in checkpoint.metadata.files.values():
         try:
             decode(checkpoint.storage.get(file), checkpoint.storage.full_name(file.name))
-        except CorruptCheckpointError as error:  # noqa: PERF203 - files that are fine don't raise
+        except CorruptCheckpointError as error:  # noqa: PERF203 - intact files don't raise
             found.append(error)
     for file in checkpoint.metadata.recorded_files.values():
         try:
@@ -122,27 +121,27 @@ def write_savepoint(
     *,
     holds_state_alone: bool = False,
 ) -> CheckpointMetadata:
-    """Copies a checkpoint with all its files to a place of its own.
+    """Copies a checkpoint with all its files to an empty directory.
 
-    The metadata comes last: a copy that is cut short is not a savepoint.
+    The metadata is written last, so an incomplete copy is not a savepoint.
 
     Args:
-        checkpoint: What is copied.
-        target: Where to.
+        checkpoint: The checkpoint to copy.
+        target: The path or URL of the savepoint.
         key: Signs the copy; None for the key of the checkpoint, if it has one.
-        holds_state_alone: Whether a job that starts from the copy gets the state of operators, and reads all of its
-            sources from their beginning; else it continues where this job was.
+        holds_state_alone: Whether the copy has the state of operators, but no positions of sources. A job that starts
+            from it reads all sources from their beginning.
 
     Raises:
         CorruptCheckpointError: A file is missing or altered.
-        CheckpointError: There is something at the target already, or it can't be written to.
+        CheckpointError: The target is not empty, or can't be written to.
     """
     storage = checkpoint_storage(target, checkpoint.storage.key if key is None else key)
     empty_target(storage)
     copied = copied_files(checkpoint, storage, with_log=not holds_state_alone)
     metadata = replace(copied, kind="savepoint")
     if holds_state_alone:
-        # No vertex has such an id: the tasks have no watermarks and channels to give back.
+        # No vertex has such an id, so no task restores watermarks and channels from it.
         tasks = [
             replace(task, vertex_id=f"state of {task.vertex_id}", rest=b"", recorded=None)
             for task in metadata.tasks
@@ -158,7 +157,7 @@ def write_savepoint(
 
 
 def empty_target(storage: CheckpointStorage) -> None:
-    """Makes sure that the target of a savepoint is empty.
+    """Checks that the target of a savepoint is empty.
 
     Raises:
         CheckpointError: It is not empty.
@@ -170,18 +169,18 @@ def empty_target(storage: CheckpointStorage) -> None:
 def copied_files(
     checkpoint: Located, storage: CheckpointStorage, *, with_log: bool = True
 ) -> CheckpointMetadata:
-    """Copies all files of a checkpoint, and with them Spark's log; the checkpoint that refers to the copies.
+    """Copies all files of a checkpoint, and Spark's log. Returns the checkpoint that refers to the copies.
 
     Raises:
         CorruptCheckpointError: A file is missing or altered.
-        CheckpointError: One can't be written.
+        CheckpointError: A file can't be written.
     """
     files = {
         file.name: _write(storage, file.name, checkpoint.storage.get(file))
         for file in checkpoint.metadata.all_files.values()
     }
     for name in checkpoint.storage.names(OFFSETS) if with_log else ():
-        # A job that runs has Spark rename its temporary files and remove old ones meanwhile.
+        # Spark may rename temporary files and remove old files while the job runs.
         with suppress(FileNotFoundError):
             _write(storage, name, checkpoint.storage.read(name))
     return checkpoint.metadata.with_files(files)
@@ -203,16 +202,16 @@ _NUMBERED = ("offsets", "commits")
 
 
 def adopt(storage: CheckpointStorage, url: str, lease: RunLease) -> CheckpointMetadata:
-    """Copies another run's checkpoint, or a savepoint, to the place of this run.
+    """Copies another run's checkpoint, or a savepoint, to the directory of this run.
 
     Args:
-        storage: The run's place.
+        storage: The run's checkpoint directory.
         url: The checkpoint.
-        lease: The run's hold on its place.
+        lease: The run's lease of its directory.
 
     Raises:
         CheckpointInUseError: Another run has taken over.
-        CheckpointError: There is none.
+        CheckpointError: There is no checkpoint at `url`.
         CorruptCheckpointError: A file is missing or altered.
     """
     found = find_checkpoint(url, storage.key)

@@ -1,9 +1,9 @@
-"""Which bounded sources of a program a checkpoint has already read, and the number of each unbounded one in Spark's log.
+"""Matches the sources of a program with the positions in a checkpoint.
 
 Spark's offset log identifies sources by number only, and so do the positions of opchain's own sources. If the order of
-sources changed, a source would resume at the offset of another one, and would read records twice or skip them. So a
-checkpoint stores the operator id of each number, and sources get the number that they had. Bounded sources are read
-in a single epoch, so a checkpoint stores only which of them have been read.
+sources changed, a source would resume at the offset of another source, and would read records twice or skip them. So a
+checkpoint stores the operator id of each number, and each source gets its old number. Bounded sources are read in a
+single epoch, so a checkpoint only stores which of them have been read.
 """
 
 from __future__ import annotations
@@ -36,9 +36,11 @@ SourceKind = Literal["bounded", "DataFrame", "positions"]
 
 
 def source_kind(spec: OperatorSpec) -> SourceKind | None:
-    """The kind of an operator's source; None for an operator that reads others."""
+    """The kind of a source operator, or None if the operator is not a source."""
     if isinstance(spec, LegacySourceSpec):
-        return "bounded" if spec.is_bounded else None  # no unbounded job runs the other ones
+        return (
+            "bounded" if spec.is_bounded else None
+        )  # unbounded legacy sources have no checkpoints
     if not isinstance(spec, SourceSpec):
         return None
     if spec.is_bounded:
@@ -47,7 +49,7 @@ def source_kind(spec: OperatorSpec) -> SourceKind | None:
 
 
 def bounded_sources(job: JobProgram) -> SourcePosition:
-    """The bounded sources of a job, for a checkpoint: all are read in the first epoch."""
+    """The position in a checkpoint with the bounded sources of a job. All of them are read in the first epoch."""
     return SourcePosition(
         BOUNDED,
         [
@@ -78,8 +80,8 @@ def source_places(
 ) -> SourcePlaces:
     """The positions at which the sources of a program resume from a checkpoint.
 
-    A source is found by the id that `set_uid_hash` gave, then by its own. A single unbounded one that is not
-    found takes the single place that is left: a program without uids gives its source another id when it changes.
+    A source is found by the id of `set_uid_hash`, then by its operator id. If one unbounded source and one position are
+    left, the source takes this position, because without uids the id of a source changes with the program.
     """
     sources = sorted(
         (operator for operator in operators if operator.source is not None),
@@ -132,7 +134,7 @@ def source_places(
 def _matched(
     stored_ids: Sequence[Any], sources: Sequence[ProgramOperator]
 ) -> tuple[list[ProgramOperator | None], list[ProgramOperator]]:
-    """The source that has each of some ids, or None; and the sources that have none of the ids."""
+    """The source of each stored id, or None; and the sources that match no id."""
     found: list[ProgramOperator | None] = [None] * len(stored_ids)
     left = list(sources)
     for is_named in (True, False):

@@ -1,17 +1,16 @@
 """The state of a task as files: one per epoch, with a part for every operator and key group.
 
 A task writes one file per epoch: the whole state of its operators (a base), or the changes since the previous
-file. The files since the last base are the task's *chain*; a restore reads all of them. Changes are merged as they
-are written: every few epochs a file absorbs earlier files that are not larger than it would be with them. So a
-chain has few files. This costs the task some copying of bytes, spread over epochs. Nothing runs in the background,
-and the state that a task acknowledges is the state that it has. (Rejected: merging by the driver in the background.
-A task would resume from files that it does not know, and merging would stop with the driver.)
+file. The files since the last base are the task's *chain*. A restore reads all of them. Changes are merged when they
+are written: every few epochs, a new file also takes the contents of earlier small files. So a chain has few files. The
+task copies some bytes for this, spread over epochs, and nothing runs in the background. (Rejected: merging by the
+driver in the background. A task would resume from files that it did not write, and merging would stop with the driver.)
 
-The name of a file contains epoch, task, attempt and a random part. So an attempt that is taken for dead, but still
+The name of a file contains epoch, task, attempt and a random part. So an attempt that is considered dead, but still
 writes, never overwrites the file of the attempt that replaced it.
 
-This module does not read the bytes of parts. Keyed state and timers are formats that can be concatenated (see
-state/keyed/keyed_snapshot.py), so neither folding a chain nor merging its files unpickles a user's value.
+This module does not read the bytes of parts. Keyed state and timers have formats that can be concatenated (see
+state/keyed/keyed_snapshot.py). So neither reading a chain nor merging its files unpickles a user's value.
 
 A state file consists of:
 
@@ -88,7 +87,7 @@ def encode(epoch: int, task: int, states: Mapping[str, OperatorSnapshot]) -> byt
 
 @dataclass(frozen=True, slots=True)
 class StateFile:
-    """A file that has been read; parts are cut out when they are asked for."""
+    """A file that has been read. Its parts are extracted on request."""
 
     epoch: int
     task: int
@@ -96,7 +95,7 @@ class StateFile:
     data: bytes
 
     def snapshots(self, key_groups: KeyGroupRange | None = None) -> dict[str, OperatorSnapshot]:
-        """The state of each operator in the file, of some key groups or of all."""
+        """The state of each operator in the file, for some key groups or for all."""
         found = {}
         position = _HEAD
         for operator in self.operators:
@@ -121,10 +120,10 @@ class StateFile:
 
 
 def decode(data: bytes, name: str) -> StateFile:
-    """Reads a file's index.
+    """Decodes the index of a file.
 
     Args:
-        data: What `encode` gave.
+        data: The content of the file.
         name: The file, for messages.
 
     Raises:
@@ -186,11 +185,10 @@ _REMEMBERED_BYTES = 4 << 20
 class TaskState:
     """The state files of a task, with which it acknowledges a checkpoint. Small and picklable.
 
-    `files` is the chain, the base first; `base_bytes` is the size of that, `changes_bytes` of the rest.
-    `key_groups` are the first and last key group that has something, None where there is none;
-    `operators` the ids of the operators that have a part. `has_operator_state` says whether one has
-    state without key, which any subtask may get a share of. `marks` tell the latest files that were written
-    on the way here, the last one last, though they may be part of others by now.
+    `files` is the chain, the base first. `base_bytes` is the size of the base, `changes_bytes` that of the other files.
+    `key_groups` are the first and last key group with state, or None. `operators` are the ids of the operators with
+    state. `has_operator_state` says whether there is operator state, which any subtask may get a part of. `marks` are
+    the random parts of the names of the latest files that the task wrote, including files that were merged since.
     """
 
     task: int
@@ -204,31 +202,31 @@ class TaskState:
     marks: tuple[str, ...] = ()
 
     def is_same_state_as(self, other: TaskState) -> bool:
-        """Whether both are of what the task had at the end of one epoch."""
+        """Whether both are the state of the same task at the end of the same epoch."""
         ends = [(state.task, state.epoch, state.files[-1:]) for state in (self, other)]
         return ends[0] == ends[1]
 
     def is_behind(self, earlier: TaskState) -> bool:
-        """Whether the task continued to this from an earlier state of not too long ago."""
+        """Whether this state follows an earlier state of the task, at most some epochs ago."""
         return bool(earlier.marks) and self.task == earlier.task and earlier.marks[-1] in self.marks
 
     def needs_base(self) -> bool:
-        """Whether the next file should be a base: the changes weigh more.
+        """Whether the next file should be a base, because the changes are larger than the base.
 
-        A new base then costs, spread over the epochs since the last one, as much as the changes did.
+        So all bases together are about as large as all changes.
         """
         return self.changes_bytes > self.base_bytes
 
 
 class RecentFiles:
-    """The latest files that a task has written, some megabytes of them: to merge them without reading them."""
+    """The latest files that a task has written, up to some megabytes, so that it can merge them without reading."""
 
     def __init__(self) -> None:
         self._files: dict[str, bytes] = {}
         self._size = 0
 
     def keep(self, file: StoredFile, data: bytes) -> None:
-        """Remembers a file, if it is small, and forgets the oldest for it."""
+        """Adds a file, if it is small, and evicts the oldest files."""
         if file.size > _REMEMBERED_BYTES // 2:
             return
         self._files[file.name] = data
@@ -238,7 +236,7 @@ class RecentFiles:
             self._size -= len(self._files.pop(oldest))
 
     def read(self, storage: CheckpointStorage, file: StoredFile) -> StateFile:
-        """A file, from memory or else from the storage.
+        """Reads a file from memory or from the storage.
 
         Raises:
             CorruptCheckpointError: It is missing or altered.
@@ -256,27 +254,29 @@ def write_task_state(
     previous: TaskState | None = None,
     recent: RecentFiles | None = None,
 ) -> TaskState:
-    """Writes one file with the state of a task's operators; the latest files before it may become part of it.
+    """Writes one file with the state of a task's operators. It may also take the contents of the latest files.
 
     Args:
-        storage: Where to.
+        storage: The checkpoint directory.
         epoch: The checkpoint's number.
         task: The task's number in its job.
-        attempt_id: What tells this attempt from others of the same task.
-        states: What each operator handed over, by operator id; one without changes may be left out.
-        previous: What the changes among the states are relative to: the state that this task wrote last.
-        recent: What the task remembers of its files, from epoch to epoch.
+        attempt_id: Identifies this attempt of the task.
+        states: The snapshot of each operator, by operator id. Operators without changes may be left out.
+        previous: The state that this task wrote last, which changes are relative to.
+        recent: The recent files of the task.
 
     Raises:
         InternalError: There are changes, and no `previous`.
-        CorruptCheckpointError: A file that is to be merged is missing or altered.
+        CorruptCheckpointError: A file that must be merged is missing or altered.
     """
     is_changes = any(state.is_changes for state in states.values())
     if is_changes and previous is None:
         raise InternalError(f"task {task} writes changes in epoch {epoch}, but has no base")
-    # An operator in which nothing has changed hands over nothing: what it has is in the files before.
-    goes_on = previous is not None and (is_changes or not states.keys() >= set(previous.operators))
-    start = previous if previous is not None and goes_on else TaskState(task, epoch)
+    # An operator without changes may have no snapshot: its state is in earlier files.
+    continues = previous is not None and (
+        is_changes or not states.keys() >= set(previous.operators)
+    )
+    start = previous if previous is not None and continues else TaskState(task, epoch)
     kept = recent if recent is not None else RecentFiles()
     data = encode(epoch, task, states)
     merged = _to_merge(start.files, len(data))
@@ -312,15 +312,15 @@ def read_task_state(
     parallelism: int,
     subtask: int,
 ) -> dict[str, OperatorSnapshot]:
-    """The state that a subtask of `parallelism` gets of each operator; operators without state are left out.
+    """The state of each operator that one of `parallelism` subtasks restores. Operators without state are left out.
 
     Args:
-        storage: Where from.
+        storage: The checkpoint directory.
         tasks: The tasks that ran the operators when the checkpoint was taken, in the order of subtasks.
         operators: Operator ids as stored.
         key_groups: The key groups of this subtask.
-        parallelism: How many subtasks there are now.
-        subtask: Which of them this is.
+        parallelism: The new number of subtasks.
+        subtask: The index of this subtask.
 
     Raises:
         CorruptCheckpointError: A file is missing, altered, or of a foreign format.
@@ -346,7 +346,7 @@ def read_operator_state(
     parallelism: int,
     subtask: int,
 ) -> OperatorSnapshot | None:
-    """`read_task_state` of one operator; None where it has no state."""
+    """`read_task_state` of one operator, or None if it has no state."""
     found = read_task_state(storage, tasks, [operator], key_groups, parallelism, subtask)
     return found.get(operator)
 
@@ -354,19 +354,19 @@ def read_operator_state(
 def read_changes(
     storage: CheckpointStorage, state: TaskState, known: TaskState
 ) -> dict[str, OperatorSnapshot] | None:
-    """The changes of a task's state since an earlier one; None if they are not all changes.
+    """The changes of a task's state since an earlier state, or None if they are not available as changes.
 
     Args:
-        storage: Where from.
+        storage: The checkpoint directory.
         state: The state.
-        known: An earlier one of the same task.
+        known: An earlier state of the same task.
 
     Raises:
         CorruptCheckpointError: A file is missing, altered, or of a foreign format.
     """
     if not known.files or not state.is_behind(known) or state.has_operator_state:
         return None
-    # A merged file may begin with changes that are known: taken in again, in order, they change nothing.
+    # A merged file may begin with known changes. Applying them again, in order, has no effect.
     since = _epoch_of(known.files[-1])
     later = [file for file in state.files if _epoch_of(file) > since]
     found = _joined((_read(storage, file) for file in later), None)
@@ -374,10 +374,10 @@ def read_changes(
 
 
 def _to_merge(files: Sequence[StoredFile], size: int) -> int:
-    """How many of the latest changes in a chain to put into one file with changes of some size.
+    """The number of files at the end of a chain to merge with new changes of some size.
 
-    A file is merged where those behind it weigh half as much or more: so a change is copied a few times in its
-    life, however many there are, and a chain is as long as the logarithm of what is in it.
+    A file is merged if the later files together are at least half as large. So each change is copied only a few times,
+    and the length of a chain grows with the logarithm of its size.
     """
     first, total = len(files), size
     while first > 1 and files[first - 1].size <= 2 * total:
@@ -393,7 +393,7 @@ def _of_task(
     operators: set[str],
     key_groups: KeyGroupRange,
 ) -> dict[str, OperatorSnapshot]:
-    """The state of some key groups in a task's chain of files. Reads only files that have some."""
+    """The state of some key groups in a task's chain of files, or {} without reading if the task has none."""
     if operators.isdisjoint(state.operators) or not (
         state.has_operator_state or _overlap(state.key_groups, key_groups)
     ):
@@ -416,7 +416,7 @@ def _read(storage: CheckpointStorage, file: StoredFile) -> StateFile:
 
 
 def _epoch_of(file: StoredFile) -> int:
-    """The last epoch that a file has changes of."""
+    """The epoch that wrote a file, which is the last epoch of its changes."""
     return int(file.name.split("/")[1])
 
 

@@ -1,11 +1,10 @@
-"""The state in a checkpoint as rows, and rows as the state of a savepoint.
+"""Reads the state in a checkpoint as rows, and writes rows as the state of a savepoint.
 
-A row is one entry: what a key holds in a state (and in a window), one timer, one element of a list of operator state,
-one entry of a broadcast state. Rows are read key group by key group, so that one key group at a time is in memory.
+A row is one entry: the contents of a key in a state (and a window), one timer, one element of a list of operator state,
+or one entry of a broadcast state. Rows are read one key group after the other, so only one is in memory at a time.
 
-A changed row goes back to the key group in which its key was. A new key is placed by the hash of the key type, as
-`key_by` places it. If no type is given, it is found from the keys that are there: the first type under which all of
-them belong where they are.
+A changed row goes back to the key group of its key. A new key is placed by the hash of the key type, as by `key_by`. If
+no type is given, it is inferred from the existing keys: it is the first type that puts each of them into its key group.
 
 Flink: `SavepointReader`, `SavepointWriter` of the State Processor API.
 """
@@ -78,7 +77,7 @@ _BROADCAST = "broadcast"
 _ALL_KINDS = (*_KINDS, *_TIMER_KINDS, *_LIST_KINDS, _BROADCAST)
 
 _SAMPLE = 1000
-"""How many keys a key type is tried on, and how many rows tell the type of a column."""
+"""The number of keys from which a key type is inferred, and of rows from which the type of a column is inferred."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +156,7 @@ def read_rows(checkpoint: Located, chosen: Chosen) -> Iterator[StateRow]:
 def chosen_operators(
     metadata: CheckpointMetadata, operator: str | None, state: str | None = None
 ) -> list[OperatorMetadata]:
-    """The operators of a uid, name or id, or all of them, that have a state.
+    """The operators with a uid, name or id, or all operators, that have a state.
 
     Raises:
         CheckpointError: There is none.
@@ -185,7 +184,7 @@ def chosen_operators(
 
 
 class _OneGroup(KeyRouter):
-    """Places all keys in one key group: where they were read from."""
+    """Places all keys in the key group from which they were read."""
 
     def __init__(self, group: int) -> None:
         self._group = group
@@ -199,7 +198,7 @@ class _GroupState(HashMapKeyedStateBackend):
     """The keyed state of one key group, for any type of keys."""
 
     def tables(self, group: int, data: bytes) -> StateTables:
-        """The tables of a snapshot and the changes behind it."""
+        """The tables of a snapshot and the changes that follow it."""
         self._made_router = _OneGroup(group)
         self.restore([{group: data}])
         return self._tables
@@ -303,10 +302,10 @@ def _namespace(row: StateRow) -> Any:
 
 
 def type_of(values: Iterable[Any], what: str) -> TypeInformation[Any]:
-    """The type of values, found from them.
+    """The type of values, inferred from the values.
 
     Raises:
-        StateError: They are of several types, or of one that has no columns.
+        StateError: They have several types, or a type that has no columns.
     """
     found: TypeInformation[Any] | None = None
     for value in values:
@@ -356,7 +355,7 @@ def _type_of(value: Any, what: str) -> TypeInformation[Any]:
 
 
 def row_type(rows: Iterable[StateRow]) -> TypeInformation[Any]:
-    """The type of the columns, found from the first rows; `key` and `value` are typed as their contents."""
+    """The type of the columns. The types of `key` and `value` are inferred from the first rows."""
     sample = list(islice(rows, _SAMPLE))
     text, number = Types.STRING(), Types.LONG()
     types: dict[str, TypeInformation[Any]] = {
@@ -378,7 +377,7 @@ def record_batch(rows: Sequence[StateRow], of_type: TypeInformation[Any]) -> Any
 
 
 def as_json(row: StateRow) -> str:
-    """The row as a JSON object on one line; what JSON has no form for is written as Python shows it."""
+    """The row as a JSON object on one line. Values that JSON does not support are written as their repr."""
     fields = asdict(replace(row, key=None, value=None))
     fields.update(key=_plain(row.key), value=_plain(row.value))
     return json.dumps(fields, ensure_ascii=False)
@@ -452,7 +451,7 @@ def _records(data: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def _as_tuples(value: Any) -> Any:
-    """A value as state holds it: a struct of f0, f1, ... is a tuple."""
+    """A value as it is in state, where a struct of f0, f1, ... is a tuple."""
     if isinstance(value, list):
         return [_as_tuples(item) for item in value]
     if isinstance(value, dict):
@@ -477,7 +476,7 @@ def arrow_table(rows: Iterable[StateRow]) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Replaced:
-    """The rows that an operator gets, by state and kind, which replace all that it had of these."""
+    """The new rows of an operator, by state and kind. They replace all of its rows of the same state and kind."""
 
     operator: OperatorMetadata
     rows: Mapping[tuple[str, str], Sequence[StateRow]]
@@ -495,14 +494,14 @@ def write_rows(
     """Writes a savepoint: the checkpoint `base` with some states replaced, or these states alone.
 
     Args:
-        storage: Where to; empty.
-        rows: By operator id, state and kind.
-        base: What is changed; None to begin with nothing.
-        new_operators: Those that the base does not have, by id.
-        key_type: The type of the keys, as `key_by` has it.
+        storage: The empty directory of the savepoint.
+        rows: The rows by operator id, and by state and kind.
+        base: The checkpoint to change, or None.
+        new_operators: The operators that are not in the base, by id.
+        key_type: The type of the keys, as in `key_by`.
 
     Raises:
-        CheckpointError: There is something at the target already.
+        CheckpointError: The target is not empty.
         StateError: A key does not fit its key group or type, or a value can't be pickled.
     """
     empty_target(storage)
@@ -522,7 +521,7 @@ def write_rows(
             metadata = replace(
                 metadata,
                 operators=(*metadata.operators, operator),
-                # No vertex has this id: the task has no watermarks and channels to give back.
+                # No vertex has this id, so no task restores watermarks and channels from it.
                 tasks=(*metadata.tasks, TaskMetadata(first, f"state of {operator_id}", 0, state)),
             )
         hasher = _hasher(operator, key_type, _sampled_keys(storage, metadata, operator))
@@ -535,15 +534,9 @@ def write_rows(
 def _sampled_keys(
     storage: CheckpointStorage, metadata: CheckpointMetadata, operator: OperatorMetadata
 ) -> list[tuple[Any, int]]:
-    found = read_rows(_located(storage, metadata), Chosen(operator.operator_id))
+    found = read_rows(Located(storage, metadata), Chosen(operator.operator_id))
     keyed = ((row.key, row.key_group) for row in found if row.key_group is not None)
     return list(islice(keyed, _SAMPLE))
-
-
-def _located(storage: CheckpointStorage, metadata: CheckpointMetadata) -> Located:
-    from opchain.runtime.checkpoint.savepoint import Located  # noqa: PLC0415 - for type checkers above
-
-    return Located(storage, metadata)
 
 
 def _hasher(
@@ -551,7 +544,7 @@ def _hasher(
     key_type: TypeInformation[Any] | None,
     keys: Sequence[tuple[Any, int]],
 ) -> Hasher:
-    """The hasher that puts the stored keys into their key groups: that of the type, or else the first that fits."""
+    """The hasher that maps the stored keys to their key groups: that of `key_type`, or the first that fits."""
     where = f"'{operator.uid or operator.name}'"
     if key_type is not None:
         hasher = pyflink_hasher(key_type, hasher_of_type(key_type))
@@ -614,7 +607,7 @@ def _replaced(
 
 
 def _placed(replaced: Replaced) -> dict[int, list[StateRow]]:
-    """The rows that each subtask gets; those with a key have their key group."""
+    """The rows of each subtask. Rows with a key get its key group."""
     size, groups = replaced.operator.parallelism, replaced.operator.max_parallelism
     placed: dict[int, list[StateRow]] = {subtask: [] for subtask in range(size)}
     for of_state in replaced.rows.values():
@@ -647,7 +640,7 @@ def _described(kind: str) -> str:
 def _with_rows(
     replaced: Replaced, before: OperatorSnapshot, rows: Sequence[StateRow]
 ) -> OperatorSnapshot:
-    """The state of a subtask with its rows in the place of what it had of their states."""
+    """The state of a subtask, in which its new rows replace the old rows of the same states."""
     keyed, timers = {}, {}
     of_group: dict[int, list[StateRow]] = {}
     for row in rows:

@@ -41,12 +41,12 @@ if TYPE_CHECKING:
 
 
 TEMPORARY = ".tmp"
-"""How the names of files end that are being written; `names` leaves them out."""
+"""The suffix of files that are being written. `names` leaves them out."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredFile:
-    """A file as its writer described it: its name in the storage, its size in bytes, and its checksum."""
+    """A reference to a file: its name in the storage, its size in bytes, and its checksum."""
 
     name: str
     size: int
@@ -54,14 +54,14 @@ class StoredFile:
 
 
 class CheckpointStorage(ABC):
-    """One place for checkpoints; made by `checkpoint_storage`. Picklable: tasks write through it, too.
+    """A checkpoint directory. `checkpoint_storage` creates it. It is picklable, because tasks use it, too.
 
-    Names are relative to `url`, with slashes. A name that leads out of `url` (absolute, with `..`, or over a
-    symbolic link) raises CorruptCheckpointError in each of these calls: names come from files of the checkpoint,
-    which somebody else may have written.
+    Names are relative to `url`, with slashes. A name that leads out of `url` (absolute, with `..`, or over a symbolic
+    link) raises CorruptCheckpointError in each of these calls, because names come from files of the checkpoint, which
+    may be forged.
 
     Attributes:
-        url: The place.
+        url: The path or URL of the directory.
         key: Signs metadata and files; None if checkpoints are not signed.
     """
 
@@ -74,10 +74,10 @@ class CheckpointStorage(ABC):
 
     @abstractmethod
     def publish(self, name: str, data: bytes) -> None:
-        """Makes a file in one step, which fails where there is one of that name.
+        """Creates a file in one step, and fails if the name exists.
 
         Raises:
-            FileExistsError: There is.
+            FileExistsError: The name exists.
         """
 
     @abstractmethod
@@ -85,7 +85,7 @@ class CheckpointStorage(ABC):
         """The content of a file.
 
         Raises:
-            FileNotFoundError: There is none.
+            FileNotFoundError: The file does not exist.
         """
 
     @abstractmethod
@@ -133,7 +133,7 @@ class CheckpointStorage(ABC):
         return data
 
     def full_name(self, name: str) -> str:
-        """A file as a message names it."""
+        """The name of a file in messages."""
         return f"{self.url}/{name}"
 
 
@@ -141,11 +141,11 @@ def checkpoint_storage(url: str, key: CheckpointKey | None = None) -> Checkpoint
     """The storage at a path or URL.
 
     Args:
-        url: The place.
-        key: Signs what is written and authenticates what is read; None if checkpoints are not signed.
+        url: The path or URL.
+        key: Signs written files and authenticates read files; None if checkpoints are not signed.
 
     Raises:
-        CheckpointError: fsspec is needed and not installed, or knows no such kind of URL.
+        CheckpointError: fsspec is needed and not installed, or does not support the URL.
     """
     parts = urlsplit(url)
     if parts.scheme in ("", "file"):
@@ -155,7 +155,7 @@ def checkpoint_storage(url: str, key: CheckpointKey | None = None) -> Checkpoint
 
 
 def require_safe_name(name: str, url: str) -> None:
-    """Makes sure that a name leads to a place below a URL.
+    """Checks that a name is below a URL.
 
     Raises:
         CorruptCheckpointError: It is absolute, or has an empty part, `.`, `..`, a backslash or a NUL.
@@ -169,7 +169,7 @@ def require_safe_name(name: str, url: str) -> None:
 
 
 def file_checksum(data: bytes, key: CheckpointKey | None) -> str:
-    """The proof of a file's content in the metadata: a checksum, or with a key a signature."""
+    """The checksum of a file in the metadata, or with a key its signature."""
     return checksum(data) if key is None else key.signature(data, "file")
 
 
@@ -179,13 +179,13 @@ def checksum(data: bytes) -> str:
 
 
 _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL}
-"""How file systems say that they know no hard links."""
+"""The errors of file systems without hard links."""
 
 
 class LocalStorage(CheckpointStorage):
-    """A directory of this machine, or one that all machines have mounted; made when first written to.
+    """A local or mounted directory. The first write creates it.
 
-    Only the user who runs the job can read the files and folders that are made here: state holds records.
+    Only the user who runs the job can read its files and folders, because state contains records.
     """
 
     def __init__(self, path: str, key: CheckpointKey | None = None) -> None:
@@ -247,7 +247,7 @@ class LocalStorage(CheckpointStorage):
         return sorted(path.name for path in found if path.suffix != TEMPORARY)
 
     def delete(self, name: str) -> None:
-        """See CheckpointStorage; folders that are left empty go, too."""
+        """See CheckpointStorage. Also removes empty parent folders."""
         path = self._path(name)
         path.unlink(missing_ok=True)
         with contextlib.suppress(OSError):  # it is not empty, or gone already
@@ -265,7 +265,7 @@ class LocalStorage(CheckpointStorage):
             self.delete(name)
 
     def _written(self, path: Path, data: bytes) -> Path:
-        """A temporary file beside a path, whose content is on disk."""
+        """Writes a temporary file beside a path, and syncs it."""
         self._root.parent.mkdir(parents=True, exist_ok=True)
         self._root.mkdir(0o700, exist_ok=True)
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -277,7 +277,9 @@ class LocalStorage(CheckpointStorage):
                 os.fsync(file.fileno())
         except BaseException as error:
             temporary.unlink(missing_ok=True)
-            if isinstance(error, OSError) and error.filename is None:  # a full disk, for one
+            if (
+                isinstance(error, OSError) and error.filename is None
+            ):  # for example, if the disk is full
                 error.filename = str(path)
             raise
         return temporary
@@ -304,7 +306,7 @@ def _private(path: str, flags: int) -> int:
 
 
 def _sync_directory(path: Path) -> None:
-    """Puts the names in a directory on disk, where the system has such a thing."""
+    """Syncs the names in a directory to disk, if the system supports that."""
     if not hasattr(os, "O_DIRECTORY"):
         return
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
@@ -314,21 +316,21 @@ def _sync_directory(path: Path) -> None:
         os.close(descriptor)
 
 
-_RENAMES_FAIL_WHERE_TAKEN = frozenset({"hdfs", "viewfs", "arrow_hdfs"})
+_RENAME_FAILS_IF_EXISTS = frozenset({"hdfs", "viewfs", "arrow_hdfs"})
 
 
 class RemoteStorage(CheckpointStorage):
-    """A URL that fsspec understands.
+    """A URL that fsspec supports.
 
     Raises:
-        CheckpointError: fsspec, or what it needs for such URLs, is not installed.
+        CheckpointError: fsspec, or its library for such URLs, is not installed.
     """
 
     def __init__(self, url: str, key: CheckpointKey | None = None) -> None:
         self.url = url.rstrip("/")
         self.key = key
         self._root: str
-        _ = self._fs  # a wrong URL is known at once
+        _ = self._fs  # so that a wrong URL fails now
 
     def __reduce__(self) -> tuple[Any, ...]:
         return RemoteStorage, (self.url, self.key)
@@ -415,12 +417,12 @@ class RemoteStorage(CheckpointStorage):
     def _renames(self) -> bool:
         protocol = self._fs.protocol
         protocols = {protocol} if isinstance(protocol, str) else set(protocol)
-        return bool(protocols & _RENAMES_FAIL_WHERE_TAKEN)
+        return bool(protocols & _RENAME_FAILS_IF_EXISTS)
 
     @cached_property
     def _fs(self) -> Any:
         try:
-            from fsspec.core import url_to_fs  # noqa: PLC0415 - local paths do without
+            from fsspec.core import url_to_fs  # noqa: PLC0415 - local paths do not need it
         except ImportError:
             raise CheckpointError(
                 f"{self.url} needs fsspec, which is not installed here: run pip install fsspec, "
@@ -435,11 +437,11 @@ class RemoteStorage(CheckpointStorage):
 
 
 def _creates_on_condition(fs: Any) -> bool:
-    """Whether a file system has a way of its own to make a file only where there is none.
+    """Whether a file system itself can create a file only if it does not exist.
 
-    fsspec's general way looks first and writes then, and so lets two writers through.
+    fsspec's default implementation checks first and then writes, so two writers may both succeed.
     """
-    from fsspec.asyn import AsyncFileSystem  # noqa: PLC0415 - local paths do without
+    from fsspec.asyn import AsyncFileSystem  # noqa: PLC0415 - local paths do not need it
     from fsspec.spec import AbstractFileSystem  # noqa: PLC0415
 
     general = {AbstractFileSystem.pipe_file, getattr(AsyncFileSystem, "_pipe_file", None)}
@@ -488,7 +490,7 @@ class OverlayStorage(CheckpointStorage):
         )
 
     def children(self, folder: str = "") -> list[str]:
-        """The names in both storages; a folder remains when it is empty."""
+        """The names in both storages, including folders that are empty now."""
         start = f"{folder}/" if folder else ""
         own = {
             name.removeprefix(start).partition("/")[0]

@@ -109,7 +109,10 @@ def test_a_damaged_file_is_named_and_the_job_goes_on_from_the_checkpoint_before(
     assert str(damaged) in str(caught.value)
     offered = str(suggest_earlier_checkpoint(run.storage, caught.value, 3))
     path = f"{tmp_path}/chk-2"
-    assert f"checkpoint 2 is whole: start with execution.state-recovery.path={path} and" in offered
+    assert (
+        f"checkpoint 2 is intact: to resume from it, set execution.state-recovery.path={path} and"
+        in offered
+    )
     went_on = fall_back(run.storage, coordinator, path)
     assert went_on == read_metadata(run.storage, 2)
     assert completed_epochs(run.storage) == [1, 2]
@@ -180,7 +183,7 @@ def test_damaged_metadata_is_passed_over_as_well(
 ) -> None:
     run = ran(tmp_path, 3)
     (tmp_path / "chk-3" / "_metadata").write_text("{}")
-    with pytest.raises(CorruptCheckpointError, match=r"start with execution.*/chk-2 and"):
+    with pytest.raises(CorruptCheckpointError, match=r"set execution.*/chk-2 and"):
         latest_checkpoint(run.storage)
     assert fall_back(run.storage, coordinator, f"{tmp_path}/chk-2") is not None
     assert replaced_checkpoint(run.storage, 3) is None

@@ -161,7 +161,7 @@ def test_a_sign_of_life_that_fails_is_told(
         raise OSError("no such host")
 
     monkeypatch.setattr(type(storage), "write", failing)
-    lease._renew_or_note()
+    lease._renew_or_record_failure()
     with pytest.raises(OSError, match="no such host"):
         lease.require()
     lease.require()
@@ -177,8 +177,8 @@ def test_a_sign_of_life_that_failed_is_forgotten_when_the_next_one_comes(
 
     with monkeypatch.context() as patch:
         patch.setattr(type(storage), "write", failing)
-        lease._renew_or_note()
-    lease._renew_or_note()
+        lease._renew_or_record_failure()
+    lease._renew_or_record_failure()
     lease.require()
 
 

@@ -194,7 +194,7 @@ def test_a_job_goes_on_from_the_checkpoint_before_a_damaged_one(
         count_words(environment(tmp_path, retained="2"), tmp_path)
     assert str(damaged) in str(caught.value)
     setting = f"execution.state-recovery.path={checkpoints}/chk-1"
-    assert f"checkpoint 1 is whole: start with {setting} and" in str(caught.value)
+    assert f"checkpoint 1 is intact: to resume from it, set {setting} and" in str(caught.value)
     settings = {"retained": "2", "restore_from": str(checkpoints / "chk-1")}
     count_words(environment(tmp_path, **settings), tmp_path)
     assert written(tmp_path) == counted("a", "b", "b", "a", "b", "c")
