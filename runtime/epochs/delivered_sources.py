@@ -1,4 +1,4 @@
-"""The unbounded sources of a job, and what an epoch delivers to their tasks.
+"""The unbounded sources of a job, and the input of an epoch for their tasks.
 
 A watched folder logs the files that it finds, beside Spark's log. Each scan that finds files writes one file with a
 line of JSON per found file:
@@ -53,7 +53,7 @@ class DeliveredSource:
 
 
 def unbounded_sources(job: JobProgram) -> tuple[DeliveredSource, ...]:
-    """Those of a job, in the order of their operator ids: that of Spark's log, in a job that begins.
+    """The unbounded sources of a job by operator id, which is the order of Spark's log in a new job.
 
     Raises:
         UnsupportedFeatureError: A source has no positions, or runs inside another operator's task, or is a
@@ -84,13 +84,13 @@ def unbounded_sources(job: JobProgram) -> tuple[DeliveredSource, ...]:
 
 
 def why_no_epochs(job: JobProgram) -> str | None:
-    """Why an unbounded job can't run epoch by epoch: the first operator that can't; None where all can."""
+    """The reason why an unbounded job can't run in epochs, with the operator; None if it can."""
     obstacle = next(_obstacles(job), None)
     return None if obstacle is None else f"{obstacle.operator} {obstacle.why}"
 
 
 class _Obstacle(NamedTuple):
-    """An operator that keeps a job from running epoch by epoch: the reason, and what to do instead."""
+    """An operator that can't run in epochs: the reason, and what to do instead."""
 
     operator: str
     why: str
@@ -119,8 +119,8 @@ def _obstacles(job: JobProgram) -> Iterator[_Obstacle]:
 def _source_obstacles(operator: OperatorProgram) -> Iterator[_Obstacle]:
     spec = operator.spec
     if isinstance(spec, LegacySourceSpec) and not spec.is_bounded:
-        # Spark gives a task to another process whenever it likes, and runs it again. A function that holds a
-        # connection, or a place in a loop, would begin again each time, and send other records than before.
+        # Spark may run a task in another process in any epoch, and retry it. A function with a connection, or a
+        # position in a loop, would start again each time, and send other records than before.
         yield _Obstacle(
             _named(operator),
             "is a SourceFunction, which runs on a thread of its own and which nothing can wind back after a "
@@ -160,12 +160,12 @@ def _is_aligned(operator: OperatorProgram) -> bool:
 def positions_of(
     sources: Sequence[DeliveredSource], log: str, target_epoch_ms: int | None = None
 ) -> SourcePositions:
-    """The positions of the sources that have some.
+    """The positions of opchain's own unbounded sources. Spark keeps those of DataFrames.
 
     Args:
-        sources: All of the job, in the order of the log.
+        sources: All unbounded sources of the job, in the order of the log.
         log: Path or URL of the log of offsets.
-        target_epoch_ms: How long an epoch should take; None leaves it to each source.
+        target_epoch_ms: How long an epoch should take; None for the default of each source.
     """
     return SourcePositions(positioned(sources, log, target_epoch_ms))
 
@@ -194,7 +194,7 @@ def deliveries_of(
 def _of_this_run(
     item: DeliveredSource, log: str, target_epoch_ms: int | None
 ) -> UnboundedSource[Any]:
-    """A source with what it needs to know of the run."""
+    """A source with its log of found files and its target duration of an epoch, if they apply."""
     source = item.source
     assert isinstance(source, UnboundedSource)
     if isinstance(source, WatchedFileSource):
@@ -276,7 +276,7 @@ class FoundFilesLog:
         return found
 
     def append(self, known: int, files: Sequence[FileStatus]) -> None:
-        """Adds files behind the first `known` ones."""
+        """Adds files after the first `known` files."""
         storage = checkpoint_storage(self.url)
         lines = (json.dumps({"path": file.path, "size": file.size}) for file in files)
         storage.write(f"{known:012}", "".join(f"{line}\n" for line in lines).encode())

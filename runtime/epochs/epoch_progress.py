@@ -48,10 +48,10 @@ if TYPE_CHECKING:
 
 
 class PhaseClock:
-    """Measures phases, from its making on.
+    """Measures the phases of epochs.
 
     Attributes:
-        durations_ms: What has ended since `begin_epoch`, by phase.
+        durations_ms: The durations of the phases that ended since `begin_epoch`.
     """
 
     def __init__(self, clock: Callable[[], float] = perf_counter) -> None:
@@ -64,7 +64,7 @@ class PhaseClock:
         self.durations_ms = {}
 
     def ends(self, phase: str) -> None:
-        """Ends a phase; one that comes again has the sum."""
+        """Ends a phase. The durations of a repeated phase are added up."""
         now = self._clock()
         spent_ms = 1000 * (now - self._since)
         self.durations_ms[phase] = self.durations_ms.get(phase, 0.0) + spent_ms
@@ -72,10 +72,10 @@ class PhaseClock:
 
 
 class ProgressLog:
-    """Appends epochs to a file; an EpochListener. A path that does not exist is made, with its folders.
+    """An EpochListener that appends epochs to a file. It creates the file and its folders.
 
     Raises:
-        OSError: The file can't be written; from the constructor, before a job begins.
+        OSError: The file can't be written. The constructor raises it, before the job begins.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -90,7 +90,7 @@ class ProgressLog:
     def __call__(self, progress: EpochProgress) -> None:
         """Writes a line."""
         line = json.dumps(progress.as_dict(), separators=(",", ":"), allow_nan=False)
-        # Opened each time, so that the file may be moved away while the job runs.
+        # Opened for each line, so that the file may be rotated while the job runs.
         with self._path.open("a", encoding="ascii") as file:
             file.write(f"{line}\n")
 
@@ -116,7 +116,7 @@ PHASES = {
     CHECKPOINT: "completing the checkpoint, and dropping the one that is kept no more",
     COMMIT: "the sinks' commits, printing, and handing over collected records",
 }
-"""The phases of an epoch in their order, which take up all time; `waiting` is not a part of the epoch's duration."""
+"""The phases of an epoch, in order and without gaps. `waiting` is not part of the epoch's duration."""
 
 _SECOND_MS = 1000
 
@@ -126,19 +126,19 @@ class OperatorProgress:
     """An operator in an epoch, over all its subtasks.
 
     Attributes:
-        id: The operator id, which state is found by.
+        id: The operator id, by which state is found.
         name: As in the plan.
-        uid: What the program gave it.
-        records_in: What came in; what a source read.
-        records_out: What it emitted.
-        watermark: The least that a subtask has emitted.
-        state_entries: How many pairs of key and namespace (a window) hold something; where there are very many
-            namespaces, as of when the state was last written whole.
-        written_bytes: What it wrote of its state: what has changed, or now and then everything.
+        uid: The uid that the program set.
+        records_in: The records that it received, or that a source read.
+        records_out: The records that it emitted.
+        watermark: The lowest watermark that a subtask has emitted.
+        state_entries: The number of (state, key, namespace) with contents. If there are very many namespaces, it is as
+            of the last full snapshot.
+        written_bytes: The size of its part of the state files of this epoch.
         latency_ms: How long the epoch's latency markers took to get here, from all sources: their number
-            ("count"), "min", "max", "mean", "p50", "p95" and "p99"; empty where none came.
-        splits: Of a source with partitions, such as KafkaSource, by the partition's name: "next", the offset that
-            the next epoch begins at, and "lag", how many offsets the epoch left unread.
+            ("count"), "min", "max", "mean", "p50", "p95" and "p99"; empty if there were none.
+        splits: For a source with partitions, such as KafkaSource, by the name of the partition: "next", the offset at
+            which the next epoch begins, and "lag", the number of offsets that the epoch left unread.
     """
 
     id: str
@@ -166,21 +166,20 @@ class VertexProgress:
         id: The vertex id.
         name: As in the plan.
         parallelism: How many subtasks it has.
-        records_in: What came from other vertices, or was read by its source.
-        records_out: What went to other vertices.
-        bytes_in: Of the buffers that came.
-        bytes_out: Of the buffers that went out.
-        busy: Share of its tasks' time since the epoch before, from 0 to 1, that they worked; None where that is
-            unknown.
-        back_pressured: Share that they waited until buffers were taken.
-        idle: Share that they waited for input.
-        skew: The records of the busiest subtask over the mean.
-        state_bytes: What the checkpoint refers to for it: whole state and changes behind it.
-        snapshot_ms: How long the slowest subtask took to take its state and to write it.
+        records_in: The records from other vertices, or that its source read.
+        records_out: The records that it sent to other vertices.
+        bytes_in: The size of the buffers that it received.
+        bytes_out: The size of the buffers that it sent.
+        busy: The share of time since the previous epoch, from 0 to 1, in which its tasks worked; None if unknown.
+        back_pressured: The share of time in which its tasks waited until their buffers were read.
+        idle: The share of time in which its tasks waited for input.
+        skew: The records of the busiest subtask, divided by the mean.
+        state_bytes: The size of its state files in the checkpoint: bases and changes.
+        snapshot_ms: How long the slowest subtask took to take and write its snapshot.
         operators: In the order of the chain.
-        mails: How many mails its tasks ran: timers, answers from outside, the checkpoint.
-        mail_latency_ms: How long the latest of them waited: "count", "min", "max", "mean", "p50", "p95", "p99".
-        mail_queue: The most that waited at once in a subtask.
+        mails: The number of mails that its tasks ran: timers, asynchronous results, the checkpoint.
+        mail_latency_ms: How long the latest mails waited: "count", "min", "max", "mean", "p50", "p95", "p99".
+        mail_queue: The length of the longest queue of mails in a subtask.
     """
 
     id: str
@@ -208,21 +207,21 @@ class EpochProgress:
 
     Attributes:
         job: The job's name.
-        run_id: What tells this run from all others.
+        run_id: The unique id of this run.
         epoch: The number of the checkpoint that ended it.
-        batch: The number of its micro-batch, as Spark's listeners and log have it.
-        timestamp_ms: The time that the clock of processing time showed throughout, from the Unix epoch.
-        duration_ms: From the begin of the micro-batch to its end.
+        batch: The number of its micro-batch in Spark's listeners and log.
+        timestamp_ms: The processing time during the epoch, in milliseconds since the Unix epoch.
+        duration_ms: From the start of the micro-batch to its end.
         durations_ms: By phase: see `PHASES`.
-        records_in: What all sources read.
-        records_out: What came to all sinks.
-        watermark: The least one of the sources that are not at their end.
-        watermark_lag_ms: How far it is behind `timestamp_ms`; says something where event time is a time of day.
-        state_entries: Over all operators.
-        state_bytes: What the checkpoint refers to, over all vertices.
-        written_bytes: What was written of the state.
-        next_timer_ms: When the first processing-time timer is due; None if none waits.
-        checkpoint: Where the checkpoint is; `--from` takes it while it is kept.
+        records_in: The records that all sources read.
+        records_out: The records that all sinks received.
+        watermark: The lowest watermark of the sources that have not ended.
+        watermark_lag_ms: `timestamp_ms` minus the watermark. It is meaningful if event time is wall-clock time.
+        state_entries: The sum over all operators.
+        state_bytes: The size of all state files in the checkpoint.
+        written_bytes: The size of the state that was written in this epoch.
+        next_timer_ms: When the first processing-time timer is due, or None if there is none.
+        checkpoint: The path or URL of the checkpoint. `--from` accepts it as long as the checkpoint is retained.
         vertices: In the order of the plan.
         declined: Why earlier attempts at its checkpoint failed, as names of DeclineReason.
     """
@@ -253,12 +252,12 @@ class EpochProgress:
         return _SECOND_MS * self.records_in / span_ms if span_ms > 0 else 0.0
 
     def as_dict(self) -> dict[str, Any]:
-        """All of it as what JSON knows."""
+        """All attributes as plain values for JSON."""
         return asdict(self)
 
     @staticmethod
     def from_dict(values: Mapping[str, Any]) -> EpochProgress:
-        """What `as_dict` gave; keys that a later version has added are passed over.
+        """Reads the result of `as_dict`. Unknown keys, from a later version, are ignored.
 
         Raises:
             KeyError: An attribute is missing.
@@ -287,9 +286,9 @@ def epoch_progress(
     splits: Mapping[str, dict[str, dict[str, int]]] | None = None,
     declined: Sequence[str] = (),
 ) -> EpochProgress:
-    """The progress of an epoch that is over, from what its tasks told the driver.
+    """The progress of an epoch that has ended, from the reports of its tasks.
 
-    `splits` has those of sources with partitions, by operator id: see OperatorProgress.
+    `splits` has the splits of sources with partitions, by operator id; see OperatorProgress.
     """
     vertices = tuple(
         _vertex(vertex.first_task, metrics, outcome, splits or {})
@@ -394,13 +393,13 @@ def _operator(
 
 
 def _distribution(histograms: Iterable[HistogramValue]) -> dict[str, float]:
-    """All of them in one, as plain numbers; nothing where there are no values."""
+    """The merged histograms as plain numbers, or {} if there are no values."""
     merged = reduce(HistogramValue.merged, histograms, HistogramValue())
     return {name: round(value, 3) for name, value in merged.as_plain().items() if merged.count}
 
 
 def _watermark(watermark: int) -> WatermarkMs:
-    """The two ends of the range by name: readers of JSON would round them."""
+    """The smallest watermark as None and the largest as "end", because JSON readers would round these numbers."""
     if watermark <= MIN_WATERMARK:
         return None
     return "end" if watermark >= MAX_WATERMARK else watermark
@@ -429,18 +428,18 @@ EPOCHS_KEPT = 100
 """As many as Spark keeps by default (`spark.sql.streaming.numRecentProgressUpdates`)."""
 
 EpochListener = Callable[["EpochProgress"], object]
-"""Called on the driver at the end of each epoch, which waits for it; what it raises is logged."""
+"""Called on the driver at the end of each epoch. The next epoch waits for it. Its errors are logged."""
 
 
 class EpochHistory:
-    """The epochs of one run; may be asked from any thread.
+    """The epochs of one run. It is thread-safe.
 
     Args:
         job: The job.
-        listeners: Who hears of each epoch, in this order.
+        listeners: Called after each epoch, in this order.
 
     Attributes:
-        count: How many epochs of this run are over.
+        count: The number of epochs of this run that have ended.
     """
 
     def __init__(self, job: JobProgram, listeners: Iterable[EpochListener] = ()) -> None:

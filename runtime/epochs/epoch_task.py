@@ -77,7 +77,7 @@ class EpochGateInput(GateInput):
         self._selectors = chain.head.program.selectors
 
     def feed(self, item: InputElement) -> None:
-        """Feeds one element; a batch's keys count as touched."""
+        """Feeds one element, and records the keys of a batch as touched."""
         super().feed(item)
         if self._backend is not None and item.element.__class__ is RecordBatch:
             select = self._selectors[item.input_number]
@@ -86,12 +86,12 @@ class EpochGateInput(GateInput):
 
 
 class EpochTask(StreamTask):
-    """One subtask, from epoch to epoch. Whatever fails closes it.
+    """One subtask that runs epoch after epoch. Any failure closes it.
 
-    Its clock shows `now_ms`, the time of its first epoch, from the start: functions see it in `open`.
+    Its clock shows `now_ms`, the time of its first epoch, already in the `open` of functions.
 
     Attributes:
-        state: The state of the last epoch that it ran, as it was written; None before the first.
+        state: The state files after the last epoch that it ran; None before the first.
     """
 
     def __init__(
@@ -121,17 +121,17 @@ class EpochTask(StreamTask):
         state: TaskState | None = None,
         described: Mapping[str, Sequence[StateDescription]] | None = None,
     ) -> None:
-        """Starts the operators, fresh or where a checkpoint has them.
+        """Starts the operators, from a checkpoint if there is one.
 
         Args:
-            states: This subtask's share of the state, by operator id.
-            progress: The progress of all subtasks that the vertex had; empty for one that is new.
-            checkpoint_id: The checkpoint; None for a fresh start.
-            state: Where the state is, if it is what this very subtask wrote: changes can resume from it.
-            described: What the checkpoint says of the states, by operator id.
+            states: The state of this subtask, by operator id.
+            progress: The progress of all earlier subtasks of the vertex; empty if the vertex is new.
+            checkpoint_id: The checkpoint; None for a start without state.
+            state: The state files, if the same subtask wrote them, so that its changes can follow them.
+            described: The descriptions of states in the checkpoint, by operator id.
 
         Raises:
-            StateError: A state is of another kind or type now.
+            StateError: The kind or type of a state has changed.
         """
         self.state = state
         try:
@@ -140,7 +140,7 @@ class EpochTask(StreamTask):
                     found = states.get(operator.program.operator_id)
                     if found is not None:
                         operator.restore_state(found, checkpoint_id)
-            self.chain.head.track_changes()  # the keys of all others are not touched
+            self.chain.head.track_changes()  # only the head's keys are recorded
             self.chain.open()
             for operator in self.chain.operators:
                 program = operator.program
@@ -182,13 +182,13 @@ class EpochTask(StreamTask):
     def run_epoch(
         self, epoch: Epoch, buffers: Iterator[Buffer], storage: CheckpointStorage, attempt_id: str
     ) -> Iterator[Buffer]:
-        """Yields the buffers that the task fills in an epoch; the acknowledgement comes last.
+        """Runs an epoch, and yields the buffers that the task sends. The acknowledgement comes last.
 
         Args:
             epoch: The epoch.
-            buffers: The epoch's buffers for this task, sorted as Buffer says.
-            storage: Where the state goes.
-            attempt_id: Names this attempt among all of the application.
+            buffers: The input of the epoch, sorted as Buffer describes.
+            storage: The storage of the state.
+            attempt_id: The unique id of this attempt.
         """
         yield from self._closed_on_failure(self._run(epoch, buffers, storage, attempt_id))
 
@@ -247,7 +247,7 @@ class EpochTask(StreamTask):
     def trigger_checkpoint(
         self, epoch: Epoch, storage: CheckpointStorage, attempt_id: str
     ) -> Future[None]:
-        """Has the task take the checkpoint of an epoch, as mail behind all that waits; done when it is written.
+        """Submits the checkpoint of an epoch as mail. The future is done when the state is written.
 
         Flink: `StreamTask.triggerCheckpointAsync`.
         """
@@ -262,7 +262,7 @@ class EpochTask(StreamTask):
         if epoch.drains:
             self._finish_operators()
         self.chain.prepare_snapshot(epoch.checkpoint_id)
-        self.processor.drain()  # what is due already; timers that come again and again wait
+        self.processor.drain()  # only mail that is due now, because a timer may register itself again
         self.chain.flush()
         self._acknowledge(epoch, storage, attempt_id)
         barrier = CheckpointBarrier(epoch.checkpoint_id, epoch.timestamp_ms)
@@ -270,7 +270,7 @@ class EpochTask(StreamTask):
             writer.emit_barrier(barrier)
 
     def _finish_operators(self) -> None:
-        """Ends the operators, which emit what they hold back; sinks commit with the checkpoint. Flink: `endData`."""
+        """Ends the operators, which emit their last results. Sinks commit with the checkpoint. Flink: `endData`."""
         for number in range(max(1, len(self.chain.head.program.keys))):
             self.chain.end_input(number)
         self.chain.finish(self.processor.drain)
@@ -314,7 +314,7 @@ class EpochTask(StreamTask):
         )
         return EpochGateInput(self._gate, self._valves, self.chain)
 
-    def _process_next(self, controller: Any) -> None:  # noqa: ARG002 - the input gets another
+    def _process_next(self, controller: Any) -> None:  # noqa: ARG002 - the input uses _turns_of_epoch
         self._input.process_next(self._turns_of_epoch)
 
     def _acknowledge(self, epoch: Epoch, storage: CheckpointStorage, attempt_id: str) -> None:
@@ -355,7 +355,7 @@ class EpochTask(StreamTask):
     def _written_state(
         self, epoch: Epoch, storage: CheckpointStorage, attempt_id: str
     ) -> TaskState:
-        """The state as it is now; where nothing has changed, nothing is written."""
+        """Writes the state, if it has changed."""
         number = epoch.checkpoint_id
         previous = self.state
         is_whole = previous is None or previous.needs_base()
@@ -368,7 +368,7 @@ class EpochTask(StreamTask):
         for operator, take in taken:
             operator_id, snapshot = operator.program.operator_id, take(number, epoch.timestamp_ms)
             self._note_size(operator, snapshot, is_whole=is_whole)
-            # A whole snapshot that is empty says that what was there before is gone.
+            # An empty full snapshot is written if it replaces earlier state.
             if not snapshot.is_empty() or (not snapshot.is_changes and operator_id in known):
                 states[operator_id] = snapshot
         if states:
@@ -396,7 +396,7 @@ class EpochTask(StreamTask):
         return self._wall_timers if program.spec.kind == "async_wait" else self.clock
 
     def _marker_clock(self) -> TimerService:
-        """The machine's: markers are not part of what an epoch does, and start none."""
+        """The machine's clock, because latency markers are not part of an epoch's results, and start no epoch."""
         return self._wall_timers
 
     def _operator_context(self, program: OperatorProgram) -> OperatorContext:
@@ -406,7 +406,7 @@ class EpochTask(StreamTask):
 
 
 class _TurnsOfEpoch:
-    """The loop as an epoch's input sees it: at the end of the input it takes the checkpoint, and stops there."""
+    """The controller of an epoch's input. At the end of input it triggers the checkpoint, and then ends the loop."""
 
     def __init__(self, processor: MailboxProcessor) -> None:
         self._processor = processor
@@ -414,7 +414,7 @@ class _TurnsOfEpoch:
         self._suspension: Suspension | None = None
 
     def begin(self, trigger: Callable[[], Future[None]]) -> None:
-        """Starts reading input again; `trigger` takes the checkpoint after it."""
+        """Resumes reading input. `trigger` takes the checkpoint at its end."""
         self._trigger = trigger
         if self._suspension is not None:
             self._suspension.resume()
@@ -425,7 +425,7 @@ class _TurnsOfEpoch:
         return self._processor.suspend_default_action(timer)
 
     def all_actions_completed(self) -> None:
-        """Ends the turns of the epoch, behind its checkpoint."""
+        """Triggers the checkpoint, after which the loop ends."""
         assert self._trigger is not None
         self._suspension = self._processor.suspend_default_action()
         self._trigger().add_done_callback(lambda _: self._processor.suspend())

@@ -1,8 +1,8 @@
 """Event time and processing time across epochs.
 
-A checkpoint keeps how far each task is in event time, beside its state. Flink keeps no watermarks in checkpoints:
-after a restore event time starts again, and records that were late are no longer late. Here a restored job gives the
-same results as an undisturbed one.
+A checkpoint contains the watermarks of each task. Flink stores no watermarks in checkpoints: after a restore, event time
+starts again, and records that were late are no longer late. In opchain, a restored job gives the same results as one
+that never failed.
 
 Watermark alignment works between epochs: a source or split that is ahead of its group gets no input in the next epoch.
 The clock of processing time shows one time throughout an epoch.
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class OperatorProgress:
-    """Of one operator; `own` is what it adds itself."""
+    """The progress of one operator. `own` is the operator's own part."""
 
     current_watermark: int
     input_watermarks: tuple[int, ...]
@@ -47,7 +47,7 @@ class OperatorProgress:
 
 @dataclass(frozen=True, slots=True)
 class TaskProgress:
-    """Of one task: valves by input number, watermarks by input, operators by id."""
+    """The progress of one task: valves by input number, watermarks by input, operators by id."""
 
     valves: dict[int, WatermarkValve]
     input_watermarks: tuple[int, ...]
@@ -81,15 +81,15 @@ def event_time_snapshot(chain: OperatorChain, valves: InputValves | None) -> byt
 def restore_progress(
     chain: OperatorChain, valves: InputValves | None, saved: Sequence[bytes], subtask: int
 ) -> None:
-    """Resumes where the subtasks of a vertex stopped; the operators are open.
+    """Restores the progress of a task after its operators were opened.
 
-    With as many subtasks as before each continues where it was. With another number all begin where the
-    last of them was: what nobody had passed.
+    With the same parallelism, each subtask restores its own progress. Otherwise all subtasks start at the lowest
+    watermarks of all earlier subtasks.
 
     Args:
         chain: The operators.
         valves: The valves of the exchanges that the task reads.
-        saved: The progress of all subtasks before.
+        saved: The progress of all earlier subtasks.
         subtask: The subtask of the task.
     """
     if len(saved) == chain.program.parallelism:
@@ -103,9 +103,9 @@ def restore_progress(
 def emit_restored_watermark(chain: OperatorChain) -> None:
     """Emits the watermark and status that the task restored from a checkpoint, to all tasks downstream.
 
-    Whoever reads as many channels as before knows, and passes that by. With other channels, or in an operator
-    that is new, nobody does: a source that has ended, or is idle, would never say it again, and hold event
-    time back forever. An operator that is new in the chain hears it first.
+    A receiver with the same channels as before has restored them, and ignores them. A new operator, or a receiver with
+    other channels, needs them: a source that has ended, or is idle, would never emit them again, and event time would
+    stop forever. Operators that are new in this chain process them first.
     """
     for operator in chain.operators[1:]:
         heard, said = chain.outputs[operator.program.parent], operator.output
@@ -139,7 +139,7 @@ def _go_on(chain: OperatorChain, valves: InputValves | None, progress: TaskProgr
         if own is not None:
             _restore_watermarks(operator, own.current_watermark, own.output_watermark)
             operator.input_watermarks[:] = own.input_watermarks
-            if is_same:  # other channels are active until they say that they are idle
+            if is_same:  # new channels are active until they are declared idle
                 operator.idle_inputs = set(own.idle_inputs)
                 operator.output.is_idle = own.output_is_idle
             if own.own is not None:
@@ -169,7 +169,7 @@ def _begin_together(
 
 
 def _of(operator: StreamOperator, progress: TaskProgress) -> OperatorProgress | None:
-    """What there is of an operator, by the id that `set_uid_hash` gave, then by its own."""
+    """The progress of an operator, by the id of `set_uid_hash`, then by its operator id."""
     program = operator.program
     named = None if program.uid_hash is None else progress.operators.get(program.uid_hash)
     return progress.operators.get(program.operator_id) if named is None else named
@@ -194,13 +194,13 @@ def _channel_counts(valves: dict[int, WatermarkValve]) -> dict[int, int]:
 
 
 def sources_ahead(job: JobProgram, metrics: JobMetrics) -> dict[str, frozenset[str]]:
-    """The sources that have to wait, by operator id: the names of their splits that wait, none if all do.
+    """The sources that must wait for their alignment group, by operator id.
 
-    A split that waits may be idle meanwhile: it continues where its group has come to it. Flink: FLIP-217.
+    The values are the names of the splits that must wait, empty if all splits must. Flink: FLIP-217.
 
     Args:
         job: The job.
-        metrics: Those of the last epoch.
+        metrics: The metrics of the last epoch.
     """
     found: dict[str, tuple[WatermarkAlignmentParams, OperatorMetrics]] = {}
     least: dict[str, int] = {}
@@ -234,7 +234,7 @@ def sources_ahead(job: JobProgram, metrics: JobMetrics) -> dict[str, frozenset[s
 
 
 def _watermark(operator: OperatorMetrics) -> int:
-    """The least watermark of the subtasks that are not idle; 2**63 - 1 if all are."""
+    """The lowest watermark of the subtasks that are not idle, or 2**63 - 1 if all are idle."""
     marks = [item.output_watermark for item in operator.subtasks if not item.output_is_idle]
     return min(marks, default=MAX_LONG_VALUE)
 
@@ -242,12 +242,12 @@ def _watermark(operator: OperatorMetrics) -> int:
 def epoch_time_ms(
     now_ms: int, before: CheckpointMetadata | None, replaced: CheckpointMetadata | None
 ) -> int:
-    """The machine's time, but never less than in the epoch before; in an epoch that is run again, as it was.
+    """The processing time of an epoch: the machine's time, but not less than in the previous epoch.
 
     Args:
         now_ms: The machine's time.
-        before: The checkpoint of the epoch before; None if there is none.
-        replaced: The checkpoint that the epoch had when it was run before; None if it was not.
+        before: The checkpoint of the previous epoch, if there is one.
+        replaced: The dropped checkpoint of this epoch, if there is one. Its time is used again.
     """
     if replaced is not None:
         return _shown_in(replaced)
@@ -255,6 +255,6 @@ def epoch_time_ms(
 
 
 def _shown_in(metadata: CheckpointMetadata) -> int:
-    # A checkpoint is begun later than its epoch, and by a clock that may have been set back meanwhile.
+    # `timestamp_ms` is later than the start of the epoch, and the clock may have been set back in between.
     shown = position(metadata, CLOCK)
     return metadata.timestamp_ms if shown is None else int(shown)

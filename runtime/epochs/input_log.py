@@ -1,10 +1,10 @@
 """Spark's log of offsets: read, checked for lost files, and reset to an earlier checkpoint.
 
-A job in one process writes the same log, so that either engine can continue where the other stopped.
+A job in one process writes the same log, so that either engine can resume a job of the other.
 
 - Sources learn from the driver how far an epoch has read. Before Spark 4.2 `latestOffset` has no argument, so a reader
   that is restarted needs the position of the last micro-batch.
-- The log knows sources by number. A checkpoint names them: see runtime/checkpoint/source_places.py.
+- The log identifies sources by number. A checkpoint stores their ids: see runtime/checkpoint/source_places.py.
 - A micro-batch that was started and has no checkpoint is run again on the input in the log. For a file stream the log
   contains paths. Spark reads those that exist, and would silently leave out a file that was removed.
 - To resume from an earlier checkpoint, the log is reset to it. The later micro-batches run again on the same input, so
@@ -43,27 +43,27 @@ if TYPE_CHECKING:
 _FOLDER = "offsets"
 _QUERY, _VERSION = "metadata", "v1"
 _KEPT_BATCHES = 100
-"""How many micro-batches the log keeps. Spark: `spark.sql.streaming.minBatchesToRetain`, by default."""
+"""The number of micro-batches in the log. It is Spark's default of `spark.sql.streaming.minBatchesToRetain`."""
 
 
 def last_offset(log: str, key: str) -> dict[str, Any] | None:
-    """The offset of the last micro-batch that has one with this key; None where nothing is logged.
+    """The offset with this key of the last micro-batch in the log, or None if there is none.
 
     Args:
         log: Path or URL of the query's checkpoint.
-        key: What the offset of no other source has.
+        key: A key that only the offset of this source has.
     """
     numbers = [int(name) for name in checkpoint_storage(log).children(_FOLDER) if name.isdecimal()]
     return offset_of(log, max(numbers), key) if numbers else None
 
 
 def offset_of(log: str, batch: int, key: str) -> dict[str, Any] | None:
-    """The offset of a micro-batch that has one with this key; None where nothing is logged.
+    """The offset with this key of a micro-batch, or None if there is none.
 
     Args:
         log: Path or URL of the query's checkpoint.
         batch: The micro-batch.
-        key: What the offset of no other source has.
+        key: A key that only the offset of this source has.
     """
     try:
         text = checkpoint_storage(log).read(f"{_FOLDER}/{batch}").decode()
@@ -73,7 +73,7 @@ def offset_of(log: str, batch: int, key: str) -> dict[str, Any] | None:
 
 
 def log_offset(log: str, batch: int, offset: dict[str, Any], now_ms: int) -> None:
-    """Says what a micro-batch reads, as Spark does: Spark can continue from there, and reads the same.
+    """Logs the input of a micro-batch in Spark's format, so that Spark can repeat it and continue from there.
 
     Args:
         log: Path or URL of the query's checkpoint.
@@ -86,17 +86,17 @@ def log_offset(log: str, batch: int, offset: dict[str, Any], now_ms: int) -> Non
         storage.write(_QUERY, json.dumps({"id": str(uuid.uuid4())}).encode())
     of_batch = {"batchWatermarkMs": 0, "batchTimestampMs": now_ms, "conf": {}}
     lines = (_VERSION, json.dumps(of_batch), json.dumps(offset))
-    storage.delete(f"{_FOLDER}/.{batch}.crc")  # that of what Spark wrote
+    storage.delete(f"{_FOLDER}/.{batch}.crc")  # the checksum of the file that Spark wrote
     storage.write(f"{_FOLDER}/{batch}", "\n".join(lines).encode())
 
 
 def is_batch_done(log: str, batch: int) -> bool:
-    """Whether a micro-batch is over: its epoch has its checkpoint, and the sinks have committed."""
+    """Whether a micro-batch has ended: its epoch has a checkpoint, and its sinks have committed."""
     return str(batch) in checkpoint_storage(log).children("commits")
 
 
 def mark_batch_done(log: str, batch: int) -> None:
-    """Notes that a micro-batch is over, as Spark does, and removes what the log has of the 101st before it."""
+    """Logs that a micro-batch has ended, as Spark does, and removes the entries of the oldest micro-batch."""
     storage = checkpoint_storage(log)
     text = f"{_VERSION}\n{json.dumps({'nextBatchWatermarkMs': 0})}"
     storage.write(f"commits/{batch}", text.encode())
@@ -106,7 +106,7 @@ def mark_batch_done(log: str, batch: int) -> None:
 
 
 def _objects(text: str) -> Iterator[dict[str, Any]]:
-    """The lines that are objects: behind the version and what the micro-batch was set to, an offset a line."""
+    """The lines that are JSON objects: the settings of the micro-batch, and then one offset per source."""
     for line in text.splitlines():
         try:
             found = json.loads(line)
@@ -120,30 +120,29 @@ _FILES = "logOffset"
 
 
 def require_log(storage: CheckpointStorage, done: int) -> None:
-    """Makes sure that Spark's log has the micro-batch of the last checkpoint.
+    """Checks that Spark's log has the micro-batch of the last checkpoint.
 
-    Without it Spark would count from 0, and give input to micro-batches that are over as far as checkpoints know:
-    nobody would read it.
+    Without it Spark would count micro-batches from 0 again. opchain skips micro-batches that have a checkpoint, so their
+    input would be lost.
 
     Args:
         storage: The job's checkpoints, with Spark's log.
         done: The micro-batch of the last checkpoint; -1 if there is none.
 
     Raises:
-        CheckpointError: It hasn't.
+        CheckpointError: The log does not have it.
     """
     if done >= 0 and str(done) not in storage.children(f"{OFFSETS}/offsets"):
         raise CheckpointError(
             f"{storage.url}: the last complete checkpoint is that of micro-batch {done}, and Spark's log, the "
-            f"folder '{OFFSETS}', does not contain it: files are missing; restore the folder as "
-            f"a whole, or start "
+            f"folder '{OFFSETS}', does not contain it: files are missing; restore the folder as a whole, or start "
             "with execution.state-recovery.path = this folder and another checkpoint directory, "
             "and allow non-restored state: sources are then read from their beginning"
         )
 
 
 def files_to_read(storage: CheckpointStorage, done: int) -> Iterator[tuple[int, Sequence[str]]]:
-    """The micro-batches behind one that the log has, each with the URLs of the files that it reads."""
+    """The logged micro-batches after one, each with the URLs of the files that it reads."""
     begun = [int(name) for name in storage.children(f"{OFFSETS}/offsets") if name.isdecimal()]
     for batch in sorted(number for number in begun if number > done):
         before = _file_offsets(storage, batch - 1) if batch - 1 in begun else {}
@@ -157,7 +156,7 @@ def files_to_read(storage: CheckpointStorage, done: int) -> Iterator[tuple[int, 
 
 def _file_offsets(storage: CheckpointStorage, batch: int) -> dict[int, int]:
     """The position of each file stream, by the number of the source."""
-    # Behind the version and the settings comes a line for each source.
+    # After the version and the settings there is one line for each source.
     lines = storage.read(f"{OFFSETS}/offsets/{batch}").decode().splitlines()[2:]
     offsets = ((number, _parsed(line)) for number, line in enumerate(lines))
     return {
@@ -171,7 +170,7 @@ def _logged(storage: CheckpointStorage, source: int, numbers: range) -> Iterator
     folder = f"{OFFSETS}/sources/{source}"
     names = set(storage.children(folder))
     for number in numbers:
-        # From time to time Spark puts all entries so far into one file.
+        # Spark sometimes compacts all entries into one file.
         name = next((name for name in (str(number), f"{number}.compact") if name in names), None)
         if name is None:
             continue
@@ -194,26 +193,25 @@ _COMMITS = f"{OFFSETS}/commits"
 def reset_to_checkpoint(
     storage: CheckpointStorage, coordinator: CheckpointCoordinator, url: str
 ) -> None:
-    """Drops damaged checkpoints behind the one at a path or URL, where that is one of the run's own.
+    """Drops damaged checkpoints after the checkpoint at `url`, if that belongs to this run's directory.
 
     Raises:
-        CorruptCheckpointError: It is not there, or damaged itself.
+        CorruptCheckpointError: The checkpoint at `url` is missing or damaged.
     """
     fall_back(storage, coordinator, url)
     epoch = epoch_in(storage, url)
     metadata = None if epoch is None else coordinator.latest()
     if metadata is None or metadata.epoch != epoch:
         return
-    # Also where nothing was dropped now: a driver may have died that had come so far.
+    # Also if nothing was dropped now: an earlier driver may have died after dropping checkpoints.
     last = position(metadata, BATCH)
     numbers = map(int, filter(str.isdecimal, storage.children(_COMMITS)))
     behind = [number for number in numbers if number > last]
     if not behind:
         return
     save_input(storage, last + 1)
-    for number in sorted(
-        behind, reverse=True
-    ):  # the first goes last: as long as it is there, this is not over
+    # The first commit is deleted last. If the driver dies before, the next one repeats the reset.
+    for number in sorted(behind, reverse=True):
         storage.delete(f"{_COMMITS}/.{number}.crc")
         storage.delete(f"{_COMMITS}/{number}")
 
@@ -259,11 +257,11 @@ _OFFSET_LOG, _KEPT = f"{OFFSETS}/offsets", "replaced-offsets"
 
 
 class InputRestoredError(StreamError):
-    """Spark's log has for a micro-batch what it had before: the query is to be started again."""
+    """The log entry of a micro-batch was restored, so the query must be started again."""
 
 
 def save_input(storage: CheckpointStorage, last: int) -> None:
-    """Moves aside what Spark's log has for the micro-batches behind one."""
+    """Moves the log entries of the micro-batches after one to a folder for saved entries."""
     for name in storage.children(_OFFSET_LOG):
         number = name.removeprefix(".").removesuffix(".crc")
         if not number.isdecimal() or int(number) <= last:
@@ -274,17 +272,17 @@ def save_input(storage: CheckpointStorage, last: int) -> None:
 
 
 class SavedInput:
-    """The input that a storage has when a run starts."""
+    """The saved log entries that exist when a run starts."""
 
     def __init__(self, storage: CheckpointStorage) -> None:
         self._storage = storage
         self._batches = set(storage.children(_KEPT))
 
     def require(self, batch: int) -> None:
-        """Makes sure that a micro-batch reads what was kept for it, if anything was.
+        """Checks that a micro-batch reads the saved input, if there is any.
 
         Raises:
-            InputRestoredError: It was planned again; the log is mended.
+            InputRestoredError: Spark has planned other input. The saved entry was restored.
         """
         if str(batch) not in self._batches:
             return
@@ -292,12 +290,12 @@ class SavedInput:
         kept = storage.read(f"{_KEPT}/{batch}")
         if storage.read(f"{_OFFSET_LOG}/{batch}") == kept:
             return
-        storage.delete(f"{_OFFSET_LOG}/.{batch}.crc")  # that of what Spark wrote
+        storage.delete(f"{_OFFSET_LOG}/.{batch}.crc")  # the checksum of the file that Spark wrote
         storage.write(f"{_OFFSET_LOG}/{batch}", kept)
         raise InputRestoredError(f"{storage.url}: micro-batch {batch} has its input restored")
 
     def forget(self, batch: int) -> None:
-        """Removes what was kept for a micro-batch, which has been run again."""
+        """Removes the saved entry of a micro-batch after its repetition."""
         if str(batch) in self._batches:
             self._storage.delete(f"{_KEPT}/{batch}")
             self._batches.discard(str(batch))

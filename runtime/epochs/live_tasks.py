@@ -38,9 +38,9 @@ class RestoredVertex:
 
     Attributes:
         checkpoint_id: The checkpoint.
-        operators: By operator id as it is now: what is stored of it, and the tasks that ran it, by subtask.
-        progress: The progress of all subtasks before.
-        states: The states of this very vertex's tasks, if it has as many now as then; else nothing.
+        operators: By the operator id in the program: the stored operator, and the state of its tasks by subtask.
+        progress: The progress of all earlier subtasks.
+        states: The states of the vertex's tasks, if its operators and its parallelism have not changed; else empty.
     """
 
     checkpoint_id: int
@@ -63,14 +63,14 @@ class LiveTasks:
         make: Callable[[], tuple[JobProgram, TaskEnvironment]],
         now_ms: int = 0,
     ) -> EpochTask:
-        """The task, where the checkpoint has it; it is in nobody else's hands until `keep`.
+        """Removes and returns the task, at the state of the checkpoint. It is rebuilt if necessary.
 
         Args:
             task: Its number.
-            restored: Where its vertex continues; None for a fresh start.
-            storage: Where the state is.
-            make: Gives what a new task is made of.
-            now_ms: The time of the epoch that comes, which a new task starts at.
+            restored: The checkpointed state of its vertex; None for a start without state.
+            storage: The storage of the state.
+            make: Returns the job and the environment of a new task.
+            now_ms: The processing time at which a new task starts.
         """
         found = self._tasks.pop(task, None)
         if found is not None:
@@ -87,17 +87,17 @@ class LiveTasks:
         return made
 
     def keep(self, task: EpochTask) -> None:
-        """Keeps a task that has run its epoch to the end."""
+        """Keeps a task that has completed its epoch."""
         self._tasks[task.info.task] = task
 
     def close(self) -> None:
-        """Closes all that live."""
+        """Closes all tasks."""
         while self._tasks:
             _, task = self._tasks.popitem()
             task.close()
 
     def close_quietly(self) -> None:
-        """Closes all that live; an error of a run that is over is none of the run that begins."""
+        """Closes all tasks, and logs errors, because they belong to a run that has ended."""
         while self._tasks:
             try:
                 self.close()
@@ -121,7 +121,7 @@ def live_tasks(run_id: str) -> LiveTasks:
 
 
 def _is_up_to_date(task: EpochTask, restored: RestoredVertex, storage: CheckpointStorage) -> bool:
-    """Whether a task is as the checkpoint has it, perhaps now that it has caught up."""
+    """Whether a task has the state of the checkpoint. Applies later changes to it if possible."""
     state = _own(task, restored)
     if task.state is None or state.epoch < task.state.epoch:
         return False
@@ -183,7 +183,7 @@ def operators_with_state(
 def restored_vertices(
     job: JobProgram, plan: RestorePlan | None
 ) -> dict[int, RestoredVertex | None]:
-    """By the first task of each vertex: where it continues; None for a fresh start."""
+    """The restored state by the first task of each vertex; None for a start without state."""
     return {
         vertex.first_task: None if plan is None else _restored(vertex, plan)
         for vertex in job.vertices
@@ -205,7 +205,7 @@ def _restored(vertex: VertexProgram, plan: RestorePlan) -> RestoredVertex:
         (task for task in metadata.tasks if task.vertex_id == stored_id),
         key=lambda task: task.subtask,
     )
-    # The same operators, by the same ids, in as many subtasks: what a task wrote last is what it resumes from.
+    # With the same operators, ids and parallelism, each task resumes from the state that it wrote last.
     is_same = len(tasks) == vertex.parallelism and {
         (operator_id, stored.operator_id) for operator_id, (stored, _) in operators.items()
     } == {
@@ -222,7 +222,7 @@ def _restored(vertex: VertexProgram, plan: RestorePlan) -> RestoredVertex:
 
 
 def _stored_vertex(vertex: VertexProgram, metadata: CheckpointMetadata) -> str:
-    """The id that a vertex has in a checkpoint: that of its first operator, by which that is found."""
+    """The id of a vertex in a checkpoint, which is the id of its first operator."""
     named = vertex.operators[0].uid_hash
     is_there = any(task.vertex_id == named for task in metadata.tasks)
     return named if named is not None and is_there else vertex.vertex_id

@@ -30,9 +30,9 @@ class LocalEpochs:
 
     Args:
         job: The job.
-        storage: Where its tasks write their state.
-        processes: How many processes there are to keep tasks; `run` says which has which.
-        environment: What tasks get from outside.
+        storage: The storage of the state.
+        processes: The number of simulated processes that keep tasks; see `process_of` of `run`.
+        environment: The environment of the tasks.
         prepare: Called with each task before it runs an epoch.
     """
 
@@ -58,24 +58,24 @@ class LocalEpochs:
         latest: CheckpointMetadata | None,
         process_of: Callable[[int], int] = lambda _: 0,
     ) -> JobOutcome:
-        """Runs an epoch; what tasks told the driver. Nothing is committed.
+        """Runs an epoch, without commits. Returns the reports of its tasks.
 
         Args:
             epoch: The epoch.
-            deliveries: What the tasks of sources get, by task number, in order.
-            latest: The checkpoint before it; None for the first.
-            process_of: Which process has a task.
+            deliveries: The input of the tasks of sources, by task number, in order.
+            latest: The previous checkpoint; None for the first epoch.
+            process_of: The process that runs a task.
         """
         with relaxed_collector():
             return read_outcome(self._job, self._buffers(epoch, deliveries, latest, process_of))
 
     def close(self) -> None:
-        """Closes the tasks that live."""
+        """Closes all tasks."""
         for live in self._live:
             live.close()
 
     def close_quietly(self) -> None:
-        """Closes the tasks that live; an error is logged."""
+        """Closes all tasks, and logs errors."""
         for live in self._live:
             live.close_quietly()
 

@@ -45,25 +45,25 @@ def canonical(value: Any) -> bytes:
 
 
 class _Writer:
-    """Writes values one after the other; `path` are the containers around the one that is written."""
+    """Writes values one after the other. `path` has the containers of the current value."""
 
     def __init__(self, write: Callable[[bytes], None], path: tuple[int, ...] = ()) -> None:
         self._write = write
         self._path = path
 
     def put(self, value: Any) -> None:
-        """Writes a value: a letter for its kind, and what it takes to read it apart from the next."""
+        """Writes a value: a letter for its kind, then its content with a length or an end."""
         plain = _PLAIN.get(value.__class__)
         if plain is not None:
             self._write(plain(value))
         elif id(value) in self._path:
-            # A value that holds itself: how far up it stands says which.
+            # A container inside itself is written as its distance in the path.
             self._write(b"^%d;" % (len(self._path) - self._path.index(id(value))))
         else:
             _Writer(self._write, (*self._path, id(value))).put_parts(value)
 
     def put_parts(self, value: Any) -> None:
-        """Writes a value that may hold others; it is the last in the path."""
+        """Writes a value that may contain other values. The value is the last in the path."""
         kind = value.__class__
         if kind is tuple or kind is list:
             self._put_all(b"(" if kind is tuple else b"[", value)
@@ -93,7 +93,7 @@ class _Writer:
     def _put_all(self, kind: bytes, values: Iterable[Any]) -> None:
         count = 0
         self._write(kind)
-        for count, value in enumerate(values, 1):  # noqa: B007 - the count goes behind
+        for count, value in enumerate(values, 1):  # noqa: B007 - used after the loop
             self.put(value)
         self._write(b"%d;" % count)
 
@@ -123,7 +123,7 @@ _RECORDS = ("collect", "print")
 
 
 class EpochRecorder:
-    """Notes what passes through a task's open chain; made once for a task, `begin` starts an epoch."""
+    """Records the input and output of a task's open chain. There is one per task; `begin` starts an epoch."""
 
     def __init__(self, chain: OperatorChain) -> None:
         self._is_source = isinstance(chain.head, SourceOperator)
@@ -141,7 +141,7 @@ class EpochRecorder:
             runtime.acknowledge = _noted(runtime.acknowledge, digest)
 
     def begin(self, buffers: Iterator[Buffer]) -> Iterator[Buffer]:
-        """Begins an epoch, whose input it returns."""
+        """Begins an epoch, and returns its input."""
         self._payloads.clear()
         for digest in self._digests.values():
             digest.begin()
@@ -168,7 +168,7 @@ class EpochRecorder:
 
 
 class _Digest:
-    """Of records, in their order."""
+    """The digest of records, in their order."""
 
     def __init__(self) -> None:
         self.begin()
@@ -194,7 +194,7 @@ class _Digest:
 
 
 class _NotedTarget:
-    """An exchange's writer, as a batch that is let go sees it."""
+    """Wraps the writer of an exchange, and adds its records to a digest."""
 
     def __init__(self, target: BatchTarget, digest: _Digest) -> None:
         self._target = target
@@ -211,7 +211,7 @@ class _NotedTarget:
 
 
 class _NotedWriter(SinkWriter[Any]):
-    """A sink's writer."""
+    """Wraps the writer of a sink, and adds its records to a digest."""
 
     def __init__(self, writer: SinkWriter[Any], digest: _Digest) -> None:
         self._writer = writer
@@ -239,7 +239,7 @@ class _NotedWriter(SinkWriter[Any]):
 
 
 def _noted(acknowledge: Callable[..., None], digest: _Digest) -> Callable[..., None]:
-    """Notes records on their way to the driver."""
+    """Wraps `acknowledge`, and adds records that are sent to the driver to a digest."""
 
     def note(item: Any, *others: Any) -> None:
         if item[0] in _RECORDS:

@@ -1,9 +1,8 @@
 """Runs a recorded epoch again in this process, from the checkpoint before it.
 
-Neither sinks nor checkpoints write anything. What tasks send, and their state at the end, is compared with the
-recorded epoch. Output is compared by digests: a replay shows where it first differs, but not how. State is compared
-entry by entry, whatever the order and the files it is in. A replay can stop a task at its batches, or at the records
-of one key.
+Sinks and checkpoints write nothing. The replay compares the output of tasks, and their state at the end, with the
+recorded epoch. Output is compared by digests, so a replay shows which outputs differ, but not how. State is compared
+entry by entry, independent of order and files. A replay can stop a task at its batches, or at the records of one key.
 """
 
 from __future__ import annotations
@@ -48,18 +47,18 @@ if TYPE_CHECKING:
 
 
 NO_KEY: Any = object()
-"""Stands for the key of state that has none."""
+"""The key of operator state, which has no key."""
 
 _CLOCKS = ("event time", "processing time")
 
 
 def stop_at(task: EpochTask, key: Any, call: Callable[..., None]) -> None:
-    """Has `call(process, number, values, timestamps)` process what a task gets from now on.
+    """Makes a task process its input through `call(process, number, values, timestamps)`.
 
     Args:
-        task: The task, open.
-        key: Only records of this key, one by one; whole batches with NO_KEY.
-        call: Calls what it is given, under a debugger for one.
+        task: The open task.
+        key: Only records of this key are passed, one by one. With NO_KEY, all batches are passed.
+        call: Calls `process` with the other arguments, for example under a debugger.
     """
     chain: Any = task.chain
     process: Process = chain.process_part
@@ -98,24 +97,24 @@ def _part(
 
 
 class MutedWriter(SinkWriter[Any]):
-    """Takes records, and does nothing."""
+    """Discards all records."""
 
     def write(self, value: Any, timestamp: int | None) -> None:
         """Does nothing."""
 
     def write_batch(self, values: Sequence[Any], timestamps: Sequence[int | None] | None) -> None:
-        """Likewise."""
+        """Does nothing."""
 
 
 class MutedSinkFunction(SinkFunction[Any]):
-    """Stands for a SinkFunction of the user's."""
+    """Replaces a SinkFunction of the user."""
 
     def invoke(self, value: Any, context: SinkFunction.Context) -> None:
         """Does nothing."""
 
 
 def muted(job: JobProgram) -> JobProgram:
-    """The job without the user's SinkFunctions; what is printed goes to the driver."""
+    """The job without the user's SinkFunctions. Print sinks send their records to the driver."""
     vertices = tuple(
         replace(vertex, operators=tuple(map(_muted_operator, vertex.operators)))
         for vertex in job.vertices
@@ -124,7 +123,7 @@ def muted(job: JobProgram) -> JobProgram:
 
 
 def is_muted(operator: OperatorProgram) -> bool:
-    """Whether `muted` takes the function of an operator, and with it its state."""
+    """Whether `muted` replaces the function of an operator, and so drops its state."""
     # A subclass of the spec is another kind of sink, with a writer or without a function.
     return operator.spec.__class__ is LegacySinkSpec and not isinstance(
         operator.spec.function, PrintSinkFunction
@@ -147,7 +146,7 @@ def _muted_operator(operator: OperatorProgram) -> OperatorProgram:
 
 @dataclass(frozen=True, slots=True)
 class RecordedEpoch:
-    """A recorded epoch: its checkpoint, and the one that it resumed from, None for the first."""
+    """A recorded epoch: its checkpoint, and the previous checkpoint, which is None for the first epoch."""
 
     storage: CheckpointStorage
     metadata: CheckpointMetadata
@@ -156,7 +155,7 @@ class RecordedEpoch:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Something that the epoch gave and its replay did not, or the other way round."""
+    """A difference between the recorded epoch and its replay."""
 
     vertex: str
     subtask: int
@@ -170,7 +169,7 @@ class Difference:
 class Replayed:
     """The result of a comparison, with the differences in the order of the plan.
 
-    `keyed` has the entries of the key that was asked for: before the epoch, recorded after it, replayed.
+    `keyed` has the entries of the requested key: before the epoch, recorded after it, and replayed.
     """
 
     differences: tuple[Difference, ...]
@@ -184,7 +183,7 @@ def recorded_epoch(storage: CheckpointStorage, epoch: int) -> RecordedEpoch:
     """The recorded parts of an epoch.
 
     Raises:
-        CheckpointError: Its checkpoint or the one before is there no more, or it was not recorded.
+        CheckpointError: Its checkpoint or the previous one is no longer retained, or the epoch was not recorded.
     """
     epochs = completed_epochs(storage)
     if epoch not in epochs:
@@ -222,7 +221,7 @@ def replay(
         job: The program, compiled.
         recorded: The epoch.
         tasks: Which tasks are compared; None for all. All of them run.
-        key: Whose state is compared; NO_KEY for everybody's.
+        key: The key whose state is compared; NO_KEY for all state.
         prepare: Called with each task before it runs.
 
     Raises:
@@ -250,14 +249,14 @@ def run_again(
     deliveries: Mapping[int, Sequence[bytes]],
     prepare: Callable[[EpochTask], None] = lambda _: None,
 ) -> JobOutcome:
-    """Runs the epoch behind a checkpoint, which failed on Spark; sinks and checkpoints write nothing.
+    """Runs the epoch after a checkpoint, which failed on Spark. Sinks and checkpoints write nothing.
 
-    The clock of processing time shows now, as in an epoch that Spark retries.
+    Its processing time is the current time, as in an epoch that Spark retries.
 
     Args:
         job: The program, compiled.
         storage: The checkpoints of the job.
-        latest: The last complete one.
+        latest: The last complete checkpoint.
         deliveries: The input of the tasks of sources, by task.
         prepare: Called with each task before it runs.
 
@@ -276,7 +275,7 @@ def run_again(
 
 
 class _Comparison:
-    """Of tasks, one by one."""
+    """Compares the recorded and the replayed epoch, task by task."""
 
     def __init__(
         self,
@@ -398,7 +397,7 @@ def _deliveries(recorded: RecordedEpoch) -> dict[int, list[bytes]]:
 
 
 def _in_order(job: JobProgram) -> Iterable[int]:
-    """The tasks as they run: stage after stage."""
+    """The tasks in the order of execution: stage after stage."""
     for stage in job.stages:
         yield from range(stage.first_task, stage.first_task + stage.parallelism)
 
@@ -426,10 +425,10 @@ class StateEntry:
     Attributes:
         operator: The name of its operator.
         operator_id: Its id.
-        name: What it is: a state by its name, a timer by its clock and time.
-        key: Whose it is; NO_KEY where it has none.
-        namespace: The window, where it is state of one.
-        value: What it holds.
+        name: The kind with the name of the state, or with service, clock and time of a timer.
+        key: The key; NO_KEY for operator state.
+        namespace: The window, or VOID.
+        value: The contents.
     """
 
     operator: str
@@ -456,11 +455,11 @@ def task_contents(
     """The entries of a task's state, by their places.
 
     Args:
-        job: The task's job, unpickled for this call: state is read by operators of its own.
+        job: The task's job, unpickled for this call, because reading the state needs new operators.
         task: The task's number.
-        state: Where its state is.
-        storage: Where the files are.
-        environment: What surrounds tasks here.
+        state: Its state files.
+        storage: The storage of the files.
+        environment: The environment of the tasks.
     """
     reader = EpochTask(job, task, environment)
     vertex = reader.info.vertex

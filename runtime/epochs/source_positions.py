@@ -1,8 +1,8 @@
 """The positions of a job's unbounded sources: the offset of an epoch.
 
-Spark's Python data source imports this module in processes of its own, so it imports nothing else of opchain.
+Spark's Python data source imports this module in separate processes, so it imports no other module of opchain.
 
-The *offset* of an epoch says up to where it reads. It is a JSON object with the position of each of opchain's unbounded
+The *offset* of an epoch is the end of its input. It is a JSON object with the position of each of opchain's unbounded
 sources, and the time of the last timer that was due:
 
     {"positions": [[1200, 1700000000000], 34], "due": 1700000000000}
@@ -39,7 +39,7 @@ class SourcePositions:
         self._initial: Offset | None = None
 
     def initial(self, now_ms: int) -> Offset:
-        """The positions at which a new job begins; the same in each call."""
+        """The positions at which a new job begins. Each call returns the same positions."""
         if self._initial is None:
             positions = [source.initial_position(now_ms) for _, source, _ in self._sources]
             self._initial = {POSITIONS: positions, DUE: 0}
@@ -57,11 +57,11 @@ class SourcePositions:
         """The current positions of the sources, with a new `due` if a timer has become due.
 
         Args:
-            start: Where the sources were.
+            start: The previous positions.
             now_ms: The time, in milliseconds since 1970.
-            due_ms: When the next timer is due; None where no timer waits.
-            waiting: The sources that are ahead of those that they are aligned with, by number, with the names of
-                the splits that wait; with no names if all of a source's splits wait.
+            due_ms: When the next timer is due; None if there is none.
+            waiting: The sources that must wait for their alignment group, by number, with the names of the splits that
+                must wait; empty if all splits of the source must.
             reads_all: Whether the job ends when there is nothing to read. It must not end while a source waits for
                 others.
         """

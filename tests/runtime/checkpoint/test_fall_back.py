@@ -156,7 +156,7 @@ def test_a_damaged_base_leaves_nothing_to_go_on_from(tmp_path: Path) -> None:
     truncate(base)
     error = CorruptCheckpointError(str(base), "is torn")
     offered = str(suggest_earlier_checkpoint(run.storage, error, 3))
-    assert "is torn; no checkpoint before 3 is kept that is whole" in offered
+    assert "is torn; there is no intact checkpoint before 3" in offered
     assert "execution.checkpointing.num-retained=2 or more" in offered
     assert not is_whole(run.storage, 3)
 
