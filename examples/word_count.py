@@ -1,6 +1,6 @@
 """Counts words: the smallest whole program, with one exchange.
 
-Look at the cut: splitting and pairing share a vertex with the source, the count is a vertex of its own,
+Look at the plan: splitting and pairing share a vertex with the source, the count is a vertex of its own,
 because `key_by` sends each word to the subtask that owns its key group. A count is printed each time it
 grows; in batch mode once, when it is final.
 

@@ -25,9 +25,9 @@ _COLOURS: tuple[tuple[re.Pattern[str], dict[str, Any]], ...] = tuple(
     for pattern, style in (
         (r"^(?:job '|vertex \d|stage \d).*$", {"bold": True}),
         (r"==> .*$", {"fg": "cyan"}),
-        (r"^ *[│ ]*cut: |^not chained ", {"fg": "yellow"}),
-        (r"^(?:removed|cut) .*$|^restoring state: .*$", {"fg": "red"}),
-        (r"^(?:added|fused) .*$", {"fg": "green"}),
+        (r"^ *[│ ]*not chained:? ", {"fg": "yellow"}),
+        (r"^(?:removed|unchained) .*$|^restoring state: .*$", {"fg": "red"}),
+        (r"^(?:added|chained) .*$", {"fg": "green"}),
     )
 )
 

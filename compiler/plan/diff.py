@@ -1,4 +1,4 @@
-"""What changed between two plans: operators are matched, and changes named as in a review (fused, cut, moved, renamed).
+"""What changed between two plans: operators are matched, and changes named as in a review (chained, unchained, moved, renamed).
 
 An operator that has a uid is matched by it. A generated id is no such promise: adding an operator shifts the ids of
 others, so an equal id may belong to another operator. That makes a careless restore dangerous. So equal ids count
@@ -340,10 +340,10 @@ def _edge_change(after: JobPlan, old: PlannedEdge, new: PlannedEdge) -> Iterable
         f"'{one_line(after.operator_at[node].name)}'" for node in (new.source, new.target)
     )
     if new.is_chained and not old.is_chained:
-        yield Change("fused", f"{ends}  (was {exchange_text(old)})")
+        yield Change("chained", f"{ends}  (was {exchange_text(old)})")
     elif old.is_chained and not new.is_chained:
         because = "; ".join(rule.reason for rule in new.not_chained_because)
-        yield Change("cut", f"{ends}  {exchange_text(new)}, because {because}")
+        yield Change("unchained", f"{ends}  {exchange_text(new)}, because {because}")
     elif exchange_text(old) != exchange_text(new):
         yield Change("exchange", f"{ends}: {exchange_text(old)} -> {exchange_text(new)}")
 

@@ -6,7 +6,7 @@ The text of the vertices:
       Source: lines  source    clicks.py:12  read positions
       -> split       flat_map  clicks.py:14
          ==> vertex 2  HASH by 'word', pickled
-             cut: records move to the task of their key (hash by 'word')
+             not chained: records move to the task of their key (hash by 'word')
 
     vertex 2  x4, 128 key groups  <- vertex 1
       count          reduce    clicks.py:15  keyed state, uid 'count'
@@ -186,7 +186,7 @@ class _Tree:
             reason = rule.reason
             if not self._call_sites:
                 reason = without_call_sites(reason, self._plan.call_sites)
-            lines.append(Paragraph(f"{indent}    ", "cut: ", reason))
+            lines.append(Paragraph(f"{indent}    ", "not chained: ", reason))
         return lines
 
 

@@ -58,7 +58,9 @@ class JobSettings(BaseModel):
         "BATCH sorts the input of keyed operators by key and time; AUTOMATIC picks BATCH if all sources are bounded.",
     )
     chaining_enabled: bool = _setting(
-        "pipeline.operator-chaining.enabled", True, "Whether operators are fused into chains."
+        "pipeline.operator-chaining.enabled",
+        True,
+        "Whether operators are chained: they then run in one task.",
     )
     chain_different_max_parallelism: bool = _setting(
         "pipeline.operator-chaining.chain-operators-with-different-max-parallelism",

@@ -43,9 +43,7 @@ def test_no_color_is_obeyed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_colour_changes_no_character() -> None:
-    text = (
-        "job 'a', X: 1\n\nvertex 1  x2\n  │  ==> vertex 2  HASH\n  │      cut: why\nadded   'b'\n"
-    )
+    text = "job 'a', X: 1\n\nvertex 1  x2\n  │  ==> vertex 2  HASH\n  │      not chained: why\nadded   'b'\n"
     assert click.unstyle(coloured(text)) == text
     assert coloured(text).count("\x1b[0m") == 5
 

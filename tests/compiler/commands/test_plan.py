@@ -238,7 +238,7 @@ def test_a_difference_is_1(changed: Any, run: Any) -> None:
     changed('name("clean")', 'name("clean").start_new_chain()')
     done = run("diff", "clicks.py", "other.py")
     assert done.exit_code == 1
-    assert done.stdout.startswith("cut             'parse' -> 'clean'  FORWARD, because")
+    assert done.stdout.startswith("unchained       'parse' -> 'clean'  FORWARD, because")
 
 
 def test_a_saved_plan_is_compared_with_a_program(changed: Any, write: Any, run: Any) -> None:

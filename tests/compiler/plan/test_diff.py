@@ -32,7 +32,7 @@ def test_a_program_is_the_same_as_itself(name: str) -> None:
 
 
 CHANGES: dict[str, tuple[Callable[[DataStream[Any]], object], str]] = {
-    "cut": (
+    "unchained": (
         lambda n: n.map(abs).name("parse").filter(bool).name("clean").start_new_chain().print(),
         "'parse' -> 'clean'  FORWARD, because 'clean' (test_diff.py:",
     ),
@@ -110,10 +110,10 @@ def test_kinds_that_have_one_word_are_named_in_full() -> None:
     assert texts == ["'KeyedProcess': process -> keyed process"]
 
 
-def test_what_is_cut_is_fused_on_the_way_back() -> None:
-    changed, _ = CHANGES["cut"]
+def test_what_is_unchained_is_chained_on_the_way_back() -> None:
+    changed, _ = CHANGES["unchained"]
     diff = diff_plans(planned(changed), planned(plain))
-    assert [change.kind for change in diff.changes] == ["fused"]
+    assert [change.kind for change in diff.changes] == ["chained"]
     assert diff.changes[0].text == "'parse' -> 'clean'  (was FORWARD)"
 
 
