@@ -156,7 +156,7 @@ def test_a_stream_united_with_itself_has_two_edges() -> None:
 
     assert diff_plans(planned(twice), planned(twice)).is_empty
     once = diff_plans(planned(twice), planned(lambda n: n.map(abs).name("parse").print()))
-    assert {change.kind for change in once.changes} == {"moved", "fused"}
+    assert {change.kind for change in once.changes} == {"moved", "chained"}
 
 
 def test_new_operators_with_state_start_empty() -> None:

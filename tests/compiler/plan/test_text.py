@@ -42,7 +42,10 @@ def test_golden_text_names_no_line_of_the_program() -> None:
 def test_reasons_are_broken_at_the_width_and_names_are_not() -> None:
     text = plan_text(plan_of(drawn("word_count")), width=64, call_sites=False)
     assert max(len(line) for line in text.splitlines() if line.startswith("     ")) <= 64
-    assert "not chained: records are rebalanced, because\n                      parallelism differs" in text
+    assert (
+        "not chained: records are rebalanced, because\n                      parallelism differs"
+        in text
+    )
     assert "  Source: lines            source    read positions\n" in text
 
 
