@@ -27,7 +27,7 @@ class JobID:
     """128 bits, printed as 32 hexadecimal digits. Flink: JobID.
 
     Raises:
-        ValueError: The text is something else.
+        ValueError: The text is not such a number.
     """
 
     hex_string: str
@@ -191,11 +191,11 @@ class CompletableFuture(Generic[T]):
         """Waits for the value.
 
         Args:
-            timeout: At most this many seconds; without end if not given.
+            timeout: The longest time to wait, in seconds; None waits forever.
 
         Raises:
             concurrent.futures.CancelledError: It was cancelled.
-            concurrent.futures.TimeoutError: Nothing came in time.
+            concurrent.futures.TimeoutError: There was no value within the timeout.
             BaseException: The error that it was completed with.
         """
         return self._future.result(timeout)
@@ -240,12 +240,12 @@ class JobClient(ABC):
     def stop_with_savepoint(
         self, advance_to_end_of_event_time: bool, savepoint_directory: str | None = None
     ) -> CompletableFuture[str]:
-        """Stops the job after what it has read, and keeps its state.
+        """Takes a savepoint of all input that the job has read, and stops the job.
 
         Args:
             advance_to_end_of_event_time: Whether to send the last watermark first, so that every
                 window fires (drain); else windows stay as they are (suspend).
-            savepoint_directory: Where to; the default directory if not given.
+            savepoint_directory: The parent directory of the savepoint; by default the job's.
 
         Returns:
             The savepoint's path.

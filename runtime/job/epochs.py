@@ -88,7 +88,7 @@ class EpochTasks(Protocol):
         latest: CheckpointMetadata | None,
         sources: Sequence[DeliveredSource],
     ) -> JobOutcome:
-        """Runs all tasks of an epoch, and returns what they sent to the driver; commits nothing.
+        """Runs all tasks of an epoch, without commits, and returns their reports.
 
         Args:
             rows: The input of the epoch: (number of the source, subtask, data), in the engine's form.
@@ -135,30 +135,30 @@ _LOG = logging.getLogger("opchain.epochs")
 
 
 class Epochs:
-    """The epochs of one run; used by one thread at a time.
+    """The epochs of one run. Only one thread may use it at a time.
 
     Args:
         job: The job.
-        settings: How it runs.
-        run_id: What tells this run from all others.
+        settings: Its settings.
+        run_id: The unique id of this run.
         tasks: Runs its tasks.
         sources: Its unbounded sources.
-        storage: Where tasks write their state.
+        storage: The storage of state.
         coordinator: Completes checkpoints.
-        records: Where those of collecting sinks go.
-        history: Hears of each epoch that is over.
+        records: Receives the records of collecting sinks.
+        history: Receives the progress of each epoch that has ended.
         plan: The job's plan, for the metadata.
-        lineage: What hidden output of the job is known by.
-        staging: Where output may wait for its commit; None for beside the target.
+        lineage: The id with which sinks mark hidden output.
+        staging: The folder of output that waits for its commit; None to keep it beside the target.
 
     Raises:
         CheckpointError: The job can't resume from the last checkpoint.
 
     Attributes:
-        outcome: That of the last epoch; None before it.
+        outcome: The outcome of the last epoch; None before the first has ended.
         sources: Its unbounded sources, in the order of the log of offsets.
         tasks: Runs its tasks.
-        storage: Where tasks write their state.
+        storage: The storage of state.
     """
 
     def __init__(
@@ -322,9 +322,9 @@ class Epochs:
         return True
 
     def waiting_sources(self) -> dict[int, frozenset[str]]:
-        """The sources that are ahead of those that they are aligned with, after the last epoch.
+        """The sources that must wait for their alignment group, by number, after the last epoch.
 
-        By number, with the names of the splits that wait; with no names if all of a source's splits wait.
+        The values are the names of the splits that must wait, empty if all splits of the source must.
         """
         if self.outcome is None:
             return {}
@@ -345,7 +345,7 @@ class Epochs:
         )
 
     def _positions(self, batch: int) -> list[tuple[str, UnboundedSource[Any], Any]]:
-        """The sources that want to hear of it, by operator id, and up to where a micro-batch read each of them."""
+        """The sources that are notified of commits, by operator id, with the end of a micro-batch's input for each."""
         sources = [
             (item.operator.operator_id, item.source)
             for item in self.sources

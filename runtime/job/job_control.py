@@ -39,12 +39,12 @@ class JobControl:
     """Serves the requests of one run, from a thread of its own between `begin` and `end`.
 
     Args:
-        run_id: What tells the run from all others.
-        between_epochs: Held while an epoch runs, and by code that must run between two epochs.
-        stop_query: Ends the epochs, for a job that is stopped.
+        run_id: The unique id of the run.
+        between_epochs: The lock of an epoch, also used by code that must run between two epochs.
+        stop_query: Ends the epochs of a job that is stopped.
         cancel: Cancels the job, and may be replaced.
-        wake: Lets an epoch begin, though there may be nothing to do.
-        default_directory: Where savepoints go that name no place.
+        wake: Starts an epoch, even if there is no input.
+        default_directory: The directory of savepoints without a target.
     """
 
     def __init__(
@@ -77,10 +77,10 @@ class JobControl:
     # From any thread
 
     def ask(self, request: JobRequest) -> CompletableFuture[str]:
-        """Has a request served; its future gives the savepoint, "" where it is for none.
+        """Submits a request. The future's result is the savepoint, or "" if the request takes none.
 
         Raises:
-            CheckpointError: It can't be served: the job has ended, or is about to stop.
+            CheckpointError: The job has ended, or is about to stop.
         """
         asked = _Asked(request)
         with self._lock:
@@ -107,8 +107,8 @@ class JobControl:
         """Serves requests from now on.
 
         Args:
-            storage: Where the checkpoints are.
-            latest: The last one.
+            storage: The checkpoint directory.
+            latest: The last checkpoint.
         """
         self._storage = storage
         refuse_old_requests(storage, "the job was started again; ask again")
@@ -150,10 +150,10 @@ class JobControl:
         return self._stop is not None and self._stop.request.drain and not self.is_stopped
 
     def require_not_stopped(self) -> None:
-        """Refuses to begin an epoch after the savepoint that the job was stopped with.
+        """Checks that the job was not stopped with a savepoint, after which no epoch may begin.
 
         Raises:
-            TaskFailedError: It was.
+            TaskFailedError: The job was stopped.
         """
         if self.is_stopped:
             raise TaskFailedError("the job was stopped before this epoch")
@@ -259,7 +259,7 @@ class JobControl:
 
 
 class _Asked:
-    """A request, and who waits for it."""
+    """A request and its future."""
 
     def __init__(self, request: JobRequest) -> None:
         self.request = request

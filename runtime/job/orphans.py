@@ -30,14 +30,14 @@ def discard_orphans(
     confirm: Callable[[], None] = lambda: None,
     staging: str | None = None,
 ) -> None:
-    """Has every sink remove what writers of a lineage have hidden.
+    """Removes the hidden output of a lineage in every sink.
 
     Args:
         job: The job.
         lineage: The lineage.
-        confirm: Raises where another run of the lineage has the job by now. One that stood still since it
-            looked would else remove what that run has written.
-        staging: The job's folder for what waits for its commit, if it has one.
+        confirm: Raises if another run of the lineage has taken over. A run that was paused since its last check would
+            otherwise remove the output of the other run.
+        staging: The job's folder of output that waits for its commit, if there is one.
     """
 
     def discard(operator: OperatorProgram, committer: Committer) -> None:
@@ -107,7 +107,7 @@ def require_no_later_commits(
     *,
     accepts_duplicates: bool = False,
 ) -> None:
-    """Makes sure that no sink has committed a later checkpoint than the last one.
+    """Checks that no sink has committed a later checkpoint than the last one.
 
     Args:
         job: The job.
@@ -115,10 +115,10 @@ def require_no_later_commits(
         url: The directory of its checkpoints.
         last: The last checkpoint; 0 if there is none.
         is_dropped: Whether a later checkpoint was dropped because it was damaged. Its epoch gives the same output again.
-        accepts_duplicates: Whether later commits are forgotten, so that what they wrote is written again.
+        accepts_duplicates: Whether later commits are ignored, so that their output is written a second time.
 
     Raises:
-        CheckpointError: A sink has.
+        CheckpointError: A sink has committed a later checkpoint.
     """
 
     def check(operator: OperatorProgram, committer: Committer) -> None:

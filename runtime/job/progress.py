@@ -35,9 +35,9 @@ def vertex_name(vertex: VertexProgram) -> str:
 
 @dataclass(frozen=True, slots=True)
 class StageProgress:
-    """One stage as of now; `records` came into the vertices of those tasks that are done or run.
+    """The current progress of one stage. `records` is the input of its finished and running tasks.
 
-    Tasks are counted by who runs them: Spark counts slots, this process subtasks.
+    On Spark a task is a slot, in one process a subtask.
     """
 
     name: str
@@ -66,7 +66,7 @@ class JobProgress(Protocol):
 
 
 class CountedProgress:
-    """The progress of a job whose tasks are run one by one, by who calls `started` and `finished`."""
+    """The progress of a job whose runner calls `started` and `finished` for each task."""
 
     def __init__(self, job: JobProgram) -> None:
         self._job = job
@@ -74,7 +74,7 @@ class CountedProgress:
         self._finished: dict[int, TaskMetrics] = {}
 
     def started(self, task: int, measure: Callable[[], TaskMetrics] | None = None) -> None:
-        """A task has begun; `measure` says what it has counted so far."""
+        """Records that a task has started. `measure` returns its current counts."""
         self._running[task] = measure
 
     def finished(self, task: int, metrics: TaskMetrics) -> None:

@@ -46,18 +46,18 @@ _LASTING = (
 
 @dataclass(frozen=True, slots=True)
 class RestartStrategy:
-    """When a job that failed starts again.
+    """When a failed job restarts.
 
     Attributes:
         kind: How restarts are counted and spaced.
-        attempts: How many there may be: in all with a fixed delay, within `interval_ms` with a failure rate,
-            without a long time between them with an exponential delay.
-        delay_ms: How long the job waits before one; before the first one with an exponential delay.
-        interval_ms: The span in which failures are counted, with a failure rate.
-        most_delay_ms: The longest wait, with an exponential delay.
-        multiplier: How much longer each wait is, with an exponential delay.
-        reset_ms: After so long without a failure counting begins again, with an exponential delay.
-        jitter: The share of a wait by which it is longer or shorter, with an exponential delay.
+        attempts: The limit of restarts: in total (fixed delay), within `interval_ms` (failure rate), or since the last
+            reset (exponential delay).
+        delay_ms: The delay before a restart. With an exponential delay, it is the first delay.
+        interval_ms: The span in which failures are counted (failure rate).
+        most_delay_ms: The longest delay (exponential delay).
+        multiplier: The factor between two delays (exponential delay).
+        reset_ms: The time without failures after which delay and count are reset (exponential delay).
+        jitter: The share by which a delay may be longer or shorter (exponential delay).
     """
 
     kind: Literal["none", "fixed-delay", "failure-rate", "exponential-delay"] = "none"
@@ -85,13 +85,13 @@ class RestartStrategy:
 
 @dataclass(frozen=True, slots=True)
 class RestartedFailure:
-    """A failure after which the job was started again.
+    """A failure that was followed by a restart.
 
     Attributes:
-        error: What was raised, without its traceback, whose frames would hold what the attempt held.
-        at_ms: When, in milliseconds since 1970.
-        restart: The number of the restart that followed, from 1.
-        delay_ms: How long the job waited before.
+        error: The exception, without its traceback, whose frames would keep the objects of the attempt alive.
+        at_ms: The time of the failure, in milliseconds since 1970.
+        restart: The number of the restart, from 1.
+        delay_ms: The delay before the restart.
     """
 
     error: BaseException
@@ -104,15 +104,15 @@ class Restarts:
     """The restarts of one run of a job.
 
     Args:
-        strategy: When there are some.
+        strategy: The restart strategy.
         job_name: For the log.
         now_ms: The clock.
         start: Where a restarted job begins, for the log.
 
     Attributes:
-        count: How many there were.
-        is_waiting: Whether the job has failed and is about to start again.
-        failures: The latest 20 failures that restarts followed, the latest at the end.
+        count: The number of restarts.
+        is_waiting: Whether the job has failed and waits for its restart.
+        failures: The last 20 failures that were followed by a restart, the latest at the end.
     """
 
     def __init__(
@@ -139,15 +139,15 @@ class Restarts:
         return self.strategy.kind == "failure-rate"
 
     def run(self, attempt: Callable[[int], T], cancelled: threading.Event) -> T:
-        """Runs the job, again and again as the strategy has it.
+        """Runs the job, and restarts it as the strategy says.
 
         Args:
-            attempt: Runs it once; gets the number of restarts before.
-            cancelled: Set when the job is, which then starts no more.
+            attempt: Runs the job once. Its argument is the number of earlier restarts.
+            cancelled: Set when the job is cancelled. There are no restarts after that.
 
         Raises:
-            Exception: What the last attempt raised.
-            TaskFailedError: The job was cancelled while it was to start again.
+            Exception: The exception of the last attempt.
+            TaskFailedError: The job was cancelled while it waited for a restart.
         """
         while True:
             try:

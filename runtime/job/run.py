@@ -53,7 +53,7 @@ class CollectedRecords:
         self._ended = threading.Event()
 
     def put(self, uid: str, records: list[Any]) -> None:
-        """Hands over the records of a sink; waits for a reader that is far behind, until the job ends."""
+        """Passes on the records of a sink. If the reader is far behind, waits for it, at most until the job ends."""
         waiting = self._of(uid)
         while not self._ended.is_set():
             try:
@@ -124,11 +124,11 @@ class HeldInterrupts:
         """Waits for an event.
 
         Args:
-            event: What is waited for.
-            longest_s: The longest time to wait; None for as long as it takes.
+            event: The event.
+            longest_s: The longest time to wait, in seconds; None waits forever.
 
         Raises:
-            KeyboardInterrupt: Ctrl-C came first; or what else its handler raises.
+            KeyboardInterrupt: Ctrl-C was pressed. Another handler may raise another exception.
         """
         end = None if longest_s is None else time.monotonic() + longest_s
         while not event.is_set():
@@ -161,9 +161,10 @@ CANCELLING_S = 30
 
 
 def log_warnings_only() -> None:
-    """Lets opchain log warnings only, unless its logger was configured.
+    """Makes opchain log only warnings and errors, unless its logger was configured.
 
-    Programs for PyFlink log on INFO to standard output, and what they print there stands alone.
+    PyFlink programs often configure INFO logging to standard output, where opchain's messages would mix with their
+    results.
     """
     if _LIBRARY.level == logging.NOTSET:
         _LIBRARY.setLevel(logging.WARNING)
@@ -173,21 +174,21 @@ class JobRun(JobClient):
     """One bounded job, from start to end.
 
     Args:
-        run: Runs the job in the thread that calls it, and gives its outcome.
-        stop: Makes `run` raise soon; called from another thread.
+        run: Runs the job in the calling thread, and returns its outcome.
+        stop: Makes `run` raise soon. It is called from another thread.
         waits_for_others: `run` mostly waits for another process, and Ctrl-C in the waiting thread would break the
             connection.
         name: The job's name, for the log.
-        progress: Reports how far the job is; None if nothing does.
-        history: The epochs of an unbounded job that has some.
-        restarts: Those of the job, for its status.
-        records: What the collecting sinks of an unbounded job give while it runs.
+        progress: Reports the job's progress, if available.
+        history: The epochs of an unbounded job that runs in epochs.
+        restarts: The restarts of the job, for its status.
+        records: The records of the collecting sinks of an unbounded job while it runs.
 
     Attributes:
         at_start: Called in the job's thread before the job begins.
         at_end: Called with the last status and the error, before the futures of the job are completed.
         last_status: How the job ended; None before.
-        last_metrics: What a job that has finished counted; None before.
+        last_metrics: The metrics of the finished job; None before.
     """
 
     def __init__(
@@ -229,12 +230,12 @@ class JobRun(JobClient):
         return self
 
     def run_here(self) -> JobRun:
-        """Runs the job to its end; Ctrl-C cancels it.
+        """Runs the job to its end. Ctrl-C cancels it.
 
-        What runs in this process runs in this thread, where a debugger finds it.
+        Tasks of this process run in the calling thread, so that a debugger stops in them.
 
         Raises:
-            KeyboardInterrupt: The job was cancelled by it.
+            KeyboardInterrupt: Ctrl-C cancelled the job.
         """
         if not self._waits_for_others:
             self._run_to_the_end()
@@ -252,7 +253,7 @@ class JobRun(JobClient):
         """Handles Ctrl-C: cancels the job, and waits for its end.
 
         Raises:
-            KeyboardInterrupt: Ctrl-C came again. The job ends by itself if the process stays alive.
+            KeyboardInterrupt: Ctrl-C was pressed again. The job still ends if the process stays alive.
         """
         with HeldInterrupts() as interrupts:
             self.cancel()
@@ -361,9 +362,10 @@ class JobRun(JobClient):
         return [] if self.history is None else self.history.recent
 
     def collected(self, sink_uid: str) -> Iterator[Any]:
-        """The records of a collecting sink, which can be read once; waits for the end of a bounded job.
+        """The records of a collecting sink, which can be read once.
 
-        Those of an unbounded job come while it runs. After the last one of a job that failed comes its error.
+        For a bounded job, the call waits for its end. The records of an unbounded job arrive while it runs. If the job
+        fails, the iterator raises its error after the last record.
         """
         if self._records is None:
             return self._outcome.result().collected(sink_uid)

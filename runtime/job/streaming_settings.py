@@ -44,25 +44,25 @@ class StreamingSettings:
     Attributes:
         checkpoints: Path or URL of the job's checkpoints; None for a temporary folder, without restart.
         key_file: A file with the key that signs checkpoints; None if they are not signed.
-        interval_ms: At least so long from the begin of an epoch to the next; 0 for as soon as possible. Spark's
-            processing-time trigger: epochs begin at multiples of it.
-        min_pause_ms: At least so long from the end of an epoch to the begin of the next.
+        interval_ms: The shortest time between the starts of two epochs; 0 for none. As with Spark's processing-time
+            trigger, epochs begin at multiples of it.
+        min_pause_ms: The shortest time between the end of an epoch and the start of the next.
         trigger: When epochs begin.
-        savepoint_directory: Where savepoints go that name no place.
-        savepoint_at_end: Where a bounded job writes its state when its input has ended; None for nowhere.
-        restarts: When a job that failed starts again, from its last checkpoint.
-        restore_from: A checkpoint or savepoint to start from, where `checkpoints` holds none yet; or one of
-            those that it holds, to resume from where later ones are damaged.
-        allow_non_restored_state: Whether state may be dropped that no operator of the program takes.
-        retained: How many checkpoints are kept.
-        tolerable_failures: How many checkpoints in a row may fail; the epoch of each is run again.
-        retention: What becomes of the checkpoints when the job ends.
-        timeout_ms: After how long an epoch's checkpoint fails, and the epoch is aborted; None for never.
-        progress_log: A file that gets a line of JSON per epoch.
-        target_epoch_ms: How long an epoch should take: sources give it as much input as it can do in that time.
-            None leaves it to each source.
-        records_epochs: Whether checkpoints keep what `opchain replay` needs.
-        accepts_duplicates: Whether output may be written again that is later than the last checkpoint.
+        savepoint_directory: The default directory of savepoints.
+        savepoint_at_end: The savepoint that a bounded job writes when its input has ended; None for no savepoint.
+        restarts: The restart strategy. A restart resumes from the last checkpoint.
+        restore_from: A checkpoint or savepoint to start from if `checkpoints` is empty; or one of its checkpoints, to
+            resume from it if later ones are damaged.
+        allow_non_restored_state: Whether state may be dropped that no operator of the program claims.
+        retained: How many checkpoints are retained.
+        tolerable_failures: How many checkpoints in a row may fail. The epoch of a failed checkpoint is retried.
+        retention: Whether the checkpoints are kept when the job ends.
+        timeout_ms: The time after which an epoch is aborted and its checkpoint fails; None for no limit.
+        progress_log: A file to which each epoch appends a line of JSON.
+        target_epoch_ms: How long an epoch should take. Sources limit the input of an epoch accordingly. None for the
+            default of each source.
+        records_epochs: Whether checkpoints contain what `opchain replay` needs.
+        accepts_duplicates: Whether output after the last checkpoint may be written a second time.
     """
 
     checkpoints: str | None = None

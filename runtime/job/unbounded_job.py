@@ -70,9 +70,9 @@ NO_LIMIT = -1.0
 
 
 class _Ended:
-    """Deletes the checkpoints of a job that has ended, where its retention says so.
+    """Deletes the checkpoints of a job that has ended, if its retention says so.
 
-    What runs are known by stays, and so do answers to requests, which other processes wait for.
+    Leases and answers to requests are kept, because other processes read them.
     """
 
     def __init__(self, job: UnboundedJob, storage: CheckpointStorage) -> None:
@@ -94,16 +94,16 @@ class UnboundedJob(ABC):
 
     Args:
         job: The job.
-        settings: How it runs.
-        progress: Who knows what the tasks of the epoch that runs have counted so far.
-        plan: The job's plan, which its checkpoints keep.
-        listeners: Who hears of each epoch.
+        settings: Its settings.
+        progress: Knows the current counts of running tasks.
+        plan: The job's plan, for its checkpoints.
+        listeners: Called after each epoch.
 
     Attributes:
-        records: What its collecting sinks give.
+        records: The records of its collecting sinks.
         history: Its epochs.
-        begins_with: What the run continues; None until that is known.
-        restarts: How often it has started again.
+        begins_with: The start of the run as text, such as "restored chk-12"; None until it is known.
+        restarts: Its restarts.
         control: Takes its savepoints, and stops it.
 
     Raises:
@@ -153,19 +153,19 @@ class UnboundedJob(ABC):
         """The object that runs the tasks of epochs.
 
         Args:
-            storage: Where tasks write their state.
-            lineage: What hidden output of the job is known by.
-            staging: Where output may wait for its commit.
-            stack: Closes what is opened, when the run ends.
+            storage: The storage of state.
+            lineage: The id with which sinks mark hidden output.
+            staging: The folder of output that waits for its commit.
+            stack: Closes resources when the run ends.
         """
 
     @abstractmethod
     def _run_epochs(self, epochs: Epochs, kept: SavedInput, folder: Path) -> bool:
-        """Runs epochs until the job ends; whether to begin again, because the log of offsets was mended.
+        """Runs epochs until the job ends. Returns whether to start again, because the log of offsets was restored.
 
         Args:
             epochs: The epochs.
-            kept: The input of micro-batches that are run again from an earlier checkpoint.
+            kept: The saved input of micro-batches that are repeated after an earlier checkpoint.
             folder: A temporary folder of the run.
         """
 
@@ -186,10 +186,10 @@ class UnboundedJob(ABC):
         return nullcontext()
 
     def _require_input(self, storage: CheckpointStorage, last_batch: int) -> None:
-        """Makes sure that the input of all micro-batches that were begun is there.
+        """Checks that the input files of all started micro-batches still exist.
 
         Raises:
-            CheckpointError: It is gone.
+            CheckpointError: A file is missing.
         """
 
     # The run
@@ -198,7 +198,7 @@ class UnboundedJob(ABC):
         """Runs epochs until the job ends: forever, until it is cancelled, or until all is read.
 
         Raises:
-            Exception: What a user's function raised, with notes that say where.
+            Exception: The exception of a user's function, with notes about the operator.
             CheckpointError: The checkpoints belong to another job, are damaged, or do not fit the program.
             StreamError: The job failed for another reason.
         """
@@ -283,10 +283,10 @@ class UnboundedJob(ABC):
         return self.settings.retention.keeps(is_cancelled=is_cancelled, has_failed=has_failed)
 
     def cancel(self, patience_s: float = PATIENCE_S) -> None:
-        """Ends the job between two epochs; one that takes longer is aborted, and run again some day.
+        """Ends the job after the current epoch, or aborts the epoch if it takes too long. A later run repeats it.
 
         Args:
-            patience_s: How long the epoch that runs now may take; less than 0 forever.
+            patience_s: How long the current epoch may still take; negative for no limit.
         """
         self.cancelled.set()
         self.records.end()
@@ -342,7 +342,7 @@ class UnboundedJob(ABC):
             raise
 
     def _next_due_ms(self, epochs: Epochs) -> int | None:
-        """When the next epoch begins, though there may be no input; None where no timer waits."""
+        """When the next epoch begins even without input; None if there is no timer."""
         return 0 if self.control.drains or self.is_bounded else epochs.next_timer_ms
 
     def _where_it_failed(self, epochs: Epochs, batch: int) -> str:
@@ -359,7 +359,7 @@ class UnboundedJob(ABC):
         return f"in epoch {number}: started again, the job {resumes}"
 
     def _replay_command(self, epochs: Epochs, batch: int) -> str | None:
-        """The command that runs a failed epoch again; None where it could not."""
+        """The command that replays a failed epoch, or None if it can't be replayed."""
         number, checkpoint = epochs.place_of(batch)
         is_next = batch == epochs.last_batch + 1
         if self.checkpoints is None or checkpoint is None or not is_next:
@@ -405,12 +405,12 @@ class UnboundedRun(JobRun):
         unbounded.control.cancel = self.cancel
 
     def end_on_interrupt(self) -> None:
-        """Lets the epoch that runs end, however long it takes; a second Ctrl-C aborts it.
+        """Finishes the current epoch. A second Ctrl-C aborts it.
 
-        An epoch that is aborted leaves nothing behind, and is run again when the job is started again.
+        An aborted epoch commits nothing. The next start of the job repeats it.
 
         Raises:
-            KeyboardInterrupt: Ctrl-C came again.
+            KeyboardInterrupt: Ctrl-C was pressed a second time.
         """
         with HeldInterrupts() as interrupts:
             self._is_cancelled.set()
@@ -451,7 +451,7 @@ class UnboundedRun(JobRun):
     def stop_with_savepoint(
         self, advance_to_end_of_event_time: bool, savepoint_directory: str | None = None
     ) -> CompletableFuture[str]:
-        """Stops the job behind the epoch that runs; drained, behind one more; see JobClient."""
+        """Stops the job after the current epoch, or after one more epoch if it drains; see JobClient."""
         return self._asked("stop", savepoint_directory, drain=advance_to_end_of_event_time)
 
     def _asked(

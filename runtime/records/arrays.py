@@ -48,7 +48,7 @@ def interleaved(*arrays: Any) -> Any:
 
 
 def has_plain(owner: Any, added: tuple[str, ...], read: tuple[str, ...]) -> bool:
-    """Whether attributes of an object are just stored in it, and those that are added to are ints.
+    """Whether an object stores its attributes in plain form, and the attributes that are added to are ints.
 
     >>> class Tally: ...
     >>> tally = Tally()
@@ -113,7 +113,7 @@ def entries_at(entries: Sequence[Any], places: Sequence[int]) -> Sequence[Any]:
 
 
 def _int64(np: Any, column: Sequence[int]) -> Any:
-    """A column as an array of 64-bit integers; None where an entry has more bits."""
+    """A column as an array of 64-bit integers, or None if an entry has more bits."""
     if isinstance(column, np.ndarray):
         return column
     if isinstance(column, bytearray):

@@ -55,7 +55,7 @@ class BufferStore:
         return sum(map(len, self._index.values()))
 
     def add(self, buffer: Buffer) -> None:
-        """Takes a buffer. A payload with several readers is kept once.
+        """Adds a buffer. A payload with several readers is stored once.
 
         Raises:
             SpillError: If it must go to disk and the disk takes it not.
@@ -78,7 +78,7 @@ class BufferStore:
             self._index.setdefault(target, []).append(entry)
 
     def read(self, target: int) -> Generator[Buffer]:
-        """The buffers for one task in order, once: its last reader lets a payload go, closing the rest.
+        """The buffers for one task, in order. They can be read once: the last reader of a payload frees it.
 
         Raises:
             SpillError: If the file does not return what was written.
@@ -180,7 +180,7 @@ class BufferStore:
 
 
 def _temporary_file(directory: str, failures: list[str]) -> IO[bytes] | None:
-    """A file without name and buffer; None, and an entry in `failures`, where none can be made."""
+    """An unnamed and unbuffered file. If none can be created, returns None and adds to `failures`."""
     try:
         Path(directory).mkdir(parents=True, exist_ok=True)
         return tempfile.TemporaryFile(buffering=0, prefix="opchain-buffers-", dir=directory)
@@ -190,7 +190,7 @@ def _temporary_file(directory: str, failures: list[str]) -> IO[bytes] | None:
 
 
 def local_directories() -> list[str]:
-    """Where this process may keep temporary files; on a Spark executor its local directories.
+    """The directories for temporary files of this process; on a Spark executor, its local directories.
 
     With several disks, processes begin with different ones.
     """

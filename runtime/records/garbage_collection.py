@@ -21,7 +21,7 @@ CONTAINERS = 100_000
 
 @contextmanager
 def relaxed_collector() -> Iterator[None]:
-    """Lets the records of a batch live and die between two collections.
+    """Raises the threshold of garbage collection, so that most batches are created and dropped between two runs.
 
     A batch of tuples is thousands of containers that are dropped together soon after; with the default
     threshold each is visited once or twice for nothing, 20 to 30 % of the time of loading it. Garbage in
@@ -44,7 +44,7 @@ def relaxed_collector() -> Iterator[None]:
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """Turns the collector off, and on again where it was on."""
+    """Pauses garbage collection, and resumes it if it was enabled."""
     was_on = gc.isenabled()
     gc.disable()
     try:

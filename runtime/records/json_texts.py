@@ -22,7 +22,7 @@ _MOST_DIGITS = getattr(sys, "get_int_max_str_digits", lambda: 0)() or sys.maxsiz
 
 @cache
 def fast_loads() -> Callable[[Any], Any]:
-    """A function that does what `json.loads` does with one argument."""
+    """A function that returns the same as `json.loads` with one argument."""
     try:
         import msgspec  # noqa: PLC0415 - it may be missing
     except ImportError:

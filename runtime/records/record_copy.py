@@ -90,7 +90,7 @@ _OF_COPIES = (
 
 
 def emits_shared(operators: Sequence[Any], index: int) -> bool:
-    """Whether the function that made the records of an operator may hold them, too.
+    """Whether a function that emits records may still have references to them.
 
     `operators` are the programs of a chain.
     """
@@ -102,7 +102,7 @@ def emits_shared(operators: Sequence[Any], index: int) -> bool:
 
 
 def private(value: Any) -> Any:
-    """The value itself where nobody can change it or nothing can copy it, else a deep copy.
+    """A deep copy of a value, or the value itself if it is immutable or can't be copied.
 
     >>> row = (1, "a")
     >>> private(row) is row
@@ -131,5 +131,5 @@ def private(value: Any) -> Any:
     try:
         return copy.deepcopy(value)
     except TypeError:
-        # A lock, a file, a connection: there is only the one, and it stays in its task.
+        # A lock, a file or a connection can't be copied, and stays in its task.
         return value

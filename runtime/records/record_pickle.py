@@ -23,7 +23,7 @@ PROTOCOL = 5
 
 
 def dump_records(data: Any) -> bytes:
-    """The pickle of data that holds records.
+    """The pickle of data that contains records.
 
     Raises:
         Exception: What pickle raises, or cloudpickle where it is installed; the records' own methods may
@@ -65,7 +65,7 @@ class _NotFlatError(Exception):
 
 
 def dump_flat(data: Any) -> bytes | None:
-    """The pickle of data that looks flat; None where it is not, and `dump_records` has to take it.
+    """The pickle of flat data, or None if the data is not flat. Use `dump_records` then.
 
     Lists and dictionaries are no reason to refuse: they arrive equal, but one that a record holds twice
     arrives as two.

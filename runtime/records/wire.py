@@ -58,7 +58,7 @@ class PayloadKind(IntEnum):
 
 
 def frame(kind: int, body: bytes) -> bytes:
-    """The body behind a header."""
+    """A header and the body."""
     fields = _FIELDS.pack(_MAGIC, VERSION, kind, len(body))
     return b"".join((fields, _CHECKSUM.pack(crc32(body, crc32(fields))), body))
 
@@ -109,7 +109,7 @@ def unframe(kind: int, payload: bytes | bytearray | memoryview) -> memoryview:
 
 
 def encode(elements: Sequence[StreamElement]) -> bytes:
-    """The payload that holds these elements.
+    """The payload with these elements.
 
     Raises:
         UnpicklableRecordError: If a record cannot be pickled; it names the first one.

@@ -1,4 +1,4 @@
-"""Has a program's processes die at chosen moments of its checkpoints, and runs it until it is through.
+"""Runs a program until it succeeds, and kills its processes at chosen points of its checkpoints.
 
     from opchain.testing import faults
 
@@ -39,7 +39,7 @@ MOST_STARTS = 20
 
 @dataclass(frozen=True, slots=True)
 class SurvivedRun:
-    """A program that has come to its end.
+    """A program that has succeeded.
 
     `starts` says how often the driver was started, `died` which points were come by, `output` what the
     last start wrote to stdout.
@@ -57,13 +57,13 @@ def run_with_kills(
     environment: Mapping[str, str] | None = None,
     timeout_s: float = 300,
 ) -> SurvivedRun:
-    """Runs a program until it ends by itself, killing it on its way.
+    """Runs a program until it succeeds, and kills its processes on the way.
 
     Args:
         command: The program and its arguments.
-        kills: Where processes die: `point@epoch`, each once.
-        environment: What the program's environment has besides this process's.
-        timeout_s: How long one start may take, in seconds.
+        kills: The points at which a process is killed once, as `point@epoch`.
+        environment: Variables in addition to those of this process.
+        timeout_s: The longest time of one start, in seconds.
 
     Raises:
         ValueError: A point is unknown.

@@ -57,7 +57,7 @@ class KafkaUnavailableError(StreamError):
 
 @dataclass
 class KafkaBroker:
-    """One broker: a process, and where its data is."""
+    """One broker: its process and its data folder."""
 
     node: int
     port: int
@@ -93,12 +93,12 @@ class KafkaBroker:
         self._end(signal.SIGTERM)
 
     def pause(self) -> None:
-        """Lets the process stand still."""
+        """Stops the process with SIGSTOP."""
         assert self.process is not None
         self.process.send_signal(signal.SIGSTOP)
 
     def resume(self) -> None:
-        """Lets a paused process continue."""
+        """Continues a paused process."""
         assert self.process is not None
         self.process.send_signal(signal.SIGCONT)
 
@@ -173,7 +173,7 @@ def kafka_is_installable() -> str | None:
 
 
 def install_kafka() -> Path:
-    """Downloads Apache Kafka with Maven unless it is there; gives the folder of its jars.
+    """Downloads Apache Kafka with Maven unless it is installed. Returns the folder of its jars.
 
     Raises:
         KafkaUnavailableError: Java or Maven is missing, or the download fails.
@@ -352,7 +352,7 @@ def _tail(broker: KafkaBroker) -> str:
 
 
 def _free_ports(count: int) -> list[int]:
-    """Ports that nobody listens on now; held all at once, so that they differ."""
+    """Free ports. All of them are opened before any is closed, so that they differ."""
     with ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
         for held in sockets:

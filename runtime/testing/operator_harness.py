@@ -1,4 +1,4 @@
-"""One operator without a job: push records, watermarks and time, look at what comes out.
+"""Runs one operator without a job: push records, watermarks and time, and check its output.
 
     with KeyedOneInputOperatorHarness(CountPerKey(), key_selector=itemgetter(0)) as harness:
         harness.process_element(("a", 1), 10)
@@ -72,7 +72,7 @@ class ManualClock(SteppedClock):
 
 
 class EmittedRecord(NamedTuple):
-    """A record, and its event time in milliseconds (None where it has none)."""
+    """A record, and its event time in milliseconds, or None."""
 
     value: Any
     timestamp: int | None
@@ -85,7 +85,7 @@ class EmittedWatermark(NamedTuple):
 
 
 class CapturedOutput(Output):
-    """An output that keeps what it gets.
+    """An output that collects everything that is emitted.
 
     Attributes:
         elements: Records of the main output and watermarks, as they came.
@@ -115,7 +115,7 @@ class CapturedOutput(Output):
         return [element for element in self.elements if isinstance(element, EmittedRecord)]
 
     def clear(self) -> None:
-        """Forgets what was kept."""
+        """Discards the collected output."""
         self.elements.clear()
         self.by_tag.clear()
         self.statuses.clear()
@@ -271,7 +271,7 @@ class OperatorHarness:
     # Time
 
     def set_processing_time(self, now_ms: int) -> None:
-        """Lets the clock reach a time, and fires the processing-time timers up to it.
+        """Sets the clock, and fires the processing-time timers that are due.
 
         Raises:
             ValueError: The time has passed already.
@@ -280,16 +280,16 @@ class OperatorHarness:
         self.run_mail()
 
     def advance_processing_time(self, by_ms: int) -> None:
-        """Lets time pass, and fires the processing-time timers that come due."""
+        """Advances the clock, and fires the processing-time timers that are due."""
         self.set_processing_time(self.clock.current_processing_time() + by_ms)
 
     def run_mail(self) -> None:
-        """Runs what timers and asynchronous calls have put into the mailbox, until nothing is left."""
+        """Runs the mail of timers and asynchronous calls, until the mailbox is empty."""
         while self.run_mailbox_step():
             pass
 
     def run_mailbox_step(self) -> bool:
-        """Runs the mail that is next, a timer that has fired say; False if none waits.
+        """Runs the next mail, such as a timer. Returns False if there is none.
 
         Flink: `MailboxProcessor.runMailboxStep`.
         """
@@ -313,7 +313,7 @@ class OperatorHarness:
         return self._output.records(tag)
 
     def values(self, tag: OutputTag[Any] | None = None) -> list[Any]:
-        """The values alone."""
+        """The values of the emitted records."""
         return [value for value, _ in self.records(tag)]
 
     def elements(self) -> list[EmittedRecord | EmittedWatermark]:
@@ -325,7 +325,7 @@ class OperatorHarness:
         return list(self._output.statuses)
 
     def clear_output(self) -> None:
-        """Forgets what came out so far."""
+        """Discards the output so far."""
         self._output.clear()
 
     # State
@@ -385,7 +385,7 @@ class OperatorHarness:
             self.operator.process_watermark(watermark)
 
     def _touch(self, number: int, value: Any) -> None:
-        """Tells the backend the key, as a task does for its batches."""
+        """Records the key as touched, as a task does for its batches."""
         key = self.operator.program.keys[number] if self.operator.program.keys else None
         backend = self.operator.context.keyed_state
         if key is not None and backend.tracks_changes:
@@ -421,20 +421,20 @@ class OneInputOperatorHarness(OperatorHarness):
         super().__init__(function, (None,), **settings)
 
     def process_element(self, value: Any, timestamp: int | None = None) -> None:
-        """Takes a record; `timestamp` is its event time in milliseconds."""
+        """Processes a record. `timestamp` is its event time in milliseconds."""
         self._take_element(0, value, timestamp)
 
     def process_elements(self, records: Iterable[tuple[Any, int | None]]) -> None:
-        """Takes records as (value, timestamp)."""
+        """Processes records, given as (value, timestamp)."""
         for value, timestamp in records:
             self._take_element(0, value, timestamp)
 
     def process_watermark(self, watermark: int) -> None:
-        """Takes a watermark: fires timers, and passes it on."""
+        """Processes a watermark: fires timers, and emits the watermark."""
         self._take_watermark(0, watermark)
 
     def process_status(self, *, is_idle: bool) -> None:
-        """Takes the idleness of the input."""
+        """Sets whether the input is idle."""
         self.operator.process_status(is_idle)
 
 
@@ -458,32 +458,32 @@ class TwoInputOperatorHarness(OperatorHarness):
         super().__init__(function, (None, None), **settings)
 
     def process_element1(self, value: Any, timestamp: int | None = None) -> None:
-        """Takes a record of the first input."""
+        """Processes a record of the first input."""
         self._take_element(0, value, timestamp)
 
     def process_element2(self, value: Any, timestamp: int | None = None) -> None:
-        """Takes a record of the second input, the broadcast one where there is one."""
+        """Processes a record of the second input, which is the broadcast input if there is one."""
         self._take_element(1, value, timestamp)
 
     def process_watermark1(self, watermark: int) -> None:
-        """Takes a watermark of the first input; the smaller of both counts."""
+        """Processes a watermark of the first input. The operator's watermark is the minimum of both inputs."""
         self._take_watermark(0, watermark)
 
     def process_watermark2(self, watermark: int) -> None:
-        """Takes a watermark of the second input; the smaller of both counts."""
+        """Processes a watermark of the second input. The operator's watermark is the minimum of both inputs."""
         self._take_watermark(1, watermark)
 
     def process_both_watermarks(self, watermark: int) -> None:
-        """Takes the same watermark on both inputs."""
+        """Processes the same watermark on both inputs."""
         self._take_watermark(0, watermark)
         self._take_watermark(1, watermark)
 
     def process_status1(self, *, is_idle: bool) -> None:
-        """Takes the idleness of the first input."""
+        """Sets whether the first input is idle."""
         self.operator.process_status_of(0, is_idle=is_idle)
 
     def process_status2(self, *, is_idle: bool) -> None:
-        """Takes the idleness of the second input."""
+        """Sets whether the second input is idle."""
         self.operator.process_status_of(1, is_idle=is_idle)
 
 

@@ -55,7 +55,7 @@ _STANDARD_LIBRARY = (sysconfig.get_path("stdlib"), "<")
 
 
 class StepFailedError(Exception):
-    """What a sink gets at the line where it is to fail."""
+    """The exception that the test raises at a line of a sink."""
 
 
 class SinkConformance(ABC):
@@ -284,7 +284,7 @@ class SinkRun:
         path.with_suffix(".new").replace(path)
 
     def commit(self, committables: Sequence[Any]) -> None:
-        """Commits, on a committer of its own as the driver does; nothing where nothing was written."""
+        """Commits with a new committer, as the driver does. Does nothing if there is no output."""
         if committables:
             committer = self._committer()
             try:
@@ -297,7 +297,7 @@ class SinkRun:
         self.commit(self._latest()[1])
 
     def discard_orphans(self) -> None:
-        """Removes what is staged and belongs to no checkpoint."""
+        """Removes staged output that belongs to no checkpoint."""
         committer = self._committer()
         try:
             committer.discard_orphans(self._origin(), lambda: None)
@@ -305,7 +305,7 @@ class SinkRun:
             committer.close()
 
     def files(self) -> frozenset[str]:
-        """The files that define the sink, its writer and its committer: their lines are the steps."""
+        """The files that define the sink, its writer and its committer. Their lines are the steps."""
         writer, committer = self.sink.create_writer(self._context(0)), self._committer()
         writer.close()
         committer.close()
@@ -350,7 +350,7 @@ class SinkRun:
 
 @dataclass(frozen=True)
 class _Context:
-    """What a writer asks of its task."""
+    """The context that a task gives to a writer."""
 
     origin: SinkOrigin
     subtask: int
