@@ -65,7 +65,7 @@ def _types_in(block: list[ast.stmt], given: Types) -> Types:
 
 
 def _may_be_changed(block: list[ast.stmt]) -> set[str]:
-    """The variables whose lists may get other items: those that are read for more than their items."""
+    """The variables whose lists may be changed, because code reads more of them than their items."""
     read: Counter[str] = Counter()
     for node in (node for statement in block for node in ast.walk(statement)):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
@@ -240,7 +240,7 @@ def _is_fresh(value: ast.expr, fresh: set[str]) -> bool:
 
 
 def only_reads_or_fresh(node: ast.expr) -> bool:
-    """Likewise, with calls that are known to give new objects."""
+    """As `only_reads`, but also allows calls that are known to return new objects."""
     if isinstance(node, (ast.Tuple, ast.List)):
         return all(map(only_reads_or_fresh, node.elts))
     if isinstance(node, ast.Call) and getattr(node, "is_fresh", False):
@@ -273,7 +273,7 @@ def _escaping(function: Function) -> set[str]:  # noqa: C901 - one branch a stat
 
 
 def _names(node: ast.AST) -> set[str]:
-    """The variables that an expression hands on: not those of which only an item is read."""
+    """The variables that an expression passes on, without variables of which it only reads an item."""
     if isinstance(node, ast.Name):
         return {node.id}
     if isinstance(node, (ast.BinOp, ast.Compare, ast.JoinedStr, ast.UnaryOp, ast.Constant)):

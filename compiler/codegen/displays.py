@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Display:
-    """The expressions of the fields, and what the record is: None for a tuple.
+    """The expressions of the fields, and the kind of the record, which is None for a tuple.
 
     `names` is a variable with the names of a Row, or None, where that is not known before.
     """
@@ -123,7 +123,7 @@ class FieldReads(ast.NodeTransformer):
         self._whole = whole
 
     def visit(self, node: ast.AST) -> Any:
-        """The node, or what takes its place."""
+        """The node, or its replacement."""
         position = self._display.field_read(node, self._variable)
         if position is not None and position in self._fields:
             return copy.deepcopy(self._fields[position])
@@ -212,7 +212,7 @@ def _maker(kind: type, form: Form) -> str:
 
 
 def _makes_plain_object(node: ast.Call, constants: Mapping[str, Any]) -> bool:
-    """Whether a call makes an object of a dataclass that only stores its arguments."""
+    """Whether a call creates an instance of a dataclass that only stores its arguments."""
     kind = constants.get(f.called(node))
     if not (isinstance(kind, type) and is_dataclass(kind) and is_plain_class(kind)):
         return False
@@ -244,7 +244,7 @@ _GENERATED = "<string>"
 
 
 class Makers(ast.NodeTransformer):
-    """Replaces calls of classes by what makes the records faster. Nobody else holds what they give."""
+    """Replaces calls of classes by faster constructors of the records. Their results are new objects."""
 
     def __init__(self, form: Form) -> None:
         self._form = form

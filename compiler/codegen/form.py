@@ -35,7 +35,7 @@ Node = TypeVar("Node", bound=ast.AST)
 
 
 class Emits(ast.stmt):
-    """A loop over what an operator emits for one record.
+    """A loop over the results of an operator for one record.
 
     `side` has what happens to (tag, value) pairs, None where pairs are records like any others. An iterable
     that is None emits nothing if the loop is `nullable`.
@@ -84,7 +84,7 @@ class Fold(ast.stmt):
 
 
 class Declare(ast.stmt):
-    """A record in the form of its operator's declared type, in the variable `target`."""
+    """Converts a record to the declared type of its operator, in the variable `target`."""
 
     _fields = ("value", "target")
     target: ast.Name
@@ -100,7 +100,7 @@ class Append(ast.stmt):
 
 
 class Count(ast.stmt):
-    """One record more in `what` ("records_in", "records_out") of its operator."""
+    """Adds one to the counter `what` ("records_in", "records_out") of its operator."""
 
     _fields = ()
     what: str
@@ -120,7 +120,7 @@ def made(kind: type[Node], **attributes: Any) -> Node:
 
 @dataclass(slots=True)
 class Callee:
-    """A user's function behind a name of generated code.
+    """A user's function that a name in generated code refers to.
 
     `path` says where an executor finds it (see task.generated_code); `owner` is the name of the object
     whose method it is.
@@ -156,13 +156,13 @@ class Function:
 
     @property
     def suffix(self) -> str:
-        """What tells names that belong to this function from those of others: "0" for `process_0`."""
+        """The suffix of names that belong to this function: "0" for `process_0`."""
         return self.name.removeprefix("process_")
 
 
 @dataclass(slots=True)
 class Form:
-    """A vertex on its way from operators to text.
+    """The code of a vertex while rules rewrite it.
 
     `received` is what is known of the records of each input; `remarks` collect, by operator, what rules did
     and why they could not.
@@ -186,7 +186,7 @@ class Form:
         return self.program.is_batch and sum(key is not None for key in keys) > 1
 
     def remark(self, operator: int, text: str) -> None:
-        """Notes what a rule did to an operator, or why it could not."""
+        """Records what a rule did to an operator, or why it could not."""
         known = self.remarks.setdefault(operator, [])
         if text not in known:
             known.append(text)
@@ -202,7 +202,7 @@ def add_fallback(
     plain: Function | None = None,
     types: dict[str, StaticType | None] | None = None,
 ) -> None:
-    """Gives a function over batches another one that takes the batches for which its guards do not hold.
+    """Adds a fallback to a function, for batches for which its guards do not hold.
 
     It is `plain`, or a copy of the function as it is, for records of other types.
     """
@@ -366,7 +366,7 @@ def stores(block: Sequence[ast.stmt]) -> dict[str, int]:
 def rewritten(
     block: list[ast.stmt], rewrite: Callable[[ast.stmt], list[ast.stmt] | None]
 ) -> list[ast.stmt]:
-    """A block in which statements, the innermost first, are replaced by others; None leaves one as it is."""
+    """A block with replaced statements, the innermost first. A replacement of None keeps the statement."""
     done: list[ast.stmt] = []
     for statement in block:
         for part in ("side", "body", "orelse"):

@@ -1,4 +1,4 @@
-"""The source of a user's function, where it provably is the function's code, and what its names stand for.
+"""The source of a user's function, if it provably is the function's code, and the objects that its names refer to.
 
 The definition is looked up in the file that the function was made in. It counts only if it compiles to the very
 code that the function has, whatever else stands on the line. `Refused` says why a function stays a call.
@@ -307,7 +307,7 @@ _LOOKED_AT = 100
 
 
 def _value_of(name: str, function: Any) -> Any:
-    """What a free name of a function stands for now; None where it stands for nothing."""
+    """The object that a free name of a function refers to now, or None."""
     free = function.__code__.co_freevars
     if name not in free:
         return function.__globals__.get(name)

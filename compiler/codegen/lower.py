@@ -91,7 +91,7 @@ _TAGGING = (
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Which variables hold a record, and where in its function the code for it stands.
+    """The variables of a record, and the position of its code in the function.
 
     `timestamp` is None where records carry none. `is_shared` says that the function that made the record may
     hold it, too. `in_batch` says that the function loops over a batch.
@@ -207,11 +207,11 @@ class _Lowering:
             function.guards.append(f.expression("values.__class__ is Columns"))
 
     def emit_by_itself(self, operator: OperatorProgram) -> None:
-        """Has a function written for what is downstream of an operator's main output."""
+        """Generates a function for everything downstream of an operator's main output."""
         self._later(f"emit_{operator.index}", lambda: self._emit_function(operator, None))
 
     def emit_sides(self, operator: OperatorProgram) -> bool:
-        """Has a function written for each side output that somebody reads; whether there is one."""
+        """Generates a function for each side output that has a reader. Returns whether there is one."""
         tags = side_tags(self.program, operator.index)
         for number, tag in enumerate(tags):
             self._later(
@@ -221,7 +221,7 @@ class _Lowering:
         return bool(tags)
 
     def emit_batches(self, operator: OperatorProgram) -> None:
-        """Has a function written that takes the results of an operator batch by batch."""
+        """Generates a function that processes the results of an operator in batches."""
         self._later(f"batch_{operator.index}", lambda: self._results_function(operator))
 
     def _later(self, name: str, write: Callable[[], None]) -> None:
@@ -264,7 +264,7 @@ class _Lowering:
     def _fire_function(self, operator: OperatorProgram) -> None:
         """The loop over the keys of a window that fires, in place of `WindowEvaluation.emit_all`.
 
-        In place of `emit_each` where each key has a window of its own.
+        Replaces `emit_each` if each key has its own window.
         """
         index, spec = operator.index, operator.spec
         assert isinstance(spec, specs.WindowSpec)
@@ -316,7 +316,7 @@ class _Lowering:
         return [*lines, *lower(self, operator, place, number)]
 
     def keep(self, place: Place, operator: OperatorProgram) -> Lines:
-        """A copy of a record that the function that made it may hold."""
+        """Copies a record if the function that emitted it may still have a reference to it."""
         if not (place.is_shared and self.copies):
             return []
         return f.marked([f.made(f.Keep, target=f.target(place.value))], operator.index)
@@ -334,11 +334,11 @@ class _Lowering:
         return f.marked(kept, operator.index), replace(place, is_shared=False)
 
     def downstream(self, operator: OperatorProgram, place: Place, tag: str | None = None) -> Lines:
-        """Counts what an operator emits, and gives it to all readers."""
+        """Counts a record that an operator emits, and passes it to all readers."""
         return [_count(operator, "records_out"), *self.readers(operator, place, tag)]
 
     def readers(self, operator: OperatorProgram, place: Place, tag: str | None) -> Lines:
-        """Gives a record to exchanges and chained operators, in Flink's order: all but the last get a copy."""
+        """Passes a record to exchanges and chained operators, in Flink's order. All but the last get a copy."""
         lines: Lines = []
         if tag is None and operator.record_type is not None:
             index = operator.index
@@ -370,7 +370,7 @@ class _Lowering:
     def send(
         self, operator: OperatorProgram, number: int, output: OutputProgram, place: Place
     ) -> Lines:
-        """Hands a record to an exchange, or combines it with others of its key first (batch mode)."""
+        """Passes a record to an exchange, or first combines it with other records of its key (batch mode)."""
         lines = self.keep(place, operator)
         label = one_line_name(output.label)
         if output.combine is not None:
@@ -573,7 +573,7 @@ class _Lowering:
         return (self.keyed_process if is_keyed else self.process)(operator, place, number)
 
     def reduce(self, operator: OperatorProgram, place: Place, _number: int) -> Lines:
-        """Folds the record into its key's entry; in batch mode nothing comes out before the end."""
+        """Reduces the record into its key's entry. In batch mode, results are emitted only at the end of the key."""
         index, names = operator.index, self.names
         key, previous, result = f"key_{index}", f"previous_{index}", f"value_{index}"
         names.bind("ABSENT", "shared")

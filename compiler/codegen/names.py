@@ -1,4 +1,4 @@
-"""Readable names in generated code, and what each stands for on the executor.
+"""Readable names in generated code, and the objects that they refer to on the executor.
 
 A name is the user's where there is one (`parse_0`, `is_click_1`), else the operator's kind (`map_2`),
 with a number behind it, so that names never collide.

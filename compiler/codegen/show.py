@@ -70,7 +70,7 @@ class _Function:
         self.block(whole, 1, ends)
 
     def block(self, block: Sequence[ast.stmt], depth: int, ends: str | None) -> None:
-        """Writes a suite; `ends` is the statement that leaves it, where nothing follows it."""
+        """Writes a suite. `ends` is the statement that leaves the suite, if no statement follows it."""
         shown = self._text.lines
         before = len(shown)
         for position, statement in enumerate(block):

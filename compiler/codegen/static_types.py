@@ -1,4 +1,4 @@
-"""What is known of a value's type before anything runs, so that generated code need not look.
+"""The types of values that are known at compile time, so that generated code need not check them.
 
 Only exact builtin types are known: `int` stands for instances of int itself. What begins at a source of ours
 continues through inlined expressions, and over exchanges, which keep types. Whatever else is unknown: None.
@@ -103,7 +103,7 @@ class JsonOf:
 
 @dataclass(frozen=True, slots=True)
 class Traveling:
-    """What is known of the records of an edge: their type, and the item of a record that is its timestamp.
+    """The known properties of the records of an edge: their type, and the item of a record that is its timestamp.
 
     The item, an expression over `value`, is set where timestamps are not sent beside the records. Unless it
     `is_certain`, a batch may also be a list of records of unknown types: then it is no `Columns`.
@@ -188,7 +188,7 @@ def plain_type(known: StaticType | None) -> Any:
 
 
 def item_type(iterable: StaticType | None) -> StaticType | None:
-    """The type of what a loop over a value sees."""
+    """The type of the items of a loop over a value."""
     if isinstance(iterable, IterableOf):
         return iterable.item
     if isinstance(iterable, TupleOf):

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class GeneratedVertex:
-    """A generated module: its text, the operator of each line, what its names stand for, what it sends.
+    """A generated module: its text, the operator of each line, the objects of its names, and the types that it sends.
 
     `remarks` say, by operator, what rules did and why they could not.
     """

@@ -1,1 +1,1 @@
-"""The DSL: PyFlink's DataStream API, leaving transformations behind and nothing else."""
+"""The DSL: PyFlink's DataStream API, whose calls create transformations."""

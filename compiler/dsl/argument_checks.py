@@ -1,4 +1,4 @@
-"""Checks of the arguments of a DSL call: the message names the call, its line, and what is accepted.
+"""Checks the arguments of DSL calls. Messages name the call, its line, and what is accepted.
 
 Calls that are not supported are refused by name.
 """
@@ -75,7 +75,7 @@ def checked(value: Any, accepted: type | tuple[type, ...], call: str, what: str)
 
 
 def check_field(kind: str, field: int | str, declared: object) -> None:
-    """Refuses a field that records of the declared type do not have: a job would find out at its second record.
+    """Checks that records of the declared type have a field. Otherwise a job would fail at its second record.
 
     Raises:
         ValueError: There is no such field.
@@ -181,7 +181,7 @@ def batches_spec(
 
     Raises:
         ValueError: There is no such format.
-        GraphError: Records are to be columns, and nothing says which.
+        GraphError: The format needs columns, but the records have no declared type.
     """
     call = "map_batches"
     if batch_format not in FORMATS:

@@ -33,7 +33,7 @@ class CloseableIterator(Generic[T]):
         self._convert = convert
         self._client: JobClient | None = None
         self._records: Iterator[T] | None = None
-        self._first: deque[T] = deque()  # those that a notebook has shown
+        self._first: deque[T] = deque()  # records that a notebook has shown
 
     def converted_by(self, convert: Callable[[Any], Any]) -> CloseableIterator[T]:
         """Gives what the function makes of the records."""
@@ -79,7 +79,7 @@ class CloseableIterator(Generic[T]):
         return records_table(seen, is_all=False)
 
     def next(self) -> T:
-        """The next record; StopIteration behind the last."""
+        """The next record. Raises StopIteration after the last one."""
         return self.__next__()
 
     def close(self) -> None:

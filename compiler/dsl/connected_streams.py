@@ -120,7 +120,7 @@ class BroadcastConnectedStream(Generic[T1, T2]):
         func: BroadcastProcessFunction[T1, T2, R] | KeyedBroadcastProcessFunction[Any, T1, T2, R],
         output_type: DeclaredType = None,
     ) -> DataStream[R]:
-        """Gives the records of both sides to a function, which fills and reads the broadcast states.
+        """Processes the records of both sides with a function, which writes and reads the broadcast states.
 
         Raises:
             TypeError: The function is a keyed one and the stream is not, or the other way round.
@@ -188,13 +188,13 @@ class ConnectedStreams(Generic[T1, T2]):
         func: CoProcessFunction[T1, T2, R] | KeyedCoProcessFunction[Any, T1, T2, R],
         output_type: DeclaredType = None,
     ) -> DataStream[R]:
-        """Gives each record, with its timestamp and the clocks, to a function.
+        """Processes each record with a function, which also gets its timestamp and timers.
 
         As in PyFlink a KeyedCoProcessFunction is accepted on streams without keys, too; asking for the key or for
         timers raises a TypeError.
 
         Raises:
-            GraphError: The function is a KeyedCoProcessFunction, and one side alone has a key.
+            GraphError: The function is a KeyedCoProcessFunction, but only one side has a key.
         """
         checked_function(func, (CoProcessFunction, KeyedCoProcessFunction), "process")
         has_keys = self.stream1.state_key is not None or self.stream2.state_key is not None

@@ -1,6 +1,6 @@
 """DataStream: transformations, partitioners and sinks of a stream; DataStreamSink: its end."""
 
-# ruff: noqa: PLC0415 - streams make each other (a KeyedStream is a DataStream): those modules are imported late
+# ruff: noqa: PLC0415 - modules of streams need each other (a KeyedStream is a DataStream), so they are imported late
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ if TYPE_CHECKING:
 class DataStreamSink(Generic[T]):
     """A sink that is part of the program; each setter returns it.
 
-    What is set on a sink of `sink_to` holds for its writer and its committer.
+    Settings of a sink of `sink_to` apply to its writer and its committer.
     """
 
     def __init__(
@@ -104,12 +104,12 @@ class DataStreamSink(Generic[T]):
         return self
 
     def uid(self, uid: str) -> DataStreamSink[T]:
-        """Fixes the sink's operator id, under which its state is found again."""
+        """Sets the uid of the sink, by which a restore finds its state."""
         set_uid(self.transformation, uid)
         return self
 
     def set_uid_hash(self, uid_hash: str) -> DataStreamSink[T]:
-        """Gives the id under which a savepoint made elsewhere knows the sink: 32 hex digits.
+        """Sets the operator id of the sink in an existing savepoint: 32 hex digits.
 
         Raises:
             GraphError: The sink is one of `sink_to`, which becomes several operators.
@@ -128,14 +128,14 @@ class DataStreamSink(Generic[T]):
         return self
 
     def set_description(self, description: str) -> DataStreamSink[T]:
-        """Describes the sink in plans, at more length than its name."""
+        """Sets a description of the sink for plans, which may be longer than its name."""
         self.transformation.description = checked(
             description, str, "set_description", "the description"
         )
         return self
 
     def disable_chaining(self) -> DataStreamSink[T]:
-        """Keeps the sink out of its input's vertex."""
+        """Never chains the sink to its input."""
         self.transformation.chaining_strategy = ChainingStrategy.NEVER
         return self
 
@@ -242,7 +242,7 @@ class DataStream(OperatorAttributes[T]):
         *,
         one_to_one: bool = False,
     ) -> DataStream[Any]:
-        """Turns batches of records into any number of records: one call for what a task has at hand.
+        """Turns batches of records into any number of records. A call gets the records that a task has available.
 
         A batch holds up to `opchain.batch-size` records, never one from behind a watermark together with one
         from before. Results have no timestamps, unless `one_to_one` promises as many results as records, in
@@ -270,7 +270,7 @@ class DataStream(OperatorAttributes[T]):
     def process(
         self, func: ProcessFunction[T, R], output_type: DeclaredType = None
     ) -> DataStream[R]:
-        """Gives each record, with its timestamp and the clocks, to a ProcessFunction.
+        """Processes each record with a ProcessFunction, which also gets its timestamp.
 
         As in PyFlink a KeyedProcessFunction is accepted, too; asking for the key or for timers raises a TypeError.
         """
@@ -280,7 +280,7 @@ class DataStream(OperatorAttributes[T]):
     def project(self, *field_indexes: int) -> DataStream[tuple[Any, ...]]:
         """Makes a tuple of some fields of each record, in the order given.
 
-        Flink wants a declared tuple type; here any record that can be indexed will do. If a type is declared,
+        Flink requires a declared tuple type. Here the records may be anything that can be indexed. If a type is declared,
         the tuple has the types of its fields.
 
         Raises:
@@ -307,9 +307,9 @@ class DataStream(OperatorAttributes[T]):
     def assign_timestamps_and_watermarks(
         self, watermark_strategy: WatermarkStrategy[T]
     ) -> DataStream[T]:
-        """Gives records their event time, and the stream its watermarks.
+        """Sets the event time of records, and emits watermarks.
 
-        Runs with the parallelism of its input, so that it chains to it, and without its key.
+        The operator has the parallelism of its input, so it is chained to the input. The result has no key.
         """
         from opchain.runtime.watermarks.strategy import WatermarkStrategy
 
@@ -469,7 +469,7 @@ class DataStream(OperatorAttributes[T]):
         environment.caches.append(cached.records)
         return CachedDataStream(environment, cached)
 
-    # -- partitioners; without one, equal parallelism means forward, else rebalance
+    # -- partitioners; the default is forward if the parallelism is equal, else rebalance
 
     def shuffle(self) -> DataStream[T]:
         """Sends each record to a random subtask; the choice is the same in every run."""
@@ -480,17 +480,17 @@ class DataStream(OperatorAttributes[T]):
         return self.partition(PartitionerKind.REBALANCE)
 
     def rescale(self) -> DataStream[T]:
-        """Deals the records out in turn to a share of the subtasks: each has its own producers."""
+        """Distributes the records round-robin over a part of the subtasks. Each subtask has its own producers."""
         return self.partition(PartitionerKind.RESCALE)
 
     def forward(self) -> DataStream[T]:
-        """Keeps each record in its subtask; the next operator must have the same parallelism."""
+        """Sends each record to the subtask with the same index. The next operator must have the same parallelism."""
         return self.partition(PartitionerKind.FORWARD)
 
     def global_(self) -> DataStream[T]:
         """Sends all records to the first subtask.
 
-        Flink: `DataStream.global`, a word that Python keeps for itself; PyFlink has no such method.
+        Flink: `DataStream.global`, which is a keyword in Python. PyFlink has no such method.
         """
         return self.partition(PartitionerKind.GLOBAL)
 

@@ -104,7 +104,7 @@ def _require_records(records: Sequence[Any], call: str) -> Sequence[Any]:
 
 
 class StreamExecutionEnvironment(OldEnvironmentCalls):
-    """The context of a program: its settings, its sources, and what was drawn so far.
+    """The context of a program: its settings, its sources, and its transformations so far.
 
     Setters return the environment. Every setting is stored in one Configuration, under the key that Flink has for it:
     a setter and its key are the same setting, and the last call counts.
@@ -151,22 +151,22 @@ class StreamExecutionEnvironment(OldEnvironmentCalls):
         return CheckpointConfig(self._configuration)
 
     def configure(self, configuration: Configuration) -> None:
-        """Takes over all keys of a configuration; keys it lacks keep their values.
+        """Sets all keys of a configuration. Other keys keep their values.
 
-        Keys that are known are checked here; unknown ones are kept for others to read.
+        Known keys are checked. Unknown keys are stored without a check.
 
         Raises:
             ValueError: A known key has a value that does not fit; nothing is taken over then.
         """
         checked(configuration, Configuration, "configure", "the configuration")
-        # Imported late: pydantic takes its time, and a program without configuration needs none.
+        # Imported late, because importing pydantic takes long, and a program without configuration does not need it.
         from opchain.compiler.settings.settings_reader import read_settings
 
         read_settings(configuration)
         self._configuration.add_all(configuration)
 
     def set_parallelism(self, parallelism: int) -> Self:
-        """Sets the parallelism of operators made from now on that have none of their own."""
+        """Sets the parallelism of later operators that do not set one."""
         if checked(parallelism, int, "set_parallelism", "the parallelism") < 1:
             raise ValueError(
                 f"{at_call('set_parallelism')}: the parallelism is {parallelism}; "
@@ -176,7 +176,7 @@ class StreamExecutionEnvironment(OldEnvironmentCalls):
         return self
 
     def get_parallelism(self) -> int:
-        """The parallelism of operators that have none of their own; 1 unless set.
+        """The parallelism of operators that do not set one. The default is 1.
 
         PyFlink takes the number of processors of the machine. Here the same program has the same
         plan on every machine.
@@ -186,7 +186,7 @@ class StreamExecutionEnvironment(OldEnvironmentCalls):
         return self._local_parallelism if parallelism < 1 else parallelism
 
     def set_max_parallelism(self, max_parallelism: int) -> Self:
-        """Sets the number of key groups of operators that have none of their own, 1 to 32768."""
+        """Sets the number of key groups of operators that do not set one, from 1 to 32768."""
         value = checked(max_parallelism, int, "set_max_parallelism", "the max parallelism")
         if not 1 <= value <= MAX_PARALLELISM_LIMIT:
             raise ValueError(
@@ -197,15 +197,15 @@ class StreamExecutionEnvironment(OldEnvironmentCalls):
         return self
 
     def get_max_parallelism(self) -> int:
-        """The number of key groups, or -1 where each operator gets one by its parallelism."""
+        """The number of key groups, or -1 if it depends on the parallelism of each operator."""
         return self._configuration.get(pipeline_options.MAX_PARALLELISM, UNSET)
 
     def get_default_local_parallelism(self) -> int:
-        """The parallelism of environments where none is set: 1, unless changed."""
+        """The default parallelism of environments. It is 1 unless changed."""
         return StreamExecutionEnvironment._default_local_parallelism
 
     def set_default_local_parallelism(self, parallelism: int) -> None:
-        """Sets the parallelism of environments made from now on where none is set."""
+        """Sets the default parallelism of environments that are created later."""
         call = "set_default_local_parallelism"
         if checked(parallelism, int, call, "the parallelism") < 1:
             raise ValueError(
@@ -244,7 +244,7 @@ class StreamExecutionEnvironment(OldEnvironmentCalls):
         return _FLUSH_WHEN_FULL if timeout is None else timeout.to_millis()
 
     def disable_operator_chaining(self) -> Self:
-        """Gives every operator a vertex of its own."""
+        """Disables chaining, so that every operator is a separate vertex."""
         self._configuration.set(pipeline_options.OPERATOR_CHAINING, False)
         return self
 
@@ -257,9 +257,9 @@ class StreamExecutionEnvironment(OldEnvironmentCalls):
         return bool(self._configuration.get(pipeline_options.CHAIN_DIFFERENT_MAX_PARALLELISM))
 
     def register_slot_sharing_group(self, slot_sharing_group: SlotSharingGroup) -> Self:
-        """Registers a slot sharing group with its resources; operators join it by its name.
+        """Registers a slot sharing group with its resources. Operators refer to it by its name.
 
-        A group that names no resources is no more than its name, and is not kept.
+        A group without resources is not stored, because its name is enough.
 
         Raises:
             GraphError: A group of that name has other resources.
@@ -297,7 +297,7 @@ class StreamExecutionEnvironment(OldEnvironmentCalls):
         return self
 
     def get_checkpoint_interval(self) -> int:
-        """Milliseconds between checkpoints; -1 where there are none."""
+        """The time between checkpoints in milliseconds, or -1 if checkpointing is disabled."""
         return self.get_checkpoint_config().get_checkpoint_interval()
 
     def get_checkpointing_mode(self) -> CheckpointingMode:
@@ -317,9 +317,9 @@ class StreamExecutionEnvironment(OldEnvironmentCalls):
         return self.get_checkpoint_config().is_force_unaligned_checkpoints()
 
     def set_state_backend(self, state_backend: StateBackend) -> Self:
-        """Chooses where keyed state is kept: in memory, unless set, or on the executors' disks.
+        """Sets the state backend: keyed state is in memory by default, or on the executors' disks.
 
-        PyFlink 2 has the configuration key `state.backend.type` alone; this is as in PyFlink 1.
+        PyFlink 2 has only the configuration key `state.backend.type`. This method is as in PyFlink 1.
         """
         from opchain.compiler.settings.state_backend import (
             EmbeddedRocksDBStateBackend,
@@ -390,7 +390,7 @@ class StreamExecutionEnvironment(OldEnvironmentCalls):
         )
 
     def add_python_archive(self, archive_path: str, target_dir: str | None = None) -> None:
-        """Unpacks an archive for the executors, into `target_dir` or a folder of its own name."""
+        """Adds an archive that executors unpack, into `target_dir` or a folder with its name."""
         checked(archive_path, str, "add_python_archive", "the path")
         self._append(_ARCHIVES, _joined(archive_path, target_dir, "add_python_archive"))
 
@@ -567,7 +567,7 @@ class StreamExecutionEnvironment(OldEnvironmentCalls):
         return self.add_source(StatefulSequenceSource(start, end), "Sequence Source (Deprecated)")
 
     def read_text_file(self, file_path: str, charset_name: str = "UTF-8") -> DataStream[str]:
-        """The lines of a file, of all files of a folder, or of those that a pattern matches.
+        """The lines of a file, of all files in a folder, or of all files that match a pattern.
 
         Large files are read in parts by several subtasks. Flink's method of this name is gone since
         2.0; this is `from_source` of a file source.
@@ -679,7 +679,7 @@ class StreamExecutionEnvironment(OldEnvironmentCalls):
         self._epoch_listeners.append(listener)
 
     def detached_program(self, end: Transformation) -> Program:
-        """The program that leads to a transformation; what leads to nothing else is drawn no more."""
+        """The program upstream of a transformation. The environment drops operators that only this program uses."""
         program = replace(self.program(), transformations=(end,))
         behind, stack = set(), [end]
         while stack:
@@ -719,7 +719,7 @@ class StreamExecutionEnvironment(OldEnvironmentCalls):
     def explain(self, stage: str) -> ShownText: ...
 
     def explain(self, stage: str = "job-graph") -> ShownText:
-        """The program as text, at one stage of its way.
+        """The program as text, after one stage of compilation.
 
         A notebook shows the job graph as a page to click through; `env.explain().page()` is that page
         as HTML, and `with_numbers(result.metrics)` adds what a job has counted.
@@ -742,7 +742,7 @@ class StreamExecutionEnvironment(OldEnvironmentCalls):
     def get_execution_plan(self) -> str:
         """The program as Flink's JSON plan of its operators, which Flink's plan visualizer reads.
 
-        The plan of what they are chained to is `opchain plan --format flink-json`.
+        `opchain plan --format flink-json` prints the plan of the chained operators.
         """
         from opchain.compiler.plan.flink_json import streaming_plan
 
@@ -770,21 +770,21 @@ class StreamExecutionEnvironment(OldEnvironmentCalls):
         return required(compile_program(self.program(), "job-graph").job_graph)
 
     def execute(self, job_name: str | None = None) -> JobExecutionResult:
-        """Runs what was drawn, and waits for its end.
+        """Runs the program as a job, and waits for its end.
 
-        As in Flink the environment is empty afterwards: what is drawn next is a new job.
+        As in Flink, the environment is empty afterwards. Later calls define a new job.
         """
         client = self._submitted(job_name, "execute", wait=True)
         return client.get_job_execution_result().result()
 
     def execute_async(self, job_name: str = "Flink Streaming Job") -> JobClient:
-        """Starts what was drawn, and hands back a client to watch it, cancel it or wait for it."""
+        """Starts the program as a job. Returns a client that watches, cancels or awaits the job."""
         return self._submitted(job_name, "execute_async")
 
     def execute_part(self, first: int, job_name: str) -> JobClient:
-        """Starts what was registered from a position on as a job of its own; the rest stays registered.
+        """Starts the transformations from a position on as a separate job. Earlier transformations stay registered.
 
-        Flink: what `TableEnvironment.executeSql` does with INSERT.
+        Flink: `TableEnvironment.executeSql` with an INSERT.
         """
         rest, part = self._transformations[:first], self._transformations[first:]
         self._transformations[:] = part

@@ -90,7 +90,7 @@ class KeyedPair(Generic[K, T1, T2]):
 
 
 def _tagged(stream: DataStream[Any], number: int) -> DataStream[tuple[int, Any]]:
-    # Flink gives a tagger the parallelism of its input, so that the two chain.
+    # As in Flink, a tagger has the parallelism of its input, so that it is chained to the input.
     return stream.transform(MapSpec(InputTagger(number)), parallelism=stream.get_parallelism())
 
 
@@ -281,11 +281,11 @@ class IntervalJoined(Generic[K, T1, T2]):
         self._interval = interval
 
     def lower_bound_exclusive(self) -> IntervalJoined[K, T1, T2]:
-        """Leaves out records that lie exactly at the lower bound."""
+        """Excludes records exactly at the lower bound."""
         return self._with(lower_inclusive=False)
 
     def upper_bound_exclusive(self) -> IntervalJoined[K, T1, T2]:
-        """Leaves out records that lie exactly at the upper bound."""
+        """Excludes records exactly at the upper bound."""
         return self._with(upper_inclusive=False)
 
     def side_output_left_late_data(self, output_tag: OutputTag[T1]) -> IntervalJoined[K, T1, T2]:

@@ -1,4 +1,4 @@
-"""KeyedStream, CachedDataStream, which keeps its records for later jobs, and DataStreamUtils."""
+"""KeyedStream; CachedDataStream, which stores its records for later jobs; and DataStreamUtils."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class KeyedStream(DataStream[T], Generic[K, T]):
     def by_hash(
         cls, stream: DataStream[T], key_selector: Any, key_type: DeclaredType
     ) -> KeyedStream[Any, T]:
-        """The stream hash-partitioned by key: what `key_by` makes."""
+        """The stream partitioned by the hash of its key, which is the result of `key_by`."""
         key_by = KeyBy(key_selector, type_of(key_type, "key_by"))
         return cls.partitioned(stream, PartitionerKind.HASH, key_by)
 
@@ -87,7 +87,7 @@ class KeyedStream(DataStream[T], Generic[K, T]):
         return self._key_by
 
     def cache(self) -> NoReturn:
-        """A keyed stream is a partitioning, which has no records of its own.
+        """Raises an error, because a keyed stream is only a partitioning of another stream.
 
         Raises:
             GraphError: Always.
@@ -102,7 +102,7 @@ class KeyedStream(DataStream[T], Generic[K, T]):
         func: KeyedProcessFunction[K, T, R] | ProcessFunction[T, R],
         output_type: DeclaredType = None,
     ) -> DataStream[R]:
-        """Gives each record to a KeyedProcessFunction, with state and timers of its key.
+        """Processes each record with a KeyedProcessFunction, which has state and timers per key.
 
         A plain ProcessFunction is taken too (Flink does so in Java, and calls it deprecated).
         """
@@ -130,11 +130,11 @@ class KeyedStream(DataStream[T], Generic[K, T]):
         return self._aggregate("sum", position_to_sum)
 
     def min(self, position_to_min: int | str = 0) -> DataStream[T]:
-        """The least value of a field per key; other fields are those of the key's first record."""
+        """The smallest value of a field per key. Other fields are those of the key's first record."""
         return self._aggregate("min", position_to_min)
 
     def max(self, position_to_max: int | str = 0) -> DataStream[T]:
-        """The greatest value of a field per key; other fields are those of its first record."""
+        """The greatest value of a field per key. Other fields are those of the key's first record."""
         return self._aggregate("max", position_to_max)
 
     def min_by(self, position_to_min_by: int | str = 0) -> DataStream[T]:
@@ -246,7 +246,7 @@ class CachedDataStream(DataStream[T]):
     """
 
     def invalidate(self) -> None:
-        """Drops the records; the next job that uses the stream computes and keeps them again."""
+        """Drops the cached records. The next job that uses the stream computes and caches them again."""
         assert isinstance(self.transformation, CacheTransformation)
         self.transformation.records.parts = None
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 class Stream(Generic[T]):
     """A stream of records of type T.
 
-    Made by the DSL's methods, never by the user. `transformation` is what the compiler reads.
+    Methods of the DSL create it. The compiler reads its `transformation`.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class Stream(Generic[T]):
         return self.transformation.parallelism
 
     def get_type(self) -> TypeInformation[Any]:
-        """The declared type of the records, or pickled bytes where none was declared.
+        """The declared type of the records, or pickled bytes if none is declared.
 
         Types are needed nowhere: records of a stream without one may be any Python objects. The fields of a
         row type without names are called f0, f1, ..., as in PyFlink.
@@ -159,12 +159,12 @@ class OperatorAttributes(Stream[T]):
         return self
 
     def uid(self, uid: str) -> Self:
-        """Fixes the operator's id, under which its state is found again; unique in the program."""
+        """Sets the uid of the operator, by which a restore finds its state. It must be unique in the program."""
         set_uid(self._operator("uid"), uid)
         return self
 
     def set_uid_hash(self, uid_hash: str) -> Self:
-        """Gives the id under which a savepoint made elsewhere knows the operator: 32 hex digits."""
+        """Sets the operator id in an existing savepoint: 32 hex digits."""
         self._operator("set_uid_hash").set_uid_hash(uid_hash)
         return self
 
@@ -195,12 +195,12 @@ class OperatorAttributes(Stream[T]):
         return self
 
     def start_new_chain(self) -> Self:
-        """Lets this operator head a chain: it is never chained to its input."""
+        """Starts a new chain with this operator: it is never chained to its input."""
         self._operator("start_new_chain").chaining_strategy = ChainingStrategy.HEAD
         return self
 
     def disable_chaining(self) -> Self:
-        """Keeps this operator alone in its vertex, unchained on both sides."""
+        """Never chains this operator, neither to its input nor to its consumers."""
         self._operator("disable_chaining").chaining_strategy = ChainingStrategy.NEVER
         return self
 
@@ -225,7 +225,7 @@ class OperatorAttributes(Stream[T]):
         return self
 
     def set_description(self, description: str) -> Self:
-        """Describes the operator in plans, at more length than its name."""
+        """Sets a description of the operator for plans, which may be longer than its name."""
         self._operator("set_description").description = checked(
             description, str, "set_description", "the description"
         )

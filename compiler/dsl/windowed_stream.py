@@ -72,7 +72,7 @@ class WindowDefinition(Generic[T, W]):
         return self._environment
 
     def trigger(self, trigger: Trigger[T, W]) -> Self:
-        """Decides when windows fire, in the place of the assigner's own trigger."""
+        """Sets the trigger that decides when windows fire. It replaces the default trigger of the assigner."""
         checked(trigger, Trigger, "trigger", "the trigger")
         if isinstance(self._assigner, MergingWindowAssigner) and not trigger.can_merge():
             raise GraphError(
@@ -93,7 +93,7 @@ class WindowDefinition(Generic[T, W]):
         return self
 
     def allowed_lateness(self, time_ms: int | Duration | Time | timedelta) -> Self:
-        """Keeps each window this long after its end, and fires it again for records that come then.
+        """Keeps each window this long after its end, and fires it again for records that arrive in that time.
 
         Event time only. Later records go to the late side output if there is one, else they are
         dropped and counted.
@@ -326,7 +326,7 @@ class WindowedStream(_Windows[T, W], Generic[K, T, W]):
             aggregate_function: Folds records into an accumulator, and that into a result.
             window_function: Gets the result when the window fires; without it the result itself is
                 emitted.
-            accumulator_type: Taken as in PyFlink, and not needed.
+            accumulator_type: Accepted as in PyFlink, but not used.
             output_type: The type of what is emitted.
         """
         return self._aggregated(aggregate_function, window_function, output_type)
@@ -336,7 +336,7 @@ class WindowedStream(_Windows[T, W], Generic[K, T, W]):
         window_function: WindowFunction[T, R, K, W] | Callable[[K, W, Iterable[T]], Iterable[R]],
         output_type: DeclaredType = None,
     ) -> DataStream[R]:
-        """Gives all records of a window to a function when the window fires."""
+        """Processes all records of a window with a function when the window fires."""
         return self._applied(window_function, output_type)
 
     def process(
@@ -344,7 +344,7 @@ class WindowedStream(_Windows[T, W], Generic[K, T, W]):
         process_window_function: ProcessWindowFunction[T, R, K, W],
         output_type: DeclaredType = None,
     ) -> DataStream[R]:
-        """Gives all records of a window, and a context with state, to a function when it fires."""
+        """Processes all records of a window with a function, which also gets a context with state, when it fires."""
         return self._processed(process_window_function, output_type)
 
 
@@ -420,7 +420,7 @@ class AllWindowedStream(_Windows[T, W]):
         window_function: AllWindowFunction[T, R, W] | Callable[[W, Iterable[T]], Iterable[R]],
         output_type: DeclaredType = None,
     ) -> DataStream[R]:
-        """Gives all records of a window to a function when the window fires."""
+        """Processes all records of a window with a function when the window fires."""
         return self._applied(window_function, output_type)
 
     def process(
@@ -428,7 +428,7 @@ class AllWindowedStream(_Windows[T, W]):
         process_window_function: ProcessAllWindowFunction[T, R, W],
         output_type: DeclaredType = None,
     ) -> DataStream[R]:
-        """Gives all records of a window, and a context with state, to a function when it fires."""
+        """Processes all records of a window with a function, which also gets a context with state, when it fires."""
         return self._processed(process_window_function, output_type)
 
 

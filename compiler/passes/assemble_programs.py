@@ -1,4 +1,4 @@
-"""Makes what executors get: one VertexProgram per vertex, still without generated code."""
+"""Creates the programs of executors: one VertexProgram per vertex, still without generated code."""
 
 from __future__ import annotations
 
@@ -122,9 +122,9 @@ class _Assembly:
         )
 
     def _written_together(self, exchanges: list[Exchange]) -> list[list[Exchange]]:
-        """The exchanges of a vertex, those of one data set together: it is written once.
+        """The exchanges of a vertex, grouped by data set, because a data set is written once.
 
-        A reduce that combines at its senders reads pairs, so it shares no data set.
+        A reduce that combines at its senders gets pairs, so it shares no data set.
         """
         written: dict[tuple[int, int], list[Exchange]] = {}
         for number, exchange in enumerate(exchanges):
@@ -242,7 +242,7 @@ class _Assembly:
         return spec
 
     def _record_type(self, node: StreamNode) -> TypeInformation[Any] | None:
-        """The declared type of what an operator emits, where records must be given its form.
+        """The declared output type of an operator, if records must be converted to it.
 
         A source has done so, and batches have columns.
         """

@@ -47,9 +47,9 @@ def hash_of_uid(uid: str) -> bytes:
 
 
 def _breadth_first(graph: StreamGraph, chained_edges: frozenset[int]) -> dict[int, bytes]:
-    """Hashes a node when its inputs are; one that has a uid does not wait for them.
+    """Hashes a node after its inputs. A node with a uid does not wait for them.
 
-    A node that comes up too early is dropped and brought back by another of its inputs.
+    A node that is visited before all of its inputs are hashed is visited again from another input.
     """
     hashes: dict[int, bytes] = {}
     owners: dict[bytes, StreamNode] = {}

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why an edge is not chained: a rule's stable code, what is the case, and what could be changed."""
+    """Why an edge is not chained: the stable code of a rule, the reason, and a possible change."""
 
     code: str
     text: str
@@ -44,7 +44,7 @@ class Reason:
 def chain_operators(plan: Plan) -> Plan:
     """Fills `chained_edges`, `chained_sources` and `heads`.
 
-    Nodes come behind their inputs, so one walk finds every chain's head before it is asked for
+    Nodes follow their inputs, so one walk finds every chain's head before it is needed
     (Flink walks up from each yielding operator and keeps a cache).
     """
     graph = required(plan.stream_graph)
@@ -73,7 +73,7 @@ def chain_operators(plan: Plan) -> Plan:
 
 
 def chains_are_trees(plan: Plan) -> None:
-    """The invariant: an operator is chained behind one other at most; every chain has one head."""
+    """The invariant: an operator is chained to at most one input, and every chain has one head."""
     heads, trees = required(plan.heads), chained_subgraph(plan)
     for node, parents in trees.in_degree():
         if parents > 1:
@@ -89,7 +89,7 @@ def chains_are_trees(plan: Plan) -> None:
 
 
 def chained_subgraph(plan: Plan) -> nx.DiGraph[int]:
-    """The operators with the chained edges between them: a tree a chain. Chained sources stand alone."""
+    """The operators with the chained edges between them: one tree per chain. Chained sources are separate."""
     graph, chained_edges = required(plan.stream_graph), required(plan.chained_edges)
     trees: nx.DiGraph[int] = nx.DiGraph()
     trees.add_nodes_from(graph.graph)
@@ -102,7 +102,7 @@ def chained_subgraph(plan: Plan) -> nx.DiGraph[int]:
 
 
 def why_not_chained(plan: Plan, edge: StreamEdge) -> list[Reason]:
-    """Every rule that an edge of the plan breaks, Flink's reason first; empty where it is chained."""
+    """Every rule that an edge of the plan breaks, Flink's reason first. Empty if the edge is chained."""
     legs = _legs(required(plan.stream_graph), edge.target)
     link = _link(plan, edge, required(plan.heads), legs)
     return [
@@ -203,7 +203,7 @@ _ONLY_WISHED_FOR = (
 
 
 def set_partitioners(plan: Plan) -> Plan:
-    """Sets `partitioners`: what replaces the partitioners of stream edges, by edge index.
+    """Sets `partitioners`, the replaced partitioners of stream edges, by edge index.
 
     Raises:
         JobGraphError: One of the two internal forwards outside a dynamic graph.
@@ -219,7 +219,7 @@ def set_partitioners(plan: Plan) -> Plan:
         if not is_inside_head or kind is PartitionerKind.FORWARD_FOR_CONSECUTIVE_HASH:
             _check_dynamic(graph, edge)
         if is_inside_head:
-            continue  # it never meets the network, and Flink leaves it alone
+            continue  # its records never cross the network, and Flink does not change it
         if edge.index in chained_edges:
             replaced[edge.index] = _FORWARD
         elif kind is PartitionerKind.FORWARD_FOR_UNSPECIFIED:

@@ -1,4 +1,4 @@
-"""When two operators share a task: one table of rules, each with its reason and its remedy.
+"""The rules that decide whether two operators share a task, each with its reason and its remedy.
 
 Flink has these conditions in `isChainable`, `isChainableInput`, `areOperatorsChainable`,
 `arePartitionerAndExchangeModeChainable` and `isChainableSource` of `StreamingJobGraphGenerator`, and returns a boolean.
@@ -46,7 +46,7 @@ class Link(NamedTuple):
 
     @property
     def runs_source_inside_head(self) -> bool:
-        """Whether `down` takes sources in, and `up` is a source that feeds nothing else."""
+        """Whether `down` chains its sources, and `up` is a source with no other consumer."""
         return (
             self.down.chaining_strategy is ChainingStrategy.HEAD_WITH_SOURCES
             and self.consumers == 1
@@ -90,7 +90,7 @@ def same_slot_sharing_group(link: Link) -> str | None:
 
 
 def no_yielding_behind_a_legacy_source(link: Link) -> str | None:
-    """A legacy source holds the task's thread, so an operator that yields to mail would deadlock.
+    """A legacy source blocks the task's thread, so an operator that yields to mail would deadlock.
 
     Flink: `YieldingOperatorFactory` and `getHeadOperator(...).isLegacySource()`.
     """

@@ -107,7 +107,7 @@ def sort_vertices(plan: Plan) -> Plan:
 
 
 def producers_come_first(plan: Plan) -> None:
-    """The invariant: every vertex is listed once, behind all of its producers."""
+    """The invariant: every vertex is listed once, after all of its producers."""
     place = {head: number for number, head in enumerate(required(plan.vertex_order))}
     chains = required(plan.chains)
     if len(place) != len(chains) or len(required(plan.vertex_order)) != len(chains):
@@ -127,7 +127,7 @@ def create_job_graph(plan: Plan) -> Plan:
     graph, chains = required(plan.stream_graph), required(plan.chains)
     by_head = {chain.head: chain for chain in chains}
     in_edges: dict[int, list[JobEdge]] = {chain.head: [] for chain in chains}
-    for chain in chains:  # Flink connects the vertices in the order in which it made them
+    for chain in chains:  # Flink connects the vertices in the order of their creation
         for edge in _job_edges(plan, chain):
             in_edges[edge.edge.target].append(edge)
     order = required(plan.vertex_order)

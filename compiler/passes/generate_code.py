@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def generate_code(plan: Plan, until: str | None = None, without: Sequence[str] = ()) -> Plan:
     """Fills `source`, `names` and `lines` of each vertex program, unless code generation is off.
 
-    `until` is the last rule to apply; `without` has rules to leave out beside those that the settings name.
+    `until` is the last rule to apply. `without` has rules to leave out, in addition to those of the settings.
 
     Raises:
         GraphError: There is no such rule.
@@ -96,7 +96,7 @@ def _as_received(edge: InputProgram, received: Mapping[int, Traveling]) -> Input
 
 
 def _read_alone(vertex: VertexProgram, heads: frozenset[tuple[int, int]]) -> frozenset[int]:
-    """The outputs whose readers read nothing else."""
+    """The outputs whose readers have no other input."""
     return frozenset(
         number for number, output in enumerate(vertex.outputs) if heads.issuperset(output.readers)
     )

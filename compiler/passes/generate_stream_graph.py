@@ -53,7 +53,7 @@ _PROGRAM = "program"
 
 
 class _Leg(NamedTuple):
-    """A stream as its consumer sees it: a node, and what lies on the way (Flink's virtual nodes)."""
+    """An input of a consumer: a node, with the partitioner and side output in between (Flink's virtual nodes)."""
 
     node: StreamNode
     partitioner: Partitioner | None = None
@@ -95,7 +95,7 @@ def inputs_come_first(plan: Plan) -> None:
 
 
 def _translation_order(registered: Sequence[Transformation]) -> list[Transformation]:
-    """Every reachable transformation behind its inputs, else in the order of the calls."""
+    """All reachable transformations in the order of the calls, but each after its inputs."""
     if not registered:
         raise StreamGraphError(
             "the program has no operator or sink: nothing would run; a source alone is not enough, "
@@ -170,7 +170,7 @@ class _Translator:
         self._legs: dict[Transformation, list[_Leg]] = {}
 
     def translate(self, original: Transformation, changed: Mapping[str, str]) -> None:
-        """Adds what a transformation becomes; remembers the legs that its consumers connect to."""
+        """Adds the nodes of a transformation, and stores the legs that its consumers connect to."""
         transformation = with_settings(original, changed)
         if isinstance(transformation, OperatorTransformation):
             legs = [_Leg(self._add_operator(transformation))]
@@ -216,7 +216,7 @@ class _Translator:
         return legs
 
     def _cached(self, transformation: CacheTransformation) -> list[_Leg]:
-        """A source if the records are there, else an operator that writes them, beside the other readers.
+        """A source if the records are cached, else an additional operator that writes them.
 
         Flink: `CacheTransformationTranslator`.
         """
@@ -257,7 +257,7 @@ class _Translator:
         inputs = [self._legs[stream] for stream in transformation.inputs]
         strategy = transformation.chaining_strategy
         if isinstance(spec, _BROADCAST_STATE):
-            strategy = ChainingStrategy.ALWAYS  # Flink's translators of these lose what was set
+            strategy = ChainingStrategy.ALWAYS  # Flink's translators of these ignore the setting
         return self._add_node(
             transformation,
             node_id=transformation.id,
@@ -406,7 +406,7 @@ def _node_name(transformation: OperatorTransformation) -> str:
 
 
 def _common_group(inputs: Sequence[Sequence[_Leg]]) -> str:
-    """The group of all inputs, `default` where they differ or there are none."""
+    """The group of all inputs, or `default` if they differ or there are none."""
     common: str | None = None
     for legs in inputs:
         for leg in legs:

@@ -71,7 +71,7 @@ def every_vertex_is_in_a_group(plan: Plan) -> None:
 
 
 def _pipelined_regions(plan: Plan) -> UnionFind[int]:
-    """Vertices that must run at the same time, because one reads what the other is writing."""
+    """Groups of vertices that must run at the same time, because they are connected by pipelined exchanges."""
     regions: UnionFind[int] = UnionFind(required(plan.vertex_order))
     for producer, data_sets in required(plan.data_sets).items():
         for data_set in data_sets:
@@ -109,7 +109,7 @@ def shared_slots(vertices: Sequence[PlacedVertex]) -> tuple[tuple[int, ...], ...
 
 
 def _group(placed: PlacedVertex) -> str | int:
-    """A group's name; what stands for the vertex alone where Spark feeds it.
+    """The name of a group, or the vertex itself if Spark feeds it.
 
     A partition brings the rows of one DataFrame. Where a job has no end its rows come as buffers, and whose
     they are is written on them.
@@ -179,7 +179,7 @@ def _stages(job_graph: JobGraph) -> dict[str, int]:
 
 
 def _is_fed(vertex: JobVertex) -> bool:
-    """Whether Spark feeds its source: a DataFrame is the input of the first stage, and of no other."""
+    """Whether Spark feeds its source. A DataFrame can only be input of the first stage."""
     return isinstance(getattr(vertex.head.node.spec, "source", None), SparkRowSource)
 
 

@@ -61,7 +61,7 @@ def serializer_of(plan: Plan, edge: StreamEdge) -> str:
 
 
 def share_data_sets(plan: Plan) -> Plan:
-    """Fills `data_sets`: those of each vertex in the order in which its edges come.
+    """Sets `data_sets`, the data sets of each vertex in the order of its edges.
 
     Raises:
         JobGraphError: `disable_generic_types()` forbids to pickle the records of an edge; an exchange is hybrid in
@@ -108,7 +108,7 @@ def _share(plan: Plan, chain: Chain) -> tuple[DataSet, ...]:
 def _sharing_key(plan: Plan, edge: StreamEdge, kind: ResultPartitionType) -> Hashable:
     partitioner = plan.partitioner(edge.index)
     return (
-        edge.source,  # data sets belong to operators; those of one vertex do not mix
+        edge.source,  # a data set belongs to one operator of a vertex
         kind in _HYBRIDS,
         required(plan.vertex_sizes)[edge.target],
         None if edge.tag is None else edge.tag.tag_id,
@@ -182,7 +182,7 @@ def _check_buffer_timeout(plan: Plan, edge: StreamEdge) -> None:
 
 def _refuse_pickles(plan: Plan, edge: StreamEdge) -> None:
     if isinstance(required(plan.stream_graph).node(edge.target).spec, SinkCommitterSpec):
-        return  # what a sink's writer tells its committer
+        return  # the committables of a sink's writer for its committer
     if serializer_of(plan, edge) == PICKLE:
         source = required(plan.stream_graph).node(edge.source)
         raise JobGraphError(

@@ -34,7 +34,7 @@ class AsyncFunction(Function, Generic[IN_contra, OUT_co]):
         """
 
     def timeout(self, value: IN_contra) -> Iterable[OUT_co]:
-        """The results in place of those that didn't come in time, all retries included.
+        """The results to emit if the call, including its retries, took longer than the timeout.
 
         Raises:
             TimeoutError: always, if not overridden; it fails the task.
@@ -48,7 +48,7 @@ class AsyncFunction(Function, Generic[IN_contra, OUT_co]):
 
 
 class AsyncBatchFunction(Function, Generic[IN_contra, OUT_co]):
-    """Calls something outside for several records at a time, such as a model or a bulk look-up.
+    """Calls an external system for several records at a time, such as a model or a bulk look-up.
 
     A call gets records that arrived together: at most `max_batch_size`, and never records on both sides of a
     watermark. Only records whose results ask for a retry are retried; after an exception, all are.
@@ -63,7 +63,7 @@ class AsyncBatchFunction(Function, Generic[IN_contra, OUT_co]):
         """The results of each record: one iterable per value, in the order of the values."""
 
     def timeout(self, values: Sequence[IN_contra]) -> Sequence[Iterable[OUT_co]]:
-        """The results in place of those that didn't come in time; one iterable per value.
+        """The results to emit if the call took longer than the timeout: one iterable per value.
 
         Raises:
             TimeoutError: always, if not overridden; it fails the task.
@@ -128,7 +128,7 @@ class AsyncRetryPredicate(ABC, Generic[T]):
 
 
 class AsyncRetryStrategy(ABC, Generic[T]):
-    """How often and after what pause a call is made again.
+    """Whether and when a call is retried.
 
     Attempts are counted from 1, the first retry. A strategy is shared by all records under way, so
     it must not remember anything between calls.
@@ -136,11 +136,11 @@ class AsyncRetryStrategy(ABC, Generic[T]):
 
     @abstractmethod
     def can_retry(self, current_attempts: int) -> bool:
-        """Whether the retry of this number may be made."""
+        """Whether the retry with this number is allowed."""
 
     @abstractmethod
     def get_backoff_time_millis(self, current_attempts: int) -> int:
-        """The pause before the retry of this number; -1 where there is none."""
+        """The pause before the retry with this number, or -1 for no retry."""
 
     @abstractmethod
     def get_retry_predicate(self) -> AsyncRetryPredicate[T]:

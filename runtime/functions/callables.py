@@ -44,7 +44,7 @@ F = TypeVar("F", bound=Function)
 
 
 class _Method(NamedTuple):
-    """The one method that a callable can stand for, and what it is called with."""
+    """The one method that a callable can implement, and its arguments."""
 
     name: str
     arguments: tuple[str, ...]
@@ -88,7 +88,7 @@ _OF_ONE_RESULT: dict[type[Function], tuple[str, ...]] = {
 class CallableFunction(Function):
     """A plain callable as a Function of some kind, made by `as_function`.
 
-    The callable itself stands in the place of the method, so it costs no further call.
+    The callable itself is the method, so there is no additional call.
     """
 
     _kind: type[Function]
@@ -104,14 +104,14 @@ class CallableFunction(Function):
 
 
 def as_function(kind: type[F], function: object, where: str = "") -> F:
-    """The function itself if it is of the kind, else a plain callable as one.
+    """The function itself if it is an instance of the class, else the callable as a Function.
 
     >>> as_function(MapFunction, str.upper).map("a")
     'A'
 
     Args:
-        kind: What is wanted: MapFunction, KeySelector, ...; a ProcessFunction can't be a callable.
-        function: What the user gave.
+        kind: The class of the function: MapFunction, KeySelector, ...; a ProcessFunction can't be a callable.
+        function: The user's function or callable.
         where: The start of the message, such as `map 'parse' (clicks.py:14)`.
 
     Raises:
@@ -217,7 +217,7 @@ def _generator_text(function: object, kind: type[Function]) -> str:
 def _check_arguments(function: Callable[..., Any], method: _Method, start: str) -> None:
     try:
         signature = inspect.signature(function)
-    except ValueError:  # some built-ins, such as int, don't tell
+    except ValueError:  # some built-ins, such as int, have no signature
         return
     try:
         signature.bind(*method.arguments)
@@ -236,7 +236,7 @@ _EMITTING_METHODS = (
 
 
 class Collector:
-    """Keeps what a call of a function emits. Flink: `Collector`."""
+    """Collects the records that a call of a function emits. Flink: `Collector`."""
 
     __slots__ = ("_records",)
 
@@ -248,7 +248,7 @@ class Collector:
         self._records.append(record)
 
     def close(self) -> None:
-        """Does nothing: what was collected is emitted when the function returns."""
+        """Does nothing: collected records are emitted when the function returns."""
 
     def records(self) -> list[Any]:
         """The collected records, in order."""
@@ -256,9 +256,9 @@ class Collector:
 
 
 class ReturnsCollected:
-    """A method that takes a collector, called without one: it returns what was collected.
+    """Wraps a method that takes a collector: the wrapper creates the collector and returns its records.
 
-    What it returns or yields besides comes behind that.
+    Records that the method returns or yields follow the collected records.
     """
 
     def __init__(self, method: Callable[..., Any]) -> None:
@@ -275,7 +275,7 @@ class ReturnsCollected:
 
 
 def accept_collectors(function: Any) -> None:
-    """Replaces the methods of a function that take a collector by such that return what they emit.
+    """Replaces the methods of a function that take a collector by methods that return the records.
 
     Only this object changes: it is the subtask's own.
     """
@@ -292,7 +292,7 @@ def takes_collector(function: Any, name: str) -> bool:
 
 
 def _takes_one_more(kind: type, name: str) -> bool:
-    """Whether a class's method needs one argument more than where it was first declared.
+    """Whether a class's method takes one argument more than the declaration in its base class.
 
     A JoinFunction returns its one result, in Flink too.
     """

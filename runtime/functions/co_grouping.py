@@ -1,4 +1,4 @@
-"""The functions that a window join and a co-group are made of.
+"""The functions from which window joins and co-groups are built.
 
 Flink: `CoGroupedStreams` builds both from two maps that tag the records, a union, a `key_by` and a window. The
 functions have the names that they have there.
@@ -37,7 +37,7 @@ class InputTagger(MapFunction[Any, tuple[int, Any]]):
         self.number = number
 
     def map(self, value: Any) -> tuple[int, Any]:
-        """The record with its mark."""
+        """The record with the number of its input."""
         return (self.number, value)
 
 

@@ -1,4 +1,4 @@
-"""Function, the root of all classes that users write, and RuntimeContext, what a function learns about its task."""
+"""Function, the base class of user functions, and RuntimeContext, the access of a function to its task."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class RuntimeContext(KeyedStateStore):
 
     @abstractmethod
     def get_task_name(self) -> str:
-        """The name of the task: as in the plan, the name of its vertex."""
+        """The name of the task, which is the name of its vertex in the plan."""
 
     @abstractmethod
     def get_number_of_parallel_subtasks(self) -> int:

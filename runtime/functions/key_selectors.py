@@ -33,7 +33,7 @@ class KeySelector(Function, Generic[IN_contra, KEY_co]):
 
 
 class NullByteKeySelector(KeySelector["Any", int]):
-    """Gives every record the key 0: the one key behind `window_all`."""
+    """Returns the key 0 for every record. `window_all` uses it."""
 
     def get_key(self, value: Any) -> int:  # noqa: ARG002 - that is the point
         """Returns 0 for every record."""
@@ -49,7 +49,7 @@ class Partitioner(Function, Generic[KEY_contra]):
 
 
 class WithKey(MapFunction[Any, Row]):
-    """Gives rows of the key and the record, `f0` and `f1`: what a keyed stream of PyFlink consists of.
+    """Returns a Row of key (`f0`) and record (`f1`), which are the records of a keyed stream in PyFlink.
 
     >>> WithKey(len).map("four")
     Row(f0=4, f1='four')

@@ -1,4 +1,4 @@
-"""Functions that see records alone: map, filter, flat map, reduce, aggregate, join, co-group and their kind."""
+"""Functions that only get records: map, filter, flat map, reduce, aggregate, join, co-group and similar functions."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class ReduceFunction(Function, Generic[T]):
 class AggregateFunction(Function, Generic[IN_contra, ACC, OUT_co]):
     """Folds values into an accumulator of another type, and that into a result.
 
-    The function itself holds no state: one object serves the accumulators of all keys and windows.
+    The function itself has no state, because one object is used for the accumulators of all keys and windows.
     """
 
     @abstractmethod
@@ -116,7 +116,7 @@ class AggregateFunction(Function, Generic[IN_contra, ACC, OUT_co]):
 
     @abstractmethod
     def get_result(self, accumulator: ACC) -> OUT_co:
-        """The result of what was accumulated so far."""
+        """The result of an accumulator."""
 
     @abstractmethod
     def merge(self, acc_a: ACC, acc_b: ACC) -> ACC:
@@ -148,7 +148,7 @@ class FlatJoinFunction(Function, Generic[IN1_contra, IN2_contra, OUT_co]):
 
 
 class CoGroupFunction(Function, Generic[IN1_contra, IN2_contra, OUT_co]):
-    """Evaluates what two streams have in one window under one key; one side may be empty."""
+    """Processes the records of two streams in one window with the same key. One side may be empty."""
 
     @abstractmethod
     def co_group(
@@ -173,7 +173,7 @@ class ProcessJoinFunction(Function, Generic[IN1_contra, IN2_contra, OUT_co]):
 
         @abstractmethod
         def get_timestamp(self) -> int:
-            """The event time of what is emitted: the later of the two."""
+            """The event time of emitted records, which is the later one of the two inputs."""
 
     @abstractmethod
     def process_element(

@@ -61,10 +61,10 @@ class SinkWriter(ABC, Generic[T]):
 
     @abstractmethod
     def write(self, value: T, timestamp: int | None) -> None:
-        """Takes one record with its event time in milliseconds, or None where it has none."""
+        """Writes one record. `timestamp` is its event time in milliseconds, or None."""
 
     def write_batch(self, values: Sequence[T], timestamps: Sequence[int | None] | None) -> None:
-        """Takes a batch; `timestamps` is None where no record has one. Default: record by record."""
+        """Writes a batch. `timestamps` is None if no record has one. By default, writes record by record."""
         if timestamps is None:
             for value in values:
                 self.write(value, None)
@@ -84,7 +84,7 @@ class SinkWriter(ABC, Generic[T]):
         return self.prepare_commit()
 
     def close(self) -> None:
-        """Releases what the writer holds; called once, also after an error."""
+        """Releases the writer's resources. It is called once, also after an error."""
 
 
 class Committer(ABC):
@@ -98,7 +98,7 @@ class Committer(ABC):
         """Called when an epoch has failed: its output will never be committed."""
 
     def discard_orphans(self, origin: SinkOrigin, confirm: Callable[[], None]) -> None:
-        """Removes hidden output of this origin that nobody will commit. No writer of the origin runs meanwhile.
+        """Removes hidden output of this origin that will not be committed. No writer of the origin runs meanwhile.
 
         Args:
             origin: The writers.
@@ -107,7 +107,7 @@ class Committer(ABC):
         """
 
     def last_commit(self, origin: SinkOrigin) -> int | None:  # noqa: ARG002 - not every sink keeps a note
-        """The last checkpoint that the sink has committed, by the note that it keeps with its output."""
+        """The last checkpoint that the sink has committed, as recorded with its output."""
         return None
 
     def reset_commits(self, origin: SinkOrigin, checkpoint_id: int) -> None:
@@ -118,7 +118,7 @@ class Committer(ABC):
         return ""
 
     def close(self) -> None:
-        """Releases what the committer holds."""
+        """Releases the committer's resources."""
 
 
 class Sink(ABC, Generic[T]):
@@ -133,17 +133,17 @@ class Sink(ABC, Generic[T]):
 
     @abstractmethod
     def create_writer(self, context: RuntimeContext) -> SinkWriter[T]:
-        """A writer for one subtask, made on the executor."""
+        """Creates the writer of one subtask, on the executor."""
 
     def create_committer(self) -> Committer | None:
         """The committer, or None for a sink whose writes are final."""
         return None
 
     def for_type(self, record_type: TypeInformation[Any]) -> Sink[T]:  # noqa: ARG002 - for most no difference
-        """The sink for records of a declared type: this one, or one that writes them as it says."""
+        """The sink for records of a declared type: this sink, or one that converts records to the type."""
         return self
 
     @property
     def has_committer(self) -> bool:
-        """Whether the StreamGraph gets a `Committer` operator behind the writer."""
+        """Whether the StreamGraph has a `Committer` operator after the writer."""
         return False

@@ -74,7 +74,7 @@ class Source(ABC, Generic[T]):
         return 0
 
     def split_name(self, split: Any) -> str | None:  # noqa: ARG002 - for most no difference
-        """The name of a split of `splits`, for messages; None for its number."""
+        """The name of a split of `splits` in messages; None to use its number."""
         return None
 
     def split_after(self, split: Any, records: int) -> Any | None:  # noqa: ARG002 - for most no difference
@@ -99,7 +99,7 @@ class Source(ABC, Generic[T]):
     def read(self, split: Any, batch_size: int) -> Iterator[Sequence[T]]:
         """Yields the split's records in batches of about `batch_size`.
 
-        An empty batch says that nothing has come yet. The task then runs only mail, for 10 ms, or for the seconds that
+        An empty batch means that there is no input yet. The task then runs only mail, for 10 ms, or for the seconds that
         a NothingYet names. A source should not wait by itself: timers of its task would fire late.
         """
 
@@ -116,13 +116,13 @@ class Source(ABC, Generic[T]):
         return False
 
     def close(self) -> None:
-        """Called once in each subtask, at its end: releases what the source holds."""
+        """Releases the source's resources. It is called once in each subtask, at its end."""
 
     def read_delivery(self, delivery: bytes, batch_size: int) -> Iterator[Sequence[T]]:
         """The records of what the driver has delivered to a subtask in an epoch of an unbounded job.
 
         Raises:
-            InternalError: The source reads by itself.
+            InternalError: The source is not read from deliveries.
         """
         del batch_size
         raise InternalError(

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class SourceFunction(Function, Generic[OUT_co]):
-    """A source that runs a loop of its own, in one subtask.
+    """A source that runs its own loop, in one subtask.
 
     `run` lives on a thread of its own. A source with state changes it and collects under
     `ctx.get_checkpoint_lock()`, so that no snapshot falls between the two.
@@ -36,7 +36,7 @@ class SourceFunction(Function, Generic[OUT_co]):
     is_bounded: bool | None = None
 
     class SourceContext(ABC, Generic[T_contra]):
-        """Takes the records of a source. Each call waits while operators downstream are busy."""
+        """Emits the records of a source. Each call waits while downstream operators are busy."""
 
         @abstractmethod
         def collect(self, element: T_contra) -> None:
@@ -59,7 +59,7 @@ class SourceFunction(Function, Generic[OUT_co]):
             """The lock that a snapshot takes: `with ctx.get_checkpoint_lock(): ...`."""
 
         def close(self) -> None:
-            """Releases what the context holds; called after `run` has returned."""
+            """Releases the context's resources. It is called after `run` has returned."""
 
     @abstractmethod
     def run(self, ctx: SourceFunction.SourceContext[OUT_co]) -> None:
@@ -112,7 +112,7 @@ class SinkFunction(Function, Generic[IN_contra]):
 
         @abstractmethod
         def timestamp(self) -> int | None:
-            """The record's event time in milliseconds, or None where it has none."""
+            """The record's event time in milliseconds, or None."""
 
     @abstractmethod
     def invoke(self, value: IN_contra, context: SinkFunction.Context) -> None:

@@ -232,7 +232,7 @@ def _as_text(value: Any) -> str:
 
 
 def _timestamp_as_text(value: datetime, digits: int) -> str:
-    """SQL's text of a TIMESTAMP with a number of digits behind the point."""
+    """A TIMESTAMP as SQL text, with a number of fractional digits."""
     fraction = f".{value.microsecond:06d}000"[: digits + 1] if digits else ""
     return f"{value:%Y-%m-%d %H:%M:%S}{fraction}"
 
@@ -299,7 +299,7 @@ def _as_char(text: str, length: int) -> str:
 
 
 def _cut(value: Any, digits: int) -> Any:
-    """A time with a number of digits behind the point."""
+    """A time truncated to a number of fractional digits."""
     unit = 10 ** max(0, 6 - digits)
     return value.replace(microsecond=value.microsecond // unit * unit)
 

@@ -24,7 +24,7 @@ class State(ABC):
 
     @abstractmethod
     def clear(self) -> None:
-        """Removes what is kept under the current key."""
+        """Removes the contents of the current key."""
 
 
 class ValueState(State, Generic[T]):
@@ -32,7 +32,7 @@ class ValueState(State, Generic[T]):
 
     @abstractmethod
     def value(self) -> T | None:
-        """The value, or None where there is none (or it has expired)."""
+        """The value, or None if there is none or it has expired."""
 
     @abstractmethod
     def update(self, value: T | None) -> None:
@@ -68,7 +68,7 @@ class ListState(MergingState[T, "Iterable[T]"]):
 
     @abstractmethod
     def get(self) -> Iterable[T]:
-        """The elements; empty where there are none."""
+        """The elements, or an empty iterable."""
 
     @abstractmethod
     def update(self, values: Iterable[T]) -> None:
@@ -85,7 +85,7 @@ class ListState(MergingState[T, "Iterable[T]"]):
 class _ReadableMap(State, Generic[K, V_co]):
     @abstractmethod
     def get(self, key: K) -> V_co | None:
-        """The value of the key, or None where there is none."""
+        """The value of the key, or None."""
 
     @abstractmethod
     def contains(self, key: K) -> bool:
@@ -131,7 +131,7 @@ class _WritableMap(_ReadableMap[K, V]):
 
     @abstractmethod
     def remove(self, key: K) -> None:
-        """Removes the entry of the key; nothing happens where there is none."""
+        """Removes the entry of the key, if there is one."""
 
     def __setitem__(self, key: K, value: V) -> None:
         self.put(key, value)
@@ -141,7 +141,7 @@ class _WritableMap(_ReadableMap[K, V]):
 
 
 class MapState(_WritableMap[K, V]):
-    """A map under the current key. `state[key]` is None where there is no entry."""
+    """A map under the current key. `state[key]` is None if there is no entry."""
 
     def get_internal_state(self) -> MapState[K, V]:
         """The state itself. In PyFlink it is the object that reads and writes the backend."""
@@ -160,7 +160,7 @@ class BroadcastState(_WritableMap[K, V], ReadOnlyBroadcastState[K, V]):
 
 
 class KeyedStateStore(ABC):
-    """Gives the states of the current key, each known by its descriptor's name.
+    """Access to the states of the current key. The name of its descriptor identifies a state.
 
     The object handed out follows the current key: get it once, in `open`.
 
@@ -192,9 +192,9 @@ class KeyedStateStore(ABC):
 
 
 class OperatorStateStore(ABC):
-    """Gives states of the subtask, without any key; each is known by its descriptor's name.
+    """Access to the operator state of the subtask. The name of its descriptor identifies a state.
 
-    PyFlink has the broadcast state alone; the lists are Flink's in Java.
+    PyFlink has only broadcast state. Flink's Java API also has the lists.
     """
 
     @abstractmethod
@@ -249,18 +249,18 @@ class FunctionInitializationContext(ABC):
 
     @abstractmethod
     def get_keyed_state_store(self) -> KeyedStateStore:
-        """State per key; its states can be made here, and used once there is a current key."""
+        """The store of keyed state. States can be created here, and used once a key is current."""
 
 
 class CheckpointedFunction(ABC):
-    """Mixed into any Function: keeps state of its own across failures and restarts.
+    """A mixin for functions with operator state, or with state that they write only at checkpoints.
 
     Flink has it in Java only.
     """
 
     @abstractmethod
     def snapshot_state(self, context: FunctionSnapshotContext) -> None:
-        """Puts what the object holds in memory into the states made by `initialize_state`."""
+        """Writes the function's fields to the states that `initialize_state` created."""
 
     @abstractmethod
     def initialize_state(self, context: FunctionInitializationContext) -> None:
@@ -268,7 +268,7 @@ class CheckpointedFunction(ABC):
 
 
 class CheckpointListener(ABC):
-    """Mixed into any Function: hears how checkpoints end. Flink has it in Java only.
+    """A mixin for functions that are notified when checkpoints complete or fail. Flink has it in Java only.
 
     In an unbounded job on Spark it hears so at the start of the next epoch, before its records. A task that has
     moved to another process, or was restored, hears of the checkpoint that it resumes from.
@@ -279,4 +279,4 @@ class CheckpointListener(ABC):
         """The checkpoint is complete, and so is everything before it; may be skipped or repeated."""
 
     def notify_checkpoint_aborted(self, checkpoint_id: int) -> None:
-        """The checkpoint failed; a later one covers what it would have."""
+        """The checkpoint failed. A later checkpoint includes its changes."""

@@ -1,4 +1,4 @@
-"""Descriptors of states: name, type and settings. Functions ask for a state by its descriptor.
+"""Descriptors of states: name, type and settings. Functions request a state with its descriptor.
 
 Flink considers descriptors equal if kind and name are equal. Here the type and the time to live count as well, so
 using one name for two different states is an error. Functions in descriptors are not compared.
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 
 
 class StateDescriptor(ABC, Generic[S_co]):
-    """The name of a state, unique in its operator, and the type of what it holds.
+    """The name of a state, unique in its operator, and the type of its contents.
 
     Args:
         name: The name; not empty.
-        type_info: The type of what is held, or None for any object.
+        type_info: The type of the contents, or None for any object.
     """
 
     def __init__(self, name: str, type_info: TypeInformation[Any] | None = None) -> None:
@@ -51,12 +51,12 @@ class StateDescriptor(ABC, Generic[S_co]):
 
     @property
     def type_info(self) -> TypeInformation[Any]:
-        """The type of what is held: of the value, the list, the map, or the accumulator."""
+        """The type of the contents: of the value, the list, the map, or the accumulator."""
         return self._type_info
 
     @property
     def ttl_config(self) -> StateTtlConfig | None:
-        """The time to live, or None where the state lives forever."""
+        """The time to live, or None if the state never expires."""
         return self._ttl_config
 
     def get_name(self) -> str:
@@ -64,7 +64,7 @@ class StateDescriptor(ABC, Generic[S_co]):
         return self._name
 
     def enable_time_to_live(self, ttl_config: StateTtlConfig) -> None:
-        """Makes the state expire; call it before the state is asked for."""
+        """Makes the state expire. Call it before the state is requested."""
         self._ttl_config = ttl_config
 
     def __eq__(self, other: object) -> bool:
@@ -161,7 +161,7 @@ class AggregatingStateDescriptor(
 
     Args:
         name: The name; not empty.
-        agg_function: What accumulates; its `open` is not called.
+        agg_function: The AggregateFunction. Its `open` is not called.
         state_type_info: The accumulator's type, or None for any object.
 
     Raises:

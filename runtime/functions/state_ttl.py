@@ -22,7 +22,7 @@ _DEFAULT_COMPACTION = Duration.of_days(30)
 
 
 class _Settings:
-    """Equal where the class and all attributes are equal; never changed once made."""
+    """Immutable settings, which are equal if class and attributes are equal."""
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and vars(self) == vars(other)
@@ -45,11 +45,11 @@ class StateTtlConfig:
     """
 
     class CleanupStrategies(_Settings):
-        """The ways of removing expired state, beside the removal of what a read finds expired.
+        """The strategies that remove expired state, in addition to the removal at each read.
 
         Args:
-            strategies: The settings of each kind that was asked for by name.
-            is_cleanup_in_background: Whether a backend's default clean-up runs where none was.
+            strategies: The settings of each strategy that was configured.
+            is_cleanup_in_background: Whether the backend's default clean-up runs if none is configured.
         """
 
         class Strategies(Enum):
@@ -94,7 +94,7 @@ class StateTtlConfig:
             """Drops entries while the embedded backend compacts its files.
 
             Args:
-                query_time_after_num_entries: How many entries share one look at the clock.
+                query_time_after_num_entries: How many entries are processed with one reading of the clock.
                 periodic_compaction_time: The age at which a file is compacted for this alone; 30 days
                     if None.
             """
@@ -108,7 +108,7 @@ class StateTtlConfig:
                 self._periodic_compaction_time = periodic_compaction_time or _DEFAULT_COMPACTION
 
             def get_query_time_after_num_entries(self) -> int:
-                """How many entries share one look at the clock."""
+                """How many entries are processed with one reading of the clock."""
                 return self._query_time_after_num_entries
 
             def get_periodic_compaction_time(self) -> Duration | Time:
@@ -133,7 +133,7 @@ class StateTtlConfig:
             return self.Strategies.FULL_STATE_SCAN_SNAPSHOT in dict(self._strategies)
 
         def get_incremental_cleanup_strategy(self) -> IncrementalCleanupStrategy | None:
-            """The incremental clean-up, or None where there is none; by default 5 entries each time."""
+            """The incremental clean-up, or None. By default it checks 5 entries each time."""
             chosen = dict(self._strategies).get(self.Strategies.INCREMENTAL_CLEANUP)
             if isinstance(chosen, self.IncrementalCleanupStrategy):
                 return chosen
@@ -144,7 +144,7 @@ class StateTtlConfig:
         def get_rocksdb_compact_filter_cleanup_strategy(
             self,
         ) -> RocksdbCompactFilterCleanupStrategy | None:
-            """The clean-up at compaction, or None where there is none."""
+            """The clean-up at compaction, or None."""
             chosen = dict(self._strategies).get(self.Strategies.ROCKSDB_COMPACTION_FILTER)
             if isinstance(chosen, self.RocksdbCompactFilterCleanupStrategy):
                 return chosen
@@ -237,11 +237,11 @@ class StateTtlConfig:
             return self
 
         def update_ttl_on_create_and_write(self) -> StateTtlConfig.Builder:
-            """Writing an entry starts its time again."""
+            """Writing an entry restarts its time to live."""
             return self.set_update_type(StateTtlConfig.UpdateType.OnCreateAndWrite)
 
         def update_ttl_on_read_and_write(self) -> StateTtlConfig.Builder:
-            """Writing and reading an entry start its time again."""
+            """Writing or reading an entry restarts its time to live."""
             return self.set_update_type(StateTtlConfig.UpdateType.OnReadAndWrite)
 
         def set_state_visibility(
@@ -305,7 +305,7 @@ class StateTtlConfig:
             """Has no effect, and logs so: the backend on disk has no filter for its compaction.
 
             Args:
-                query_time_after_num_entries: How many entries share one look at the clock.
+                query_time_after_num_entries: How many entries are processed with one reading of the clock.
                 periodic_compaction_time: Files older than this are compacted; 30 days if None.
             """
             strategies = StateTtlConfig.CleanupStrategies
@@ -321,7 +321,7 @@ class StateTtlConfig:
             return self
 
         def disable_cleanup_in_background(self) -> StateTtlConfig.Builder:
-            """Switches the default clean-up off; the ones asked for by name stay on."""
+            """Disables the default clean-up. Configured strategies stay enabled."""
             self._is_cleanup_in_background = False
             return self
 

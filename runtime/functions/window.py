@@ -67,12 +67,12 @@ class TimeWindow(Window):
         return self.start <= other.end and self.end >= other.start
 
     def cover(self, other: TimeWindow) -> TimeWindow:
-        """The smallest window that holds both."""
+        """The smallest window that contains both."""
         return TimeWindow(min(self.start, other.start), max(self.end, other.end))
 
     @staticmethod
     def get_window_start_with_offset(timestamp: int, offset: int, window_size: int) -> int:
-        """The start of the window that holds a timestamp, also before the epoch.
+        """The start of the window that contains a timestamp, also before the Unix epoch.
 
         >>> [TimeWindow.get_window_start_with_offset(t, 0, 10) for t in (-1, 0, 9, 10)]
         [-10, 0, 0, 10]
@@ -118,7 +118,7 @@ class TimeWindow(Window):
 
 
 class _SetMember:
-    """A window with the hash that it has in PyFlink: its start and an inverse of its end, of any size."""
+    """A window with its hash code in PyFlink."""
 
     __slots__ = ("window",)
 
@@ -134,7 +134,7 @@ class _SetMember:
 
 
 class CountWindow(Window):
-    """The window of a number; its end is not a time."""
+    """A window with a number. Its end is not a time."""
 
     __slots__ = ("id",)
 
@@ -165,7 +165,7 @@ class CountWindow(Window):
 
 
 class GlobalWindow(Window):
-    """The one window that holds everything."""
+    """The single window that contains all records."""
 
     __slots__ = ()
 
@@ -226,7 +226,7 @@ class TimeWindowSerializer(TypeSerializer[TimeWindow]):
         stream.write(_START_AND_END.pack(element.start, element.end))
 
     def deserialize(self, stream: BytesIO) -> TimeWindow:
-        """Takes a window off the stream."""
+        """Reads a window from the stream."""
         return TimeWindow(*_START_AND_END.unpack(stream.read(_START_AND_END.size)))
 
 
@@ -238,7 +238,7 @@ class CountWindowSerializer(TypeSerializer[CountWindow]):
         stream.write(_ID.pack(element.id))
 
     def deserialize(self, stream: BytesIO) -> CountWindow:
-        """Takes a window off the stream."""
+        """Reads a window from the stream."""
         return CountWindow(*_ID.unpack(stream.read(_ID.size)))
 
 
@@ -250,7 +250,7 @@ class GlobalWindowSerializer(TypeSerializer[GlobalWindow]):
         stream.write(b"\0")
 
     def deserialize(self, stream: BytesIO) -> GlobalWindow:
-        """Takes a window off the stream."""
+        """Reads a window from the stream."""
         stream.read(1)
         return GlobalWindow.get()
 
@@ -263,7 +263,7 @@ class PickledWindowSerializer(TypeSerializer[T]):
         pickle.dump(element, stream)
 
     def deserialize(self, stream: BytesIO) -> T:
-        """Takes a window off the stream."""
+        """Reads a window from the stream."""
         window: T = pickle.load(stream)
         return window
 
@@ -287,7 +287,7 @@ class AllWindowFunction(Function, Generic[IN_contra, OUT_co, W_contra]):
 
 
 class _WindowContext(ABC, Generic[W_co]):
-    """The window at hand and its state."""
+    """The current window and its state."""
 
     @abstractmethod
     def window(self) -> W_co:
@@ -295,7 +295,7 @@ class _WindowContext(ABC, Generic[W_co]):
 
     @abstractmethod
     def window_state(self) -> KeyedStateStore:
-        """State of this key and this window; `clear` must clear what was put there."""
+        """State of this key and this window. `clear` must clear it."""
 
     @abstractmethod
     def global_state(self) -> KeyedStateStore:
@@ -346,7 +346,7 @@ class ProcessAllWindowFunction(Function, Generic[IN_contra, OUT_co, W_contra]):
 
 
 class PassThroughWindowFunction(WindowFunction[T, T, "Any", "Any"]):
-    """Gives the elements themselves: what stands behind a lone `reduce` or `aggregate`."""
+    """Emits the elements unchanged, for `reduce` and `aggregate` without a window function."""
 
     def apply(self, key: Any, window: Any, inputs: Iterable[T]) -> Iterable[T]:  # noqa: ARG002
         """The inputs."""
@@ -354,7 +354,7 @@ class PassThroughWindowFunction(WindowFunction[T, T, "Any", "Any"]):
 
 
 class PassThroughAllWindowFunction(AllWindowFunction[T, T, "Any"]):
-    """Gives the elements themselves, in `window_all`."""
+    """Emits the elements of `window_all` unchanged."""
 
     def apply(self, window: Any, inputs: Iterable[T]) -> Iterable[T]:  # noqa: ARG002
         """The inputs."""
