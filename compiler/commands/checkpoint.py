@@ -178,7 +178,7 @@ def _signature_line(found: Located) -> str:
 def checkpoint() -> None:
     """Looks at checkpoints and savepoints; without Spark.
 
-    CHECKPOINT is the directory of a run's checkpoints (its last one is meant), one checkpoint in it
+    CHECKPOINT is the directory of a run's checkpoints (the last one is used), one checkpoint in it
     (.../chk-12), or a savepoint; a path, or a URL that fsspec understands.
     """
 

@@ -307,7 +307,7 @@ def _mention(name: str, context: click.Context) -> None:
     above = context.find_root()
     if above is not context and name in option_names(above):
         note(
-            f"{name} goes to the program; opchain's own stands in front of the command: opchain {name} "
+            f"{name} goes to the program; opchain's option of this name comes before the command: opchain {name} "
             f"{context.info_name} ...; put -- in front of the program's options to say that they are its own"
         )
         return

@@ -671,7 +671,7 @@ class StreamExecutionEnvironment(OldEnvironmentCalls):
         """Calls a function with the EpochProgress of each epoch of the unbounded jobs that are run from here.
 
         It runs on the driver once the epoch's sinks have committed, and the next epoch waits for it; what
-        it raises is logged. Ours alone; the job client has `last_progress` and `recent_progress`, and Spark's
+        it raises is logged. Not in Flink; the job client has `last_progress` and `recent_progress`, and Spark's
         own StreamingQueryListeners hear of the query whose name begins with the job's.
         """
         if not callable(listener):

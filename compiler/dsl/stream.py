@@ -232,7 +232,7 @@ class OperatorAttributes(Stream[T]):
         return self
 
     def on_error(self, policy: Literal["fail", "skip"] | OutputTag[Any]) -> Self:
-        """Sets the policy for records whose function raises an exception; by default the job fails. Ours alone.
+        """Sets the policy for records whose function raises an exception; by default the job fails. Not in Flink.
 
         Results that the function gave for the record before it failed are dropped. Changes of state stay. Timers,
         key selectors and downstream operators still fail the job.

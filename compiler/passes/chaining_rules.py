@@ -98,12 +98,12 @@ def no_yielding_behind_a_legacy_source(link: Link) -> str | None:
         return None
     return (
         f"{link.down.label} waits for mail while it processes, and the chain's head "
-        f"{link.head.label} is a SourceFunction, which never lets go of the task's thread"
+        f"{link.head.label} is a SourceFunction, which occupies the task's thread"
     )
 
 
 def up_allows_chaining(link: Link) -> str | None:
-    """The strategy NEVER cuts on both sides."""
+    """The strategy NEVER forbids chains on both sides."""
     if link.up.chaining_strategy is not ChainingStrategy.NEVER:
         return None
     return f"{link.up.label} is never chained (disable_chaining(), or an operator that must not be)"
@@ -111,7 +111,7 @@ def up_allows_chaining(link: Link) -> str | None:
 
 def _fits_into_head(link: Link) -> str | None:
     if link.up_is_fed_by_spark:
-        return f"{link.up.label} reads a DataFrame, which Spark brings to the head of a task alone"
+        return f"{link.up.label} reads a DataFrame, which Spark delivers only to the first operator of a task"
     if isinstance(link.up.spec, SourceSpec):
         return None
     return f"{link.down.label} takes only sources into its chain, and {link.up.label} is not one"
@@ -227,7 +227,7 @@ CHAINING_RULES: tuple[Rule, ...] = (
     Rule(
         "inputs",
         down_has_one_input,
-        lambda link: f"{link.down.label} needs all of its inputs; it heads a vertex by nature",
+        lambda link: f"{link.down.label} has several inputs, so it always starts a vertex",
     ),
     Rule(
         "union",

@@ -1,4 +1,4 @@
-"""CommitSink: a sink of three methods, whose output becomes visible once per epoch. Ours alone.
+"""CommitSink: a sink of three methods, whose output becomes visible once per epoch. Not in Flink.
 
     class Orders(CommitSink):
         def stage(self, owner, records): ...   # on executors: write invisibly; return a reference
@@ -48,7 +48,7 @@ class SinkEpoch(NamedTuple):
 
 
 class CommitSink(Sink[T]):
-    """A sink for `sink_to` that stages records on executors and commits them on the driver. Ours alone.
+    """A sink for `sink_to` that stages records on executors and commits them on the driver. Not in Flink.
 
     - Each writer and each committer uses its own shallow copy of the sink, so `open` may set attributes.
     - The driver calls `commit` when the checkpoint of an epoch is complete, in the order of epochs. After a crash or an

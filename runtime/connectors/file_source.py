@@ -209,7 +209,7 @@ class FileSourceBuilder(Generic[T]):
         self._admission = FileAdmission()
 
     def on_malformed(self, policy: OnMalformed) -> FileSourceBuilder[T]:
-        """Sets the policy for text that is not a record; the default is "fail". Ours alone.
+        """Sets the policy for text that is not a record; the default is "fail". Not in Flink.
 
         Args:
             policy: "fail" stops the job with an error that names the file, the place and the text. "skip" continues.
@@ -242,7 +242,7 @@ class FileSourceBuilder(Generic[T]):
         return self
 
     def set_max_files_per_epoch(self, files: int) -> FileSourceBuilder[T]:
-        """The most files that an epoch of a watched folder reads; 10,000 by default. Ours alone.
+        """The most files that an epoch of a watched folder reads; 10,000 by default. Not in Flink.
 
         Raises:
             ValueError: It is less than 1.
@@ -251,7 +251,7 @@ class FileSourceBuilder(Generic[T]):
         return self
 
     def set_max_bytes_per_epoch(self, size_bytes: int) -> FileSourceBuilder[T]:
-        """The most bytes that an epoch of a watched folder reads; 1 GiB by default. Ours alone.
+        """The most bytes that an epoch of a watched folder reads; 1 GiB by default. Not in Flink.
 
         An epoch reads whole files: a larger file has its own epoch.
 
@@ -262,7 +262,7 @@ class FileSourceBuilder(Generic[T]):
         return self
 
     def set_max_time_per_epoch(self, time: Duration) -> FileSourceBuilder[T]:
-        """The time that an epoch of a watched folder should take. Ours alone.
+        """The time that an epoch of a watched folder should take. Not in Flink.
 
         An epoch gets as many files as earlier epochs read in that time. The default is
         `opchain.streaming.target-epoch-duration`, or else 10 seconds.

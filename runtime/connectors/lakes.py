@@ -131,7 +131,7 @@ class _LakeSink(CommitSink[Any]):
 
 
 class IcebergSink(_LakeSink):
-    """Appends rows to an Iceberg table that exists and is not partitioned. Ours alone.
+    """Appends rows to an Iceberg table that exists and is not partitioned. Not in Flink.
 
     Needs pyiceberg: `pip install 'opchain[iceberg]'`. Records are Rows, dicts or tuples of the table's columns.
 
@@ -223,7 +223,7 @@ class IcebergSink(_LakeSink):
 
 
 class DeltaSink(_LakeSink):
-    """Appends rows to a Delta table that exists and is not partitioned. Ours alone.
+    """Appends rows to a Delta table that exists and is not partitioned. Not in Flink.
 
     Needs deltalake: `pip install 'opchain[delta]'`. Records are Rows, dicts or tuples of the table's columns.
 

@@ -71,7 +71,7 @@ def delete_file(path: str) -> None:
 
 
 class OutboxSink(CommitSink[T]):
-    """A sink with one method, `send`. Ours alone.
+    """A sink with one method, `send`. Not in Flink.
 
     Records are pickled into the checkpoint directory, and sent by the driver in order, when the checkpoint is complete. A
     bounded job keeps them in the memory of the driver. If the driver dies while it sends, the records are sent again under

@@ -25,7 +25,7 @@ _SHOWN = 300
 
 
 class RedisSink(OutboxSink[Any]):
-    """Runs commands of Redis with each record, exactly once. Ours alone.
+    """Runs commands of Redis with each record, exactly once. Not in Flink.
 
     Needs redis: `pip install 'opchain[redis]'`. A key `opchain:<sink>` notes the last epoch; do not delete it while the job
     exists. Redis Cluster is not supported, since its transactions have one slot.
@@ -86,7 +86,7 @@ class RedisSink(OutboxSink[Any]):
 
 
 class HttpSink(OutboxSink[Any]):
-    """Sends records as JSON arrays to a URL, with an Idempotency-Key. Ours alone.
+    """Sends records as JSON arrays to a URL, with an Idempotency-Key. Not in Flink.
 
     A request is repeated with the same key if it fails to connect, or gets one of the statuses 408, 425, 429, 500, 502, 503
     and 504. Other statuses from 400 on fail the job.
@@ -155,7 +155,7 @@ class HttpSink(OutboxSink[Any]):
 
 
 class ElasticsearchSink(HttpSink):
-    """Indexes documents by the `_bulk` API of Elasticsearch and OpenSearch. Ours alone; PyFlink's is Java only.
+    """Indexes documents by the `_bulk` API of Elasticsearch and OpenSearch. Not in PyFlink, whose own is Java only.
 
     Args:
         url: The server: `http://host:9200`.

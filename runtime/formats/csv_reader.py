@@ -308,7 +308,7 @@ class CsvReaderFormat(LineRecordsFormat[Row]):
     def one_record_per_line(self) -> CsvReaderFormat:
         """Says that no field holds a line end: large files are cut, and read by several subtasks.
 
-        A quote that is not closed on its line makes it malformed then. Ours alone.
+        A quote that is not closed on its line makes it malformed then. Not in Flink.
         """
         changed = copy.copy(self)
         changed.is_line_by_line = True

@@ -120,7 +120,7 @@ class CsvSchemaBuilder:
         return replace(self._settings, columns=tuple(columns))
 
     def add_column(self, name: str, type_info: Any) -> CsvSchemaBuilder:
-        """Adds a column of any type that has a text: dates, times, decimals, bytes. Ours alone."""
+        """Adds a column of any type that has a text: dates, times, decimals, bytes. Not in Flink."""
         self._columns.append(CsvColumn(name, type_of_field(type_info, "add_column")))
         return self
 

@@ -191,7 +191,7 @@ class ParquetColumnarRowInputFormat(BulkFormat[Row]):
     the job: Parquet has no single record that could be skipped.
 
     Args:
-        row_type: A type of rows of `DataTypes` or `Types`; None (ours alone) takes all columns as the
+        row_type: A type of rows of `DataTypes` or `Types`; None (not in Flink) takes all columns as the
             file has them.
         hadoop_config: Taken as in PyFlink; pyarrow reads, and asks for nothing of it.
         batch_size: Rows that are read at once.

@@ -26,7 +26,7 @@ class SourceReaderContext(ABC):
 
     @abstractmethod
     def emit_to(self, tag: OutputTag[Any], value: Any) -> None:
-        """Emits to a side output of the stream of the source (`get_side_output`); ours alone."""
+        """Emits to a side output of the stream of the source (`get_side_output`). Not in Flink."""
 
 
 class Source(ABC, Generic[T]):

@@ -129,7 +129,7 @@ def require_no_later_commits(
             return
         if accepts_duplicates:
             _LOG.warning(
-                "%s has committed checkpoint %d, and the last checkpoint of %s is %d: what it wrote since is written again",
+                "%s has committed checkpoint %d, and the last checkpoint of %s is %d: its later output is written a second time",
                 where,
                 committed,
                 url,

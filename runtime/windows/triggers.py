@@ -62,19 +62,19 @@ class Trigger(ABC, Generic[T_contra, W_contra]):
 
         @abstractmethod
         def register_processing_time_timer(self, time: int) -> None:
-            """Asks for a call of `on_processing_time` at this time; once, however often asked."""
+            """Registers a timer that calls `on_processing_time`. Registering it again has no effect."""
 
         @abstractmethod
         def register_event_time_timer(self, time: int) -> None:
-            """Asks for a call of `on_event_time` once the watermark is there; once, however often."""
+            """Registers a timer that calls `on_event_time` at this watermark. Registering it again has no effect."""
 
         @abstractmethod
         def delete_processing_time_timer(self, time: int) -> None:
-            """Takes back the timer of this time, if there is one."""
+            """Deletes the timer of this time, if it exists."""
 
         @abstractmethod
         def delete_event_time_timer(self, time: int) -> None:
-            """Takes back the timer of this time, if there is one."""
+            """Deletes the timer of this time, if it exists."""
 
         @abstractmethod
         def get_partitioned_state(self, state_descriptor: StateDescriptor[S]) -> S:
@@ -117,7 +117,7 @@ class Trigger(ABC, Generic[T_contra, W_contra]):
         return False
 
     def on_merge(self, window: W_contra, ctx: Trigger.OnMergeContext) -> None:
-        """Told that several windows became this one: merges states, and sets timers again.
+        """Called when windows were merged into this one: merges their states, and registers timers again.
 
         PyFlink makes every trigger write it; here only those that can merge need it.
         """

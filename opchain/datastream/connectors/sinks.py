@@ -1,4 +1,4 @@
-"""Sinks that are ours alone, each on a library of its own."""
+"""Sinks that PyFlink does not have, each on a library of its own."""
 
 from __future__ import annotations
 

@@ -160,7 +160,7 @@ class KafkaSourceBuilder(Generic[T]):
         return self
 
     def on_malformed(self, policy: OnMalformedMessage) -> KafkaSourceBuilder[T]:
-        """Sets the policy for messages that can't be deserialized; by default the job fails. Ours alone.
+        """Sets the policy for messages that can't be deserialized; by default the job fails. Not in Flink.
 
         Args:
             policy: "fail" stops the job with an error that names topic, partition and offset; "skip" continues;
@@ -171,19 +171,19 @@ class KafkaSourceBuilder(Generic[T]):
         return self
 
     def set_max_records_per_epoch(self, records: int) -> KafkaSourceBuilder[T]:
-        """How many records an epoch of an unbounded job reads at most; 1,000,000 if not given. Ours alone."""
+        """How many records an epoch of an unbounded job reads at most; 1,000,000 if not given. Not in Flink."""
         _check_positive(records, "set_max_records_per_epoch")
         self._admission = self._admission._replace(records=records)
         return self
 
     def set_max_bytes_per_epoch(self, size_bytes: int) -> KafkaSourceBuilder[T]:
-        """About how many bytes an epoch reads at most, going by the size of the next messages. Ours alone."""
+        """About how many bytes an epoch reads at most, going by the size of the next messages. Not in Flink."""
         _check_positive(size_bytes, "set_max_bytes_per_epoch")
         self._admission = self._admission._replace(size_bytes=size_bytes)
         return self
 
     def set_max_time_per_epoch(self, time: Duration) -> KafkaSourceBuilder[T]:
-        """About how long an epoch takes at most, going by the speed of those before. Ours alone."""
+        """About how long an epoch takes at most, going by the speed of those before. Not in Flink."""
         _check(time, Duration, "set_max_time_per_epoch", "a Duration")
         time_ms = time.to_millis()
         _check_positive(time_ms, "set_max_time_per_epoch")

@@ -230,7 +230,7 @@ class RangeReader:
 def lost(place: str, offset: int, why: str) -> str:
     """The error for messages that were removed before they were read."""
     return (
-        f"{place}: offset {offset} is to be read next, and is not there any more ({why}): the topic's retention, "
-        "or somebody, has removed messages before they were read. Give the topic a longer retention.ms. To go on "
+        f"{place}: offset {offset} is to be read next, and is not there any more ({why}): the topic's retention "
+        "or a delete request has removed messages before they were read. Give the topic a longer retention.ms. To go on "
         "without these messages, start the job with a new directory of checkpoints and the offsets to start from"
     )

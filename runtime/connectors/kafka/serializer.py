@@ -243,7 +243,7 @@ class KafkaRecordSerializationSchemaBuilder:
     def set_timestamp_provider(
         self, timestamp_provider: Callable[[Any], int | None] | None
     ) -> KafkaRecordSerializationSchemaBuilder:
-        """Makes the timestamp of each message, in milliseconds; the record's event time if not given. Ours alone."""
+        """Makes the timestamp of each message, in milliseconds; the record's event time if not given. Not in Flink."""
         is_right = timestamp_provider is None or callable(timestamp_provider)
         _check(is_right, timestamp_provider, "set_timestamp_provider", "a function")
         self._timestamp = timestamp_provider

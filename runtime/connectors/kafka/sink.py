@@ -175,7 +175,7 @@ class KafkaSinkBuilder:
         return self
 
     def set_staging_directory(self, url: str) -> KafkaSinkBuilder:
-        """Sets the folder for messages before their commit, with EXACTLY_ONCE: a path or URL that all machines reach. Ours alone.
+        """Sets the folder for messages before their commit, with EXACTLY_ONCE: a path or URL that all machines reach. Not in Flink.
 
         If not given it is the job's checkpoints; a bounded job keeps messages in the memory of the driver.
         """

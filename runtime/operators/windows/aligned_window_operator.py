@@ -50,11 +50,11 @@ if TYPE_CHECKING:
 
 
 def is_aligned(spec: WindowSpec, *, is_batch: bool) -> bool:
-    """Whether the operator below runs a spec; the general one runs them all.
+    """Whether AlignedWindowOperator can run a spec; WindowOperator runs them all.
 
-    It leaves two cases to the general one, which keeps things in order there: a function with a `clear`
-    where windows are dropped while others fire (with lateness), and in batch mode functions that
-    get the records themselves, which are to be in the order of time.
+    Two cases need WindowOperator because of the order of calls: a function with `clear` if there is allowed lateness,
+    since windows are then dropped while others fire; and in batch mode functions that get the records themselves, which
+    must be in the order of time.
     """
     return (
         type(spec.assigner) in (TumblingEventTimeWindows, SlidingEventTimeWindows)
@@ -144,9 +144,8 @@ class AlignedWindowOperator(KeyedWindowOperator):
     ) -> MutableMapping[Any, Any] | None:
         """The pane of a window that is not open; None where the record needs none any more.
 
-        A window that is new is opened. One that has fired takes the record and fires again, for this
-        key. Into one that is over for good nothing goes: a record for which that is true of its
-        latest window went into none.
+        A new window is opened. A window that has fired takes the record, and fires again for this key. An expired window
+        takes no record. If the record's latest window has expired, the record counts as late.
         """
         if start <= MIN_LONG_VALUE:
             self.refuse(value)

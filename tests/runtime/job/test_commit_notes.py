@@ -48,7 +48,7 @@ def test_duplicates_can_be_accepted(run: CrashRun, caplog: pytest.LogCaptureFixt
     run.accepts_duplicates = True
     with caplog.at_level(logging.WARNING, "opchain.epochs"):
         run.run()
-    assert "what it wrote since is written again" in caplog.text
+    assert "its later output is written a second time" in caplog.text
     twice = run.output()
     assert all(set(twice[name]) == set(once[name]) for name in once)
     assert any(len(twice[name]) > len(once[name]) for name in once)
