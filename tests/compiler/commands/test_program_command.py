@@ -63,7 +63,10 @@ def test_a_slip_is_mentioned_before_the_program_runs(write: Any, run: Any) -> No
 def test_an_option_of_opchain_itself_stands_in_front_of_the_command(write: Any, run: Any) -> None:
     write(PROGRAM)
     done = run("plan", "clicks.py", "--traceback")
-    assert "opchain's option of this name comes before the command: opchain --traceback plan" in done.stderr
+    assert (
+        "opchain's option of this name comes before the command: opchain --traceback plan"
+        in done.stderr
+    )
 
 
 @pytest.mark.parametrize(
