@@ -39,7 +39,7 @@ from opchain.runtime.state.keyed.hash_map_backend import HashMapKeyedStateBacken
 from opchain.runtime.state.keyed.keyed_backend import VOID
 from opchain.runtime.state.keyed.keyed_snapshot import WHOLE, pickled
 from opchain.runtime.state.keyed.state_table import RAW, StateTables
-from opchain.runtime.state.keyed.ttl_states import unstamped
+from opchain.runtime.state.keyed.ttl_states import stamped, unstamped
 from opchain.runtime.state.keys.key_groups import KeyGroupRange, key_group
 from opchain.runtime.state.keys.key_hashers import hasher_of_type
 from opchain.runtime.state.keys.key_identity import key_of, state_key
@@ -699,12 +699,7 @@ def _stamped(entries: Mapping[Any, Any], row: StateRow) -> Any:
     before = entries.get(state_key(row.key))
     if before is not None and unstamped(kind, before) == row.value:
         return before
-    now = wall_clock_ms()
-    if row.kind == "list":
-        return [(now, element) for element in row.value]
-    if row.kind == "map":
-        return {key: (now, value) for key, value in row.value.items()}
-    return now, row.value
+    return stamped(kind, row.value, wall_clock_ms())
 
 
 def _group_services(

@@ -312,7 +312,7 @@ class StreamOperator:
         context = self.context
         context.operator_state.restore(snapshot.operator)
         if context.keyed_state is not None:
-            context.keyed_state.apply_changes(snapshot.keyed)
+            context.keyed_state.restore([snapshot.keyed])
             context.timers.apply_changes(snapshot.timers)
 
     def open(self) -> None:

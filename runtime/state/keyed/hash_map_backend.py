@@ -41,7 +41,7 @@ from opchain.runtime.state.keyed.state_table import (
     has_ttl,
     kind_of,
 )
-from opchain.runtime.state.keyed.ttl_states import TTL_STATES, TimeToLive, unstamped
+from opchain.runtime.state.keyed.ttl_states import TTL_STATES, TimeToLive, stamped, unstamped
 from opchain.runtime.state.keys.key_groups import KeyGroupRange
 from opchain.runtime.state.keys.key_identity import KeyIdentity, key_identity, key_of
 from opchain.runtime.state.keys.key_router import KeyRouter
@@ -263,7 +263,7 @@ class HashMapKeyedStateBackend(KeyedStateBackend):
         else:
             table.require(descriptor, self._where)
             if table.has_ttl is not expires:
-                self._convert(table, descriptor)
+                self._convert(table)
         return table
 
     def _new_table(
@@ -275,18 +275,18 @@ class HashMapKeyedStateBackend(KeyedStateBackend):
             table.touched = TouchedNamespaces()
         return table
 
-    def _convert(self, table: StateTable, descriptor: StateDescriptor[Any]) -> None:
+    def _convert(self, table: StateTable) -> None:
         """Adapts restored contents to a time to live that is new, or gone. Flink: `TtlAwareSerializer`."""
         kind = table.kind
         table.has_ttl = not table.has_ttl
         self._next_number = (
             0  # earlier snapshots have the other form, so changes cannot follow them
         )
-        ttl = TimeToLive(descriptor.ttl_config, self._now) if table.has_ttl else None  # type: ignore[arg-type]
+        now = self._now()
         for entries in table.spaces.values():
             for key, contents in entries.items():
                 entries[key] = (
-                    unstamped(kind, contents) if ttl is None else ttl.stamped(kind, contents)
+                    stamped(kind, contents, now) if table.has_ttl else unstamped(kind, contents)
                 )
 
     def _new_state(self, table: StateTable, descriptor: StateDescriptor[Any]) -> HashMapState:
@@ -495,10 +495,6 @@ class HashMapKeyedStateBackend(KeyedStateBackend):
             written = write_changes(self._tables.values(), self._touched, number, self._router)
         self._begin_changes(number + 1)
         return written
-
-    def apply_changes(self, changes: Mapping[int, bytes]) -> None:
-        """See KeyedStateBackend."""
-        self.restore([changes])
 
     @property
     def _router(self) -> KeyRouter:

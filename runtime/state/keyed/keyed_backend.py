@@ -221,7 +221,7 @@ class KeyedStateBackend(KeyedStateStore):
 
     @abstractmethod
     def restore(self, snapshots: Iterable[Mapping[int, bytes]]) -> None:
-        """Restores snapshots. Key groups of other subtasks are ignored.
+        """Restores snapshots, or applies changes to restored state. Key groups of other subtasks are ignored.
 
         Raises:
             StateError: A snapshot is not readable, or does not match the states that are registered.
@@ -276,12 +276,4 @@ class KeyedStateBackend(KeyedStateStore):
 
         Raises:
             StateError: A value cannot be pickled, or changes are not tracked.
-        """
-
-    @abstractmethod
-    def apply_changes(self, changes: Mapping[int, bytes]) -> None:
-        """Applies the result of `snapshot_changes` to the state that was restored from earlier snapshots.
-
-        Raises:
-            StateError: The changes are not readable.
         """

@@ -81,14 +81,14 @@ class TimeToLive:
             return contents if len(entries) == len(contents) else entries or None
         return contents if contents[0] > oldest else None
 
-    def stamped(self, kind: str, contents: Any) -> Any:
-        """Adds times to contents of a state that had no time to live, as if they were written now."""
-        now = self.now()
-        if kind == "ListStateDescriptor":
-            return [(now, element) for element in contents]
-        if kind == "MapStateDescriptor":
-            return {key: (now, value) for key, value in contents.items()}
-        return now, contents
+
+def stamped(kind: str, contents: Any, now: int) -> Any:
+    """Adds times to contents of a state that had no time to live, as if they were written now."""
+    if kind == "ListStateDescriptor":
+        return [(now, element) for element in contents]
+    if kind == "MapStateDescriptor":
+        return {key: (now, value) for key, value in contents.items()}
+    return now, contents
 
 
 def unstamped(kind: str, contents: Any) -> Any:

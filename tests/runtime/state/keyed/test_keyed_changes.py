@@ -62,7 +62,7 @@ def restored(
 ) -> HashMapKeyedStateBackend:
     backend = backend_of(clock=clock)
     for part in chain:
-        backend.apply_changes(part) if part is not chain[0] else backend.restore([part])
+        backend.restore([part])
     return backend
 
 
