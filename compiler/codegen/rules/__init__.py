@@ -1,4 +1,4 @@
-"""The rewrite rules, in order: each is a file, with an example in its docstring and what holds afterwards."""
+"""The rewrite rules, in order. Each rule is a file, with an example in its docstring and an invariant."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rewrite of the form, and a check of what holds afterwards; a rule that `inlines` can be switched off."""
+    """A rewrite of the form, and a check of its invariant. A rule that `inlines` can be disabled."""
 
     apply: Callable[[Form], None]
     holds: Callable[[Form], None] | None = None

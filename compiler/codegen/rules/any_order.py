@@ -49,7 +49,7 @@ _ORDERS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 
 
 def any_order(form: Form) -> None:
-    """Adds the function that says whether the records of a batch may come in any order."""
+    """Adds the function that decides whether the order of a batch's records makes no difference."""
     spec = form.program.operators[0].spec
     if not (form.program.is_batch and isinstance(spec, specs.WindowSpec)):
         return
@@ -126,7 +126,7 @@ def _is_harmless(call: ast.Call) -> bool:
 
 
 def _tuples(block: list[ast.stmt]) -> dict[str, ast.expr]:
-    """The variables that are set once, to a tuple: a record that is made of its fields."""
+    """The variables that are set once, to a tuple display: a record with known fields."""
     stores = f.stores(block)
     return {
         ast.unparse(item.targets[0]): item.value
@@ -138,7 +138,7 @@ def _tuples(block: list[ast.stmt]) -> dict[str, ast.expr]:
 
 
 def _value(block: list[ast.stmt], known: dict[str, ast.expr]) -> ast.expr | None:
-    """What straight statements set `held_0` to, over what it was before."""
+    """The expression to which statements without branches set `held_0`, in terms of its previous value."""
     for statement in block:
         if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
             return None
@@ -156,7 +156,7 @@ def _value(block: list[ast.stmt], known: dict[str, ast.expr]) -> ast.expr | None
 
 
 class _Fold:
-    """What is folded into what, field by field."""
+    """Checks field by field whether the order of folded values makes a difference."""
 
     def __init__(self, types: Types, keys: set[str], *, is_reduce: bool) -> None:
         self._types = types
@@ -164,7 +164,7 @@ class _Fold:
         self._is_reduce = is_reduce
 
     def is_in_any_order(self, first: ast.expr, folded: ast.expr) -> bool:
-        """Whether all fields are such folds; `first` is what the fold begins with."""
+        """Whether the order makes no difference for any field. `first` is the initial accumulator."""
         if not isinstance(first, ast.Tuple):
             return self._is_field(first, folded, "held_0")
         if not isinstance(folded, ast.Tuple) or len(folded.elts) != len(first.elts):

@@ -44,7 +44,7 @@ class _Asked(ast.NodeTransformer):
         self._changing = changing
 
     def visit(self, node: ast.AST) -> Any:
-        """Comprehensions are left alone: no variable can be set where they begin."""
+        """Comprehensions are not rewritten, because no variable can be set at their start."""
         return node if isinstance(node, _COMPREHENSIONS) else super().visit(node)
 
     def visit_Call(self, node: ast.Call) -> ast.expr:

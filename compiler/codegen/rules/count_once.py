@@ -82,7 +82,7 @@ class _Counting:
         self.found.setdefault(operator, {}).setdefault(what, []).append(number)
 
     def _segment(self, block: Lines, number: str | None) -> None:
-        """Counts in a block, which `number` records of the batch reach; None where nobody knows."""
+        """Counts in a block that `number` records of the batch reach; None if the number is not known."""
         done: Lines = []
         for position, statement in enumerate(block):
             if isinstance(statement, f.Count):
@@ -104,7 +104,7 @@ class _Counting:
         block[:] = done
 
     def _list_of(self, rest: Lines) -> str | None:
-        """A list that gets an entry whenever this place is passed, and nowhere else."""
+        """A list that gets an entry each time this statement runs, and nowhere else."""
         for statement in rest:
             found = None
             if isinstance(statement, f.Send):

@@ -56,7 +56,7 @@ def _next_of(function: Function) -> f.Declare | None:
 
 
 def _forward(function: Function, statement: f.Declare, lines: list[ast.stmt]) -> None:
-    """A record that has its form keeps its name."""
+    """Removes the variable of a record that needs no conversion, and uses the variable before it."""
     value = statement.value
     (made,) = lines if len(lines) == 1 else (None,)
     if isinstance(value, ast.Name) and isinstance(made, ast.Assign) and made.value is value:
@@ -107,7 +107,7 @@ def _row_by_fields(
     declared: RowTypeInfo,
     types: dict[str, StaticType | None],
 ) -> list[ast.stmt] | None:
-    """A Row with the declared names, of the fields of a Row or a tuple that is not made."""
+    """A Row with the declared names, from the fields of a Row or a tuple that is not built."""
     display = display_of(statement.value, form.constants)
     names = tuple(declared.get_field_names())
     if display is None or len(display.elements) != len(names) or not _are_keywords(names):
@@ -136,7 +136,7 @@ def _by_fields(
     items: Sequence[StaticType | None],
     shape: Shape | None = None,
 ) -> list[ast.stmt]:
-    """Looks at the fields of a record that is not made.
+    """Checks the fields of a record that is not built.
 
     Args:
         form: The vertex.
@@ -176,7 +176,7 @@ def _are_keywords(names: tuple[str, ...]) -> bool:
 
 
 def _form_of(declared: TypeInformation[Any]) -> StaticType | None:
-    """What is known of a value of a declared type behind its conversion."""
+    """The known type of a value after its conversion to a declared type."""
     if isinstance(declared, TupleTypeInfo):
         return TupleOf(tuple(map(_form_of, declared.field_types)))
     if isinstance(declared, BasicTypeInfo):

@@ -1,4 +1,4 @@
-"""Copies of records that nobody could change are left out.
+"""Removes copies of records that no other code can change.
 
 >>> change("drop_copies", lambda numbers: numbers.map(lambda x: [x]).map(lambda row: row * 2))
 -   if value_2.__class__ not in FROZEN:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def drop_copies(form: Form) -> None:
-    """Removes `Keep` wherever nobody can tell."""
+    """Removes each `Keep` that makes no observable difference."""
     for function in form.functions:
         _drop_copies(form, function)
 
@@ -122,7 +122,7 @@ def _is_harmless(form: Form, function: Function) -> bool:  # noqa: C901 - one br
 
 
 def _is_pure(node: ast.expr) -> bool:
-    """Whether an expression changes nothing: likewise for what generated code itself calls."""
+    """Whether an expression has no side effects, including the functions that generated code itself calls."""
     for item in ast.walk(node):
         is_own = f.called(item).startswith(("identify_", "zip"))
         if isinstance(item, ast.Call) and not is_own and not only_reads(item):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def extend_lists(form: Form) -> None:
-    """Rewrites such loops, the innermost first."""
+    """Rewrites loops that only append to lists, the innermost first."""
     for function in form.functions:
         function.body = f.rewritten(function.body, _extended)
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def forward_names(form: Form) -> None:
-    """Replaces such variables in functions that call nothing."""
+    """Replaces these variables in functions without calls."""
     for function in form.functions:
         called = {
             node.id

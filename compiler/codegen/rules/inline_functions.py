@@ -168,7 +168,7 @@ class _Inliner:
         return self._attempt(statement.value, operator, partial(self._returning, operator, give))
 
     def _fold(self, statement: f.Fold, operator: int) -> bool:
-        """Inlines what reduces two records: as an expression, or as statements that set the result."""
+        """Inlines a reduce function: as an expression, or as statements that set the result."""
         result = statement.target.id if statement.target else self._fresh("reduced", operator)
         give = partial(_assigned, [f.target(result)])
         body = self._attempt(statement.reduced, operator, partial(self._returning, operator, give))
@@ -243,7 +243,7 @@ class _Inliner:
         return _structured(body, lambda value: give(value or ast.Constant(None)), definition)
 
     def _emits(self, statement: f.Emits, definition: Definition, call: ast.Call) -> Lines:
-        """The body of a function that emits, with what is downstream in place of each record that it emits."""
+        """The body of a function that emits, with the downstream code in place of each emitted record."""
         body = self._body(definition, call, f.operator_of(statement))
         places = _Places(self, statement)
         loop_over = places.loop_over
@@ -361,7 +361,7 @@ class _Inliner:
     def _free_names(
         self, body: Lines, definition: Definition, parts: dict[str, ast.expr], callee: Callee
     ) -> None:
-        """Finds out what each free name stands for, and binds it."""
+        """Finds the object of each free name, and binds it."""
         self._methods(body, definition, callee)
         found: dict[str, None] = {}
         written = {
@@ -484,7 +484,7 @@ class _Inliner:
         return found
 
     def call(self, call: ast.Call, operator: int) -> ast.expr:
-        """The expression that a call's function returns, where it does nothing else, or the call."""
+        """The expression that a called function returns, if the function does nothing else; otherwise the call."""
 
         def body(definition: Definition, made: ast.Call) -> Lines:
             if definition.returned() is None:
@@ -564,7 +564,7 @@ def _assigned(targets: list[ast.expr], value: ast.expr) -> Lines:
 
 
 def _evaluated(value: ast.expr) -> Lines:
-    """The statement that evaluates an expression whose value nobody reads."""
+    """The statement that evaluates an expression whose value is not used."""
     return [] if isinstance(value, (ast.Constant, ast.Name)) else [ast.Expr(value)]
 
 
@@ -794,7 +794,7 @@ def _comprehended(body: Lines) -> set[str]:
 def _check_set_before_read(  # noqa: C901 - one branch a statement
     body: Lines, known: set[str], local: set[str], definition: Definition
 ) -> set[str] | None:
-    """The variables that are certainly set behind a block; None where its end is never reached.
+    """The variables that are certainly set after a block; None if its end is never reached.
 
     In a loop over records, a variable that a function may read before it sets it would have the last record's value.
     """
@@ -941,7 +941,7 @@ def _with_yields(
     loop_over: Callable[[ast.expr], Lines],
     definition: Definition,
 ) -> Lines:
-    """A generator's body with what is downstream in place of `yield`."""
+    """A generator's body with the downstream code in place of `yield`."""
 
     def rewrite(statement: ast.stmt) -> Lines | None:
         if isinstance(statement, ast.Expr):

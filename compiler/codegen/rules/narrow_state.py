@@ -1,4 +1,4 @@
-"""Reduces keep what varies of their records: one field, or a tuple of fields.
+"""Reduces store only the fields that vary: one field, or a tuple of fields.
 
 >>> change(
 ...     "narrow_state",
@@ -96,7 +96,7 @@ class Narrow:
         )
 
     def state(self, elements: Sequence[ast.expr]) -> ast.expr:
-        """The expression of what is stored."""
+        """The expression of the stored value."""
         return elements[0] if self.is_alone else ast.Tuple(list(elements), ast.Load())
 
     def parts(self, state: ast.expr) -> dict[int, ast.expr]:

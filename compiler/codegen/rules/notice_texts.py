@@ -1,4 +1,4 @@
-"""A flat map that returns a str is noticed: what it returned last is kept for a look at the end of a batch.
+"""Detects a flat map that returns a str: its last result is stored and checked at the end of a batch.
 
 >>> change("notice_texts", lambda numbers: numbers.flat_map(lambda number: number.digits))
 + returned_1 = None

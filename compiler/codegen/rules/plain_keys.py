@@ -87,7 +87,7 @@ def key_program(form: Form, operator: int) -> KeyProgram | None:
 
 
 def fields_looked_at(form: Form, operator: int, key: str, kind: StaticType | None) -> str | None:
-    """Whether a tuple needs another key to stand for it, by its fields of unknown types; None for other keys."""
+    """A condition that is true if a tuple may need a state key, by its fields of unknown types; None for other keys."""
     program = key_program(form, operator)
     if program is None or not isinstance(kind, TupleOf) or not kind.items:
         return None
@@ -100,7 +100,7 @@ def fields_looked_at(form: Form, operator: int, key: str, kind: StaticType | Non
         name = form.names.bind(f"plain_fields_to_{output}", "output_plain_fields", output)
     else:
         name = form.names.bind(f"plain_fields_{operator}", "plain_fields", operator)
-    # One field is looked at in any case: where each key is checked, no class is plain.
+    # At least one field is checked, because no class is plain for a SubtaskKeyCheck.
     places = unknown or [0]
     return " or ".join(f"{key}[{place}].__class__ not in {name}" for place in places)
 

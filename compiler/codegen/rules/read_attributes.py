@@ -1,4 +1,4 @@
-"""Attributes of a function object are read before a loop and stored after it, where nothing in the loop can see them.
+"""Attributes of a function object are read before a loop and stored after it, if no code in the loop can see them.
 
 >>> from opchain.datastream import FlatMapFunction
 >>> class Tally(FlatMapFunction):

@@ -60,7 +60,7 @@ def read_fields(form: Form) -> None:
 
 
 def _read_pairs(function: Function, combined: CombinedOf) -> None:
-    """Sums by key that a sender has combined: the pairs around them are not made."""
+    """Sums by key from a sender that combined them. Their pairs are not built."""
     (loop,) = function.body
     assert isinstance(loop, ast.For)
     place, unpacked = next(

@@ -109,7 +109,7 @@ def _decoded(
 
 
 def _receive(form: Form, function: Function, loop: ast.For) -> None:
-    """Decodes fields of texts that a sender has parsed, where nothing but fields is asked for."""
+    """Decodes fields of texts that a sender has parsed, if only fields are read."""
     uses = _Uses(function, "value")
     if not uses.fields or uses.sends or function.name.startswith("fallback_"):
         return

@@ -70,7 +70,7 @@ class _Fields:
 
     @property
     def sent(self) -> list[int]:
-        """The fields that have a list of their own."""
+        """The fields that are sent as a separate list."""
         return [position for position, constant in enumerate(self.constants) if not constant]
 
 
@@ -96,9 +96,9 @@ def _fields_of(form: Form, sends: Sequence[f.Send]) -> _Fields | None:
 
 
 def _constant_of(elements: tuple[ast.expr, ...]) -> tuple[Any, ...]:
-    """The value of a field that is the same constant in all records; else nothing.
+    """The value of a field, if it is the same constant in all records.
 
-    Of two equal constants, such as 1 and True, one has another text.
+    Constants are compared by their repr, because 1 equals True.
     """
     values = {repr(item.value) for item in elements if isinstance(item, ast.Constant)}
     first = elements[0]
@@ -160,7 +160,7 @@ def _send_fields(
 
 
 def _note_types(form: Form) -> None:
-    """What is known of records that are sent as they are."""
+    """Records the known types of records that are sent unchanged."""
     found: dict[int, list[object]] = {}
     for function in form.functions:
         types = types_of(function, form)

@@ -167,7 +167,7 @@ class _States:
         self.loop = loop
 
     def run(self) -> None:
-        """Looks for the statement that sets the key, and rewrites what is behind it."""
+        """Finds the statement that sets the key, and rewrites the statements after it."""
         for position, statement in enumerate(self.loop.body):
             called = statement.value if isinstance(statement, ast.Expr) else None
             if (
@@ -276,7 +276,7 @@ class _States:
     def _timer(
         self, statement: ast.stmt, index: int, key: str, types: dict[str, Any]
     ) -> Lines | None:
-        """What registers or deletes an event-time timer, without its service."""
+        """Code that registers or deletes an event-time timer without a call of the timer service."""
         call = statement.value if isinstance(statement, ast.Expr) else None
         if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)):
             return None
@@ -599,7 +599,7 @@ def _is_never_none(node: ast.expr, types: dict[str, Any]) -> bool:
 
 
 def _handles(block: Lines, handles: set[str]) -> set[str]:
-    """Variables that may hold the function, its context, or something that these gave."""
+    """Variables that may refer to the function, its context, or objects that it got from these."""
     for statement in f.all_statements(block):
         if isinstance(statement, ast.Assign) and any(
             f.reads(statement.value, name) for name in handles

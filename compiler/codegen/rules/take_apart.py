@@ -1,4 +1,4 @@
-"""Tuples, Rows, named tuples and dictionaries that are made only to be read are not made.
+"""Does not build tuples, Rows, named tuples and dictionaries of which only fields are read.
 
 >>> change("take_apart", lambda numbers: numbers.map(lambda x: (x % 7, x)).map(lambda row: row[0] + row[1]))
 -   value_1 = (value % 7, value)
@@ -37,7 +37,7 @@ _MOST_COLD_USES = 3
 
 
 def take_apart(form: Form) -> None:
-    """Replaces fields of records by the expressions that they were made of."""
+    """Replaces fields of records by the expressions of the fields."""
     for function in form.functions:
         function.body = _without_tests(form, function.body, types_of(function, form))
         for statement in list(f.all_statements(function.body)):
@@ -52,7 +52,7 @@ def take_apart(form: Form) -> None:
 
 
 def _without_unread(block: Block) -> Block:
-    """A block without copies of fields that nobody reads."""
+    """Removes copies of fields that are never read."""
     forks = [item for item in f.all_statements(block) if getattr(item, "is_fork", False)]
     copied = {item.target.id for item in forks if isinstance(item, f.Keep)}
     unread = {name for name in copied if not f.reads(block, name)}
@@ -107,7 +107,7 @@ def _has_no_tag(display: Display, types: dict[str, StaticType | None]) -> bool:
 
 
 def _loop_over_fields(form: Form, function: Function, loop: f.Emits) -> None:
-    """Loops over what is read of the records that a flat map emits."""
+    """Replaces the records of a flat map by the fields that are read."""
     found = _listed(form, function, loop)
     name = loop.target.id
     if found is None or loop.side is not None or f.stores(function.body)[name] != 1:

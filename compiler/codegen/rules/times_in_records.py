@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def times_in_records(form: Form) -> None:
-    """Removes such timestamps, where an output is written at one place."""
+    """Removes these timestamps, if only one statement writes to the output."""
     if form.program.is_batch:
         return
     sends = [

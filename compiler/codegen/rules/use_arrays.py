@@ -234,7 +234,7 @@ class _Arrays:
 
 
 def _gathered(block: list[ast.stmt]) -> list[ast.stmt]:
-    """A block that ends with the same statements for one value after the other, as a loop over the values."""
+    """A block that ends with the same statements for several values, as a loop over the values."""
     names = [
         item.targets[0].id
         for item in block
@@ -269,7 +269,7 @@ def _gathered(block: list[ast.stmt]) -> list[ast.stmt]:
 
 
 def _text(block: list[ast.stmt]) -> list[Any]:
-    """What tells blocks apart that do different things."""
+    """A description of a block that is equal for blocks that do the same."""
     return [
         (
             ast.dump(item),

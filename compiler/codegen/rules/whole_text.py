@@ -7,7 +7,7 @@ r"""Words of texts are split off all at once, from a text that is never cut into
 
 White space separates words, and a line end is white space. So the words of texts with a line end between each two
 are those of the texts, one after the other. How a letter is spelled in lower or upper case depends on the letters
-of its word alone. Nothing of this raises.
+of its word alone. None of these operations raises.
 """
 
 from __future__ import annotations
