@@ -1,7 +1,22 @@
 """A function beside a broadcast stream asks for a broadcast state once per batch.
 
-    ctx_0.get_broadcast_state(rules_0).get(key)
-    (broadcast_0_0 or (broadcast_0_0 := ctx_0.get_broadcast_state(rules_0))).get(key)
+>>> from opchain.common import Types
+>>> from opchain.datastream import BroadcastProcessFunction
+>>> from opchain.datastream.state import MapStateDescriptor
+>>> rules = MapStateDescriptor("rules", Types.LONG(), Types.STRING())
+>>> class Names(BroadcastProcessFunction):
+...     def process_element(self, value, ctx):
+...         yield ctx.get_broadcast_state(rules).get(value)
+...     def process_broadcast_element(self, value, ctx):
+...         ctx.get_broadcast_state(rules).put(value, str(value))
+>>> change(
+...     "broadcast_states",
+...     lambda numbers: numbers.connect(numbers.broadcast(rules)).process(Names()),
+...     vertex=1,
+... )
++ broadcast_0_0 = None
+-   value_0 = context_0.get_broadcast_state(rules_0).get(value)
++   value_0 = (broadcast_0_0 or (broadcast_0_0 := context_0.get_broadcast_state(rules_0))).get(value)
 
 The answer is always the same object. It is asked for where the function asks first, so an error has its place. The
 descriptor must be a global name, or an attribute that only `__init__` sets.

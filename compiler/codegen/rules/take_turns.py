@@ -1,12 +1,24 @@
 """In batch mode, two keyed inputs are processed by two functions that take turns.
 
-    def process_0(values):
-        turn = 0
-        for value in values:
-            if not turn:
-                turn = yield
-            turn -= 1
-            ...
+>>> from opchain.datastream import CoMapFunction
+>>> class Signs(CoMapFunction):
+...     def map1(self, value):
+...         return value
+...     def map2(self, value):
+...         return -value
+>>> change(
+...     "take_turns",
+...     lambda numbers: numbers.key_by(lambda x: x % 7)
+...     .connect(numbers.key_by(lambda x: x % 5))
+...     .map(Signs()),
+...     vertex=1,
+...     mode="BATCH",
+... )
++ turn = 0
++   if not turn:
++     turn = (yield)
++   turn -= 1
++ yield
 
 Batch mode sorts the records of both inputs by key. So there may be only one record before the other input comes. A call
 per turn took 5 microseconds. A generator continues where it stopped, which takes 0.1 (OperatorChain.process_turns).
