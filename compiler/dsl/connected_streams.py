@@ -12,6 +12,7 @@ from opchain.compiler.dsl.argument_checks import (
     checked_stream,
     type_of,
 )
+from opchain.compiler.dsl.captured_functions import captured
 from opchain.compiler.dsl.data_stream import DataStream
 from opchain.compiler.graph.transformation import (
     ChainingStrategy,
@@ -61,7 +62,7 @@ def with_two_inputs(
         environment.next_transformation_id(),
         spec.default_name,
         (first.transformation, second.transformation),
-        spec=spec,
+        spec=captured(spec),
         parallelism=environment.get_parallelism(),
         key_bys=(first.state_key, second.state_key),
         call_site=user_call_site(),
@@ -252,7 +253,7 @@ def multiple_input(
         environment.next_transformation_id(),
         MultiInputSpec.default_name,
         [stream.transformation for stream in streams],
-        spec=MultiInputSpec(tuple(functions)),  # type: ignore[arg-type]  # FlatMapFunctions too
+        spec=captured(MultiInputSpec(tuple(functions))),  # type: ignore[arg-type]  # FlatMapFunctions too
         parallelism=environment.get_parallelism(),
         key_bys=keys if None not in keys else (),
         call_site=user_call_site(),

@@ -16,6 +16,7 @@ from opchain.compiler.dsl.argument_checks import (
     checked_stream,
     declared_type,
 )
+from opchain.compiler.dsl.captured_functions import captured, captured_selector
 from opchain.compiler.dsl.collected import CloseableIterator
 from opchain.compiler.dsl.stream import OperatorAttributes, set_uid
 from opchain.compiler.graph.partitioner import ExchangeMode, KeyBy, Partitioner, PartitionerKind
@@ -531,7 +532,9 @@ class DataStream(OperatorAttributes[T]):
         checked_function(partitioner, key_selectors.Partitioner, call, callables=True)
         checked_function(key_selector, KeySelector, call, callables=True)
         return self.partition(
-            PartitionerKind.CUSTOM, key_by=KeyBy(key_selector), custom=partitioner
+            PartitionerKind.CUSTOM,
+            key_by=KeyBy(captured_selector(key_selector)),
+            custom=captured(partitioner),
         )
 
     def partition(

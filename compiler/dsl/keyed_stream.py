@@ -13,6 +13,7 @@ from opchain.compiler.dsl.argument_checks import (
     declared_type,
     type_of,
 )
+from opchain.compiler.dsl.captured_functions import captured_selector
 from opchain.compiler.dsl.data_stream import DataStream
 from opchain.compiler.graph.partitioner import ExchangeMode, KeyBy, Partitioner, PartitionerKind
 from opchain.compiler.graph.transformation import (
@@ -64,7 +65,7 @@ class KeyedStream(DataStream[T], Generic[K, T]):
         cls, stream: DataStream[T], key_selector: Any, key_type: DeclaredType
     ) -> KeyedStream[Any, T]:
         """The stream partitioned by the hash of its key, which is the result of `key_by`."""
-        key_by = KeyBy(key_selector, type_of(key_type, "key_by"))
+        key_by = KeyBy(captured_selector(key_selector), type_of(key_type, "key_by"))
         return cls.partitioned(stream, PartitionerKind.HASH, key_by)
 
     @classmethod
@@ -268,5 +269,5 @@ class DataStreamUtils:
         call = "reinterpret_as_keyed_stream"
         checked(stream, DataStream, call, "the stream")
         checked_function(key_selector, KeySelector, call, callables=True)
-        key_by = KeyBy(key_selector, type_of(key_type, call))
+        key_by = KeyBy(captured_selector(key_selector), type_of(key_type, call))
         return KeyedStream.partitioned(stream, PartitionerKind.FORWARD, key_by)

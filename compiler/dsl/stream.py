@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic
 
 from opchain.compiler.dsl.argument_checks import at_call, checked, declared_type, type_of
+from opchain.compiler.dsl.captured_functions import captured
 from opchain.compiler.graph.transformation import (
     CacheTransformation,
     ChainingStrategy,
@@ -124,7 +125,7 @@ class Stream(Generic[T]):
             environment.next_transformation_id(),
             spec.default_name if name is None else name,
             (self.transformation,),
-            spec=spec,
+            spec=captured(spec),
             parallelism=environment.get_parallelism() if parallelism is None else parallelism,
             parallelism_configured=parallelism_configured,
             key_bys=(self.state_key if is_keyed else None,),

@@ -53,6 +53,38 @@ def is_batch(env: StreamExecutionEnvironment) -> bool:
 # Functions
 
 
+@pytest.mark.parametrize("targets", ["lambda", "key", "object"])
+def test_a_function_is_what_it_was_when_it_was_passed(
+    env: StreamExecutionEnvironment, targets: str
+) -> None:
+    numbers = env.from_collection([1, 2, 3], Types.INT())
+    found: list[DataStream[Any]] = []
+    scale = Scale()
+    for number in (2, 3):
+        scale.factor = number
+        found.append(
+            {
+                "lambda": lambda: numbers.map(lambda value: value * number),  # noqa: B023 - that is the test
+                "key": lambda: numbers.key_by(lambda value: value * number).process(Keys()),  # noqa: B023
+                "object": lambda: numbers.map(scale),
+            }[targets]()
+        )
+    scale.factor = 0
+    assert [sorted(collected(stream)) for stream in found] == [[2, 4, 6], [3, 6, 9]]
+
+
+class Keys(KeyedProcessFunction):
+    def process_element(self, value: Any, ctx: KeyedProcessFunction.Context) -> Iterator[Any]:
+        yield ctx.get_current_key()
+
+
+class Scale(MapFunction):
+    factor = 1
+
+    def map(self, value: Any) -> Any:
+        return value * self.factor
+
+
 class Louder(MapFunction):
     def open(self, runtime_context: RuntimeContext) -> None:
         self.mark = "!" * runtime_context.get_number_of_parallel_subtasks()

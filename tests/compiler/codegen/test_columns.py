@@ -166,11 +166,11 @@ def test_a_field_that_others_hold_is_copied_at_once(form: str) -> None:
     def drawn(env: Any) -> None:
         SHARED.clear()
 
-        def noted(x: int) -> int:
+        def paired(x: int) -> tuple[int, list[int]]:
             SHARED.append(x)
-            return x
+            return x, SHARED
 
-        pairs = env.from_sequence(0, 5).map(noted).map(lambda x: (x, SHARED))
+        pairs = env.from_sequence(0, 5).map(paired)
         seen(pairs.key_by(lambda pair: 0).map(lambda pair: len(pair[1])), "lengths")
 
     assert run_form(drawn, form).records("lengths") == [1, 2, 3, 4, 5, 6]

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from forms import job_of
+from shared_lists import SharedList
 
 from opchain.runtime.connectors.simple_sinks import DiscardingSink
 from opchain.runtime.functions.sink import Committer, SinkOrigin
@@ -23,7 +24,7 @@ class NotingSink(DiscardingSink):
     """Notes what is asked of its committers."""
 
     def __init__(self) -> None:
-        self.noted: list[Any] = []
+        self.noted = SharedList()
 
     @property
     def has_committer(self) -> bool:

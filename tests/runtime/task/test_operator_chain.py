@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from forms import FORMS, job_of, run_form, seen
+from shared_lists import SharedList
 
 from opchain.common import WatermarkStrategy
 from opchain.datastream import OutputTag
@@ -154,7 +155,7 @@ def run_here(draw: Draw, form: str = "inlined") -> list[Buffer]:
 
 @pytest.mark.parametrize("form", FORMS)
 def test_opened_from_tail_to_head_run_finished_and_closed(form: str) -> None:
-    log: list[str] = []
+    log = SharedList()
     run_here(three(log), form)
     assert log == [
         *("open sink", "open b", "open a"),
@@ -166,7 +167,7 @@ def test_opened_from_tail_to_head_run_finished_and_closed(form: str) -> None:
 
 @pytest.mark.parametrize("form", FORMS)
 def test_what_an_operator_emits_when_it_finishes_finds_those_behind_unfinished(form: str) -> None:
-    log: list[str] = []
+    log = SharedList()
     opened = Opened(lambda env: env.from_sequence(1, 1).sink_to(EmitsAtTheEnd(log)), form)
     opened.chain.process_batch(0, [7], None)
     opened.finish()
@@ -191,7 +192,7 @@ def test_what_an_operator_emits_when_it_finishes_finds_those_behind_unfinished(f
 def test_everything_is_closed_once_and_the_first_failure_is_raised(
     fails: tuple[str, ...], kind: str, closed: str
 ) -> None:
-    log: list[str] = []
+    log = SharedList()
     with pytest.raises(ValueError, match=f"^{kind}") as caught:
         run_here(three(log, *fails))
     assert str(caught.value) == kind
@@ -204,7 +205,7 @@ def test_everything_is_closed_once_and_the_first_failure_is_raised(
 
 
 def test_a_task_that_nobody_reads_to_its_end_is_closed() -> None:
-    log: list[str] = []
+    log = SharedList()
 
     def draw(env: Any) -> None:
         env.set_buffer_timeout(0)
@@ -264,8 +265,8 @@ def test_with_object_reuse_they_do(form: str) -> None:
 @pytest.mark.parametrize("object_reuse", [False, True])
 @pytest.mark.parametrize("form", FORMS)
 def test_a_chain_without_a_fork_hands_on_the_very_object(form: str, object_reuse: bool) -> None:
-    row = [1]
-    met: list[Any] = []
+    row = SharedList([1])
+    met = SharedList()
 
     def draw(env: Any) -> None:
         env.from_collection([1]).map(lambda _: row).map(met.append).print()
@@ -335,8 +336,8 @@ def test_a_stream_without_readers_is_dropped(form: str) -> None:
 @pytest.mark.parametrize("form", FORMS)
 def test_exchanges_come_before_chained_operators(form: str) -> None:
     """As Flink orders them; with copies it decides who gets the original."""
-    row = [1]
-    met: list[Any] = []
+    row = SharedList([1])
+    met = SharedList()
 
     def draw(env: Any) -> None:
         stream = env.from_collection([1]).map(lambda _: row)
