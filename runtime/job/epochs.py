@@ -413,8 +413,8 @@ class Epochs:
                 plan=self._plan,
             )
         except OSError as error:
-            # Perhaps the metadata is there all the same: nothing that it refers to may go. Then the next
-            # attempt finds it and fails, and a new run resumes from it.
+            # The metadata may exist although the storage reported an error, so its files must be kept. If it
+            # exists, the next attempt finds it and fails, and a new run resumes from it.
             where = f"checkpoint {checkpoint_id} could not be completed in {self.storage.url}"
             outcome.close()
             self._give_up(pending, DeclineReason.FINALIZE_CHECKPOINT_FAILURE, f"{where}: {error}")

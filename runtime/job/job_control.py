@@ -92,7 +92,7 @@ class JobControl:
                     f"({self._stop.request.kind}{', drained' if self._stop.request.drain else ''})"
                 )
             if request.kind != "cancel":
-                self._place(request)  # a place that is missing is told at once
+                self._place(request)  # a request without a directory fails now
             if request.kind != "savepoint":
                 self._stop = asked
         if request.kind == "cancel":  # without waiting

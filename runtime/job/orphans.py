@@ -49,7 +49,7 @@ def discard_orphans(
 
 
 def can_have_orphans(job: JobProgram) -> bool:
-    """Whether some sink hides anything before it is committed, and can remove it."""
+    """Whether a sink stages output before its commit, and can remove it."""
     found: list[type[Committer]] = []
     each_committer(job, lambda _, committer: found.append(type(committer)))
     return any(kind.discard_orphans is not Committer.discard_orphans for kind in found)
@@ -57,7 +57,7 @@ def can_have_orphans(job: JobProgram) -> bool:
 
 @contextmanager
 def discarded_on_failure(job: JobProgram, lineage: str) -> Iterator[None]:
-    """Within the block a job runs and commits; where it fails, nothing of it stays hidden."""
+    """Removes the staged output of a job if it fails within the block."""
     try:
         yield
     except BaseException as failure:
@@ -79,7 +79,7 @@ def each_committer(job: JobProgram, action: Callable[[OperatorProgram, Committer
         for operator in vertex.operators:
             sink = getattr(operator.spec, "sink", None)
             if sink is None or isinstance(operator.spec, SinkCommitterSpec):
-                continue  # a sink with two operators is asked by its writer's, whose origin it is
+                continue  # a sink with two operators is listed with its writer's operator, which is its origin
             committer = sink.create_committer()
             if committer is not None:
                 with closing(committer):

@@ -203,26 +203,28 @@ class UnboundedJob(ABC):
             StreamError: The job failed for another reason.
         """
         with ExitStack() as stack:
-            # From here on: whatever fails, readers of collected records hear that the job has ended.
+            # Readers of collected records must see the end of the job, even if any of the next steps fails.
             stack.callback(self.records.end)
             folder = tempfile.TemporaryDirectory(prefix="opchain-", ignore_cleanup_errors=True)
             return self._run_in(Path(stack.enter_context(folder)), stack)
 
     def _run_in(self, folder: Path, stack: ExitStack) -> JobOutcome:
-        """Runs epochs with a temporary folder; the stack closes what is opened."""
+        """Runs epochs with a temporary folder. The stack closes all resources."""
         url = self.settings.checkpoints or str(folder / "checkpoints")
         key_file = self.settings.key_file
         storage = checkpoint_storage(url, None if key_file is None else read_key(key_file))
         at_end = self.settings.savepoint_at_end
         if at_end is not None:
-            empty_target(checkpoint_storage(at_end, storage.key))  # told before the job has run
+            empty_target(
+                checkpoint_storage(at_end, storage.key)
+            )  # fails now, and not at the end of the job
         ended = _Ended(self, storage)
         stack.push(ended)
         coordinator = CheckpointCoordinator.open(
             storage,
             self.job.job_name,
             self.run_id,
-            # An epoch is run again from the checkpoint before its own.
+            # A replay of an epoch needs the checkpoint before it.
             retained=max(self.settings.retained, 2 if self.settings.records_epochs else 1),
             tolerable_failures=self.settings.tolerable_failures,
         )
@@ -329,7 +331,7 @@ class UnboundedJob(ABC):
 
     @contextmanager
     def _noting_failure(self, epochs: Epochs, batch: int) -> Iterator[None]:
-        """Within the block the epoch of a micro-batch runs: its error says where the job resumes."""
+        """Adds notes to an error within the block: from where the job resumes, and how to replay the epoch."""
         try:
             yield
         except BaseException as error:
@@ -415,7 +417,7 @@ class UnboundedRun(JobRun):
         with HeldInterrupts() as interrupts:
             self._is_cancelled.set()
             self._status = JobStatus.CANCELLING
-            # Threads of their own: the first call may take as long as the epoch, and the second ends it.
+            # In separate threads, because the first call may take as long as the epoch, and the second one aborts it.
             _on_a_thread(self._unbounded.cancel, NO_LIMIT)
             _LOG.warning(
                 "job '%s' stops after the current epoch; press Ctrl-C again to abort the epoch",

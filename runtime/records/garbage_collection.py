@@ -23,11 +23,11 @@ CONTAINERS = 100_000
 def relaxed_collector() -> Iterator[None]:
     """Raises the threshold of garbage collection, so that most batches are created and dropped between two runs.
 
-    A batch of tuples is thousands of containers that are dropped together soon after; with the default
-    threshold each is visited once or twice for nothing, 20 to 30 % of the time of loading it. Garbage in
-    cycles is still collected, some 10 MB later. A collector that is off, or relaxed further already, is
-    left alone. The setting is the process's: where several tasks overlap in one process, enter once
-    around all of them.
+    A batch of tuples consists of thousands of containers that are dropped together soon. With the default
+    threshold, the collector visits each of them once or twice in vain, which takes 20 to 30 % of the time of
+    loading the batch. Garbage in cycles is still collected, some 10 MB later. If the collector is disabled, or
+    its threshold is higher already, nothing is changed. The setting belongs to the process: if several tasks
+    overlap in one process, use one block around all of them.
     """
     before = gc.get_threshold()
     if not 0 < before[0] < CONTAINERS:

@@ -1,12 +1,12 @@
 """Copies records where two pieces of code could otherwise change the same object.
 
-As in PyFlink, functions of a chain pass records by reference: a map passes its very result to the next map. Records
-are copied at a fork, for all readers but the last. They are also copied where they are kept: in a list that waits for
-an exchange or a sink, in a window, in the state of a reduce. The function that made the record may still hold it, and
+As in PyFlink, functions of a chain pass records by reference: a map passes its result to the next map. Records
+are copied at a fork, for all readers but the last. They are also copied when they are stored: in a list that waits for
+an exchange or a sink, in a window, or in the state of a reduce. A function may keep a record that it emitted, and
 change it later or emit it again. PyFlink serializes records at these places.
 
-For records of immutable types, which are most, this costs one look at the class. Generated code often shows that
-nobody else holds a record, and then makes no copy (compiler/codegen/rules/drop_copies.py).
+Most records have immutable types, which only need a check of the class. Code generation often proves that no other code
+refers to a record, and then makes no copy (compiler/codegen/rules/drop_copies.py).
 """
 
 from __future__ import annotations
