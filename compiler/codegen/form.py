@@ -37,8 +37,9 @@ Node = TypeVar("Node", bound=ast.AST)
 class Emits(ast.stmt):
     """A loop over the results of an operator for one record.
 
-    `side` has what happens to (tag, value) pairs, None where pairs are records like any others. An iterable
-    that is None emits nothing if the loop is `nullable`.
+    `side` has what happens to (tag, value) pairs, None where pairs are records like any others. `by_tag` has, by the id
+    of a tag that is known, a variable and what happens to the value in it. An iterable that is None emits nothing if the
+    loop is `nullable`.
     """
 
     _fields = ("target", "iterable", "side", "body")
@@ -47,6 +48,7 @@ class Emits(ast.stmt):
     side: list[ast.stmt] | None
     body: list[ast.stmt]
     nullable: bool
+    by_tag: dict[str, tuple[str, list[ast.stmt]]]
 
 
 class Keep(ast.stmt):
@@ -84,11 +86,16 @@ class Fold(ast.stmt):
 
 
 class Declare(ast.stmt):
-    """Converts a record to the declared type of its operator, in the variable `target`."""
+    """Converts a record to the declared type of its operator, or of a side output, in the variable `target`.
+
+    `convert` is the name of the converter.
+    """
 
     _fields = ("value", "target")
     target: ast.Name
     value: ast.expr
+    convert: str
+    tag: str | None
 
 
 class Append(ast.stmt):

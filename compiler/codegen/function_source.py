@@ -19,6 +19,7 @@ from types import CodeType, FunctionType, MethodType
 from typing import Any
 
 from opchain.runtime.task.generated_code import code_key
+from opchain.runtime.types.output_tag import OutputTag
 
 BUILTINS = frozenset(
     {
@@ -74,7 +75,8 @@ class Definition:
 class Meaning:
     """What a free name stands for.
 
-    `kind` is "constant" (written in), "builtin", or "global" (looked up where the function runs).
+    `kind` is "constant" (written in), "tag" (of a side output, sent with the code), "builtin", or "global" (looked up
+    where the function runs).
     """
 
     kind: str
@@ -145,6 +147,8 @@ def meaning_of(name: str, definition: Definition) -> Meaning:
             raise Refused(f"'{name}' has no value yet") from None
         if is_written_exactly(value):
             return Meaning("constant", value)
+        if isinstance(value, OutputTag):
+            return Meaning("tag", value)
         raise Refused(
             f"'{name}' of the enclosing function is {type(value).__name__}; keep it in an attribute of a "
             "function class"

@@ -51,6 +51,7 @@ from opchain.runtime.program.vertex_program import (
 from opchain.runtime.records.record_copy import EMITS_STATE, PASSES_REFERENCES
 from opchain.runtime.task.generated_code import side_tags
 from opchain.runtime.time import MAX_LONG_VALUE
+from opchain.runtime.types.coders import record_converter
 from opchain.runtime.watermarks.strategy import (
     BoundedOutOfOrderness,
     FunctionTimestampAssigner,
@@ -342,9 +343,8 @@ class _Lowering:
         lines: Lines = []
         if tag is None and operator.record_type is not None:
             index = operator.index
-            self.names.bind(f"as_declared_{index}", "attribute", index, "as_declared")
-            declare = f.made(f.Declare, target=f.target(f"row_{index}"), value=place.record)
-            lines += f.marked([declare], index)
+            convert = self.names.bind(f"as_declared_{index}", "attribute", index, "as_declared")
+            lines.append(self._declared(operator, place, f"row_{index}", convert))
             place = replace(place, value=f"row_{index}")
         todo: list[tuple[Callable[[Place], Lines], str]] = [
             (lambda at, n=number, o=output: self.send(operator, n, o, at), f"to_{number}")  # type: ignore[misc]
@@ -366,6 +366,19 @@ class _Lowering:
             lines += [copies, *f.marked([kept], operator.index)]
             lines += write(replace(place, value=copied, is_shared=False))
         return lines
+
+    def _declared(
+        self,
+        operator: OperatorProgram,
+        place: Place,
+        row: str,
+        convert: str,
+        tag: str | None = None,
+    ) -> ast.stmt:
+        declare = f.made(
+            f.Declare, target=f.target(row), value=place.record, convert=convert, tag=tag
+        )
+        return f.marked([declare], operator.index)[0]
 
     def send(
         self, operator: OperatorProgram, number: int, output: OutputProgram, place: Place
@@ -493,6 +506,7 @@ class _Lowering:
         *,
         nullable: bool = False,
         side: Lines | None = None,
+        by_tag: dict[str, tuple[str, Lines]] | None = None,
         body: Lines | None = None,
     ) -> Lines:
         result = f"value_{operator.index}"
@@ -505,6 +519,7 @@ class _Lowering:
             iterable=iterable,
             body=body,
             side=side,
+            by_tag=by_tag or {},
             nullable=nullable,
         )
         return f.with_comment(f.marked([emits], operator.index), _comment(operator))
@@ -554,11 +569,32 @@ class _Lowering:
         if self.emit_sides(operator):
             name = self.names.bind(f"emit_side_{index}", "collect_tagged", index)
             side = f.statements(f"{name}(value_{index}, {place.timestamp})", index)
-        body = None
+        body, by_tag = None, {}
         if by_itself:
             body = f.statements(f"emit_{index}(value_{index}, {place.timestamp})", index)
             self.emit_by_itself(operator)
-        return self._emits(operator, place, call, nullable=True, side=side, body=body)
+        elif place.in_batch:
+            by_tag = self._by_tag(operator, place)
+        return self._emits(
+            operator, place, call, nullable=True, side=side, by_tag=by_tag, body=body
+        )
+
+    def _by_tag(self, operator: OperatorProgram, place: Place) -> dict[str, tuple[str, Lines]]:
+        """What is downstream of side outputs, for records whose tag is known where they are emitted."""
+        index, found = operator.index, {}
+        types = dict(operator.side_types)
+        for number, tag in enumerate(side_tags(self.program, index)):
+            value = f"value_{index}_{number}"
+            inner = replace(
+                place, value=value, in_batch=False, is_shared=True, loops=place.loops + 1
+            )
+            lines, inner = self.out_of_state(operator, inner, tag)
+            if record_converter(types.get(tag)) is not None:
+                convert = self.names.bind(f"as_tagged_{index}_{number}", "as_tagged", index, tag)
+                lines.append(self._declared(operator, inner, f"row_{index}_{number}", convert, tag))
+                inner = replace(inner, value=f"row_{index}_{number}")
+            found[tag] = value, [*lines, *self.downstream(operator, inner, tag)]
+        return found
 
     def keyed_process(self, operator: OperatorProgram, place: Place, number: int) -> Lines:
         """The same with the record's key set."""

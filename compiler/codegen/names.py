@@ -54,7 +54,7 @@ _OURS = frozenset(
         *("plain_keys_to", "previous", "process", "refuse", "run", "set_key", "settle", "skip"),
         *("gap_of", "latest_session", "next_change", "returned"),
         *("session", "session_end", "session_for", "sessions_changed"),
-        *("backend", "broadcast", "start", "touch", "tracks"),
+        *("as_tagged", "backend", "broadcast", "start", "touch", "tracks"),
         *("sum", "sums", "table", "timestamp", "timestamps"),
         *("timestamps_of", "value", "values", "values_of"),
     }

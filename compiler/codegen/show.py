@@ -170,7 +170,7 @@ class _Function:
             self._text.add(depth, f"timestamps_{number}.append({time})", operator)
 
     def _declare(self, statement: f.Declare, depth: int, _ends: str | None) -> None:
-        converted = f"as_declared_{f.operator_of(statement)}({ast.unparse(statement.value)})"
+        converted = f"{statement.convert}({ast.unparse(statement.value)})"
         self.line(depth, f"{statement.target.id} = {converted}", statement)
 
     def _append(self, statement: f.Append, depth: int, _ends: str | None) -> None:

@@ -8,6 +8,7 @@ keeps its type and gets notes.
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -104,25 +105,55 @@ def _in_generated_code(frame: FrameType, line: int, vertex: VertexProgram) -> _S
     if number < NO_OPERATOR:
         output = vertex.outputs[FIRST_OUTPUT - number]
         operator = vertex.operators[output.operator]
-        return _Site(operator, _newest_value(variables, operator.index, vertex), output=output)
+        sent = _newest_value(variables, operator.index, vertex, line)
+        return _Site(operator, sent, output=output)
     operator = vertex.operators[number]
     if f"item_{number}" in variables:
         record: Sequence[Any] = [variables[f"item_{number}"]]
     else:
-        record = _newest_value(variables, operator.parent, vertex)
+        record = _newest_value(variables, operator.parent, vertex, line)
     return _Site(operator, record, variables.get(f"key_{operator.index}"))
 
 
-def _newest_value(variables: dict[str, Any], index: int, vertex: VertexProgram) -> Sequence[Any]:
+def _newest_value(
+    variables: dict[str, Any], index: int, vertex: VertexProgram, line: int
+) -> Sequence[Any]:
     """The record that operator `index` emitted last: its own variable, or that of the one before it."""
+    names = _variables_set_before(vertex, line)
     while index >= 0:
-        name = f"value_{index}"
-        if name in variables:
-            return [_whole(variables[name], variables)]
+        # A reduce sets its variable in two branches.
+        for name in (*names.get(index, ()), f"value_{index}"):
+            if name in variables:
+                return [_whole(variables[name], variables)]
         index = vertex.operators[index].parent
     if "value" in variables:
         return [_whole(variables["value"], variables)]
     return _by_fields(variables)
+
+
+_SETS_VALUE = re.compile(r" *(?:for )?(value_(\d+)(?:_\d+)?(?:_too)*)(?: =| in )")
+"""Sets a variable of a record that an operator emits: one of several, where it emits at several places."""
+
+
+def _variables_set_before(vertex: VertexProgram, line: int) -> dict[int, list[str]]:
+    """By operator, the variables of records that are set on the way to a line of generated code, the last one first.
+
+    A variable of another branch has the record of another turn of the loop.
+    """
+    lines = (vertex.source or "").splitlines()[:line]
+    names: dict[int, list[str]] = {}
+    depth = len(lines[-1]) - len(lines[-1].lstrip())
+    for text in reversed(lines):
+        indent = len(text) - len(text.lstrip())
+        if not text or indent > depth:
+            continue
+        depth = indent
+        found = _SETS_VALUE.match(text)
+        if found is not None:
+            names.setdefault(int(found[2]), []).append(found[1])
+        if not depth:
+            break
+    return names
 
 
 def _whole(record: Any, variables: dict[str, Any]) -> Any:

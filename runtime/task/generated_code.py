@@ -318,6 +318,7 @@ _MEANINGS: dict[str, Callable[..., Any]] = {
     "keyed_state": lambda chain, index: chain.operators[index].context.keyed_state,
     "key": lambda chain, index, number: chain.operators[index].program.keys[number].selector,
     "context": lambda chain, index: chain.operators[index].function_context,
+    "as_tagged": lambda chain, index, tag: chain.outputs[index].side_converters[tag],
     "collect_tagged": lambda chain, index: _collect_tagged(chain.outputs[index]),
     "plain_keys": lambda chain, index: chain.operators[index].context.keyed_state.identity.plain,
     "plain_fields": lambda chain, index: (

@@ -55,6 +55,12 @@ class _Counting:
                 appends[name] = appends.get(name, 0) + 1
             elif isinstance(item, f.Append):
                 appends[item.list] = appends.get(item.list, 0) + 1
+        # Lists become longer in another function, too: that of the other input, or of a side output.
+        self.appends_elsewhere = form.takes_turns or any(
+            isinstance(node, ast.Name) and node.id.startswith("emit_side_")
+            for statement in function.body
+            for node in ast.walk(statement)
+        )
         self.appended_once = {name for name, times in appends.items() if times == 1}
 
     def run(self) -> None:
@@ -86,7 +92,7 @@ class _Counting:
         done: Lines = []
         for position, statement in enumerate(block):
             if isinstance(statement, f.Count):
-                if number is None and not self.form.takes_turns:
+                if number is None and not self.appends_elsewhere:
                     number = self._list_of(block[position:])
                 if number is None:
                     number = f"count_{f.operator_of(statement)}"

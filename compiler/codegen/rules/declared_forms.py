@@ -76,7 +76,10 @@ def _converted(
     form: Form, function: Function, statement: f.Declare, types: dict[str, StaticType | None]
 ) -> list[ast.stmt]:
     operator, row, value = f.operator_of(statement), statement.target.id, statement.value
-    declared = form.program.operators[operator].record_type
+    of_operator = form.program.operators[operator]
+    declared = of_operator.record_type
+    if statement.tag is not None:
+        declared = dict(of_operator.side_types)[statement.tag]
     assert declared is not None
     if isinstance(declared, RowTypeInfo):
         lines = _row_by_fields(form, function, statement, declared, types)
@@ -87,8 +90,7 @@ def _converted(
     if test == "":
         return [f.let(row, value, operator)]
     function.types[row] = None if may_be_none(declared) else _form_of(declared)
-    convert = f"as_declared_{operator}"
-    call = ast.Call(f.name(convert), [value], [])
+    call = ast.Call(f.name(statement.convert), [value], [])
     if test is None:
         return [f.let(row, call, operator)]
     display = display_of(value, form.constants)
@@ -148,20 +150,21 @@ def _by_fields(
         shape: What the record is behind the conversion.
     """
     operator = f.operator_of(statement)
+    place = statement.target.id.removeprefix("row_")
     condition = ast.parse(test or "True", mode="eval").body
     converted = {f.constant_item(node, "value") for node in ast.walk(condition)}  # type: ignore[arg-type]
     lines: list[ast.stmt] = []
     elements, targets = list(display.elements), [f.target("_") for _ in display.elements]
     for position, element in enumerate(display.elements):
         if position in converted or not isinstance(element, (ast.Name, ast.Constant)):
-            name = f"field_of_{operator}_{position}"
+            name = f"field_of_{place}_{position}"
             function.types[name] = items[position]
             lines.append(f.let(name, element, operator))
             elements[position], targets[position] = f.name(name), f.target(name)
     fields = replace(display, elements=elements)
     if test:
         is_right = FieldReads(Display(elements), "value", elements).visit(condition)
-        call = ast.Call(f.name(f"as_declared_{operator}"), [fields.expression(form)], [])
+        call = ast.Call(f.name(statement.convert), [fields.expression(form)], [])
         convert = ast.Assign([ast.Tuple(list(targets), ast.Store())], call, lineno=0)
         lines.append(ast.If(ast.UnaryOp(ast.Not(), is_right), [convert], []))
     made = replace(fields, shape=shape).expression(form)

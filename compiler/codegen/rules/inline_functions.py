@@ -143,6 +143,10 @@ class _Inliner:
         operator = f.operator_of(statement)
         if isinstance(statement, f.Emits):
             statement.body = self.block(statement.body)
+            statement.by_tag = {
+                tag: (variable, self.block(lines))
+                for tag, (variable, lines) in statement.by_tag.items()
+            }
         elif isinstance(statement, f.Fold) and self._fold(statement, operator):
             return [statement]
         found = self._inlined(statement, operator)
@@ -266,7 +270,7 @@ class _Inliner:
                 body, lambda value: loop_over(value or ast.Constant(None)), definition
             )
         size = sum(1 for _ in f.all_statements(statement.body))
-        if places.count > 1 and (places.count - 1) * size > MOST_COPIES:
+        if max(0, places.count - 1) * size + places.copied > MOST_COPIES:
             raise Refused(
                 f"{definition.name} emits at {places.count} places; gather what it emits, and yield it at one"
             )
@@ -382,6 +386,8 @@ class _Inliner:
             meaning = _meaning(name, definition)
             if meaning.kind == "constant":
                 parts[name] = ast.parse(repr(meaning.value), mode="eval").body
+            elif meaning.kind == "tag":
+                parts[name] = f.name(self.tag(name, callee, meaning.value))
             elif meaning.kind == "global":
                 parts[name] = f.name(self._global(callee, (name,), meaning.value))
 
@@ -438,13 +444,20 @@ class _Inliner:
         where = callee.path[1] if isinstance(callee.path[1], int) else 0
         base = "_".join(names)
         name = self._bound(_Named(base), str(where), "global", callee.path, names)
-        is_known = isinstance(value, FunctionType) or is_written_exactly(value)
+        is_known = isinstance(value, (FunctionType, OutputTag)) or is_written_exactly(value)
         digest = digest_of(value) if is_known else None
         self.watch(callee.path, names, digest)
         self.form.constants[name] = value
         if isinstance(value, FunctionType) and not _is_of_library(value):
             path = self.form.names.bindings[name]
             self.form.callees.setdefault(name, f.Callee(value, path))
+        return name
+
+    def tag(self, name: str, callee: Callee, value: OutputTag[Any]) -> str:
+        """The name of generated code for a tag that never changes."""
+        where = callee.path[1] if isinstance(callee.path[1], int) else 0
+        name = self._bound(_Named(name), str(where), "value", value)
+        self.form.constants[name] = value
         return name
 
     def _bound(self, named: Any, where: str, *what: Any) -> str:
@@ -516,7 +529,8 @@ class _Places:
     """
 
     def __init__(self, inliner: _Inliner, statement: f.Emits) -> None:
-        self.count = 0
+        self.count = self.copied = 0
+        self._emitted: set[str] = set()
         self._inliner = inliner
         self._statement = statement
 
@@ -543,7 +557,11 @@ class _Places:
     def emit(self, value: ast.expr) -> Lines:
         """What emits a value."""
         statement = self._statement
-        if statement.side and _is_tagged(value, self._inliner.form.constants):
+        tag = _tag_of(value, self._inliner.form.constants)
+        if statement.side and tag is not None:
+            assert isinstance(value, ast.Tuple)
+            if tag.tag_id in statement.by_tag:
+                return self._emit_tagged(tag.tag_id, value.elts[1])
             return [f.replaced(item, {statement.target.id: value}) for item in statement.side]
         emits, operator = self._another(), f.operator_of(statement)
         target = emits.target.id
@@ -556,6 +574,18 @@ class _Places:
             tagged = ast.If(ast.UnaryOp(ast.Not(), test), emits.body, [])
         tagged.asks = "tag"  # type: ignore[attr-defined]
         return f.marked([*lines, tagged], operator)
+
+    def _emit_tagged(self, tag: str, value: ast.expr) -> Lines:
+        """What emits a value to a side output."""
+        variable, lines = self._statement.by_tag[tag]
+        parts: dict[str, ast.expr] = {}
+        if tag in self._emitted:
+            set_in = f.stores([ast.Expr(f.target(variable)), *lines])
+            parts = {name: f.name(self._inliner.another(name)) for name in set_in}
+            self.copied += sum(1 for _ in f.all_statements(lines))
+        self._emitted.add(tag)
+        first = f.let(variable, value, f.operator_of(self._statement))
+        return [f.replaced(item, parts) for item in (first, *lines)]
 
 
 def _assigned(targets: list[ast.expr], value: ast.expr) -> Lines:
@@ -602,7 +632,7 @@ class _Attributes(ast.NodeTransformer):
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         self.generic_visit(node)
-        return self._value(node, (int, float, bool, type(None)))
+        return self._value(node, (int, float, bool, type(None), OutputTag))
 
     def _value(self, node: ast.expr, kinds: tuple[type, ...]) -> ast.expr:
         if not (
@@ -618,12 +648,14 @@ class _Attributes(ast.NodeTransformer):
         value = vars_of(instance).get(node.attr, self)
         if changing is None or node.attr in changing or type(value) not in kinds:
             return node
-        if not is_written_exactly(value):
+        if not (isinstance(value, OutputTag) or is_written_exactly(value)):
             return node
         path: tuple[Any, ...] = ("owner_of", self._callee.path)
         if self._callee.owner is not None:
             path = self._inliner.form.names.bindings[self._callee.owner]
         self._inliner.watch(path, node.attr, digest_of(value), is_attribute=True)
+        if isinstance(value, OutputTag):
+            return f.name(self._inliner.tag(node.attr, self._callee, value))
         return ast.parse(repr(value), mode="eval").body
 
 
@@ -978,13 +1010,13 @@ def _may_be_tagged(value: ast.expr) -> bool:
     )
 
 
-def _is_tagged(value: ast.expr, constants: Mapping[str, Any]) -> bool:
-    """Whether a value is a pair of a tag, by its global name, and a record."""
+def _tag_of(value: ast.expr, constants: Mapping[str, Any]) -> OutputTag[Any] | None:
+    """The tag of a value that is a pair of a tag, by its global name, and a record."""
     if not isinstance(value, ast.Tuple) or len(value.elts) != _PAIR:
-        return False
+        return None
     tag, record = value.elts
-    is_tag = isinstance(tag, ast.Name) and isinstance(constants.get(tag.id), OutputTag)
-    return is_tag and not isinstance(record, ast.Starred)
+    known = constants.get(tag.id) if isinstance(tag, ast.Name) else None
+    return known if isinstance(known, OutputTag) and not isinstance(record, ast.Starred) else None
 
 
 def _may_be_tag(value: ast.expr) -> bool:

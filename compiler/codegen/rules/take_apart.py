@@ -24,7 +24,13 @@ from typing import TYPE_CHECKING, Any
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.analysis import fresh_of, types_of
 from opchain.compiler.codegen.displays import Display, FieldReads, display_of
-from opchain.compiler.codegen.static_types import StaticType, is_frozen, never_raises, type_of
+from opchain.compiler.codegen.static_types import (
+    StaticType,
+    TupleOf,
+    is_frozen,
+    never_raises,
+    type_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -92,7 +98,8 @@ def _without_tests(form: Form, block: Block, types: dict[str, StaticType | None]
         made, asks = done[-1] if done else None, getattr(statement, "asks", None)
         if asks is not None and isinstance(statement, ast.If) and isinstance(made, ast.Assign):
             display = display_of(made.value, form.constants)
-            if display is not None and (asks == "none" or _has_no_tag(display, types)):
+            is_known = display is not None and (asks == "none" or _has_no_tag(display, types))
+            if is_known or _is_answered(asks, type_of(made.value, types)):
                 is_negated = asks == "none" or isinstance(statement.test, ast.UnaryOp)
                 done += statement.body if is_negated else statement.orelse
                 continue
@@ -104,6 +111,13 @@ def _has_no_tag(display: Display, types: dict[str, StaticType | None]) -> bool:
     """Whether a record is certainly no pair of a tag and a value."""
     is_pair = display.shape is None and len(display.elements) == len(("tag", "value"))
     return not is_pair or type_of(display.elements[0], types) is not None
+
+
+def _is_answered(asks: str, known: StaticType | None) -> bool:
+    """Whether a type says that a record is not None, or has no tag."""
+    if asks == "tag" and isinstance(known, TupleOf):
+        return len(known.items) != len(("tag", "value")) or known.items[0] is not None
+    return known not in (None, type(None), tuple)
 
 
 def _loop_over_fields(form: Form, function: Function, loop: f.Emits) -> None:

@@ -277,3 +277,61 @@ def test_a_function_beside_a_broadcast_stream_is_inlined(function: Any, mode: st
     source = job_of(draw).vertices[-1].source.partition("def process_1")[0]
     assert "broadcast_process_" not in source
     assert "broadcast_0_0 or (broadcast_0_0 := context_0.get_broadcast_state(" in source
+
+
+TYPED = OutputTag("typed", Types.TUPLE([Types.LONG(), Types.DOUBLE()]))
+
+
+def by_remainder(typed: OutputTag[Any]) -> type[ProcessFunction[Any, Any]]:
+    """A function with one tag of its module, one of an enclosing function, and one in an attribute."""
+    enclosed = typed
+
+    class ByRemainder(ProcessFunction[Any, Any]):
+        def __init__(self) -> None:
+            self.side = SIDE
+
+        def process_element(self, value: Any, ctx: Any) -> Any:
+            if value % 4 == 0:
+                yield enclosed, (value, value / 2)
+            elif value % 4 == 1:
+                yield self.side, [value]
+                yield TYPED, (value, 0.5)
+            elif value % 4 == 2:
+                yield OutputTag("unread"), value
+                yield (SIDE, [value]) if value % 3 else (value, value)
+            else:
+                yield self.side, [-value]
+                yield value
+
+    return ByRemainder
+
+
+class Halves(ProcessFunction[Any, Any]):
+    def process_element(self, value: Any, ctx: Any) -> Any:
+        yield SIDE, value[0]
+        yield value[1]
+
+
+@pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
+@pytest.mark.parametrize("object_reuse", ["false", "true"])
+def test_side_outputs_are_written_out(mode: str, object_reuse: str) -> None:
+    def draw(env: Any) -> None:
+        numbers = env.from_sequence(0, 40)
+        results = numbers.process(by_remainder(TYPED)())
+        seen(results.map(lambda value: (value, 1)), "results")
+        side = results.get_side_output(SIDE)
+        side.map(lambda row: row.append(1))
+        seen(side.map(lambda row: row[0] + 1).key_by(lambda row: row % 3).sum(), "side")
+        halves = results.get_side_output(TYPED).process(Halves())
+        seen(halves.filter(lambda half: half > 3), "halves")
+        seen(halves.get_side_output(SIDE).map(lambda value: value * 2), "whole")
+
+    runs = [
+        run_form(draw, form, mode=mode, object_reuse=object_reuse, batch_size=5) for form in FORMS
+    ]
+    for name in ("results", "side", "halves", "whole"):
+        assert runs[0].records(name)
+        assert all(ran.subtasks(name) == runs[0].subtasks(name) for ran in runs)
+    assert all(ran.counters() == runs[0].counters() for ran in runs)
+    loop = runs[-1].job.vertices[0].source.partition("def process_0")[2].partition("\ndef ")[0]
+    assert loop.count("emit_side_") == 1  # of a tag that is made for a record
