@@ -98,6 +98,8 @@ def entries_at(entries: Sequence[Any], places: Sequence[int]) -> Sequence[Any]:
     if isinstance(entries, bytearray) and entries.count(entries[0]) == len(entries):
         return entries[: len(places)] if len(places) <= len(entries) else entries[:1] * len(places)
     if np is not None and isinstance(places, np.ndarray):
+        if isinstance(entries, bytearray):
+            return bytearray(np.frombuffer(entries, np.uint8)[places].tobytes())
         if isinstance(entries, np.ndarray):
             taken: Sequence[Any] = entries[places]
             return taken

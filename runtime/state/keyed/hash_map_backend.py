@@ -197,7 +197,7 @@ class HashMapKeyedStateBackend(KeyedStateBackend):
             and self.state_key is not self._no_key
         ):
             self._end_key()
-            self.clear_all()
+            self._drop_current_key()
         if self._touched is not None:
             self._touched[state_key] = None
         for listener in self._listeners:
@@ -400,6 +400,15 @@ class HashMapKeyedStateBackend(KeyedStateBackend):
             for namespace in list(spaces):
                 spaces[namespace].clear()
                 table.leave(namespace)
+
+    def _drop_current_key(self) -> None:
+        """Drops the state of the current key, where no other key has any: clearing dictionaries takes twice as long."""
+        self._next_number = 0
+        for table in self._tables.values():
+            if len(table.spaces) > 1:
+                self.clear_all()
+                return
+            table.spaces[VOID].pop(self.state_key, None)
 
     def close(self) -> None:
         """See KeyedStateBackend."""

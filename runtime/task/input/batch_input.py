@@ -55,6 +55,8 @@ ITEM_BYTES, RECORD_BYTES, PLACE_BYTES = 64, 192, 24
 
 BATCH_SIZE = 4096
 
+_NO_TIME = array("q", [MIN_LONG_VALUE])
+
 _CODES: dict[type, str] = {int: "q", float: "d"}
 
 
@@ -179,7 +181,10 @@ class KeySortedInput:
     ) -> tuple[Sequence[Any], Sequence[int | None]]:
         """The values and timestamps of a range, all of one input."""
         times: Sequence[int | None] = arrivals.columns[0][first:end]
-        if MIN_LONG_VALUE in times:
+        missing = times.count(MIN_LONG_VALUE)
+        if missing == len(times):
+            times = [None] * missing
+        elif missing:
             times = [None if time == MIN_LONG_VALUE else time for time in times]
         values = arrivals.values(first, end)
         if number in self._layouts and not isinstance(values, Columns):
@@ -222,13 +227,12 @@ class Arrivals:
     def of_batch(cls, number: int, batch: RecordBatch) -> Arrivals:
         """The records of a batch of input `number`."""
         values, times = batch.values, batch.timestamps
-        if times is None:
-            times = [MIN_LONG_VALUE] * len(values)
-        elif None in times:
+        if times is not None and None in times:
             times = [MIN_LONG_VALUE if time is None else time for time in times]
+        packed = _NO_TIME * len(values) if times is None else _packed(times)
         lists = values.lists if isinstance(values, Columns) else (values,)
         layout = values.layout if isinstance(values, Columns) else None
-        return cls(bytes([number]) * len(values), list(map(_packed, (times, *lists))), layout)
+        return cls(bytes([number]) * len(values), [packed, *map(_packed, lists)], layout)
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -271,7 +275,7 @@ class Arrivals:
 
     def of_input(self, number: int) -> Arrivals:
         """The records of one input, in lists."""
-        is_of_input = [item == number for item in self.numbers]
+        is_of_input = self.numbers.translate(bytes(item == number for item in range(256)))
         columns = [list(compress(entries, is_of_input)) for entries in self.columns]
         return Arrivals(bytes([number]) * len(columns[0]), columns, self.layout)
 
