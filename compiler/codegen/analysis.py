@@ -205,7 +205,7 @@ def fresh_of(function: Function, types: Types) -> set[str]:  # noqa: C901, PLR09
             isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name)
         ):
             setting.setdefault(statement.target.id, []).append(None)
-    escaped = _escaping(function)
+    escaped = _escaping(function) | _held_twice(function)
     fresh = set(function.fresh)
     fresh |= {name for name, kind in types.items() if is_frozen(kind)}
     for _ in range(_PASSES):
@@ -270,6 +270,38 @@ def _escaping(function: Function) -> set[str]:  # noqa: C901 - one branch a stat
                 if not only_reads_or_fresh(expression):
                     found |= _names(expression)
     return found
+
+
+def _held_twice(function: Function) -> set[str]:
+    """The variables for objects that have another variable, which is used again: one may be emitted, and then changed."""
+    found: set[str] = set()
+    for statement in f.all_statements(function.body):
+        if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Name):
+            held = statement.value.id
+            if not getattr(statement, "is_fork", False) and _uses(function.body, held) > 1:
+                found |= {held, *f.stores([statement])}
+    return found
+
+
+def _uses(block: list[ast.stmt], variable: str) -> int:
+    """How often an object is handed on or changed at most, on one way through a block."""
+    total = 0
+    for statement in block:
+        if getattr(statement, "is_fork", False):
+            continue
+        inner = [_uses(item, variable) for item in f.blocks(statement)]
+        total += max(inner, default=0) if isinstance(statement, ast.If) else sum(inner)
+        if isinstance(statement, (ast.For, ast.While, f.Emits)) and inner:
+            total += 0 if variable in f.stores([statement]) else sum(inner)
+        for expression in f.own_expressions(statement):
+            if not isinstance(expression, ast.Name) or isinstance(expression.ctx, ast.Load):
+                changed = getattr(expression, "value", None) if _is_target(expression) else None
+                total += variable in _names(expression if changed is None else changed)
+    return total
+
+
+def _is_target(node: ast.expr) -> bool:
+    return isinstance(getattr(node, "ctx", None), (ast.Store, ast.Del))
 
 
 def _names(node: ast.AST) -> set[str]:

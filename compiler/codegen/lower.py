@@ -37,7 +37,7 @@ from opchain.runtime.errors import one_line_name
 from opchain.runtime.functions.function import has_lifecycle, may_use_state
 from opchain.runtime.functions.process_functions import has_on_timer
 from opchain.runtime.functions.window import ProcessAllWindowFunction, ProcessWindowFunction
-from opchain.runtime.operators.windows.aligned_window_operator import is_aligned
+from opchain.runtime.operators.windows.aligned_window_operator import has_plain_windows, is_aligned
 from opchain.runtime.operators.windows.session_window_operator import has_plain_sessions
 from opchain.runtime.program import operator_specs as specs
 from opchain.runtime.program.vertex_program import (
@@ -758,13 +758,13 @@ class _Lowering:
         """Event-time windows with the default trigger are written out, all others are called as objects."""
         spec = operator.spec
         assert isinstance(spec, specs.WindowSpec)
+        index, key = operator.index, f"key_{operator.index}"
+        if spec.function is not None and (has_plain_windows(spec) or has_plain_sessions(spec)):
+            self._later(f"fire_{index}", lambda: self._fire_function(operator))
         if not (operator.timestamps and _is_written_out(operator, is_batch=self.program.is_batch)):
             return self.call(operator, place, number)
         self.emit_by_itself(operator)
         self.emit_sides(operator)
-        index, key = operator.index, f"key_{operator.index}"
-        if spec.function is not None:
-            self._later(f"fire_{index}", lambda: self._fire_function(operator))
         for name in ("plain", "identify", "refuse"):
             self.names.bind(f"{name}_{index}", "attribute", index, name)
         lines = f.with_comment(

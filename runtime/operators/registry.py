@@ -44,6 +44,8 @@ from opchain.runtime.operators.source import LegacySourceOperator, SourceOperato
 from opchain.runtime.operators.timestamps_watermarks import TimestampsWatermarksOperator
 from opchain.runtime.operators.windows.aligned_window_operator import (
     AlignedWindowOperator,
+    KeyByKeyWindowOperator,
+    has_plain_windows,
     is_aligned,
 )
 from opchain.runtime.operators.windows.merging_window_operator import MergingWindowOperator
@@ -76,6 +78,8 @@ def window_operator_class(spec: WindowSpec, *, is_batch: bool) -> type[KeyedWind
     """The class of the operator that runs a spec."""
     if is_aligned(spec, is_batch=is_batch):
         return AlignedWindowOperator
+    if is_batch and has_plain_windows(spec):
+        return KeyByKeyWindowOperator
     if isinstance(spec.assigner, MergingWindowAssigner):
         return SessionWindowOperator if has_plain_sessions(spec) else MergingWindowOperator
     if has_plain_counts(spec):

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from opchain.runtime.functions.window import TimeWindow
 from opchain.runtime.operators.process import emit_where_read
 from opchain.runtime.operators.windows.evaluation import has_clear
-from opchain.runtime.operators.windows.window_operator import KeyedWindowOperator
+from opchain.runtime.operators.windows.window_operator import KeyedWindowOperator, WindowOperator
 from opchain.runtime.operators.windows.window_state import (
     CONTENTS,
     TIMERS,
@@ -50,11 +50,20 @@ if TYPE_CHECKING:
 
 
 def is_aligned(spec: WindowSpec, *, is_batch: bool) -> bool:
-    """Whether AlignedWindowOperator can run a spec; WindowOperator runs them all.
+    """Whether AlignedWindowOperator runs a spec.
 
-    Two cases need WindowOperator because of the order of calls: a function with `clear` if there is allowed lateness,
-    since windows are then dropped while others fire; and in batch mode functions that get the records themselves, which
-    must be in the order of time.
+    In batch mode, functions that get the records themselves are run key by key (KeyByKeyWindowOperator): only the
+    records of one key are kept.
+    """
+    keeps_records = spec.reduce is None and spec.aggregate is None
+    return has_plain_windows(spec) and not (is_batch and keeps_records)
+
+
+def has_plain_windows(spec: WindowSpec) -> bool:
+    """Whether a spec has tumbling or sliding event-time windows with the default trigger.
+
+    A function with a `clear` is left to the general operator where windows are dropped while others fire (with
+    lateness).
     """
     return (
         type(spec.assigner) in (TumblingEventTimeWindows, SlidingEventTimeWindows)
@@ -62,8 +71,46 @@ def is_aligned(spec: WindowSpec, *, is_batch: bool) -> bool:
         and type(spec.trigger) is EventTimeTrigger
         and spec.evictor is None
         and not (spec.allowed_lateness_ms and has_clear(spec.function))
-        and not (is_batch and spec.reduce is None and spec.aggregate is None)
     )
+
+
+class KeyByKeyWindowOperator(WindowOperator):
+    """Runs these windows in batch mode, where a key's windows fire when its records are over."""
+
+    def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
+        super().__init__(program, context, output)
+        self._size, self._slide, self._offset = self.assigner.pace  # type: ignore[attr-defined]
+        self._held: dict[int, Any] = {}
+
+    def process_element(self, value: Any, timestamp: int | None) -> None:
+        """Puts the record into its windows, the latest first."""
+        self.backend.set_current_key(self.select_key(value))
+        if timestamp is None:
+            check_timestamp(value, MIN_LONG_VALUE, self.assigner)
+            raise AssertionError
+        held, added = self._held, self.contents.kind.added
+        latest = timestamp - (timestamp - self._offset) % self._slide
+        for start in range(latest, timestamp - self._size, -self._slide):
+            if start not in held:
+                window = TimeWindow(start, start + self._size)
+                self.lateness.cleanup_time(window)  # refuses one that ends after the end of time
+                if not held:
+                    self.timers.register_event_time_timer(window, window.max_timestamp())
+            held[start] = added(held.get(start), value)
+
+    def on_event_time(self, time: int, window: Any) -> None:  # noqa: ARG002 - one timer stands for all windows
+        """Fires all windows of the key."""
+        self.evaluation.emit_each(self._due())
+
+    def _due(self) -> Iterator[tuple[Any, TimeWindow, Any]]:
+        held, self._held = self._held, {}
+        for start in sorted(held):
+            window = TimeWindow(start, start + self._size)
+            elements = self.contents.kind.elements(held.pop(start))
+            self.evaluation.context.enter(window)
+            if elements is not None:
+                yield self.backend.current_key, window, elements
+            self.evaluation.clear(window)
 
 
 class _FiredPane:

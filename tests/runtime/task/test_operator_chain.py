@@ -11,6 +11,7 @@ from opchain.common import WatermarkStrategy
 from opchain.datastream import OutputTag
 from opchain.datastream.functions import (
     CoProcessFunction,
+    FlatMapFunction,
     MapFunction,
     ProcessFunction,
     SinkFunction,
@@ -296,6 +297,22 @@ def test_what_is_yielded_is_taken_as_it_was(form: str) -> None:
     ran = run_form(draw, form)
     assert ran.records("main") == [[1], [-1], [2], [-1]]
     assert ran.records("side") == [[1], [2]]
+
+
+class YieldsOneListTwice(FlatMapFunction[int, Any]):
+    def flat_map(self, value: int) -> Any:
+        row = [value]
+        yield row
+        row[0] = -1
+        yield row
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_what_a_flat_map_yields_is_taken_as_it_was(form: str) -> None:
+    ran = run_form(
+        lambda env: seen(env.from_sequence(1, 2).flat_map(YieldsOneListTwice()), "main"), form
+    )
+    assert ran.records("main") == [[1], [-1], [2], [-1]]
 
 
 # Outputs

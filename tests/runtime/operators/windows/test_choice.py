@@ -6,7 +6,10 @@ import pytest
 
 from opchain.runtime.functions.window import ProcessWindowFunction
 from opchain.runtime.operators.registry import window_operator_class
-from opchain.runtime.operators.windows.aligned_window_operator import AlignedWindowOperator
+from opchain.runtime.operators.windows.aligned_window_operator import (
+    AlignedWindowOperator,
+    KeyByKeyWindowOperator,
+)
 from opchain.runtime.operators.windows.merging_window_operator import MergingWindowOperator
 from opchain.runtime.operators.windows.session_window_operator import SessionWindowOperator
 from opchain.runtime.operators.windows.window_operator import (
@@ -54,7 +57,8 @@ class Clears(ProcessWindowFunction[Any, Any, Any, Any]):
         (AlignedWindowOperator, {"reduce": max, "allowed_lateness_ms": 5}, False),
         (AlignedWindowOperator, {"assigner": SlidingEventTimeWindows.of(10, 3)}, False),
         (AlignedWindowOperator, {"function": Clears()}, False),
-        (WindowOperator, {}, True),
+        (KeyByKeyWindowOperator, {}, True),
+        (KeyByKeyWindowOperator, {"assigner": SlidingEventTimeWindows.of(6, 2)}, True),
         (WindowOperator, {"function": Clears(), "allowed_lateness_ms": 5}, False),
         (WindowOperator, {"trigger": PurgingTrigger(EventTimeTrigger())}, False),
         (WindowOperator, {"evictor": CountEvictor.of(3)}, False),
