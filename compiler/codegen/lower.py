@@ -759,12 +759,15 @@ class _Lowering:
         spec = operator.spec
         assert isinstance(spec, specs.WindowSpec)
         index, key = operator.index, f"key_{operator.index}"
-        if spec.function is not None and (has_plain_windows(spec) or has_plain_sessions(spec)):
-            self._later(f"fire_{index}", lambda: self._fire_function(operator))
+        called = None
         if not (operator.timestamps and _is_written_out(operator, is_batch=self.program.is_batch)):
-            return self.call(operator, place, number)
+            called = self.call(operator, place, number)
         self.emit_by_itself(operator)
         self.emit_sides(operator)
+        if spec.function is not None and (has_plain_windows(spec) or has_plain_sessions(spec)):
+            self._later(f"fire_{index}", lambda: self._fire_function(operator))
+        if called is not None:
+            return called
         for name in ("plain", "identify", "refuse"):
             self.names.bind(f"{name}_{index}", "attribute", index, name)
         lines = f.with_comment(
