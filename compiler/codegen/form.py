@@ -5,7 +5,7 @@ Ours stand for what a chain does with records, so that rules need not recognize 
 | statement | meaning | printed as |
 |---|---|---|
 | `Emits` | one record for each item of an iterable | `for value_1 in ...:` |
-| `Keep` | copy a record that somebody else could change | `if x.__class__ not in FROZEN: x = private(x)` |
+| `Keep` | copy a record that somebody else could change | `if x.__class__ not in IMMUTABLE: x = own_copy(x)` |
 | `Send` | hand a record to an exchange | `keys_0.append(...)`, `values_0.append(...)` |
 | `Fold` | combine a record with the entry of its key | `previous = table.get(key, ABSENT)` ... |
 | `Declare` | give a record the form of its declared type | `row = as_declared_1(value_1)` |

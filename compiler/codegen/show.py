@@ -156,8 +156,8 @@ class _Function:
 
     def _keep(self, statement: f.Keep, depth: int, _ends: str | None) -> None:
         kept, operator = statement.target.id, f.operator_of(statement)
-        self._text.add(depth, f"if {kept}.__class__ not in FROZEN:", operator)
-        self._text.add(depth + 1, f"{kept} = private({kept})", operator)
+        self._text.add(depth, f"if {kept}.__class__ not in IMMUTABLE:", operator)
+        self._text.add(depth + 1, f"{kept} = own_copy({kept})", operator)
 
     def _send(self, statement: f.Send, depth: int, _ends: str | None) -> None:
         number, operator = statement.number, f.operator_of(statement)

@@ -16,7 +16,7 @@ from opchain.runtime.connectors.file_source import FileSource, TextLineSource
 from opchain.runtime.connectors.kafka.source import KafkaSource
 from opchain.runtime.formats.text_lines import TextLineFormat
 from opchain.runtime.program import operator_specs as specs
-from opchain.runtime.records.record_copy import FROZEN
+from opchain.runtime.records.record_copy import IMMUTABLE
 from opchain.runtime.types.serialization import SimpleStringSchema
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ def is_frozen(known: StaticType | None) -> bool:
     """Whether values of the type can never change."""
     if isinstance(known, TupleOf):
         return all(map(is_frozen, known.items))
-    return known in FROZEN
+    return known in IMMUTABLE
 
 
 def type_of(node: ast.expr, names: Names) -> StaticType | None:
@@ -217,7 +217,7 @@ def _common(found: list[StaticType | None]) -> StaticType | None:
 
 
 def _of_constant(node: ast.Constant, _: Names) -> StaticType | None:
-    return type(node.value) if type(node.value) in FROZEN else None
+    return type(node.value) if type(node.value) in IMMUTABLE else None
 
 
 def _of_name(node: ast.Name, names: Names) -> StaticType | None:

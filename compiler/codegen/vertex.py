@@ -74,7 +74,7 @@ def generate_vertex(
     source = str(text)
     used = {node.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name)}
     names = {name: what for name, what in sorted(form.names.bindings.items()) if name in used}
-    for shared in ("FROZEN", "private", "ABSENT", "is_tagged"):
+    for shared in ("IMMUTABLE", "own_copy", "ABSENT", "is_tagged"):
         if shared in used:
             names.setdefault(shared, ("shared",))
     sent = tuple(form.sent.get(number, Traveling()) for number in range(len(program.outputs)))

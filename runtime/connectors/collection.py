@@ -15,7 +15,7 @@ from opchain.runtime.functions.sink import Committer, Sink, SinkWriter
 from opchain.runtime.functions.source import Source
 from opchain.runtime.functions.source_sink_functions import ParallelSourceFunction
 from opchain.runtime.records.elements import RecordBatch
-from opchain.runtime.records.record_copy import private
+from opchain.runtime.records.record_copy import own_copy
 from opchain.runtime.records.record_pickle import dump_records
 from opchain.runtime.types.type_information import BasicTypeInfo
 from opchain.runtime.types.type_variables import T
@@ -35,7 +35,7 @@ class CollectionSource(Source[T]):
     """
 
     def __init__(self, records: Sequence[T]) -> None:
-        self.records = list(map(private, records))
+        self.records = list(map(own_copy, records))
 
     def __repr__(self) -> str:
         return f"CollectionSource of {len(self.records)} records"

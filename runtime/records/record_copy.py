@@ -42,7 +42,7 @@ EMITS_REFERENCES = frozenset(
 EMITS_STATE = frozenset({"reduce", "combined_reduce", "window", "interval_join"})
 """Operators that may emit a record of their state: functions behind them get a copy, which they may change."""
 
-FROZEN: frozenset[type] = frozenset(
+IMMUTABLE: frozenset[type] = frozenset(
     {
         int,
         str,
@@ -101,30 +101,30 @@ def emits_shared(operators: Sequence[Any], index: int) -> bool:
     return operators[index].spec.kind in EMITS_REFERENCES
 
 
-def private(value: Any) -> Any:
+def own_copy(value: Any) -> Any:
     """A deep copy of a value, or the value itself if it is immutable or can't be copied.
 
     >>> row = (1, "a")
-    >>> private(row) is row
+    >>> own_copy(row) is row
     True
     >>> shared = [1]
-    >>> private(shared) is shared, private((1, shared))[1] is shared
+    >>> own_copy(shared) is shared, own_copy((1, shared))[1] is shared
     (False, False)
     """
     kind = value.__class__
-    if kind in FROZEN:
+    if kind in IMMUTABLE:
         return value
     if kind is tuple or (isinstance(value, tuple) and not kind.__dictoffset__):
         for item in value:  # a named tuple has no attributes of its own
-            if item.__class__ not in FROZEN and (
-                not isinstance(item, tuple) or private(item) is not item
+            if item.__class__ not in IMMUTABLE and (
+                not isinstance(item, tuple) or own_copy(item) is not item
             ):
                 break
         else:
             return value
-    if (kind in _COPIED_FLAT) and FROZEN.issuperset(map(type, _items(value, kind))):
+    if (kind in _COPIED_FLAT) and IMMUTABLE.issuperset(map(type, _items(value, kind))):
         return copy.copy(value)  # of immutable items this is as deep, and several times as fast
-    if is_plain_class(kind) and FROZEN.issuperset(map(type, value.__dict__.values())):
+    if is_plain_class(kind) and IMMUTABLE.issuperset(map(type, value.__dict__.values())):
         copied = object.__new__(kind)
         copied.__dict__.update(value.__dict__)
         return copied

@@ -17,7 +17,7 @@ from opchain.runtime.operators.reduce import ABSENT
 from opchain.runtime.records import arrays
 from opchain.runtime.records.columns import Columns
 from opchain.runtime.records.json_texts import JsonFields, fast_loads
-from opchain.runtime.records.record_copy import FROZEN, private
+from opchain.runtime.records.record_copy import IMMUTABLE, own_copy
 from opchain.runtime.state.keyed.keyed_backend import VOID
 from opchain.runtime.time import MIN_LONG_VALUE, timer_millis
 from opchain.runtime.types.row import row_of
@@ -74,13 +74,13 @@ SHARED_NAMES: dict[str, Any] = {
     "ABSENT": ABSENT,
     "COMBINED_KEYS": COMBINED_KEYS,
     "Columns": Columns,
-    "FROZEN": FROZEN,
+    "IMMUTABLE": IMMUTABLE,
     "NO_TIMESTAMP": MIN_LONG_VALUE,
     "VOID": VOID,
     "index": operator.index,
     "is_tagged": is_tagged,
     "new_tuple": tuple.__new__,
-    "private": private,
+    "own_copy": own_copy,
     "row_of": row_of,
     "timer_millis": timer_millis,
     "whole_text": whole_text,

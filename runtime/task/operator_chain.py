@@ -24,7 +24,7 @@ from opchain.runtime.records.record_copy import (
     EMITS_STATE,
     PASSES_REFERENCES,
     emits_shared,
-    private,
+    own_copy,
 )
 from opchain.runtime.state.keys.key_identity import key_identity
 from opchain.runtime.task.generated_code import bind_generated_code
@@ -330,7 +330,7 @@ def _reader(take: Collect, *, keeps: bool) -> Collect:
         return take
 
     def keep(value: Any, timestamp: int | None) -> None:
-        take(private(value), timestamp)
+        take(own_copy(value), timestamp)
 
     return keep
 
@@ -348,11 +348,11 @@ def _collect(
     def collect(value: Any, timestamp: int | None) -> None:
         operator.records_out += 1
         if copies_own:
-            value = private(value)
+            value = own_copy(value)
         if convert is not None:
             value = convert(value)
         for reader in readers[:-1]:
-            reader(private(value) if copies else value, timestamp)
+            reader(own_copy(value) if copies else value, timestamp)
         if readers:
             readers[-1](value, timestamp)
 

@@ -3,8 +3,8 @@
 >>> from opchain.common import Types
 >>> change("declared_forms", lambda numbers: numbers.map(lambda x: x**0.5, output_type=Types.DOUBLE()))
 -   row_1 = as_declared_1(value_1)
--   if row_1.__class__ not in FROZEN:
--     row_1 = private(row_1)
+-   if row_1.__class__ not in IMMUTABLE:
+-     row_1 = own_copy(row_1)
 +   row_1 = value_1 if value_1.__class__ is float else as_declared_1(value_1)
 
 Nothing is done for records that are known to have it. Of a tuple that is not made, the fields are looked at.

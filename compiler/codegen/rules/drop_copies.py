@@ -1,8 +1,8 @@
 """Removes copies of records that no other code can change.
 
 >>> change("drop_copies", lambda numbers: numbers.map(lambda x: [x]).map(lambda row: row * 2))
--   if value_2.__class__ not in FROZEN:
--     value_2 = private(value_2)
+-   if value_2.__class__ not in IMMUTABLE:
+-     value_2 = own_copy(value_2)
 
 A record needs no copy if its type is immutable, if the function that made it is written out and holds no other
 reference to it, or, where it is shared, if no reader changes records: exchanges copy by pickling, and
@@ -47,8 +47,8 @@ def _drop_copies(form: Form, function: Function) -> None:
             if is_fork:
                 dropped[kept] = ""
             return []
-        form.names.bind("FROZEN", "shared")
-        form.names.bind("private", "shared")
+        form.names.bind("IMMUTABLE", "shared")
+        form.names.bind("own_copy", "shared")
         return None
 
     function.body = f.rewritten(function.body, rewrite)

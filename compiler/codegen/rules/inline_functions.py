@@ -2,8 +2,8 @@
 
 >>> change("inline_functions", lambda numbers: numbers.map(lambda x: x % 7))
 -   value_1 = map_1(value)
--   if value_1.__class__ not in FROZEN:
--     value_1 = private(value_1)
+-   if value_1.__class__ not in IMMUTABLE:
+-     value_1 = own_copy(value_1)
 +   value_1 = value % 7
 
 Lambdas, functions, generators (`yield x` becomes what happens to x), methods of function classes, and the small

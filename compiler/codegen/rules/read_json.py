@@ -8,10 +8,10 @@
 -   value_1 = loads_1_too(value)
 -   item_2_0 = value_1['user']
 -   item_2_1 = value_1['ts']
--   if item_2_0.__class__ not in FROZEN:
--     item_2_0 = private(item_2_0)
--   if item_2_1.__class__ not in FROZEN:
--     item_2_1 = private(item_2_1)
+-   if item_2_0.__class__ not in IMMUTABLE:
+-     item_2_0 = own_copy(item_2_0)
+-   if item_2_1.__class__ not in IMMUTABLE:
+-     item_2_1 = own_copy(item_2_1)
 + for value, value_1 in zip(values, objects_1):
 +   item_2_0 = value_1.field_0
 +   item_2_1 = value_1.field_1
@@ -30,8 +30,8 @@ and the receiver decodes the fields that it asks for:
 + if not (unchanged_0() and (objects_1 := read_json_1(values)) is not None):
 - for value in values:
 -   value_1 = loads_1_too(value)
--   if value_1.__class__ not in FROZEN:
--     value_1 = private(value_1)
+-   if value_1.__class__ not in IMMUTABLE:
+-     value_1 = own_copy(value_1)
 -   keys_0.append(value_1['user'])
 -   values_0.append(value_1)
 + for value, value_1 in zip(values, objects_1):

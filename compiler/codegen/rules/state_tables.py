@@ -121,7 +121,7 @@ _HARMLESS = (
     "emit_",
     "identify_",
     "is_tagged",
-    "private",
+    "own_copy",
     "timer_millis",
 )
 _METHODS = frozenset(

@@ -3,7 +3,7 @@
 >>> from opchain.datastream import CoMapFunction
 >>> class Signs(CoMapFunction):
 ...     def map1(self, value):
-...         return value
+...         return value + 1
 ...     def map2(self, value):
 ...         return -value
 >>> change(

@@ -93,7 +93,7 @@ def _may_have_changed(function: Function, variable: str) -> bool:
                 if (
                     isinstance(node, ast.Call)
                     and any(f.is_load_of(argument, variable) for argument in node.args)
-                    and not f.called(node).startswith(("as_timestamp_", "private"))
+                    and not f.called(node).startswith(("as_timestamp_", "own_copy"))
                 ):
                     return True
     return False

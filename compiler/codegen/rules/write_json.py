@@ -3,8 +3,8 @@
 >>> import json
 >>> change("write_json", lambda numbers: numbers.map(lambda x: json.dumps({"x": x})))
 -   value_1 = json_dumps_1({'x': value})
--   if value_1.__class__ not in FROZEN:
--     value_1 = private(value_1)
+-   if value_1.__class__ not in IMMUTABLE:
+-     value_1 = own_copy(value_1)
 +   value_1 = json_object_1(value)
 
 The text is the same, character by character, and so are the errors (`JsonObject` in runtime/task/generated_code.py).

@@ -37,7 +37,7 @@ from opchain.runtime.operators.async_wait.queues import (
     UnorderedQueue,
 )
 from opchain.runtime.operators.operator import OperatorContext, Output, UserFunctionOperator
-from opchain.runtime.records.record_copy import private
+from opchain.runtime.records.record_copy import own_copy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -87,7 +87,7 @@ class AsyncWaitOperator(UserFunctionOperator):
     def process_element(self, value: Any, timestamp: int | None) -> None:
         """Starts a call, or adds the record to a batch; waits for a place before."""
         if self._copies_input:
-            value = private(value)
+            value = own_copy(value)
         self._wait_for_place()
         self._gathered.append(self.queue.put_record(value, timestamp))
         if len(self._gathered) >= self.invocation.batch_size:

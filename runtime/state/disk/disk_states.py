@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.records.record_copy import private
+from opchain.runtime.records.record_copy import own_copy
 from opchain.runtime.state.keyed.hash_map_states import (
     HashMapAggregatingState,
     HashMapListState,
@@ -35,66 +35,66 @@ if TYPE_CHECKING:
 class _CopyingValue:
     def value(self) -> Any:
         """A copy of the value, or None."""
-        return private(super().value())  # type: ignore[misc]
+        return own_copy(super().value())  # type: ignore[misc]
 
     def update(self, value: Any) -> None:
         """Stores a copy. None clears the state."""
-        super().update(private(value))  # type: ignore[misc]
+        super().update(own_copy(value))  # type: ignore[misc]
 
 
 class _CopyingList:
     def get(self) -> list[Any]:
         """Copies of the elements."""
-        return list(map(private, super().get()))  # type: ignore[misc]
+        return list(map(own_copy, super().get()))  # type: ignore[misc]
 
     def add(self, value: Any) -> None:
         """Appends a copy."""
-        super().add(private(value))  # type: ignore[misc]
+        super().add(own_copy(value))  # type: ignore[misc]
 
     def add_all(self, values: Iterable[Any]) -> None:
         """Appends copies."""
-        super().add_all(list(map(private, values)))  # type: ignore[misc]
+        super().add_all(list(map(own_copy, values)))  # type: ignore[misc]
 
     def update(self, values: Iterable[Any]) -> None:
         """Replaces all elements by copies."""
-        super().update(list(map(private, values)))  # type: ignore[misc]
+        super().update(list(map(own_copy, values)))  # type: ignore[misc]
 
 
 class _CopyingMap:
     def get(self, key: Any) -> Any:
         """A copy of the value of the key, or None."""
-        return private(super().get(key))  # type: ignore[misc]
+        return own_copy(super().get(key))  # type: ignore[misc]
 
     def put(self, key: Any, value: Any) -> None:
         """Sets the value of the key."""
-        super().put(private(key), private(value))  # type: ignore[misc]
+        super().put(own_copy(key), own_copy(value))  # type: ignore[misc]
 
     def put_all(self, dict_value: Mapping[Any, Any] | Iterable[tuple[Any, Any]]) -> None:
         """Sets all entries of a mapping, or of pairs."""
-        copied = {private(key): private(value) for key, value in dict(dict_value).items()}
+        copied = {own_copy(key): own_copy(value) for key, value in dict(dict_value).items()}
         super().put_all(copied)  # type: ignore[misc]
 
     def items(self) -> Iterator[tuple[Any, Any]]:
         """Copies of all entries."""
-        return ((private(key), private(value)) for key, value in super().items())  # type: ignore[misc]
+        return ((own_copy(key), own_copy(value)) for key, value in super().items())  # type: ignore[misc]
 
     def keys(self) -> Iterator[Any]:
         """Copies of all keys."""
-        return map(private, super().keys())  # type: ignore[misc]
+        return map(own_copy, super().keys())  # type: ignore[misc]
 
     def values(self) -> Iterator[Any]:
         """Copies of all values."""
-        return map(private, super().values())  # type: ignore[misc]
+        return map(own_copy, super().values())  # type: ignore[misc]
 
 
 class _CopyingResult:
     def get(self) -> Any:
         """A copy of the result, or None."""
-        return private(super().get())  # type: ignore[misc]
+        return own_copy(super().get())  # type: ignore[misc]
 
     def add(self, value: Any) -> None:
         """Adds a copy. None clears the state."""
-        super().add(private(value))  # type: ignore[misc]
+        super().add(own_copy(value))  # type: ignore[misc]
 
 
 class DiskValueState(_CopyingValue, HashMapValueState[Any]):

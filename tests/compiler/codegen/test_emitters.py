@@ -75,7 +75,7 @@ def numbers(env: Any) -> Any:
 
 
 PUNCTUATED: Any = WatermarkStrategy.for_generator(lambda _: None)  # type: ignore[arg-type,return-value]
-COPIED = ["if value_1.__class__ not in FROZEN:", "value_1 = private(value_1)"]
+COPIED = ["if value_1.__class__ not in IMMUTABLE:", "value_1 = own_copy(value_1)"]
 
 
 @pytest.mark.parametrize(
@@ -134,11 +134,11 @@ def test_a_filter_with_siblings_behind_it_is_an_if() -> None:
 
     assert body_of(draw) == [
         "value_1 = abs_1(value)",
-        *("value_1_for_2 = value_1", "if value_1_for_2.__class__ not in FROZEN:"),
-        "value_1_for_2 = private(value_1_for_2)",
+        *("value_1_for_2 = value_1", "if value_1_for_2.__class__ not in IMMUTABLE:"),
+        "value_1_for_2 = own_copy(value_1_for_2)",
         *("if value_1_for_2 > 1:", "count_2 += 1", "sink_3(value_1_for_2, context_3)"),
         *("if not (value_1 > 2):", "continue", "count_4 += 1"),
-        *("if value_1.__class__ not in FROZEN:", "value_1 = private(value_1)"),
+        *("if value_1.__class__ not in IMMUTABLE:", "value_1 = own_copy(value_1)"),
         "sink_5(value_1, context_5)",
     ]
 

@@ -172,7 +172,7 @@ def test_what_is_reduced_before_it_is_sent_is_copied(form: str, mode: str) -> No
 def test_what_only_looks_at_records_before_they_are_sent_gets_no_copy(
     draw: Callable[[Any], None], is_copied: bool
 ) -> None:
-    assert ("_to_0 = private(" in head_of(draw, mode="BATCH")) is is_copied
+    assert ("_to_0 = own_copy(" in head_of(draw, mode="BATCH")) is is_copied
 
 
 @pytest.mark.parametrize(
@@ -188,12 +188,12 @@ def test_nothing_is_copied_that_nobody_can_change(
     draw: Callable[[Any], None], is_copied: bool
 ) -> None:
     loop = head_of(draw).split("def emit_")[0]
-    assert ("private(" in loop) is is_copied
+    assert ("own_copy(" in loop) is is_copied
 
 
 def test_object_reuse_copies_nothing() -> None:
-    assert "private(" not in head_of(changed_by_a_sibling, object_reuse=True)
-    assert "private(" not in head_of(hoarded, object_reuse=True)
+    assert "own_copy(" not in head_of(changed_by_a_sibling, object_reuse=True)
+    assert "own_copy(" not in head_of(hoarded, object_reuse=True)
 
 
 def first_number_in_a_list(line: str) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from opchain.common import Row
-from opchain.runtime.records.record_copy import FROZEN, private
+from opchain.runtime.records.record_copy import IMMUTABLE, own_copy
 
 Point = namedtuple("Point", "x y")  # noqa: PYI024 - what users write
 
@@ -43,7 +43,7 @@ class Named(str):
     ids=repr,
 )
 def test_what_cannot_change_is_the_same_object(value: Any) -> None:
-    copied = private(value)
+    copied = own_copy(value)
     assert copied is value or (copied == value and isinstance(value, tuple))
 
 
@@ -57,7 +57,7 @@ def test_what_cannot_change_is_the_same_object(value: Any) -> None:
     ids=repr,
 )
 def test_what_can_change_is_copied_deeply(value: Any) -> None:
-    copied = private(value)
+    copied = own_copy(value)
     assert copied == value
     assert type(copied) is type(value)
     assert copied is not value
@@ -65,7 +65,7 @@ def test_what_can_change_is_copied_deeply(value: Any) -> None:
 
 def test_copies_share_nothing() -> None:
     inner = [1]
-    copied = private((inner, {"k": inner}))
+    copied = own_copy((inner, {"k": inner}))
     inner.append(2)
     assert copied == ([1], {"k": [1]})
     assert copied[0] is copied[1]["k"]
@@ -74,17 +74,17 @@ def test_copies_share_nothing() -> None:
 def test_a_subclass_of_a_frozen_type_may_change() -> None:
     named = Named("a")
     named.extra = [1]
-    assert type(named) not in FROZEN
-    copied = private(named)
+    assert type(named) not in IMMUTABLE
+    copied = own_copy(named)
     assert copied.extra == [1]
     assert copied.extra is not named.extra
 
 
 def test_what_cannot_be_copied_stays() -> None:
     lock = threading.Lock()
-    assert private(lock) is lock
+    assert own_copy(lock) is lock
     held = (lock, 1)
-    assert private(held) is held
+    assert own_copy(held) is held
 
 
 class FailsToCopy:
@@ -94,4 +94,4 @@ class FailsToCopy:
 
 def test_a_failure_of_the_record_s_own_is_raised() -> None:
     with pytest.raises(ValueError, match="no"):
-        private(FailsToCopy())
+        own_copy(FailsToCopy())

@@ -75,7 +75,7 @@ def test_names_stand_for_what_the_program_says() -> None:
 
 
 def test_shared_names_are_those_that_any_module_may_use() -> None:
-    assert {"ABSENT", "FROZEN", "NO_TIMESTAMP", "is_tagged", "private"} <= set(SHARED_NAMES)
+    assert {"ABSENT", "IMMUTABLE", "NO_TIMESTAMP", "is_tagged", "own_copy"} <= set(SHARED_NAMES)
 
 
 def failing(message: str) -> Any:
