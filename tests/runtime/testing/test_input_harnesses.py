@@ -23,6 +23,13 @@ class Sides(CoMapFunction[Any, Any, Any]):
         return "second", value
 
 
+class RichSides(Sides):
+    """Only a function with `open` can have state, so only for such a function the key is set."""
+
+    def open(self, runtime_context: Any) -> None:
+        self.context = runtime_context
+
+
 class SidesAndTime(CoProcessFunction[Any, Any, Any]):
     def process_element1(self, value: Any, ctx: Any) -> Any:
         yield "first", value, ctx.timestamp(), ctx.timer_service().current_watermark()
@@ -34,6 +41,11 @@ class SidesAndTime(CoProcessFunction[Any, Any, Any]):
 class Same(MapFunction[Any, Any]):
     def map(self, value: Any) -> Any:
         return value
+
+
+class RichSame(Same):
+    def open(self, runtime_context: Any) -> None:
+        self.context = runtime_context
 
 
 def test_two_inputs() -> None:
@@ -62,13 +74,13 @@ def test_one_input_with_and_without_key() -> None:
         harness.process_elements([("a", 1), ("b", None)])
         assert harness.records() == [("a", 1), ("b", None)]
         assert harness.operator.context.keyed_state is None
-    with KeyedOneInputOperatorHarness(Same(), itemgetter(0)) as harness:
+    with KeyedOneInputOperatorHarness(RichSame(), itemgetter(0)) as harness:
         harness.process_element("ab")
         assert harness.operator.context.keyed_state.current_key == "a"
 
 
 def test_keys_of_both_inputs_and_of_one() -> None:
-    with KeyedTwoInputOperatorHarness(Sides(), itemgetter(0), itemgetter(1)) as harness:
+    with KeyedTwoInputOperatorHarness(RichSides(), itemgetter(0), itemgetter(1)) as harness:
         backend = harness.operator.context.keyed_state
         harness.process_element1("ab")
         first = backend.current_key
