@@ -559,7 +559,7 @@ def test_from_an_earlier_checkpoint_the_later_epochs_read_the_same_again(tmp_pat
     assert own
     for name in own:
         storage.write(name, b"")
-    with pytest.raises(CorruptCheckpointError, match=f"checkpoint {last.epoch - 1} is whole"):
+    with pytest.raises(CorruptCheckpointError, match=f"checkpoint {last.epoch - 1} is intact"):
         run(1)
     earlier = f"{storage.url}/chk-{last.epoch - 1}"
     reached = run(len(before) + 100, {"execution.state-recovery.path": earlier})
