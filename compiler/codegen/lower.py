@@ -231,7 +231,9 @@ class _Lowering:
             self._todo.append(write)
 
     def _emit_function(self, operator: OperatorProgram, tag: str | None, suffix: str = "") -> None:
-        about = f"What '{operator.name}' emits" + (f" to '{tag}'" if tag else " by itself")
+        about = f"Emitted by '{operator.name}' outside its function" + (
+            f", to '{tag}'" if tag else ""
+        )
         function = self._open(
             f"emit_{operator.index}{suffix}", "value, timestamp", about, is_batch=False
         )

@@ -135,7 +135,7 @@ def require_log(storage: CheckpointStorage, done: int) -> None:
     if done >= 0 and str(done) not in storage.children(f"{OFFSETS}/offsets"):
         raise CheckpointError(
             f"{storage.url}: the last complete checkpoint is that of micro-batch {done}, and Spark's log, the "
-            f"folder '{OFFSETS}', does not contain it: files are missing; restore the folder as a whole, or start "
+            f"folder '{OFFSETS}', does not contain it: they do not belong together; restore both from one backup, or start "
             "with execution.state-recovery.path = this folder and another checkpoint directory, "
             "and allow non-restored state: sources are then read from their beginning"
         )

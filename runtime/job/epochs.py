@@ -456,9 +456,8 @@ class Epochs:
             place = places.get(committable.operator_id)
             if place is None:
                 what = (
-                    f"{self.storage.url}: checkpoint {metadata.epoch} holds what the sink "
-                    f"{committable.operator_id} wrote and has perhaps not committed, and the program has no "
-                    "such sink"
+                    f"{self.storage.url}: checkpoint {metadata.epoch} has output of the sink "
+                    f"{committable.operator_id} that may not be committed, and the program has no such sink"
                 )
                 if not self._settings.allow_non_restored_state:
                     raise CheckpointError(

@@ -22,8 +22,8 @@
 +   column_0_0.append(field_0)
 +   column_0_1.append(item_0_1)
 
-A record per key is an object more per record to make, to find and to drop: with 100,000 keys in no order most of
-the time went into it. The state leaves out constants, and the key if it is an int or a str that does not change:
+Storing whole records costs one more object per record: with 100,000 keys in no order, most of the time went into making and
+dropping them. The state leaves out constants, and the key if it is an int or a str that does not change:
 
 - A single field is stored by itself, if it is an int, a float or a str, stays one, and its expression cannot raise.
 - Several fields of a Row, a named tuple or a dictionary are stored as a tuple, which takes less time to make. Tuples
@@ -64,9 +64,9 @@ class Narrow:
         key: The position of the key; None if the key is stored, too.
         stored: The positions of the stored fields.
         is_alone: Whether the state is a single field, and no tuple.
-        display: The record that comes.
+        display: The input record.
         changed: The new values of the fields over `previous` and variables.
-        result: The record that goes.
+        result: The emitted record.
     """
 
     key: int | None

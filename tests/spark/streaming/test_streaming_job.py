@@ -320,7 +320,7 @@ def test_a_sink_that_is_gone_is_left_as_it_is_where_that_is_allowed(
     with pytest.raises(CheckpointError, match=f"sink {gone} .* or allow non-restored state"):
         in_process_epochs(run.job(), coordinator, run.storage)
     in_process_epochs(run.job(), coordinator, run.storage, allow_non_restored_state=True)
-    assert f"the sink {gone} wrote and has perhaps not committed" in caplog.text
+    assert f"output of the sink {gone} that may not be committed" in caplog.text
     coordinator.close()
 
 
