@@ -1,0 +1,230 @@
+"""Windows, broadcast state, side outputs and two inputs, as PyFlink users write them, against loops by hand in one process.
+
+    python -m benchmarks.operators [--records 200000] [--reps 3] [--mode BATCH] [sessions counts rules sides inputs]
+
+    sessions    the clicks and prices of a user's session: a session window with a reduce
+    counts      the prices of five clicks of a user: a count window with a reduce
+    rules       prices times a factor that comes on a broadcast stream
+    sides       odd numbers go to a side output, with another map
+    inputs      two keyed streams, each with its own map
+
+Prints CPU microseconds a record and the ratio, by hand / ours: above 1 opchain is faster. The loops call the same
+functions, and pickle 4,096 records between two partitions. They do not watch event time.
+"""
+# ruff: noqa: ARG002 - the methods' arguments are PyFlink's
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.environment import environment
+from benchmarks.in_process import exchanged, job_of, lines, read, run
+from benchmarks.stateful import DISORDER, GAP, Times, least, made
+from benchmarks.tally import tallied
+from opchain.common import Duration, Time, Types, WatermarkStrategy
+from opchain.datastream import OutputTag
+from opchain.datastream.functions import BroadcastProcessFunction, CoMapFunction, ProcessFunction
+from opchain.datastream.state import MapStateDescriptor
+from opchain.datastream.window import EventTimeSessionWindows
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from opchain import DataStream, StreamExecutionEnvironment
+
+Pair = tuple[Any, int]
+CLICKS = 5
+KEYS = 1000
+FACTOR = MapStateDescriptor("factor", Types.STRING(), Types.LONG())
+ODD = OutputTag("odd", Types.TUPLE([Types.LONG(), Types.LONG()]))
+
+
+def priced(click: Any) -> Pair:
+    """The user and the price."""
+    return click["user"], click["price"]
+
+
+def keyed(number: int) -> Pair:
+    """A number with its key."""
+    return number % KEYS, number
+
+
+def by_key(pair: Pair) -> Any:
+    """The key."""
+    return pair[0]
+
+
+def added(one: Pair, other: Pair) -> Pair:
+    """Both prices."""
+    return one[0], one[1] + other[1]
+
+
+class Factored(BroadcastProcessFunction):
+    """Prices times the factor of the rules."""
+
+    def process_element(self, value: Any, ctx: Any) -> Any:
+        """Multiplies."""
+        factor = ctx.get_broadcast_state(FACTOR).get("price")
+        yield value["user"], value["price"] * (1 if factor is None else factor)
+
+    def process_broadcast_element(self, value: Any, ctx: Any) -> None:
+        """Sets a factor."""
+        ctx.get_broadcast_state(FACTOR).put(value[0], value[1])
+
+
+class Split(ProcessFunction):
+    """Odd numbers go to the side output."""
+
+    def process_element(self, value: Any, ctx: Any) -> Any:
+        """Splits."""
+        if value[1] % 2:
+            yield ODD, value
+        else:
+            yield value
+
+
+class Signed(CoMapFunction[Any, Any, Any]):
+    """The numbers of the second input are negative."""
+
+    def map1(self, value: Any) -> Any:
+        """Adds one."""
+        return value[0], value[1] + 1
+
+    def map2(self, value: Any) -> Any:
+        """Negates."""
+        return value[0], -value[1]
+
+
+def _clicks(env: StreamExecutionEnvironment, paths: list[str]) -> DataStream[Any]:
+    return lines(env, paths).map(json.loads)
+
+
+def _sessions(env: StreamExecutionEnvironment, paths: list[str], _: int) -> DataStream[Any]:
+    strategy = WatermarkStrategy.for_bounded_out_of_orderness(Duration.of_millis(DISORDER))
+    clicks = _clicks(env, paths).assign_timestamps_and_watermarks(
+        strategy.with_timestamp_assigner(Times())
+    )
+    windows = EventTimeSessionWindows.with_gap(Time.milliseconds(GAP))
+    return clicks.map(priced).key_by(by_key).window(windows).reduce(added)
+
+
+def _sessions_by_hand(paths: list[str], _: int) -> Iterator[int]:
+    sent = (
+        ((click["ts"], priced(click)) for click in map(json.loads, text)) for text in read(paths)
+    )
+    for partition in exchanged(sent, lambda timed: by_key(timed[1])):
+        sessions: dict[Any, tuple[int, Pair]] = {}
+        for at, pair in partition:
+            last, price = sessions.get(pair[0], (at, None))
+            if price is not None and at - last > GAP:
+                yield price[1]
+                price = None
+            sessions[pair[0]] = max(last, at), pair if price is None else added(price, pair)
+        for _last, price in sessions.values():
+            yield price[1]
+
+
+def _counts(env: StreamExecutionEnvironment, paths: list[str], _: int) -> DataStream[Any]:
+    return _clicks(env, paths).map(priced).key_by(by_key).count_window(CLICKS).reduce(added)
+
+
+def _counts_by_hand(paths: list[str], _: int) -> Iterator[int]:
+    sent = (map(priced, map(json.loads, text)) for text in read(paths))
+    for partition in exchanged(sent, by_key):
+        windows: dict[Any, tuple[int, Pair]] = {}
+        for pair in partition:
+            count, price = windows.get(pair[0], (0, None))
+            price = pair if price is None else added(price, pair)
+            if count + 1 == CLICKS:
+                del windows[pair[0]]
+                yield price[1]
+            else:
+                windows[pair[0]] = count + 1, price
+
+
+def _rules(env: StreamExecutionEnvironment, paths: list[str], _: int) -> DataStream[Any]:
+    factors = env.from_collection([("price", 1)]).broadcast(FACTOR)
+    return _clicks(env, paths).connect(factors).process(Factored())
+
+
+def _rules_by_hand(paths: list[str], _: int) -> Iterator[int]:
+    factors = {"price": 1}
+    for text in read(paths):
+        for click in map(json.loads, text):
+            factor = factors.get("price")
+            yield (click["user"], click["price"] * (1 if factor is None else factor))[1]
+
+
+def _sides(env: StreamExecutionEnvironment, _: list[str], records: int) -> DataStream[Any]:
+    split = env.from_sequence(0, records - 1).map(keyed).process(Split())
+    odd = split.get_side_output(ODD).map(lambda pair: (pair[0], -pair[1]))
+    return split.map(lambda pair: (pair[0], pair[1] + 1)).union(odd)
+
+
+def _sides_by_hand(_: list[str], records: int) -> Iterator[int]:
+    split = Split()
+    for number in range(records):
+        for result in split.process_element(keyed(number), None):
+            if isinstance(result[0], OutputTag):
+                yield (result[1][0], -result[1][1])[1]
+            else:
+                yield (result[0], result[1] + 1)[1]
+
+
+def _inputs(env: StreamExecutionEnvironment, _: list[str], records: int) -> DataStream[Any]:
+    first, second = (
+        env.from_sequence(0, records // 2 - 1).map(keyed).key_by(by_key) for _input in range(2)
+    )
+    return first.connect(second).map(Signed())
+
+
+def _inputs_by_hand(_: list[str], records: int) -> Iterator[int]:
+    signed, half = Signed(), records // 2
+    for function in (signed.map1, signed.map2):
+        parts = (map(keyed, range(begin, begin + half // 2)) for begin in (0, half // 2))
+        for partition in exchanged(parts, by_key):
+            for pair in partition:
+                yield function(pair)[1]
+
+
+PROGRAMS: dict[str, tuple[Callable[..., DataStream[Any]], Callable[..., Iterator[int]]]] = {
+    "sessions": (_sessions, _sessions_by_hand),
+    "counts": (_counts, _counts_by_hand),
+    "rules": (_rules, _rules_by_hand),
+    "sides": (_sides, _sides_by_hand),
+    "inputs": (_inputs, _inputs_by_hand),
+}
+
+
+def main() -> None:
+    """Measures the programs."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("programs", nargs="*", default=list(PROGRAMS))
+    parser.add_argument("--records", type=int, default=200_000, help="a multiple of 4")
+    parser.add_argument("--reps", type=int, default=3)
+    parser.add_argument("--mode", choices=["STREAMING", "BATCH"], default="STREAMING")
+    arguments = parser.parse_args()
+    records = arguments.records
+    with tempfile.TemporaryDirectory() as folder:
+        paths = made(folder, records)
+        for name in arguments.programs:
+            draw, loop = PROGRAMS[name]
+            env = environment(execution__runtime_mode=arguments.mode)
+            job = job_of(draw(env, paths, records), folder, 1)
+            ours, results = least(lambda job=job: run(job, folder), arguments.reps)  # type: ignore[misc]
+            hand, expected = least(
+                lambda loop=loop: tallied(loop(paths, records)),  # type: ignore[misc]
+                arguments.reps,
+            )
+            micros = [seconds / records * 1e6 for seconds in (ours, hand)]
+            print(
+                f"{name:9} {arguments.mode}: ours {micros[0]:.2f} us, by hand {micros[1]:.2f} us, ratio "
+                f"{hand / ours:.2f}, results {results} and {expected}"
+            )
+
+
+if __name__ == "__main__":
+    main()
