@@ -57,5 +57,5 @@ def test_a_log_that_is_gone_or_of_another_time_is_refused(tmp_path: Path) -> Non
         require_log(log(tmp_path), done)
     with pytest.raises(CheckpointError, match=r"that of micro-batch 9, .*does not contain it"):
         require_log(log(tmp_path), 9)
-    with pytest.raises(CheckpointError, match="restore the folder as a whole"):
+    with pytest.raises(CheckpointError, match="restore both from one backup"):
         require_log(checkpoint_storage(str(tmp_path / "empty")), 0)

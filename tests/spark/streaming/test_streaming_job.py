@@ -267,7 +267,7 @@ def test_without_sparks_log_sources_are_read_again_only_where_that_is_allowed(
     count_words(environment(tmp_path), tmp_path)
     shutil.rmtree(tmp_path / "checkpoints" / "spark")
     write(tmp_path, "2", ["b"])
-    with pytest.raises(CheckpointError, match=r"micro-batch 0, .*restore the folder as a whole"):
+    with pytest.raises(CheckpointError, match=r"micro-batch 0, .*restore both from one backup"):
         count_words(environment(tmp_path), tmp_path)
     settings = {"restore_from": str(tmp_path / "checkpoints"), "checkpoints": str(tmp_path / "new")}
     with pytest.raises(
