@@ -17,6 +17,12 @@ from opchain.common import Configuration, WatermarkStrategy
 from opchain.datastream import StreamExecutionEnvironment
 from opchain.runtime.connectors.data_generator import DataGeneratorSource
 
+def command_of(process):
+    try:
+        return Path(f"/proc/{process}/cmdline").read_bytes()
+    except FileNotFoundError:  # it has ended meanwhile
+        return b""
+
 def victims():
     if kind != "sources":
         return [jvm]
@@ -24,7 +30,7 @@ def victims():
     return [
         int(child)
         for child in children
-        if b"python_streaming_source_runner" in Path(f"/proc/{child}/cmdline").read_bytes()
+        if b"python_streaming_source_runner" in command_of(child)
     ]
 
 def die(number):
