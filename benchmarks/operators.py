@@ -18,11 +18,12 @@ from __future__ import annotations
 import argparse
 import json
 import tempfile
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.environment import environment
 from benchmarks.in_process import exchanged, job_of, lines, read, run
-from benchmarks.stateful import DISORDER, GAP, Times, least, made
+from benchmarks.stateful import DISORDER, GAP, Times, compare, made
 from benchmarks.tally import tallied
 from opchain.common import Duration, Time, Types, WatermarkStrategy
 from opchain.datastream import OutputTag
@@ -214,15 +215,11 @@ def main() -> None:
             draw, loop = PROGRAMS[name]
             env = environment(execution__runtime_mode=arguments.mode)
             job = job_of(draw(env, paths, records), folder, 1)
-            ours, results = least(lambda job=job: run(job, folder), arguments.reps)  # type: ignore[misc]
-            hand, expected = least(
+            compare(
+                name,
+                arguments,
+                partial(run, job, folder),
                 lambda loop=loop: tallied(loop(paths, records)),  # type: ignore[misc]
-                arguments.reps,
-            )
-            micros = [seconds / records * 1e6 for seconds in (ours, hand)]
-            print(
-                f"{name:9} {arguments.mode}: ours {micros[0]:.2f} us, by hand {micros[1]:.2f} us, ratio "
-                f"{hand / ours:.2f}, results {results} and {expected}"
             )
 
 

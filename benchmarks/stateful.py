@@ -19,6 +19,7 @@ import argparse
 import json
 import random
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -197,10 +198,26 @@ def made(folder: str, records: int) -> list[str]:
     return paths
 
 
-def least(work: Callable[[], tuple[int, int]], reps: int) -> tuple[float, tuple[int, int]]:
+def least(work: Callable[[], tuple[int, ...]], reps: int) -> tuple[float, tuple[int, ...]]:
     """The least CPU seconds of some runs, and what came out."""
     runs = [measured(work) for _ in range(reps)]
     return min(seconds for seconds, _ in runs), runs[-1][1]
+
+
+def compare(
+    name: str,
+    arguments: argparse.Namespace,
+    ours: Callable[[], tuple[int, ...]],
+    hand: Callable[[], tuple[int, ...]],
+) -> None:
+    """Measures a program and its loop by hand, and prints both."""
+    seconds, results = least(ours, arguments.reps)
+    by_hand_seconds, expected = least(hand, arguments.reps)
+    micros = [each / arguments.records * 1e6 for each in (seconds, by_hand_seconds)]
+    print(
+        f"{name:9} {arguments.mode}: ours {micros[0]:.2f} us, by hand {micros[1]:.2f} us, ratio "
+        f"{by_hand_seconds / seconds:.2f}, results {results} and {expected}"
+    )
 
 
 def main() -> None:
@@ -218,13 +235,7 @@ def main() -> None:
             job = program(name, paths, arguments.mode)
             if arguments.code:
                 print(*(vertex.source for vertex in job.vertices), sep="\n\n")
-            ours, results = least(lambda job=job: run(job, folder), arguments.reps)  # type: ignore[misc]
-            hand, expected = least(lambda name=name: by_hand(name, paths), arguments.reps)  # type: ignore[misc]
-            micros = [seconds / arguments.records * 1e6 for seconds in (ours, hand)]
-            print(
-                f"{name:9} {arguments.mode}: ours {micros[0]:.2f} us, by hand {micros[1]:.2f} us, ratio "
-                f"{hand / ours:.2f}, results {results} and {expected}"
-            )
+            compare(name, arguments, partial(run, job, folder), partial(by_hand, name, paths))
 
 
 if __name__ == "__main__":

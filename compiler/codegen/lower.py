@@ -604,7 +604,7 @@ class _Lowering:
         return [*lines, *self.process(operator, place, number)]
 
     def broadcast_process(self, operator: OperatorProgram, place: Place, number: int) -> Lines:
-        """The stream's records like those of a process function; the broadcast ones, which are few, by a call."""
+        """The code of a process function for the stream's records. Broadcast records are few: a call processes them."""
         if number:
             return self.call(operator, place, number)
         is_keyed = isinstance(operator.spec, specs.KeyedBroadcastProcessSpec)
@@ -782,7 +782,7 @@ class _Lowering:
         return f.marked([*lines, *write(operator, place)], index)
 
     def _session(self, operator: OperatorProgram, place: Place) -> Lines:
-        """`SessionWindowOperator.process_element` behind the key."""
+        """The code of `SessionWindowOperator.process_element`, after its key is known."""
         index, time = operator.index, place.timestamp
         spec = operator.spec
         assert isinstance(spec, specs.WindowSpec)
@@ -817,7 +817,7 @@ class _Lowering:
         return [*lines, ast.If(f.expression(f"{session} is not None"), taken_in, [])]
 
     def _aligned(self, operator: OperatorProgram, place: Place) -> Lines:
-        """`AlignedWindowOperator.process_element` behind the key.
+        """The code of `AlignedWindowOperator.process_element`, after its key is known.
 
         Windows that are new, late or have fired are the operator's business (`pane_for`).
         """

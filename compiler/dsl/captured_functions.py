@@ -10,6 +10,8 @@ from __future__ import annotations
 import io
 import pickle
 import weakref
+from contextlib import suppress
+from functools import lru_cache
 from typing import Any, TypeVar
 
 F = TypeVar("F")
@@ -29,18 +31,18 @@ def captured(functions: F) -> F:
 def captured_selector(selector: F) -> F:
     """The same copy of a selector that has not changed: plans compare the keys of exchanges by identity."""
     data, copy = _copied(selector)
-    try:
+    with suppress(TypeError):  # it has no hash, or takes no weak references
         known = _SELECTORS.get(selector)
         if known is not None and known[0] == data:
             return known[1]  # type: ignore[no-any-return]
         _SELECTORS[selector] = data, copy
-    except TypeError:  # it has no hash, or takes no weak references
-        return copy
     return copy
 
 
-def _copied(value: F) -> tuple[bytes, F]:
-    import cloudpickle  # noqa: PLC0415 - slow to import
+@lru_cache(maxsize=1)
+def _pickler() -> Any:
+    """The class of picklers; not at the top of the module, because cloudpickle is slow to import."""
+    import cloudpickle  # noqa: PLC0415 - as above
 
     class Pickler(cloudpickle.Pickler):  # type: ignore[misc]  # it has no types
         def reducer_override(self, obj: Any) -> Any:
@@ -49,9 +51,13 @@ def _copied(value: F) -> tuple[bytes, F]:
                 return _class_of, (id(obj),)
             return super().reducer_override(obj)
 
+    return Pickler
+
+
+def _copied(value: F) -> tuple[bytes, F]:
     file = io.BytesIO()
     try:
-        Pickler(file, pickle.HIGHEST_PROTOCOL).dump(value)
+        _pickler()(file, pickle.HIGHEST_PROTOCOL).dump(value)
         return file.getvalue(), pickle.loads(file.getvalue())
     except MemoryError:
         raise

@@ -225,9 +225,6 @@ def wire_value(place: int, name: str, data_type: DataType, descriptor: TableDesc
         data_type.name not in _AS_TEXT and data_type.name != "DECIMAL"
     ):
         return value
-    if data_type.name == "DECIMAL":
-        precision, scale = data_type.parameters
-        return Typed(f"as_decimal({value.text}, {precision}, {scale})", data_type)
     return cast(value._replace(data_type=DataTypes.STRING()), data_type)
 
 

@@ -285,9 +285,7 @@ class Compiler:
             )
         text = f"{function}({left.text}, {right.text})"
         if data_type.name == "DECIMAL":
-            data_type = _decimal_of(function, left.data_type, right.data_type)
-            precision, scale = data_type.parameters
-            return Typed(f"as_decimal({text}, {precision}, {scale})", data_type)
+            return _as_decimal(text, _decimal_of(function, left.data_type, right.data_type))
         bits = _BITS.get(data_type.name)
         return Typed(text if bits is None else f"wrapped({text}, {bits})", data_type)
 
@@ -424,8 +422,7 @@ def cast(value: Typed, data_type: DataType) -> Typed:
     if name in _BITS:
         text = f"as_integer({value.text}, {_BITS[name]})"
     elif name == "DECIMAL":
-        precision, scale = data_type.parameters
-        text = f"as_decimal({value.text}, {precision}, {scale})"
+        return _as_decimal(value.text, data_type)
     elif name in _TEXTS:
         text = _text_of(value, data_type)
     elif function is None:
@@ -435,6 +432,11 @@ def cast(value: Typed, data_type: DataType) -> Typed:
         if data_type.parameters:
             text = f"cut({text}, {data_type.parameters[0]})"
     return Typed(text, data_type)
+
+
+def _as_decimal(text: str, data_type: DataType) -> Typed:
+    precision, scale = data_type.parameters
+    return Typed(f"as_decimal({text}, {precision}, {scale})", data_type)
 
 
 def _text_of(value: Typed, data_type: DataType) -> str:
@@ -458,7 +460,7 @@ def _branch_type(left: DataType, right: DataType) -> DataType | None:
             return found
         (p1, s1), (p2, s2) = _digits(left), _digits(right)
         scale = max(s1, s2)
-        return DataTypes.DECIMAL(min(38, max(p1 - s1, p2 - s2) + scale), scale)
+        return DataTypes.DECIMAL(min(_MOST_DIGITS, max(p1 - s1, p2 - s2) + scale), scale)
     if left.name in _TIMES and right.name == left.name:
         return max(left, right, key=lambda each: each.parameters)
     return None

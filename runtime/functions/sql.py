@@ -377,8 +377,10 @@ def _to_timestamp_ltz(value: int, precision: int = 3) -> datetime | None:
 
 
 def _to_date(text: str, pattern: str | None = None) -> date | None:
-    found = None if pattern is None else _to_timestamp(text, pattern)
-    return _as_date(text if pattern is None else found) if pattern is None or found else None
+    if pattern is None:
+        return _as_date(text)
+    found = _to_timestamp(text, pattern)
+    return None if found is None else _as_date(found)
 
 
 def _from_unixtime(seconds: int, pattern: str = _TIMESTAMP_PATTERN) -> str:

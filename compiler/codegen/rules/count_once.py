@@ -55,7 +55,7 @@ class _Counting:
                 appends[name] = appends.get(name, 0) + 1
             elif isinstance(item, f.Append):
                 appends[item.list] = appends.get(item.list, 0) + 1
-        # Lists become longer in another function, too: that of the other input, or of a side output.
+        # The functions of the other input and of side outputs append to the lists, too.
         self.appends_elsewhere = form.takes_turns or any(
             isinstance(node, ast.Name) and node.id.startswith("emit_side_")
             for statement in function.body

@@ -39,8 +39,11 @@ if TYPE_CHECKING:
 
 def take_turns(form: Form) -> None:
     """Makes generators of the functions over batches, if all of them are loops."""
-    functions = [item for item in form.batch_functions() if "values" in item.arguments]
-    functions = [item for item in functions if not item.name.startswith("batch_")]
+    functions = [
+        item
+        for item in form.batch_functions()
+        if "values" in item.arguments and not item.name.startswith("batch_")
+    ]
     loops = [item.body[0] for item in functions if len(item.body) == 1]
     if not form.takes_turns or len(loops) != len(functions):
         return

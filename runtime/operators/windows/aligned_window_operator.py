@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import heapq
 from functools import partial
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.functions.window import TimeWindow
 from opchain.runtime.operators.process import emit_where_read
@@ -35,7 +35,6 @@ from opchain.runtime.windows.time_windows import (
     SlidingEventTimeWindows,
     TumblingEventTimeWindows,
     WindowStagger,
-    check_timestamp,
 )
 from opchain.runtime.windows.triggers import EventTimeTrigger
 
@@ -86,8 +85,7 @@ class KeyByKeyWindowOperator(WindowOperator):
         """Puts the record into its windows, the latest first."""
         self.backend.set_current_key(self.select_key(value))
         if timestamp is None:
-            check_timestamp(value, MIN_LONG_VALUE, self.assigner)
-            raise AssertionError
+            self.refuse(value)
         held, added = self._held, self.contents.kind.added
         latest = timestamp - (timestamp - self._offset) % self._slide
         for start in range(latest, timestamp - self._size, -self._slide):
@@ -180,11 +178,6 @@ class AlignedWindowOperator(KeyedWindowOperator):
                 pane = self.pane_for(start, key, value, timestamp)
             if pane is not None:
                 pane[key] = self.contents.added(pane.get(key), value)
-
-    def refuse(self, value: Any) -> NoReturn:
-        """Refuses a record without timestamp."""
-        check_timestamp(value, MIN_LONG_VALUE, self.spec.assigner)
-        raise AssertionError
 
     def pane_for(
         self, start: int, key: Any, value: Any, timestamp: int

@@ -18,7 +18,7 @@ from __future__ import annotations
 from heapq import heappop, heappush, heapreplace
 from itertools import count
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.functions.function import has_lifecycle
 from opchain.runtime.functions.window import TimeWindow
@@ -27,13 +27,12 @@ from opchain.runtime.operators.windows.merging_window_operator import (
     MergingWindowOperator,
     MergingWindowSet,
 )
-from opchain.runtime.operators.windows.window_state import CONTENTS
+from opchain.runtime.operators.windows.window_state import CONTENTS, united
 from opchain.runtime.state.keyed.hash_map_backend import HashMapKeyedStateBackend
-from opchain.runtime.time import MAX_LONG_VALUE, MIN_LONG_VALUE
+from opchain.runtime.time import MAX_LONG_VALUE
 from opchain.runtime.windows.time_windows import (
     DynamicEventTimeSessionWindows,
     EventTimeSessionWindows,
-    check_timestamp,
 )
 from opchain.runtime.windows.triggers import EventTimeTrigger
 
@@ -129,11 +128,6 @@ class SessionWindowOperator(MergingWindowOperator):
                 self.changed[key] = None
             session.held = self.contents.kind.added(session.held, value)
 
-    def refuse(self, value: Any) -> NoReturn:
-        """Refuses a record without timestamp."""
-        check_timestamp(value, MIN_LONG_VALUE, self.assigner)
-        raise AssertionError
-
     def session_for(self, key: Any, value: Any, timestamp: int, end: int) -> _Session | None:
         """The session that a record begins, extends at its start, or makes of others.
 
@@ -221,14 +215,8 @@ class SessionWindowOperator(MergingWindowOperator):
             merged.add(new, lambda _, group, *__: parts.sort(key=_place_in(group)))
         if parts:
             session.state_window = parts[0].state_window
-            rest = [item.held for item in parts[1:] if item.held is not None]
-            session.held = parts[0].held
-            if rest:
-                unite = self.contents.kind.merge
-                others = rest[0]
-                for held in rest[1:]:
-                    others = unite(others, held)
-                session.held = others if session.held is None else unite(session.held, others)
+            others = [item.held for item in parts[1:] if item.held is not None]
+            session.held = united(self.contents.kind, parts[0].held, others)
         for item in parts:
             item.is_over, item.held = True, None
         return session

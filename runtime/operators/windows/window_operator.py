@@ -6,7 +6,7 @@ Flink: `WindowOperator` with its `Context`, `cleanupTime`, `isWindowLate` and `i
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from opchain.runtime.errors import short_repr
 from opchain.runtime.functions.window import CountWindow
@@ -24,6 +24,7 @@ from opchain.runtime.windows.time_windows import (
     SlidingProcessingTimeWindows,
     TumblingProcessingTimeWindows,
     WindowStagger,
+    check_timestamp,
 )
 from opchain.runtime.windows.triggers import ProcessingTimeTrigger, Trigger, TriggerResult
 
@@ -95,6 +96,11 @@ class KeyedWindowOperator(StreamOperator):
     def event_time(self) -> int:
         """The event time reached so far, as the windows see it."""
         return self.current_watermark
+
+    def refuse(self, value: Any) -> NoReturn:
+        """Refuses a record without timestamp."""
+        check_timestamp(value, MIN_LONG_VALUE, self.spec.assigner)
+        raise AssertionError
 
     def open(self) -> None:
         """Registers the counter, and opens the user's functions.

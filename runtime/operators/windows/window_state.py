@@ -21,7 +21,7 @@ from opchain.runtime.operators.windows.evaluation import EvictorContext
 from opchain.runtime.windows.evictors import TimestampedValue
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, MutableMapping
+    from collections.abc import Iterable, MutableMapping, Sequence
 
     from opchain.runtime.operators.windows.window_operator import KeyedWindowOperator
     from opchain.runtime.program.operator_specs import WindowSpec
@@ -144,6 +144,14 @@ def contents_of(spec: WindowSpec) -> ReducedContents | AggregatedContents | Buff
     return BufferedContents()
 
 
+def united(kind: Contents, held: Any, others: Sequence[Any]) -> Any:
+    """The contents of windows that become one: the others are united first, in their order, and then behind `held`."""
+    if not others:
+        return held
+    merged = functools.reduce(kind.merge, others)
+    return merged if held is None else kind.merge(held, merged)
+
+
 CONTENTS = "window-contents"
 """The name of the state, as in Flink."""
 
@@ -198,18 +206,16 @@ class WindowState:
 
         Flink: `AbstractHeapMergingState.mergeNamespaces`.
         """
-        merged = None
+        others = []
         for source in sources:
             self.select(source)
             held = self._pane.get(self._backend.state_key)
             self.clear()
             if held is not None:
-                merged = held if merged is None else self.kind.merge(merged, held)
+                others.append(held)
         self.select(target)
-        if merged is not None:
-            key = self._backend.state_key
-            held = self._pane.get(key)
-            self._pane[key] = merged if held is None else self.kind.merge(held, merged)
+        if others:
+            self.put(united(self.kind, self._pane.get(self._backend.state_key), others))
 
 
 class EvictedWindowState(WindowState):
