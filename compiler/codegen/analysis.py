@@ -82,7 +82,7 @@ def _looked_at(node: ast.AST) -> ast.Name | None:
         whole = node.value
     elif isinstance(node, (ast.For, ast.comprehension)):
         whole = node.iter
-    elif isinstance(node, f.Emits):
+    elif isinstance(node, f.ForEachResult):
         whole = node.iterable
     elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Tuple):
         whole = node.value
@@ -109,7 +109,7 @@ def _settings_of(statement: ast.stmt) -> Iterator[Setting]:
     elif isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name):
         changed = ast.BinOp(f.name(statement.target.id), statement.op, statement.value)
         yield statement.target.id, _typed(changed)
-    elif isinstance(statement, (ast.For, f.Emits)):
+    elif isinstance(statement, (ast.For, f.ForEachResult)):
         iterable = statement.iter if isinstance(statement, ast.For) else statement.iterable
         of = _typed(iterable)
         yield from _unpacked(statement.target, lambda types: item_type(of(types)))
@@ -197,7 +197,7 @@ def fresh_of(function: Function, types: Types) -> set[str]:  # noqa: C901, PLR09
                         setting.setdefault(name, []).append(statement.value)
                     elif isinstance(target, ast.Tuple):
                         setting.setdefault(name, []).append(None)
-        elif isinstance(statement, (ast.For, f.Emits)):
+        elif isinstance(statement, (ast.For, f.ForEachResult)):
             for node in ast.walk(statement.target):
                 if isinstance(node, ast.Name) and node.id not in function.fresh:
                     setting.setdefault(node.id, []).append(None)
@@ -291,7 +291,7 @@ def _uses(block: list[ast.stmt], variable: str) -> int:
             continue
         inner = [_uses(item, variable) for item in f.blocks(statement)]
         total += max(inner, default=0) if isinstance(statement, ast.If) else sum(inner)
-        if isinstance(statement, (ast.For, ast.While, f.Emits)) and inner:
+        if isinstance(statement, (ast.For, ast.While, f.ForEachResult)) and inner:
             total += 0 if variable in f.stores([statement]) else sum(inner)
         for expression in f.own_expressions(statement):
             if not isinstance(expression, ast.Name) or isinstance(expression.ctx, ast.Load):

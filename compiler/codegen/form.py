@@ -4,11 +4,11 @@ Ours stand for what a chain does with records, so that rules need not recognize 
 
 | statement | meaning | printed as |
 |---|---|---|
-| `Emits` | one record for each item of an iterable | `for value_1 in ...:` |
-| `Keep` | copy a record that somebody else could change | `if x.__class__ not in IMMUTABLE: x = own_copy(x)` |
+| `ForEachResult` | one record for each item of an iterable | `for value_1 in ...:` |
+| `CopyIfMutable` | copy a record that somebody else could change | `if x.__class__ not in IMMUTABLE: x = own_copy(x)` |
 | `Send` | hand a record to an exchange | `keys_0.append(...)`, `values_0.append(...)` |
 | `Fold` | combine a record with the entry of its key | `previous = table.get(key, ABSENT)` ... |
-| `Declare` | give a record the form of its declared type | `row = as_declared_1(value_1)` |
+| `Convert` | give a record the form of its declared type | `row = as_declared_1(value_1)` |
 | `Append` | put a value at the end of a list | `values_0.append(value)` |
 | `Count` | count a record that enters or leaves an operator | `op_1.records_in += 1` |
 
@@ -29,12 +29,12 @@ from opchain.runtime.program.vertex_program import NO_OPERATOR, VertexProgram
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from opchain.compiler.codegen.static_types import StaticType, Traveling
+    from opchain.compiler.codegen.static_types import SentRecords, StaticType
 
 Node = TypeVar("Node", bound=ast.AST)
 
 
-class Emits(ast.stmt):
+class ForEachResult(ast.stmt):
     """A loop over the results of an operator for one record.
 
     `side` has what happens to (tag, value) pairs, None where pairs are records like any others. `by_tag` has, by the id
@@ -51,7 +51,7 @@ class Emits(ast.stmt):
     by_tag: dict[str, tuple[str, list[ast.stmt]]]
 
 
-class Keep(ast.stmt):
+class CopyIfMutable(ast.stmt):
     """A copy of a record, unless its class is immutable."""
 
     _fields = ("target",)
@@ -85,7 +85,7 @@ class Fold(ast.stmt):
     target: ast.Name | None
 
 
-class Declare(ast.stmt):
+class Convert(ast.stmt):
     """Converts a record to the declared type of its operator, or of a side output, in the variable `target`.
 
     `convert` is the name of the converter.
@@ -181,9 +181,9 @@ class Form:
     callees: dict[str, Callee] = field(default_factory=dict)
     constants: dict[str, Any] = field(default_factory=dict)
     aggregations: dict[str, Any] = field(default_factory=dict)
-    received: Mapping[int, Traveling] = field(default_factory=dict)
+    received: Mapping[int, SentRecords] = field(default_factory=dict)
     read_alone: frozenset[int] = frozenset()
-    sent: dict[int, Traveling] = field(default_factory=dict)
+    sent: dict[int, SentRecords] = field(default_factory=dict)
     remarks: dict[int, list[str]] = field(default_factory=dict)
 
     @property
@@ -273,7 +273,7 @@ def operator_of(statement: ast.stmt) -> int:
 
 def with_comment(found: list[ast.stmt], comment: str | None) -> list[ast.stmt]:
     """The statements, the first of which has a comment."""
-    shown = [statement for statement in found if not isinstance(statement, (Keep, Count))]
+    shown = [statement for statement in found if not isinstance(statement, (CopyIfMutable, Count))]
     if shown and comment:
         own = getattr(shown[0], "comment", None)
         both = comment if own in (None, comment) else f"{comment}, {own}".replace(", ->", " ->")
@@ -361,7 +361,7 @@ def stores(block: Sequence[ast.stmt]) -> dict[str, int]:
     """How often each variable is set in a block; a copy is the same record."""
     found: dict[str, int] = {}
     for statement in block:
-        kept = {id(node.target) for node in ast.walk(statement) if isinstance(node, Keep)}
+        kept = {id(node.target) for node in ast.walk(statement) if isinstance(node, CopyIfMutable)}
         for node in ast.walk(statement):
             if id(node) in kept:
                 continue

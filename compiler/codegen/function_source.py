@@ -155,8 +155,8 @@ def meaning_of(name: str, definition: Definition) -> Meaning:
         )
     if name in function.__globals__:
         value = function.__globals__[name]
-        travels = function.__name__ == "<lambda>" or function.__module__ == "__main__"
-        is_constant = travels and is_written_exactly(value)
+        is_sent_by_value = function.__name__ == "<lambda>" or function.__module__ == "__main__"
+        is_constant = is_sent_by_value and is_written_exactly(value)
         return Meaning("constant" if is_constant else "global", value)
     if name in BUILTINS and hasattr(builtins, name):
         return Meaning("builtin", getattr(builtins, name))

@@ -30,7 +30,7 @@ from opchain.compiler.codegen.static_types import (
     ColumnsOf,
     CombinedOf,
     JsonOf,
-    Traveling,
+    SentRecords,
     records_of,
 )
 from opchain.runtime.errors import one_line_name
@@ -175,7 +175,7 @@ class _Lowering:
         return self._function
 
     def _batch_function(self, number: int, head: OperatorProgram) -> None:
-        received = self.form.received.get(number, Traveling())
+        received = self.form.received.get(number, SentRecords())
         known = records_of(head.spec) or received.type
         function = self._open(
             f"process_{number}",
@@ -322,7 +322,7 @@ class _Lowering:
         """Copies a record if the function that emitted it may still have a reference to it."""
         if not (place.is_shared and self.copies):
             return []
-        return f.marked([f.made(f.Keep, target=f.target(place.value))], operator.index)
+        return f.marked([f.made(f.CopyIfMutable, target=f.target(place.value))], operator.index)
 
     def out_of_state(
         self, operator: OperatorProgram, place: Place, tag: str | None = None
@@ -333,7 +333,9 @@ class _Lowering:
             child.spec.kind not in PASSES_REFERENCES for child in children
         ):
             return [], place
-        kept: Lines = [f.made(f.Keep, target=f.target(place.value), is_stored=True)] * self.copies
+        kept: Lines = [
+            f.made(f.CopyIfMutable, target=f.target(place.value), is_stored=True)
+        ] * self.copies
         return f.marked(kept, operator.index), replace(place, is_shared=False)
 
     def downstream(self, operator: OperatorProgram, place: Place, tag: str | None = None) -> Lines:
@@ -364,7 +366,7 @@ class _Lowering:
             copied = f"{place.value}_{where}"
             copies = f.let(copied, place.record, operator.index)
             copies.is_fork = True  # type: ignore[attr-defined]
-            kept = f.made(f.Keep, target=f.target(copied), is_fork=True)
+            kept = f.made(f.CopyIfMutable, target=f.target(copied), is_fork=True)
             lines += [copies, *f.marked([kept], operator.index)]
             lines += write(replace(place, value=copied, is_shared=False))
         return lines
@@ -378,7 +380,7 @@ class _Lowering:
         tag: str | None = None,
     ) -> ast.stmt:
         declare = f.made(
-            f.Declare, target=f.target(row), value=place.record, convert=convert, tag=tag
+            f.Convert, target=f.target(row), value=place.record, convert=convert, tag=tag
         )
         return f.marked([declare], operator.index)[0]
 
@@ -516,7 +518,7 @@ class _Lowering:
             inner = replace(place, value=result, is_shared=True, loops=place.loops + 1)
             body = self.downstream(operator, inner)
         emits = f.made(
-            f.Emits,
+            f.ForEachResult,
             target=f.target(result),
             iterable=iterable,
             body=body,

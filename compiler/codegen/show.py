@@ -137,7 +137,7 @@ class _Function:
 
     # Ours
 
-    def _emits(self, statement: f.Emits, depth: int, _ends: str | None) -> None:
+    def _emits(self, statement: f.ForEachResult, depth: int, _ends: str | None) -> None:
         operator, iterable = f.operator_of(statement), ast.unparse(statement.iterable)
         target = statement.target.id
         if statement.nullable:
@@ -154,7 +154,7 @@ class _Function:
             self._text.add(depth + 2, "continue")
         self.block(statement.body, depth + 1, "continue")
 
-    def _keep(self, statement: f.Keep, depth: int, _ends: str | None) -> None:
+    def _keep(self, statement: f.CopyIfMutable, depth: int, _ends: str | None) -> None:
         kept, operator = statement.target.id, f.operator_of(statement)
         self._text.add(depth, f"if {kept}.__class__ not in IMMUTABLE:", operator)
         self._text.add(depth + 1, f"{kept} = own_copy({kept})", operator)
@@ -169,7 +169,7 @@ class _Function:
             time = ast.unparse(statement.time)
             self._text.add(depth, f"timestamps_{number}.append({time})", operator)
 
-    def _declare(self, statement: f.Declare, depth: int, _ends: str | None) -> None:
+    def _declare(self, statement: f.Convert, depth: int, _ends: str | None) -> None:
         converted = f"{statement.convert}({ast.unparse(statement.value)})"
         self.line(depth, f"{statement.target.id} = {converted}", statement)
 
@@ -205,10 +205,10 @@ _WRITERS: dict[type[ast.stmt], Any] = {
     ast.For: _Function._for,  # noqa: SLF001
     ast.While: _Function._while,  # noqa: SLF001
     ast.Try: _Function._try,  # noqa: SLF001
-    f.Emits: _Function._emits,  # noqa: SLF001
-    f.Keep: _Function._keep,  # noqa: SLF001
+    f.ForEachResult: _Function._emits,  # noqa: SLF001
+    f.CopyIfMutable: _Function._keep,  # noqa: SLF001
     f.Send: _Function._send,  # noqa: SLF001
-    f.Declare: _Function._declare,  # noqa: SLF001
+    f.Convert: _Function._declare,  # noqa: SLF001
     f.Append: _Function._append,  # noqa: SLF001
     f.Count: _Function._count,  # noqa: SLF001
     f.Fold: _Function._fold,  # noqa: SLF001

@@ -102,7 +102,7 @@ class JsonOf:
 
 
 @dataclass(frozen=True, slots=True)
-class Traveling:
+class SentRecords:
     """The known properties of the records of an edge: their type, and the item of a record that is its timestamp.
 
     The item, an expression over `value`, is set where timestamps are not sent beside the records. Unless it

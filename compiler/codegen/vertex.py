@@ -22,7 +22,7 @@ from opchain.compiler.codegen.form import Form
 from opchain.compiler.codegen.lower import lowered
 from opchain.compiler.codegen.rules import RULES
 from opchain.compiler.codegen.show import shown
-from opchain.compiler.codegen.static_types import Traveling
+from opchain.compiler.codegen.static_types import SentRecords
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -40,7 +40,7 @@ class GeneratedVertex:
     source: str
     lines: tuple[int, ...]
     names: dict[str, tuple[Any, ...]]
-    sent: tuple[Traveling, ...] = ()
+    sent: tuple[SentRecords, ...] = ()
     remarks: dict[int, list[str]] = field(default_factory=dict)
 
 
@@ -48,7 +48,7 @@ def generate_vertex(
     program: VertexProgram,
     *,
     inline: bool = True,
-    received: Mapping[int, Traveling] | None = None,
+    received: Mapping[int, SentRecords] | None = None,
     read_alone: frozenset[int] = frozenset(),
     until: str | None = None,
     without: Collection[str] = (),
@@ -77,7 +77,7 @@ def generate_vertex(
     for shared in ("IMMUTABLE", "own_copy", "ABSENT", "is_tagged"):
         if shared in used:
             names.setdefault(shared, ("shared",))
-    sent = tuple(form.sent.get(number, Traveling()) for number in range(len(program.outputs)))
+    sent = tuple(form.sent.get(number, SentRecords()) for number in range(len(program.outputs)))
     return GeneratedVertex(
         source, tuple(text.operators), dict(sorted(names.items())), sent, form.remarks
     )

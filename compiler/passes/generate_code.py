@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from opchain.compiler.codegen.rules import RULE_NAMES
-from opchain.compiler.codegen.static_types import Traveling
+from opchain.compiler.codegen.static_types import SentRecords
 from opchain.compiler.codegen.vertex import generate_vertex
 from opchain.compiler.graph.plan import Plan, required
 from opchain.runtime.errors import GraphError, InternalError
@@ -43,7 +43,7 @@ def generate_code(plan: Plan, until: str | None = None, without: Sequence[str] =
         for vertex in program.vertices
         if len(vertex.inputs) == 1 and not vertex.chained_sources
     )
-    sent: dict[tuple[int, int], Traveling] = {}
+    sent: dict[tuple[int, int], SentRecords] = {}
     for vertex in program.vertices:
         received = _received(vertex, sent)
         code = generate_vertex(
@@ -73,24 +73,24 @@ def generate_code(plan: Plan, until: str | None = None, without: Sequence[str] =
 
 
 def _received(
-    vertex: VertexProgram, sent: Mapping[tuple[int, int], Traveling]
-) -> dict[int, Traveling]:
+    vertex: VertexProgram, sent: Mapping[tuple[int, int], SentRecords]
+) -> dict[int, SentRecords]:
     """The known type of the records of each input, if it is the same for all of its edges."""
-    found: dict[int, set[Traveling]] = {}
+    found: dict[int, set[SentRecords]] = {}
     for edge in vertex.inputs:
-        known = sent.get((vertex.first_task, edge.channel_base), Traveling())
+        known = sent.get((vertex.first_task, edge.channel_base), SentRecords())
         found.setdefault(edge.input_number, set()).add(known)
     for source in vertex.chained_sources:
-        found.setdefault(source.input_number, set()).add(Traveling())
+        found.setdefault(source.input_number, set()).add(SentRecords())
     return {number: next(iter(known)) for number, known in found.items() if len(known) == 1}
 
 
-def _as_sent(output: OutputProgram, traveling: Traveling) -> OutputProgram:
+def _as_sent(output: OutputProgram, traveling: SentRecords) -> OutputProgram:
     return output if traveling.time is None else replace(output, carries_timestamps=False)
 
 
-def _as_received(edge: InputProgram, received: Mapping[int, Traveling]) -> InputProgram:
-    traveling = received.get(edge.input_number, Traveling())
+def _as_received(edge: InputProgram, received: Mapping[int, SentRecords]) -> InputProgram:
+    traveling = received.get(edge.input_number, SentRecords())
     has_times = edge.carries_timestamps and traveling.time is None
     return replace(edge, carries_timestamps=has_times, key_list=traveling.key_list)
 

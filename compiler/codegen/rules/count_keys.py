@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING
 
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.analysis import types_of
-from opchain.compiler.codegen.rules.narrow_state import Narrow, narrowed
-from opchain.compiler.codegen.static_types import CombinedOf, Traveling, TupleOf, type_of
+from opchain.compiler.codegen.rules.store_changed_fields import Narrow, narrowed
+from opchain.compiler.codegen.static_types import CombinedOf, SentRecords, TupleOf, type_of
 
 if TYPE_CHECKING:
     from opchain.compiler.codegen.form import Form, Function
@@ -52,7 +52,7 @@ def _count_keys(form: Form, function: Function, once: set[str]) -> None:
     def note(narrow: Narrow, number: int) -> None:
         assert narrow.key is not None
         kinds = TupleOf(tuple(type_of(item, types) for item in narrow.elements))
-        form.sent[number] = Traveling(CombinedOf(kinds, narrow.key), is_certain=False)
+        form.sent[number] = SentRecords(CombinedOf(kinds, narrow.key), is_certain=False)
 
     def rewrite(statement: ast.stmt) -> list[ast.stmt] | None:
         if not isinstance(statement, f.Fold) or statement.target is not None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def drop_copies(form: Form) -> None:
-    """Removes each `Keep` that makes no observable difference."""
+    """Removes each `CopyIfMutable` that makes no observable difference."""
     for function in form.functions:
         _drop_copies(form, function)
 
@@ -35,7 +35,7 @@ def _drop_copies(form: Form, function: Function) -> None:
     dropped: dict[str, str] = {}
 
     def rewrite(statement: ast.stmt) -> list[ast.stmt] | None:
-        if not isinstance(statement, f.Keep):
+        if not isinstance(statement, f.CopyIfMutable):
             return None
         kept = statement.target.id
         is_fork = getattr(statement, "is_fork", False)
@@ -114,7 +114,7 @@ def _is_harmless(form: Form, function: Function) -> bool:  # noqa: C901 - one br
             )
             if any(not isinstance(target, (ast.Name, ast.Tuple)) for target in targets):
                 return False
-        if isinstance(statement, (f.Fold, f.Append, f.Keep, f.Count)):
+        if isinstance(statement, (f.Fold, f.Append, f.CopyIfMutable, f.Count)):
             continue
         if not all(map(_is_pure, f.own_expressions(statement))):
             return False

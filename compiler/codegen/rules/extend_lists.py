@@ -26,7 +26,9 @@ def extend_lists(form: Form) -> None:
 def _extended(statement: ast.stmt) -> list[ast.stmt] | None:
     if isinstance(statement, ast.For) and not statement.orelse:
         iterable = statement.iter
-    elif isinstance(statement, f.Emits) and not statement.nullable and statement.side is None:
+    elif (
+        isinstance(statement, f.ForEachResult) and not statement.nullable and statement.side is None
+    ):
         iterable = statement.iterable
     else:
         return None

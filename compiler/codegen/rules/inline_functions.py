@@ -141,7 +141,7 @@ class _Inliner:
 
     def _statement(self, statement: ast.stmt) -> Lines:
         operator = f.operator_of(statement)
-        if isinstance(statement, f.Emits):
+        if isinstance(statement, f.ForEachResult):
             statement.body = self.block(statement.body)
             statement.by_tag = {
                 tag: (variable, self.block(lines))
@@ -154,14 +154,16 @@ class _Inliner:
             return f.with_comment(found, f.comment_of(statement))
         for part in ("side", "body", "orelse"):
             inner = getattr(statement, part, None)
-            if isinstance(inner, list) and not (isinstance(statement, f.Emits) and part == "body"):
+            if isinstance(inner, list) and not (
+                isinstance(statement, f.ForEachResult) and part == "body"
+            ):
                 setattr(statement, part, self.block(inner))
         self._expressions(statement)
         return [statement]
 
     def _inlined(self, statement: ast.stmt, operator: int) -> Lines | None:
         """What takes the place of a statement whose expression is a call; None if the call stays."""
-        if isinstance(statement, f.Emits):
+        if isinstance(statement, f.ForEachResult):
             return self._attempt(statement.iterable, operator, partial(self._emits, statement))
         if isinstance(statement, ast.Assign):
             give: Give = partial(_assigned, statement.targets)
@@ -246,7 +248,7 @@ class _Inliner:
         body = self._body(definition, call, operator)
         return _structured(body, lambda value: give(value or ast.Constant(None)), definition)
 
-    def _emits(self, statement: f.Emits, definition: Definition, call: ast.Call) -> Lines:
+    def _emits(self, statement: f.ForEachResult, definition: Definition, call: ast.Call) -> Lines:
         """The body of a function that emits, with the downstream code in place of each emitted record."""
         body = self._body(definition, call, f.operator_of(statement))
         places = _Places(self, statement)
@@ -528,13 +530,13 @@ class _Places:
     loop of them.
     """
 
-    def __init__(self, inliner: _Inliner, statement: f.Emits) -> None:
+    def __init__(self, inliner: _Inliner, statement: f.ForEachResult) -> None:
         self.count = self.copied = 0
         self._emitted: set[str] = set()
         self._inliner = inliner
         self._statement = statement
 
-    def _another(self) -> f.Emits:
+    def _another(self) -> f.ForEachResult:
         self.count += 1
         parts: dict[str, ast.expr] = {}
         if self.count > 1 and not self._inliner.has_numbers:

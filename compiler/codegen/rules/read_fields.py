@@ -11,7 +11,7 @@
 +   value_0 = field_0 + 1
 
 A field that is the same in all records is a constant. Nobody makes the record where only its fields are read
-(take_apart.py).
+(unpack_records.py).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.displays import Display
-from opchain.compiler.codegen.rules.take_apart import Uses
+from opchain.compiler.codegen.rules.unpack_records import Uses
 from opchain.compiler.codegen.static_types import ColumnsOf, CombinedOf
 from opchain.runtime.program.vertex_program import NO_OPERATOR
 

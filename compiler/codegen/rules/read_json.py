@@ -57,7 +57,7 @@ from typing import TYPE_CHECKING, Any
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.analysis import types_of
 from opchain.compiler.codegen.function_source import BUILTINS
-from opchain.compiler.codegen.static_types import JsonOf, Traveling
+from opchain.compiler.codegen.static_types import JsonOf, SentRecords
 from opchain.runtime.program.vertex_program import FIRST_OUTPUT
 from opchain.runtime.records.columns import JSON, JSON_AND_KEY
 
@@ -289,7 +289,7 @@ def _as_text(form: Form, send: ast.stmt, text: str) -> list[ast.stmt]:
     lines.append(sent)
     if send.time is not None:
         lines.append(f.made(f.Append, list=f"timestamps_{number}", value=send.time))
-    form.sent[number] = Traveling(JsonOf(), key_list=1 if sends_key else None)
+    form.sent[number] = SentRecords(JsonOf(), key_list=1 if sends_key else None)
     form.remark(operator, "sent as JSON")
     return f.marked(lines, operator)
 

@@ -19,7 +19,13 @@ from typing import TYPE_CHECKING, Any
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.analysis import types_of
 from opchain.compiler.codegen.displays import display_of
-from opchain.compiler.codegen.static_types import ColumnsOf, StaticType, Traveling, TupleOf, type_of
+from opchain.compiler.codegen.static_types import (
+    ColumnsOf,
+    SentRecords,
+    StaticType,
+    TupleOf,
+    type_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -147,9 +153,9 @@ def _send_fields(
         tuple(ast.unparse(ast.Constant(*item)) if item else None for item in fields.constants),
         fields.shape,
     )
-    form.sent[number] = Traveling(
+    form.sent[number] = SentRecords(
         columns,
-        form.sent.get(number, Traveling()).time,
+        form.sent.get(number, SentRecords()).time,
         is_certain=all(function.fallback is None for function, _ in places),
         is_typed=all(
             type_of(send.value, types_of(function, form)) == columns.record
@@ -168,6 +174,6 @@ def _note_types(form: Form) -> None:
             if isinstance(item, f.Send):
                 found.setdefault(item.number, []).append(type_of(item.value, types))
     for number, kinds in found.items():
-        known = form.sent.get(number, Traveling())
+        known = form.sent.get(number, SentRecords())
         if known.type is None and all(kind == kinds[0] for kind in kinds):
             form.sent[number] = replace(known, type=kinds[0])  # type: ignore[arg-type]

@@ -110,7 +110,7 @@ class _Arrays:
                 self.lines.append(statement)
             elif isinstance(statement, ast.If) and not statement.orelse and is_last:
                 self._guard(statement)
-            elif isinstance(statement, f.Emits) and is_last and not statement.nullable:
+            elif isinstance(statement, f.ForEachResult) and is_last and not statement.nullable:
                 self._emits(statement)
             elif isinstance(statement, f.Append):
                 self._once(statement.list)
@@ -150,7 +150,7 @@ class _Arrays:
         self.number = f"count_{operator}"
         self.lines += f.statements(f"count_{operator} = len({read[0]})", operator)
 
-    def _emits(self, statement: f.Emits) -> None:
+    def _emits(self, statement: f.ForEachResult) -> None:
         display, operator = statement.iterable, f.operator_of(statement)
         if not isinstance(display, (ast.Tuple, ast.List)) or statement.side is not None:
             raise _Loop("a flat map emits other than a tuple of numbers")
@@ -256,7 +256,7 @@ def _gathered(block: list[ast.stmt]) -> list[ast.stmt]:
     ):
         return block
     emits = f.made(
-        f.Emits,
+        f.ForEachResult,
         target=f.target(name),
         iterable=ast.Tuple(values, ast.Load()),
         side=None,

@@ -609,7 +609,7 @@ def test_a_rule_that_is_not_there_is_named() -> None:
     with pytest.raises(
         GraphError, match=r"no rule is called 'fly'; the rules are inline_functions, "
     ):
-        job_of(states, without="take_apart, fly")
+        job_of(states, without="unpack_records, fly")
 
 
 def leveled(price: int) -> Any:

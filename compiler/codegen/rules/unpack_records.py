@@ -1,6 +1,6 @@
 """Does not build tuples, Rows, named tuples and dictionaries of which only fields are read.
 
->>> change("take_apart", lambda numbers: numbers.map(lambda x: (x % 7, x)).map(lambda row: row[0] + row[1]))
+>>> change("unpack_records", lambda numbers: numbers.map(lambda x: (x % 7, x)).map(lambda row: row[0] + row[1]))
 -   value_1 = (value % 7, value)
 -   value_2 = value_1[0] + value_1[1]
 +   item_1_0 = value % 7
@@ -42,12 +42,12 @@ if TYPE_CHECKING:
 _MOST_COLD_USES = 3
 
 
-def take_apart(form: Form) -> None:
+def unpack_records(form: Form) -> None:
     """Replaces fields of records by the expressions of the fields."""
     for function in form.functions:
         function.body = _without_tests(form, function.body, types_of(function, form))
         for statement in list(f.all_statements(function.body)):
-            if isinstance(statement, f.Emits) and isinstance(statement.iterable, _LISTED):
+            if isinstance(statement, f.ForEachResult) and isinstance(statement.iterable, _LISTED):
                 _loop_over_fields(form, function, statement)
         done: set[str] = set()
         while (found := _candidate(form, function, done)) is not None:
@@ -60,12 +60,12 @@ def take_apart(form: Form) -> None:
 def _without_unread(block: Block) -> Block:
     """Removes copies of fields that are never read."""
     forks = [item for item in f.all_statements(block) if getattr(item, "is_fork", False)]
-    copied = {item.target.id for item in forks if isinstance(item, f.Keep)}
+    copied = {item.target.id for item in forks if isinstance(item, f.CopyIfMutable)}
     unread = {name for name in copied if not f.reads(block, name)}
 
     def rewrite(statement: ast.stmt) -> Block | None:
         target = statement.targets[0] if isinstance(statement, ast.Assign) else None
-        if isinstance(statement, f.Keep):
+        if isinstance(statement, f.CopyIfMutable):
             target = statement.target
         return [] if isinstance(target, ast.Name) and target.id in unread else None
 
@@ -79,7 +79,7 @@ def _without_repeats(block: Block) -> Block:
     for statement in block:
         for inner in f.blocks(statement):
             inner[:] = _without_repeats(inner)
-        if isinstance(statement, f.Keep):
+        if isinstance(statement, f.CopyIfMutable):
             if statement.target.id in copied:
                 continue
             copied.add(statement.target.id)
@@ -120,7 +120,7 @@ def _is_answered(asks: str, known: StaticType | None) -> bool:
     return known not in (None, type(None), tuple)
 
 
-def _loop_over_fields(form: Form, function: Function, loop: f.Emits) -> None:
+def _loop_over_fields(form: Form, function: Function, loop: f.ForEachResult) -> None:
     """Replaces the records of a flat map by the fields that are read."""
     found = _listed(form, function, loop)
     name = loop.target.id
@@ -159,7 +159,7 @@ def _loop_over_fields(form: Form, function: Function, loop: f.Emits) -> None:
 
 
 def _listed(
-    form: Form, function: Function, loop: f.Emits
+    form: Form, function: Function, loop: f.ForEachResult
 ) -> tuple[Display, list[Sequence[ast.expr]]] | None:
     """How the records look that a loop goes over, and the fields of each, where all are alike."""
     assert isinstance(loop.iterable, _LISTED)
@@ -280,17 +280,19 @@ class _Apart:
 
     def _kept(self, elements: list[ast.expr], statement: ast.stmt) -> list[ast.stmt] | None:
         """A copy of the record is one of its elements."""
-        if not isinstance(statement, f.Keep) or statement.target.id != self.name:
+        if not isinstance(statement, f.CopyIfMutable) or statement.target.id != self.name:
             return None
         names = dict.fromkeys(item.id for item in elements if isinstance(item, ast.Name))
         kept: list[ast.stmt] = [
-            f.made(f.Keep, target=f.target(name)) for name in names if name not in self.fresh
+            f.made(f.CopyIfMutable, target=f.target(name))
+            for name in names
+            if name not in self.fresh
         ]
         return f.marked(kept, f.operator_of(statement))
 
     def _forked(self, elements: list[ast.expr], statement: ast.stmt) -> list[ast.stmt] | None:
         """A reader's own record at a fork has its own elements, and needs no other copy."""
-        if isinstance(statement, f.Keep) and statement.target.id in self.forks:
+        if isinstance(statement, f.CopyIfMutable) and statement.target.id in self.forks:
             return []
         if not _is_fork_of(statement, self.name):
             return None
@@ -307,7 +309,7 @@ class _Apart:
                 variable = f"item_{copied.id.partition('_')[2]}_{position}"
                 own[-1] = f.name(variable)
                 lines.append(f.let(variable, item, operator))
-                lines.append(f.made(f.Keep, target=f.target(variable), is_fork=True))
+                lines.append(f.made(f.CopyIfMutable, target=f.target(variable), is_fork=True))
         made = replace(self.display, elements=own).expression(self.form)
         return f.marked([*lines, f.let(copied.id, made, operator)], operator)
 
@@ -346,7 +348,7 @@ class Uses:
     def block(self, block: list[ast.stmt], *, is_cold: bool) -> None:
         """Looks at a suite."""
         for statement in block:
-            if isinstance(statement, f.Keep) and statement.target.id == self.name:
+            if isinstance(statement, f.CopyIfMutable) and statement.target.id == self.name:
                 self.keeps += 1
                 continue
             if _is_fork_of(statement, self.name):
@@ -364,7 +366,7 @@ class Uses:
                 if isinstance(item, ast.expr):
                     self._expression(item, is_cold=is_cold)
         elif isinstance(value, ast.expr):
-            is_whole = isinstance(statement, (f.Send, f.Fold, f.Declare)) and field == "value"
+            is_whole = isinstance(statement, (f.Send, f.Fold, f.Convert)) and field == "value"
             if is_whole and f.is_load_of(value, self.name):
                 self.whole += 1
             else:

@@ -1,7 +1,7 @@
 """A variable that is another one under a second name goes.
 
 >>> change(
-...     "forward_names",
+...     "propagate_copies",
 ...     lambda numbers: numbers.map(lambda x: (x % 7, x)).key_by(lambda row: row[0]).sum(1),
 ...     vertex=1,
 ... )
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from opchain.compiler.codegen.form import Form, Function
 
 
-def forward_names(form: Form) -> None:
+def propagate_copies(form: Form) -> None:
     """Replaces these variables in functions without calls."""
     for function in form.functions:
         called = {
@@ -50,7 +50,9 @@ def _forward(function: Function, *, kept: str) -> None:  # noqa: C901 - two smal
     times = f.stores([*function.before, *function.body])
     parts: dict[str, ast.expr] = {}
     copied = {
-        item.target.id for item in f.all_statements(function.body) if isinstance(item, f.Keep)
+        item.target.id
+        for item in f.all_statements(function.body)
+        if isinstance(item, f.CopyIfMutable)
     }
 
     def rewrite(statement: ast.stmt) -> list[ast.stmt] | None:

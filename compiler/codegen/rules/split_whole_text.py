@@ -1,6 +1,6 @@
 r"""Words of texts are split off all at once, from a text that is never cut into lines.
 
->>> change("whole_text", lambda lines: lines.flat_map(lambda line: line.lower().split()))
+>>> change("split_whole_text", lambda lines: lines.flat_map(lambda line: line.lower().split()))
 - for value in values:
 -   values_0.extend(value.lower().split())
 + values_0.extend(whole_text(values).lower().split())
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _KEEPS_WORDS = frozenset({"casefold", "lower", "strip", "upper"})
 
 
-def whole_text(form: Form) -> None:
+def split_whole_text(form: Form) -> None:
     """Rewrites loops over texts that do nothing but gather their words."""
     for function in form.batch_functions():
         if function.types.get("value") is not str or len(function.body) != 1:

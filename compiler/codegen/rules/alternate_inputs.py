@@ -7,7 +7,7 @@
 ...     def map2(self, value):
 ...         return -value
 >>> change(
-...     "take_turns",
+...     "alternate_inputs",
 ...     lambda numbers: numbers.key_by(lambda x: x % 7)
 ...     .connect(numbers.key_by(lambda x: x % 5))
 ...     .map(Signs()),
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from opchain.compiler.codegen.form import Form
 
 
-def take_turns(form: Form) -> None:
+def alternate_inputs(form: Form) -> None:
     """Makes generators of the functions over batches, if all of them are loops."""
     functions = [
         item

@@ -7,7 +7,7 @@
 ...     def flat_map(self, value):
 ...         self.count += 1
 ...         return ()
->>> change("read_attributes", lambda lines: lines.flat_map(Tally()))
+>>> change("cache_attributes", lambda lines: lines.flat_map(Tally()))
 - for value in values:
 -   self_1.count += 1
 + if not has_plain(self_1, (), ('count',)):
@@ -44,7 +44,7 @@ _LOOK = ("as_timestamp_", "identify_", "refuse_", "fast_dumps", "json_object_", 
 _TABLES = ("sums_", "table_", "panes_", "pane_")
 
 
-def read_attributes(form: Form) -> None:
+def cache_attributes(form: Form) -> None:
     """Rewrites the loops of functions over batches."""
     for function in () if form.takes_turns else form.batch_functions():
         if function.name.startswith("process_") and len(function.body) == 1:
@@ -67,7 +67,9 @@ def _rewrite(form: Form, function: Function, loop: ast.For) -> None:
         return  # an object is handed on as a whole, or something else may see it
     if any(isinstance(node.ctx, ast.Del) for node in uses):
         return
-    loops = (item for item in f.all_statements(loop.body) if isinstance(item, (ast.For, f.Emits)))
+    loops = (
+        item for item in f.all_statements(loop.body) if isinstance(item, (ast.For, f.ForEachResult))
+    )
     if any(
         _is_of_object(item.iter if isinstance(item, ast.For) else item.iterable) for item in loops
     ):

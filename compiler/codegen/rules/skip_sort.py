@@ -5,7 +5,7 @@
 >>> strategy = WatermarkStrategy.for_monotonous_timestamps()
 >>> strategy = strategy.with_timestamp_assigner(lambda row, _: row[1])
 >>> change(
-...     "any_order",
+...     "skip_sort",
 ...     lambda numbers: numbers.map(lambda x: (x % 7, x))
 ...     .assign_timestamps_and_watermarks(strategy)
 ...     .key_by(lambda row: row[0])
@@ -34,7 +34,7 @@ from typing import TYPE_CHECKING
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.analysis import types_of
 from opchain.compiler.codegen.function_source import BUILTINS
-from opchain.compiler.codegen.static_types import StaticType, Traveling, never_raises, type_of
+from opchain.compiler.codegen.static_types import SentRecords, StaticType, never_raises, type_of
 from opchain.runtime.operators.windows.aligned_window_operator import is_aligned
 from opchain.runtime.program import operator_specs as specs
 
@@ -48,7 +48,7 @@ _TABLES = ("pane_", "panes_")
 _ORDERS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 
 
-def any_order(form: Form) -> None:
+def skip_sort(form: Form) -> None:
     """Adds the function that decides whether the order of a batch's records makes no difference."""
     spec = form.program.operators[0].spec
     if not (form.program.is_batch and isinstance(spec, specs.WindowSpec)):
@@ -56,7 +56,7 @@ def any_order(form: Form) -> None:
     if not is_aligned(spec, is_batch=True):
         return
     function = next((item for item in form.functions if item.name == "process_0"), None)
-    received = form.received.get(0, Traveling())
+    received = form.received.get(0, SentRecords())
     if function is None or not (received.is_certain or received.is_typed):
         return
     guards = function.guards

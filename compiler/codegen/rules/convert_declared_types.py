@@ -1,7 +1,7 @@
 """Records get the form of their declared type where they leave a chain of Python functions, if they do not have it.
 
 >>> from opchain.common import Types
->>> change("declared_forms", lambda numbers: numbers.map(lambda x: x**0.5, output_type=Types.DOUBLE()))
+>>> change("convert_declared_types", lambda numbers: numbers.map(lambda x: x**0.5, output_type=Types.DOUBLE()))
 -   row_1 = as_declared_1(value_1)
 -   if row_1.__class__ not in IMMUTABLE:
 -     row_1 = own_copy(row_1)
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _BUILTINS: dict[str, type] = {"int": int, "float": float, "str": str, "bool": bool}
 
 
-def declared_forms(form: Form) -> None:
+def convert_declared_types(form: Form) -> None:
     """Writes out all conversions."""
     for function in form.functions:
         while (statement := _next_of(function)) is not None:
@@ -49,13 +49,13 @@ def declared_forms(form: Form) -> None:
             _forward(function, statement, lines)
 
 
-def _next_of(function: Function) -> f.Declare | None:
+def _next_of(function: Function) -> f.Convert | None:
     """The first conversion that is not written out. Statements that are rewritten are other objects."""
     found = f.all_statements(function.body)
-    return next((item for item in found if isinstance(item, f.Declare)), None)
+    return next((item for item in found if isinstance(item, f.Convert)), None)
 
 
-def _forward(function: Function, statement: f.Declare, lines: list[ast.stmt]) -> None:
+def _forward(function: Function, statement: f.Convert, lines: list[ast.stmt]) -> None:
     """Removes the variable of a record that needs no conversion, and uses the variable before it."""
     value = statement.value
     (made,) = lines if len(lines) == 1 else (None,)
@@ -65,15 +65,15 @@ def _forward(function: Function, statement: f.Declare, lines: list[ast.stmt]) ->
         function.body = [f.replaced(item, same) for item in body]
 
 
-def nothing_is_left_to_declare(form: Form) -> None:
-    """No `Declare` is left."""
+def nothing_is_left_to_convert(form: Form) -> None:
+    """No `Convert` is left."""
     for function in form.functions:
         for item in f.all_statements(function.body):
-            assert not isinstance(item, f.Declare), function.name
+            assert not isinstance(item, f.Convert), function.name
 
 
 def _converted(
-    form: Form, function: Function, statement: f.Declare, types: dict[str, StaticType | None]
+    form: Form, function: Function, statement: f.Convert, types: dict[str, StaticType | None]
 ) -> list[ast.stmt]:
     operator, row, value = f.operator_of(statement), statement.target.id, statement.value
     of_operator = form.program.operators[operator]
@@ -105,7 +105,7 @@ def _converted(
 def _row_by_fields(
     form: Form,
     function: Function,
-    statement: f.Declare,
+    statement: f.Convert,
     declared: RowTypeInfo,
     types: dict[str, StaticType | None],
 ) -> list[ast.stmt] | None:
@@ -132,7 +132,7 @@ def _row_by_fields(
 def _by_fields(
     form: Form,
     function: Function,
-    statement: f.Declare,
+    statement: f.Convert,
     display: Display,
     test: str,
     items: Sequence[StaticType | None],

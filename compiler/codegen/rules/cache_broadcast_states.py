@@ -10,7 +10,7 @@
 ...     def process_broadcast_element(self, value, ctx):
 ...         ctx.get_broadcast_state(rules).put(value, str(value))
 >>> change(
-...     "broadcast_states",
+...     "cache_broadcast_states",
 ...     lambda numbers: numbers.connect(numbers.broadcast(rules)).process(Names()),
 ...     vertex=1,
 ... )
@@ -39,7 +39,7 @@ _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _BROADCAST = (specs.BroadcastProcessSpec, specs.KeyedBroadcastProcessSpec)
 
 
-def broadcast_states(form: Form) -> None:
+def cache_broadcast_states(form: Form) -> None:
     """Rewrites the functions over batches whose head reads broadcast state."""
     spec = form.program.operators[0].spec
     if isinstance(spec, _BROADCAST):

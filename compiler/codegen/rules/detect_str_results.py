@@ -1,6 +1,6 @@
 """Detects a flat map that returns a str: its last result is stored and checked at the end of a batch.
 
->>> change("notice_texts", lambda numbers: numbers.flat_map(lambda number: number.digits))
+>>> change("detect_str_results", lambda numbers: numbers.flat_map(lambda number: number.digits))
 + returned_1 = None
 -   for value_1 in value.digits:
 +   for value_1 in (returned_1 := value.digits):
@@ -31,14 +31,14 @@ _DISPLAYS = (
 )
 
 
-def notice_texts(form: Form) -> None:
+def detect_str_results(form: Form) -> None:
     """Rewrites the loops over results that could be a str, in functions over batches."""
     for function in form.batch_functions():
         found: set[int] = set()
         for statement in f.all_statements(function.body):
             index = f.operator_of(statement)
             if (
-                isinstance(statement, f.Emits)
+                isinstance(statement, f.ForEachResult)
                 and isinstance(form.program.operators[index].spec, FlatMapSpec)
                 and _could_be_text(statement.iterable, form)
             ):

@@ -12,7 +12,7 @@
 ...             yield row
 ...
 >>> change(
-...     "state_tables",
+...     "inline_state",
 ...     lambda numbers: numbers.map(lambda x: (x % 7, x)).key_by(lambda row: row[0]).flat_map(Changes()),
 ...     vertex=1,
 ... )
@@ -33,7 +33,7 @@
 Value, list and map states that `open` gets from its context. A batch looks once whether each of them is a plain
 dictionary: without a time to live, in memory. If not, a copy of the function with the calls takes the batch. The
 current key is set where something else may ask for it; in batch mode, where another key begins. Where changes of state
-are tracked, the backend is told all keys of a batch before it.
+are tracked, the backend gets all keys of a batch before the batch runs.
 
 Event-time timers of the function are registered and deleted directly in the operator's timer queue, with the current
 key as an argument. This saves the calls of the TimerService:
@@ -54,7 +54,7 @@ from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.analysis import only_reads, types_of
 from opchain.compiler.codegen.displays import MAKERS
 from opchain.compiler.codegen.function_source import BUILTINS, Definition, Refused, definition_of
-from opchain.compiler.codegen.rules.plain_keys import fields_looked_at, key_program
+from opchain.compiler.codegen.rules.trust_known_types import fields_looked_at, key_program
 from opchain.compiler.codegen.static_types import plain_type, type_of
 from opchain.runtime.program.vertex_program import NO_OPERATOR
 from opchain.runtime.state.declared_values import checked_type
@@ -134,7 +134,7 @@ _METHODS = frozenset(
 """Methods of containers and texts: they don't ask for the current key."""
 
 
-def state_tables(form: Form) -> None:
+def inline_state(form: Form) -> None:
     """Rewrites the functions over batches of keyed process functions, and of rich functions on keyed streams."""
     for function in form.batch_functions():
         if not function.name.startswith("process_"):
@@ -240,20 +240,20 @@ class _States:
             plain = names.bind(f"plain_keys_{index}", "plain_keys", index)
             unusual = f"{key}.__class__ not in {plain}"
         identify = names.bind(f"identify_{index}", "identify", index)
-        kept = f"kept_key_{index}"
+        kept = f"state_key_{index}"
         text = f"{kept} = {key}\nif {unusual}:\n    {kept} = {identify}({key})"
         return f.statements(text, index), kept
 
     def _without_context(self, block: Lines, index: int, key: str, types: dict[str, Any]) -> Lines:
         """A block that asks the context for nothing that is at hand, and tells it a time only if somebody asks."""
         context = f"context_{index}"
-        told = next(
+        sets_time = next(
             (item for item in block if ast.unparse(item).startswith(f"{context}._timestamp = ")),
             None,
         )
         time: ast.expr = f.name("NO_TIMESTAMP")
-        if isinstance(told, ast.Assign):
-            time = f.expression("NO_TIMESTAMP if time is None else time", time=told.value)
+        if isinstance(sets_time, ast.Assign):
+            time = f.expression("NO_TIMESTAMP if time is None else time", time=sets_time.value)
         self.form.names.bind("NO_TIMESTAMP", "shared")
         parts = {f"{context}.timestamp()": time}
         service, stores = f"{context}.timer_service()", f.stores(block)
@@ -270,8 +270,8 @@ class _States:
         block = f.rewritten(block, lambda item: [] if item in named else None)
         block = [known.visit(item) for item in block]
         block = f.rewritten(block, lambda item: self._timer(item, index, key, types))
-        is_asked = sum(f.reads(item, context) for item in block if item is not told)
-        return block if is_asked else [item for item in block if item is not told]
+        is_asked = sum(f.reads(item, context) for item in block if item is not sets_time)
+        return block if is_asked else [item for item in block if item is not sets_time]
 
     def _timer(
         self, statement: ast.stmt, index: int, key: str, types: dict[str, Any]
@@ -329,8 +329,8 @@ class _States:
             selected, [ast.comprehension(self.loop.target, self.loop.iter, [], is_async=0)]
         )
         tracks = self.form.names.bind(f"tracks_{index}", "tracks_changes", index)
-        told = self.form.names.bind(f"touch_{index}", "touch", index)
-        return f.statements(f"if {tracks}():\n    {told}(keys)", index, keys=keys)
+        touch = self.form.names.bind(f"touch_{index}", "touch", index)
+        return f.statements(f"if {tracks}():\n    {touch}(keys)", index, keys=keys)
 
 
 class _Known(ast.NodeTransformer):

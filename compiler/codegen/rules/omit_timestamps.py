@@ -5,7 +5,7 @@
 >>> strategy = WatermarkStrategy.for_monotonous_timestamps()
 >>> strategy = strategy.with_timestamp_assigner(lambda row, _: row[1])
 >>> change(
-...     "times_in_records",
+...     "omit_timestamps",
 ...     lambda numbers: numbers.map(lambda x: (x % 7, x))
 ...     .assign_timestamps_and_watermarks(strategy)
 ...     .key_by(lambda row: row[0])
@@ -26,13 +26,13 @@ from typing import TYPE_CHECKING
 
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.displays import display_of
-from opchain.compiler.codegen.static_types import Traveling
+from opchain.compiler.codegen.static_types import SentRecords
 
 if TYPE_CHECKING:
     from opchain.compiler.codegen.form import Form, Function
 
 
-def times_in_records(form: Form) -> None:
+def omit_timestamps(form: Form) -> None:
     """Removes these timestamps, if only one statement writes to the output."""
     if form.program.is_batch:
         return
@@ -51,7 +51,7 @@ def times_in_records(form: Form) -> None:
         item = _item_of(form, function, send)
         if item is not None:
             send.time = None
-            known = form.sent.get(number, Traveling())
+            known = form.sent.get(number, SentRecords())
             form.sent[number] = replace(known, time=item)
 
 

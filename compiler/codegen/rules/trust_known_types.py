@@ -3,14 +3,14 @@
 Of a key that is a tuple, only the fields whose types are not known are looked at.
 
 >>> change(
-...     "plain_keys",
+...     "trust_known_types",
 ...     lambda numbers: numbers.map(lambda x: (x % 7, x**2)).key_by(lambda row: row[0]).max(1),
 ...     vertex=1,
 ... )
 -   if key_0.__class__ not in plain_keys_0:
 -     key_0 = identify_0(key_0)
 >>> change(
-...     "plain_keys",
+...     "trust_known_types",
 ...     lambda numbers: numbers.map(lambda x: (str(x), x**2)).key_by(lambda row: row).max(1),
 ...     vertex=1,
 ... )
@@ -36,7 +36,7 @@ _MOST_FIELDS = 4
 """A call is no slower than to look at more fields of unknown types."""
 
 
-def plain_keys(form: Form) -> None:
+def trust_known_types(form: Form) -> None:
     """Removes the look at a key's class."""
     for function in form.functions:
         _plain_keys(form, function)

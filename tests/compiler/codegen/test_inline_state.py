@@ -147,11 +147,11 @@ def test_handles_become_tables_and_the_key_is_set_where_it_is_asked_for() -> Non
         *("self_0.last.update", "self_0.many.add", "self_0.by_name.put", "self_0.many.update"),
     ]
     branches = source.index("if what_0 == 0:")
-    assert source.index("set_state_key_0(kept_key_0)") > branches
+    assert source.index("set_state_key_0(state_key_0)") > branches
     source = fast_source(First())
-    assert "table_0_seen[kept_key_0] = True" in source
-    assert source.count("set_state_key_0(kept_key_0)") == 1
-    assert source.index("set_state_key_0(kept_key_0)") > source.index("if values:")
+    assert "table_0_seen[state_key_0] = True" in source
+    assert source.count("set_state_key_0(state_key_0)") == 1
+    assert source.index("set_state_key_0(state_key_0)") > source.index("if values:")
 
 
 def test_timers_are_registered_without_their_service() -> None:
@@ -320,7 +320,7 @@ def test_values_of_the_declared_form_are_stored_without_a_call(
     function: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = fast_source(function)
-    assert "table_0_one[kept_key_0] = " in source
+    assert "table_0_one[state_key_0] = " in source
     assert ("self_0.one.update" in source) == (type(function) is not Anything)
     found = entries_found(monkeypatch)
     failure_of(by_key(function, [("a", [])]))

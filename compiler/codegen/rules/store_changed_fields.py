@@ -1,7 +1,7 @@
 """Reduces store only the fields that vary: one field, or a tuple of fields.
 
 >>> change(
-...     "narrow_state",
+...     "store_changed_fields",
 ...     lambda numbers: numbers.map(lambda x: (x % 7, x)).key_by(lambda row: row[0]).sum(1),
 ...     vertex=1,
 ... )
@@ -43,7 +43,7 @@ from typing import TYPE_CHECKING, Any
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.analysis import types_of
 from opchain.compiler.codegen.displays import Display, FieldReads, display_of
-from opchain.compiler.codegen.rules.plain_keys import key_program
+from opchain.compiler.codegen.rules.trust_known_types import key_program
 from opchain.compiler.codegen.static_types import StaticType, never_raises, type_of
 from opchain.runtime.program.vertex_program import NO_OPERATOR
 from opchain.runtime.records.columns import Shape
@@ -118,7 +118,7 @@ def _by_place(first: Display, later: Display) -> Display:
     return first if first.shape == later.shape else Display(first.elements, Shape(Row))
 
 
-def narrow_state(form: Form) -> None:
+def store_changed_fields(form: Form) -> None:
     """Rewrites folds into tables of reduces."""
     for function in form.functions:
         _narrow_state(form, function)
