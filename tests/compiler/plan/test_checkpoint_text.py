@@ -8,13 +8,13 @@ from typing import Any
 
 from opchain import StreamExecutionEnvironment
 from opchain.common import WatermarkStrategy
-from opchain.compiler.commands.checkpoint import (
+from opchain.compiler.passes.pipeline import compile_program
+from opchain.compiler.plan.checkpoint_text import (
     checkpoint_text,
     listing,
     program_operators,
     restore_text,
 )
-from opchain.compiler.passes.pipeline import compile_program
 from opchain.compiler.plan.from_plan import job_plan
 from opchain.compiler.plan.model import JobPlan, to_json
 from opchain.runtime.checkpoint.metadata import (
@@ -113,7 +113,7 @@ def test_a_checkpoint_is_a_line() -> None:
 def test_all_that_a_checkpoint_says() -> None:
     text = checkpoint_text(checkpoint_of(plan_of()))
     assert "job 'clicks', run run-1\n" in text
-    assert "operator 'sums' (test_restore_text.py:" in text
+    assert "operator 'sums' (test_checkpoint_text.py:" in text
     assert "uid 'sums', id " in text
     assert "  2 tasks, 128 key groups, 2 files with 2.9 KiB\n  state  _op_state  table" in text
     positions = 'source numbers: {"next": 4}\nmicro-batch 6 of Spark\n'
@@ -144,7 +144,7 @@ def test_another_parallelism_is_told() -> None:
 
 def test_a_changed_uid_drops_state_and_starts_without() -> None:
     text = text_of(plan_of(), plan_of("totals"))
-    assert "new       'sums' (test_restore_text.py:" in text
+    assert "new       'sums' (test_checkpoint_text.py:" in text
     assert "dropped   the state of 'sums'" in text
     assert text.endswith(
         "the program can't start from this checkpoint\n"

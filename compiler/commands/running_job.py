@@ -1,0 +1,146 @@
+"""`opchain savepoint`, `opchain stop` and `opchain cancel`: a request to a running job is a file in its checkpoint directory."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import click
+
+from opchain.compiler.commands.checkpoint import key_of, signature_line, takes_key
+from opchain.compiler.commands.failures import CommandError, clear_errors
+from opchain.compiler.commands.output import answer, examples
+from opchain.compiler.plan.checkpoint_text import checkpoint_text
+from opchain.runtime.checkpoint.job_requests import JobRequest, Kind, await_answer, post
+from opchain.runtime.checkpoint.run_lease import running_run
+from opchain.runtime.checkpoint.savepoint import Located, find_checkpoint, write_savepoint
+from opchain.runtime.checkpoint.storage import checkpoint_storage
+
+if TYPE_CHECKING:
+    from opchain.runtime.checkpoint.checkpoint_key import CheckpointKey
+
+TIMEOUT_S = 600.0
+
+
+def ask_job(
+    job: str,
+    kind: Kind,
+    *,
+    target: str | None = None,
+    drain: bool = False,
+    key: CheckpointKey | None = None,
+    timeout_s: float = TIMEOUT_S,
+) -> str:
+    """Sends a request to the job whose checkpoints are in a folder; returns the path of its savepoint, if it takes one.
+
+    Raises:
+        CheckpointError: No job runs there, or it refuses.
+    """
+    storage = checkpoint_storage(job, key)
+    request = JobRequest(
+        uuid.uuid4().hex, kind, target=None if target is None else _absolute(target), drain=drain
+    )
+    post(storage, request)
+    return str(await_answer(storage, request, timeout_s)["path"])
+
+
+def _absolute(target: str) -> str:
+    """An absolute path: the driver has another working directory."""
+    return target if urlsplit(target).scheme else os.path.abspath(target)  # noqa: PTH100 - keeps links
+
+
+@click.command(
+    short_help="Stops JOB with a savepoint after the current epoch.",
+    epilog=examples("opchain stop /data/job", "opchain stop /data/job /data/savepoint --drain"),
+)
+@click.argument("job")
+@click.argument("target", required=False)
+@click.option("--drain", is_flag=True, help="End event time first: all windows fire.")
+@click.option("--timeout", "timeout_s", default=TIMEOUT_S, help="Seconds to wait for the job.")
+@takes_key
+def stop(
+    job: str, target: str | None, drain: bool, timeout_s: float, key: CheckpointKey | None
+) -> None:
+    """Stops the job whose checkpoints are in the folder JOB, and takes a savepoint.
+
+    TARGET is a path or URL of a folder that is empty, as the job's driver sees it; without it the savepoint goes
+    to a folder of its own in the job's execution.checkpointing.savepoint-dir. Any machine may ask that reaches JOB.
+
+    Exit codes: 0 stopped, 2 no job runs there, or it refuses.
+    """
+    with clear_errors():
+        path = ask_job(job, "stop", target=target, drain=drain, key=key, timeout_s=timeout_s)
+    answer(f"stopped with savepoint {path}\n")
+
+
+@click.command(
+    short_help="Cancels JOB, without a savepoint.",
+    epilog=examples("opchain cancel /data/job", "opchain cancel /data/job --timeout 30"),
+)
+@click.argument("job")
+@click.option("--timeout", "timeout_s", default=TIMEOUT_S, help="Seconds to wait for the job.")
+@takes_key
+def cancel(job: str, timeout_s: float, key: CheckpointKey | None) -> None:
+    """Cancels the job whose checkpoints are in the folder JOB. Started again, it resumes from the last one.
+
+    Exit codes: 0 cancelled, 2 no job runs there, or it refuses.
+    """
+    with clear_errors():
+        ask_job(job, "cancel", key=key, timeout_s=timeout_s)
+    answer("cancelled\n")
+
+
+@click.command(
+    short_help="Copies CHECKPOINT to TARGET, or asks a running job for one.",
+    epilog=examples(
+        "opchain savepoint /data/job /data/savepoint",
+        "opchain savepoint /data/job /data/signed --sign-with checkpoint.key",
+    ),
+)
+@click.argument("checkpoint")
+@click.argument("target", required=False)
+@takes_key
+@click.option(
+    "--sign-with",
+    metavar="FILE",
+    help="Sign TARGET with the key in FILE: for a CHECKPOINT that is not signed, or to change keys.",
+)
+@click.option("--copy", is_flag=True, help="Copy the last checkpoint, also of a job that runs.")
+def savepoint(
+    checkpoint: str,
+    target: str | None,
+    key: CheckpointKey | None,
+    sign_with: str | None,
+    copy: bool,
+) -> None:
+    """Takes a savepoint: TARGET gets all files of a checkpoint, needs nothing else, and is never removed.
+
+    If CHECKPOINT is the folder of a running job, the job takes the savepoint after its current epoch; TARGET, as its
+    driver sees it, may be left out then for execution.checkpointing.savepoint-dir. Else CHECKPOINT is as in
+    'opchain checkpoint', and is copied. TARGET is a path or URL of a folder that is empty. Nothing of CHECKPOINT is
+    unpickled.
+    """
+    new_key = key_of(sign_with)
+    with clear_errors():
+        if not copy and new_key is None and is_running(checkpoint, key):
+            path = ask_job(checkpoint, "savepoint", target=target, key=key)
+            answer(f"savepoint {path}\n")
+            return
+        if target is None:
+            raise CommandError(
+                f"no job runs with its checkpoints in {checkpoint}: give TARGET, to copy what is there"
+            )
+        found = find_checkpoint(checkpoint, key)
+        written = write_savepoint(found, target, new_key)
+        answer(checkpoint_text(written))
+        answer(signature_line(Located(checkpoint_storage(target, new_key or key), written)))
+
+
+def is_running(checkpoint: str, key: CheckpointKey | None) -> bool:
+    """Whether a job runs that has its checkpoints in this folder."""
+    return running_run(checkpoint_storage(checkpoint, key)) is not None
+
+
+COMMANDS = (cancel, savepoint, stop)

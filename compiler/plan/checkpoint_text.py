@@ -1,0 +1,209 @@
+"""Checkpoints as text: what is in them, and what a program would restore."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING
+
+from opchain.compiler.graph.transformation import UNSET
+from opchain.compiler.plan.diff import match_operators, state_problems
+from opchain.compiler.plan.layout import DEFAULT_WIDTH, Line, Paragraph, Row, counted, set_lines
+from opchain.compiler.plan.model import from_json
+from opchain.runtime.checkpoint.metadata import (
+    BATCH,
+    BOUNDED,
+    CLOCK,
+    SOURCES,
+    TIMER,
+    CheckpointMetadata,
+    OperatorMetadata,
+    SourcePosition,
+    position,
+)
+from opchain.runtime.checkpoint.restore_plan import ProgramOperator, RestorePlan
+from opchain.runtime.measurements.table import size_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from opchain.compiler.plan.model import JobPlan
+
+_INDENT = " " * 10
+
+_SHOWN_BY_RESTORE = frozenset({"orphaned", "max-parallelism", "parallelism"})
+"""Problems between two plans that the checkpoint shows more precisely, by what it stores."""
+
+
+def program_operators(plan: JobPlan) -> list[ProgramOperator]:
+    """The operators of a plan, in the form that `plan_restore` takes."""
+    found = []
+    for vertex in plan.vertices:
+        limit = None if vertex.max_parallelism == UNSET else vertex.max_parallelism
+        for node in vertex.nodes:
+            operator = plan.operator_at[node]
+            found.append(
+                ProgramOperator(
+                    operator.id,
+                    operator.name,
+                    operator.call_site,
+                    operator.parallelism,
+                    limit,
+                    operator.uid,
+                    None if operator.user_id is None else operator.user_id.lower(),
+                    source=operator.source,
+                )
+            )
+    return found
+
+
+def listing(checkpoints: Iterable[CheckpointMetadata]) -> str:
+    """One line per checkpoint."""
+    return set_lines([Row(_summary(metadata)) for metadata in checkpoints])
+
+
+def checkpoint_text(metadata: CheckpointMetadata) -> str:
+    """The contents of a checkpoint."""
+    lines: list[Line] = [
+        "  ".join(_summary(metadata)),
+        f"job '{metadata.job_name}', run {metadata.run_id}",
+    ]
+    for operator in metadata.operators:
+        files = {file.name: file for state in metadata.tasks_of(operator) for file in state.files}
+        size = sum(file.size for file in files.values())
+        keyed = f", {operator.max_parallelism} key groups" if operator.is_keyed else ""
+        kept_in = f"{counted(len(files), 'file')} with {size_text(size)}"
+        lines += [
+            f"operator {_stored(operator)}",
+            f"  {counted(operator.parallelism, 'task')}{keyed}, {kept_in}",
+        ]
+        lines += [Row(("  state", state.name, state.kind, state.type)) for state in operator.states]
+    for source in metadata.sources:
+        lines += _position_lines(source)
+    if metadata.committables:
+        lines.append(f"{counted(len(metadata.committables), 'committable')} of sinks")
+    return set_lines(lines)
+
+
+def restore_text(
+    restore: RestorePlan,
+    program: JobPlan,
+    *,
+    allow_non_restored_state: bool,
+    width: int = DEFAULT_WIDTH,
+) -> str:
+    """What would happen if the program started from the checkpoint."""
+    stateful = {operator.id for operator in program.operators if operator.state is not None}
+    lines: list[Line] = []
+    for operator, stored in restore.restored:
+        moved = f", {stored.parallelism} -> {operator.parallelism} tasks"
+        moved = moved if stored.parallelism != operator.parallelism else ""
+        by = "" if _is_named(operator, stored) else ", by position"
+        lines.append(Row(("restored", f"{operator} from {_stored(stored)}{moved}{by}")))
+    for operator in restore.new:
+        how = _resumed(restore, operator)
+        if how is not None:
+            lines.append(Row(("restored", f"{operator} {how}")))
+        elif operator.operator_id in stateful:
+            lines.append(Row(("new", f"{operator} starts without state")))
+    for stored in restore.dropped:
+        by = ", which no operator matches by position" if stored.uid is None else ""
+        lines.append(Row(("dropped", f"the state of {_stored(stored)}{by}")))
+    lines += [Paragraph(_INDENT, "reread    ", problem) for problem in restore.reread]
+    lines += [Paragraph(_INDENT, "refused   ", problem) for problem in restore.refused]
+    lines += [Paragraph(_INDENT, "note      ", text) for text in _notes(restore, program)]
+    unnamed = [operator for operator, stored in restore.restored if not _is_named(operator, stored)]
+    if unnamed:
+        text = (
+            f"{counted(len(unnamed), 'operator')} without uid {'is' if len(unnamed) == 1 else 'are'} found "
+            "by position: adding or removing an operator changes positions. Call uid() or "
+            "set_uid_hash() with the id shown, to keep the state"
+        )
+        lines.append(Paragraph(_INDENT, "note      ", text))
+    if not restore.can_start(allow_non_restored_state=allow_non_restored_state):
+        lines.append("the program can't start from this checkpoint")
+        if restore.dropped and not allow_non_restored_state:
+            lines.append("  --allow-non-restored-state would drop the state that no operator takes")
+        if restore.reread and not allow_non_restored_state:
+            lines.append("  --allow-non-restored-state would let sources be read again")
+    else:
+        lines.append("the program can start from this checkpoint")
+    return set_lines(lines, width)
+
+
+def _resumed(restore: RestorePlan, operator: ProgramOperator) -> str | None:
+    """How an operator without state files resumes; None if the checkpoint has nothing of it."""
+    metadata = restore.metadata
+    if operator.source == "bounded":
+        read = [stored_id for stored_id, _ in position(metadata, BOUNDED) or []]
+        is_read = operator.operator_id in read or operator.uid_hash in read
+        return "has been read to its end" if is_read else None
+    if operator.source is not None:
+        is_found = position(metadata, SOURCES) is not None
+        return "from its position" if is_found and not (restore.refused or restore.reread) else None
+    prepared = {committable.operator_id for committable in metadata.committables}
+    is_prepared = operator.operator_id in prepared or operator.uid_hash in prepared
+    return "commits what the checkpoint holds" if is_prepared else None
+
+
+def _position_lines(source: SourcePosition) -> list[str]:
+    """The position of a source, or the time of the epoch; no line if no timer is registered."""
+    if source.source == BATCH:
+        return [f"micro-batch {source.position} of Spark"]
+    if source.source == SOURCES:
+        return [
+            f"source {number} of Spark's log: {operator} (id {operator_id})"
+            for number, (operator_id, _, operator) in enumerate(source.position)
+        ]
+    if source.source == BOUNDED:
+        return [f"bounded source, read: {named} (id {read})" for read, named in source.position]
+    if source.source in (CLOCK, TIMER):
+        said = "processing time" if source.source == CLOCK else "next timer of processing time"
+        at = None if source.position is None else _utc(source.position)
+        return [] if at is None else [f"{said} {at:%Y-%m-%d %H:%M:%S.%f}"[:-3] + " UTC"]
+    return [f"source {source.source}: {json.dumps(source.position, sort_keys=True)}"]
+
+
+def _utc(timestamp_ms: int) -> datetime:
+    return datetime.fromtimestamp(timestamp_ms / 1000, timezone.utc)
+
+
+def _summary(metadata: CheckpointMetadata) -> tuple[str, ...]:
+    taken = _utc(metadata.timestamp_ms)
+    files = metadata.files.values()
+    return (
+        f"{metadata.kind} {metadata.epoch}",
+        f"{taken:%Y-%m-%d %H:%M:%S} UTC",
+        counted(len(metadata.operators), "operator"),
+        counted(len(metadata.tasks), "task"),
+        counted(len(files), "file"),
+        size_text(sum(file.size for file in files)),
+    )
+
+
+def _is_named(operator: ProgramOperator, stored: OperatorMetadata) -> bool:
+    """Whether the operator is found by a uid or uid hash, which stay the same if the graph changes."""
+    return operator.uid is not None or operator.uid_hash == stored.operator_id
+
+
+def _stored(operator: OperatorMetadata) -> str:
+    uid = "no uid" if operator.uid is None else f"uid '{operator.uid}'"
+    return f"'{operator.name}' ({operator.call_site}, {uid}, id {operator.operator_id})"
+
+
+def _notes(restore: RestorePlan, program: JobPlan) -> Sequence[str]:
+    """Differences between the plan in the checkpoint, if it has one, and the program's plan."""
+    if restore.metadata.plan is None:
+        return ()
+    before = from_json(json.dumps(restore.metadata.plan), "the plan in the checkpoint")
+    matching = match_operators(before.operators, program.operators)
+    notes = [
+        f"{problem.text}: {problem.remedy}"
+        for problem in state_problems(before, program, matching)
+        if problem.code not in _SHOWN_BY_RESTORE
+    ]
+    for key in sorted({*before.settings, *program.settings}):
+        was, now = (plan.settings.get(key, "not set") for plan in (before, program))
+        if was != now:
+            notes.append(f"setting {key} was {was}, and is {now}")
+    return notes
