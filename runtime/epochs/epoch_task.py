@@ -40,7 +40,7 @@ from opchain.runtime.checkpoint.state_files import (
 from opchain.runtime.epochs.event_time import (
     emit_restored_watermark,
     event_time_snapshot,
-    restore_progress,
+    restore_event_time,
 )
 from opchain.runtime.epochs.recording import EpochRecorder
 from opchain.runtime.errors import CheckpointFailedError, UnsupportedFeatureError
@@ -147,7 +147,7 @@ class EpochTask(StreamTask):
                 before = (described or {}).get(program.operator_id, ())
                 where = f"'{program.name}' ({program.call_site})"
                 require_same_states(before, describe_states(operator.context), where)
-            restore_progress(self.chain, self._read_valves, progress, self.info.subtask)
+            restore_event_time(self.chain, self._read_valves, progress, self.info.subtask)
             self._has_run = self._is_restored = bool(progress)
         except BaseException as error:
             self._locate(error)
@@ -175,7 +175,7 @@ class EpochTask(StreamTask):
             found = changes.get(operator.program.operator_id)
             if found is not None:
                 operator.apply_changes(found)
-        restore_progress(self.chain, self._read_valves, progress, self.info.subtask)
+        restore_event_time(self.chain, self._read_valves, progress, self.info.subtask)
         self.state = state
         return True
 

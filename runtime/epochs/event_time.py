@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class OperatorProgress:
-    """The progress of one operator. `own` is the operator's own part."""
+class OperatorEventTime:
+    """The event time of one operator. `own` is the operator's own part."""
 
     current_watermark: int
     input_watermarks: tuple[int, ...]
@@ -46,50 +46,50 @@ class OperatorProgress:
 
 
 @dataclass(frozen=True, slots=True)
-class TaskProgress:
-    """The progress of one task: valves by input number, watermarks by input, operators by id."""
+class TaskEventTime:
+    """The event time of one task: valves by input number, watermarks by input, operators by id."""
 
     valves: dict[int, WatermarkValve]
     input_watermarks: tuple[int, ...]
-    operators: dict[str, OperatorProgress]
+    operators: dict[str, OperatorEventTime]
 
 
 def event_time_snapshot(chain: OperatorChain, valves: InputValves | None) -> bytes:
-    """The progress of a task, pickled; `valves` is None for a task without exchanges to read.
+    """The event time of a task, pickled; `valves` is None for a task without exchanges to read.
 
     Raises:
         StateError: An operator's part cannot be pickled.
     """
-    progress = TaskProgress(
-        valves={} if valves is None else valves.progress(),
+    event_time = TaskEventTime(
+        valves={} if valves is None else valves.by_input(),
         input_watermarks=tuple(chain.input_watermarks),
         operators={
-            operator.program.operator_id: OperatorProgress(
+            operator.program.operator_id: OperatorEventTime(
                 operator.current_watermark,
                 tuple(operator.input_watermarks),
                 frozenset(operator.idle_inputs),
                 operator.output.current_watermark,
                 operator.output.is_idle,
-                operator.progress(),
+                operator.snapshot_event_time(),
             )
             for operator in chain.operators
         },
     )
-    return dump_records(progress)
+    return dump_records(event_time)
 
 
-def restore_progress(
+def restore_event_time(
     chain: OperatorChain, valves: InputValves | None, saved: Sequence[bytes], subtask: int
 ) -> None:
-    """Restores the progress of a task after its operators were opened.
+    """Restores the event time of a task after its operators were opened.
 
-    With the same parallelism, each subtask restores its own progress. Otherwise all subtasks start at the lowest
+    With the same parallelism, each subtask restores its own event time. Otherwise all subtasks start at the lowest
     watermarks of all earlier subtasks.
 
     Args:
         chain: The operators.
         valves: The valves of the exchanges that the task reads.
-        saved: The progress of all earlier subtasks.
+        saved: The event time of all earlier subtasks.
         subtask: The subtask of the task.
     """
     if len(saved) == chain.program.parallelism:
@@ -124,18 +124,18 @@ def emit_restored_watermark(chain: OperatorChain) -> None:
             writer.emit_status(is_idle=True)
 
 
-def _go_on(chain: OperatorChain, valves: InputValves | None, progress: TaskProgress) -> None:
+def _go_on(chain: OperatorChain, valves: InputValves | None, saved: TaskEventTime) -> None:
     is_same = valves is None or (
-        _channel_counts(valves.progress()) == _channel_counts(progress.valves)
+        _channel_counts(valves.by_input()) == _channel_counts(saved.valves)
     )
     if valves is not None:
         if is_same:
-            valves.restore(progress.valves)
+            valves.restore(saved.valves)
         else:
-            _hold(valves, [progress])
-    chain.input_watermarks[:] = progress.input_watermarks
+            _hold(valves, [saved])
+    chain.input_watermarks[:] = saved.input_watermarks
     for operator in chain.operators:
-        own = _of(operator, progress)
+        own = _of(operator, saved)
         if own is not None:
             _restore_watermarks(operator, own.current_watermark, own.output_watermark)
             operator.input_watermarks[:] = own.input_watermarks
@@ -143,11 +143,11 @@ def _go_on(chain: OperatorChain, valves: InputValves | None, progress: TaskProgr
                 operator.idle_inputs = set(own.idle_inputs)
                 operator.output.is_idle = own.output_is_idle
             if own.own is not None:
-                operator.restore_progress(own.own)
+                operator.restore_event_time(own.own)
 
 
 def _begin_together(
-    chain: OperatorChain, valves: InputValves | None, saved: Sequence[TaskProgress]
+    chain: OperatorChain, valves: InputValves | None, saved: Sequence[TaskEventTime]
 ) -> None:
     if valves is not None:
         _hold(valves, saved)
@@ -165,18 +165,18 @@ def _begin_together(
             operator.input_watermarks[:] = map(
                 min, zip(*(item.input_watermarks for item in found), strict=True)
             )
-            operator.rescale_progress([item.own for item in found if item.own is not None])
+            operator.rescale_event_time([item.own for item in found if item.own is not None])
 
 
-def _of(operator: StreamOperator, progress: TaskProgress) -> OperatorProgress | None:
-    """The progress of an operator, by the id of `set_uid_hash`, then by its operator id."""
+def _of(operator: StreamOperator, saved: TaskEventTime) -> OperatorEventTime | None:
+    """The event time of an operator, by the id of `set_uid_hash`, then by its operator id."""
     program = operator.program
-    named = None if program.uid_hash is None else progress.operators.get(program.uid_hash)
-    return progress.operators.get(program.operator_id) if named is None else named
+    named = None if program.uid_hash is None else saved.operators.get(program.uid_hash)
+    return saved.operators.get(program.operator_id) if named is None else named
 
 
-def _hold(valves: InputValves, saved: Sequence[TaskProgress]) -> None:
-    for number in valves.progress():
+def _hold(valves: InputValves, saved: Sequence[TaskEventTime]) -> None:
+    for number in valves.by_input():
         before = [item.valves[number].watermark for item in saved if number in item.valves]
         if before:
             valves.hold(number, min(before))

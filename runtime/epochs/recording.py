@@ -238,12 +238,12 @@ class _NotedWriter(SinkWriter[Any]):
         self._writer.close()
 
 
-def _noted(acknowledge: Callable[..., None], digest: _Digest) -> Callable[..., None]:
+def _noted(acknowledge: Callable[[Any], None], digest: _Digest) -> Callable[[Any], None]:
     """Wraps `acknowledge`, and adds records that are sent to the driver to a digest."""
 
-    def note(item: Any, *others: Any) -> None:
+    def note(item: Any) -> None:
         if item[0] in _RECORDS:
             digest.add(item[2], None)
-        acknowledge(item, *others)
+        acknowledge(item)
 
     return note

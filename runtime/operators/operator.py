@@ -91,7 +91,7 @@ class OperatorContext:
     processing_time: ProcessingTimeService
     marker_time: ProcessingTimeService
     mailbox: MailboxExecutor
-    acknowledge: Callable[..., None]
+    acknowledge: Callable[[Any], None]
     operator_state: SubtaskStateStore
     keyed_state: Any = None
     timers: Any = None
@@ -433,15 +433,15 @@ class StreamOperator:
         found = (getattr(self.program.spec, name, None) for name in ("function", "source"))
         return [item for item in found if isinstance(item, CheckpointListener)]
 
-    def progress(self) -> Any:
-        """Further data that a restored subtask needs, beside its state: picklable, such as watermarks."""
+    def snapshot_event_time(self) -> Any:
+        """What a restored subtask needs to continue its event time, picklable: watermarks and their generators."""
         return None
 
-    def restore_progress(self, progress: Any) -> None:
-        """Restores the result of `progress` of the same subtask; after `open`."""
+    def restore_event_time(self, snapshot: Any) -> None:
+        """Restores the result of `snapshot_event_time` of the same subtask; after `open`."""
 
-    def rescale_progress(self, progress: Sequence[Any]) -> None:
-        """Restores the results of `progress` of all subtasks, after the parallelism has changed."""
+    def rescale_event_time(self, snapshots: Sequence[Any]) -> None:
+        """Restores the results of `snapshot_event_time` of all subtasks, after the parallelism has changed."""
 
     def close(self) -> None:
         """Releases everything; called once, also after an error."""

@@ -122,7 +122,7 @@ class CollectSinkOperator(StreamOperator):
     ) -> None:
         """Sends a batch, without timestamps and keys."""
         del timestamps, keys
-        self.context.acknowledge(("collect", self.program.uid, list(values)), len(values))
+        self.context.acknowledge(("collect", self.program.uid, list(values)))
 
 
 class SinkContext(OperatorClocks, SinkFunction.Context):

@@ -334,7 +334,7 @@ class SourceOperator(TimestampsWatermarksOperator):
     def _report_watermark(self, watermark: int | None = None) -> None:
         alignment = self._alignment
         if alignment is not None:
-            emitted, is_idle = self.emitter.progress
+            emitted, is_idle = self.emitter.emitted
             if watermark is None:
                 watermark = MAX_LONG_VALUE if is_idle else emitted
             alignment[0].report((self.context.task.task, self.program.index), watermark)
@@ -360,7 +360,7 @@ class SourceOperator(TimestampsWatermarksOperator):
         own = [self.generator] if self.generated is self.emitter else []
         return own + [split.generator for split in self.splits]
 
-    def progress(self) -> Any:
+    def snapshot_event_time(self) -> Any:
         """The last watermark, and the generators of the subtask and of its splits.
 
         Raises:
@@ -368,7 +368,7 @@ class SourceOperator(TimestampsWatermarksOperator):
         """
         has_own = self.generated is self.emitter
         return (
-            self.emitter.progress,
+            self.emitter.emitted,
             self.pickled_generator(self.generator) if has_own else None,
             [
                 (
@@ -381,10 +381,10 @@ class SourceOperator(TimestampsWatermarksOperator):
             ],
         )
 
-    def restore_progress(self, progress: Any) -> None:
+    def restore_event_time(self, snapshot: Any) -> None:
         """Continues with restored generators."""
-        emitted, generator, splits = progress
-        self.emitter.progress = emitted
+        emitted, generator, splits = snapshot
+        self.emitter.emitted = emitted
         if generator is not None:
             self.generator = self.restored_generator(generator)
         for split in self.splits:
@@ -393,10 +393,10 @@ class SourceOperator(TimestampsWatermarksOperator):
         for name in list(self._restored_splits):
             self._enter(self._register(name))
 
-    def rescale_progress(self, progress: Sequence[Any]) -> None:
+    def rescale_event_time(self, snapshots: Sequence[Any]) -> None:
         """Begins where the last of the subtasks was. A split continues where it was, wherever it is read now."""
-        super().rescale_progress([(emitted, b"") for emitted, _, _ in progress])
-        self._restored_splits = {split[0]: split for _, _, splits in progress for split in splits}
+        super().rescale_event_time([(emitted, b"") for emitted, _, _ in snapshots])
+        self._restored_splits = {split[0]: split for _, _, splits in snapshots for split in splits}
 
     def close(self) -> None:
         """Closes the source."""

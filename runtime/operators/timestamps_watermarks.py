@@ -53,13 +53,13 @@ class WatermarkEmitter(WatermarkOutput):
             self._output.emit_watermark(timestamp)
 
     @property
-    def progress(self) -> tuple[int, bool]:
+    def emitted(self) -> tuple[int, bool]:
         """The last watermark, and whether the output is idle; nothing is emitted when it is set."""
         return self._watermark, self._is_idle
 
-    @progress.setter
-    def progress(self, progress: tuple[int, bool]) -> None:
-        self._watermark, self._is_idle = progress
+    @emitted.setter
+    def emitted(self, emitted: tuple[int, bool]) -> None:
+        self._watermark, self._is_idle = emitted
 
     def mark_idle(self) -> None:
         """Emits the status idle, so that downstream does not wait."""
@@ -202,17 +202,17 @@ class TimestampsWatermarksOperator(StreamOperator):
         """All generators that may emit."""
         return [self.generator]
 
-    def progress(self) -> tuple[tuple[int, bool], bytes]:
+    def snapshot_event_time(self) -> tuple[tuple[int, bool], bytes]:
         """The last watermark, and the generator.
 
         Raises:
             StateError: The generator cannot be pickled.
         """
-        return self.emitter.progress, self.pickled_generator(self.generator)
+        return self.emitter.emitted, self.pickled_generator(self.generator)
 
-    def restore_progress(self, progress: tuple[tuple[int, bool], bytes]) -> None:
+    def restore_event_time(self, snapshot: tuple[tuple[int, bool], bytes]) -> None:
         """Continues with a restored generator."""
-        self.emitter.progress, generator = progress
+        self.emitter.emitted, generator = snapshot
         self.generator = self.restored_generator(generator)
 
     def pickled_generator(self, generator: WatermarkGenerator[Any]) -> bytes:
@@ -237,10 +237,10 @@ class TimestampsWatermarksOperator(StreamOperator):
             generator.use_clock(self._clock_ns)
         return generator
 
-    def rescale_progress(self, progress: Sequence[tuple[tuple[int, bool], bytes]]) -> None:
+    def rescale_event_time(self, snapshots: Sequence[tuple[tuple[int, bool], bytes]]) -> None:
         """Begins where the last of the subtasks was, with a generator that has seen nothing."""
-        if progress:
-            self.emitter.progress = min(emitted for (emitted, _), _ in progress), False
+        if snapshots:
+            self.emitter.emitted = min(emitted for (emitted, _), _ in snapshots), False
 
     def _clock_ns(self) -> int:
         """The machine's time, or the time of the epoch, in nanoseconds; always 0 in a bounded job."""

@@ -174,15 +174,12 @@ class DriverChannel:
         """Restarts the numbering of buffers."""
         self._sequence = 0
 
-    def acknowledge(self, item: tuple[str, Any, Any], size: int = 1) -> None:
+    def acknowledge(self, item: tuple[str, Any, Any]) -> None:
         """Sends (kind, where, value): a committable, a state handle, a list of collected records.
-
-        `size` is the number of records in the value.
 
         Raises:
             UnpicklableRecordError: A record cannot be pickled, perhaps one of an earlier call.
         """
-        del size  # a list has its size
         kind, where, value = item
         if kind == "collect" and self._take_collected is not None:
             # Through bytes, so that the program and the job share no object.

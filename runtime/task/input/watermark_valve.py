@@ -146,7 +146,7 @@ class InputValves:
         risen = valve.input_watermark(position, element.timestamp)
         return () if risen is None else (risen,)
 
-    def progress(self) -> dict[int, WatermarkValve]:
+    def by_input(self) -> dict[int, WatermarkValve]:
         """The valves themselves, by input number: what a checkpoint keeps."""
         return self._valves
 

@@ -35,7 +35,7 @@ def channel() -> tuple[DriverChannel, list[Buffer]]:
 def test_acknowledgements_come_before_the_report_and_apart_from_records() -> None:
     driver, sent = channel()
     driver.acknowledge(("commit", 1, "file a"))
-    driver.acknowledge(("collect", "sink", [1, 2]), 2)
+    driver.acknowledge(("collect", "sink", [1, 2]))
     driver.acknowledge(("print", False, ["a line"]))
     driver.acknowledge(("collect", "sink", [3]))
     driver.finish(REPORT)
@@ -58,7 +58,7 @@ def test_many_items_travel_in_several_buffers() -> None:
     driver, sent = channel()
     for number in range(ITEMS_PER_BUFFER + 1):
         driver.acknowledge(("commit", 0, number))
-    driver.acknowledge(("collect", "sink", list(range(ITEMS_PER_BUFFER))), ITEMS_PER_BUFFER)
+    driver.acknowledge(("collect", "sink", list(range(ITEMS_PER_BUFFER))))
     assert len(sent) == 2
     driver.finish(REPORT)
     commits = [item for buffer in (sent[0], sent[2]) for item in read_items(buffer)]
