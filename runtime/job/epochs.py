@@ -263,16 +263,14 @@ class Epochs:
                 f"last complete checkpoint belongs to micro-batch {done}: files are missing; "
                 f"restore the folder as a whole"
             )
-        job, phases = self._job, self._phases
-        phases.begin_epoch()
-        phases.ends(WAITING)
-        checkpoint_id = 1 if latest is None else latest.epoch + 1
-        was_dropped = is_dropped(self.storage, checkpoint_id)
-        replaced = replaced_checkpoint(self.storage, checkpoint_id) if was_dropped else None
-        now_ms = epoch_time_ms(time.time_ns() // 1_000_000, latest, replaced)
+        self._phases.begin_epoch()
+        self._phases.ends(WAITING)
+        number = 1 if latest is None else latest.epoch + 1
+        was_dropped = is_dropped(self.storage, number)
+        replaced = replaced_checkpoint(self.storage, number) if was_dropped else None
         epoch = Epoch(
-            checkpoint_id,
-            now_ms,
+            number,
+            epoch_time_ms(time.time_ns() // 1_000_000, latest, replaced),
             is_first=latest is None,
             is_recorded=self._settings.records_epochs,
             drains=drains,
@@ -281,45 +279,57 @@ class Epochs:
         self._declined.clear()
         outcome = self._completed(rows, epoch, batch, replaced)
         while outcome is None:
-            epoch = replace(epoch, aborted=(*epoch.aborted, checkpoint_id))
+            epoch = replace(epoch, aborted=(*epoch.aborted, number))
             outcome = self._completed(rows, epoch, batch, replaced)
-        reach("completed", checkpoint_id)
-        phases.ends(CHECKPOINT)
-        commit(job, outcome, partial(reach, "between-commits", checkpoint_id))
-        if checkpoint_id % _EPOCHS_BETWEEN_SWEEPS == 0 or was_dropped:
+        reach("completed", number)
+        self._phases.ends(CHECKPOINT)
+        self._publish(outcome, number, was_dropped=was_dropped)
+        positions = self._positions(batch)
+        for _, source, read_to in positions:
+            source.checkpoint_completed(read_to)
+        self._phases.ends(COMMIT)
+        self.outcome = outcome
+        self.tasks.epoch_ended(number)
+        self._report(epoch, batch, outcome, positions)
+        return True
+
+    def _publish(self, outcome: JobOutcome, number: int, *, was_dropped: bool) -> None:
+        """Commits, prints and collects the output of an epoch whose checkpoint is complete."""
+        commit(self._job, outcome, partial(reach, "between-commits", number))
+        if number % _EPOCHS_BETWEEN_SWEEPS == 0 or was_dropped:
             self._discard_orphans()  # of attempts that lost
         print_lines(outcome)
         for kind, uid in list(outcome.records):
             if kind == "collect":
                 self._records.put(uid, list(outcome.collected(uid)))
-        reach("committed", checkpoint_id)
+        reach("committed", number)
         if was_dropped:
-            forget_replaced(self.storage, checkpoint_id)
-        positions = self._positions(batch)
-        for _, source, read_to in positions:
-            source.checkpoint_completed(read_to)
-        phases.ends(COMMIT)
-        self.outcome = outcome
-        self.tasks.epoch_ended(checkpoint_id)
-        outcome = with_idle_time(job, outcome, sum(phases.durations_ms.values()))
-        self._history.add(
-            epoch_progress(
-                job,
-                outcome,
-                epoch,
-                run_id=self._run_id,
-                batch=batch,
-                checkpoint=f"{self.storage.url}/{checkpoint_name(checkpoint_id)}",
-                durations_ms=dict(phases.durations_ms),
-                splits={
-                    operator_id: source.progress_of(read_to)
-                    for operator_id, source, read_to in positions
-                },
-                declined=self._declined,
-            ),
+            forget_replaced(self.storage, number)
+
+    def _report(
+        self,
+        epoch: Epoch,
+        batch: int,
+        outcome: JobOutcome,
+        positions: Sequence[tuple[str, UnboundedSource, Any]],
+    ) -> None:
+        """Adds the epoch to the history, with its counts and times."""
+        outcome = with_idle_time(self._job, outcome, sum(self._phases.durations_ms.values()))
+        progress = epoch_progress(
+            self._job,
             outcome,
+            epoch,
+            run_id=self._run_id,
+            batch=batch,
+            checkpoint=f"{self.storage.url}/{checkpoint_name(epoch.checkpoint_id)}",
+            durations_ms=dict(self._phases.durations_ms),
+            splits={
+                operator_id: source.progress_of(read_to)
+                for operator_id, source, read_to in positions
+            },
+            declined=self._declined,
         )
-        return True
+        self._history.add(progress, outcome)
 
     def waiting_sources(self) -> dict[int, frozenset[str]]:
         """The sources that must wait for their alignment group, by number, after the last epoch.
