@@ -101,7 +101,7 @@ class Bench:
             processing_time=self.service,
             marker_time=self.service,
             mailbox=self.executor,
-            acknowledge=lambda item: None,
+            send_to_driver=lambda item: None,
             operator_state=SubtaskStateStore(),
         )
         self.operator = AsyncWaitOperator(program, context, output)

@@ -343,7 +343,7 @@ class EpochTask(StreamTask):
             self._sizes,
             self._recorded(epoch, storage, attempt_id),
         )
-        self._driver.acknowledge(("snapshot", None, snapshot))
+        self._driver.send(("snapshot", None, snapshot))
 
     def _recorded(
         self, epoch: Epoch, storage: CheckpointStorage, attempt_id: str

@@ -136,9 +136,9 @@ class EpochRecorder:
             if isinstance(operator, SinkWriterOperator) and operator.writer is not None:
                 operator.writer = _NotedWriter(operator.writer, digest)
             context: Any = operator.context
-            context.acknowledge = _noted(context.acknowledge, digest)
+            context.send_to_driver = _noted(context.send_to_driver, digest)
             runtime: Any = context.runtime_context
-            runtime.acknowledge = _noted(runtime.acknowledge, digest)
+            runtime.send_to_driver = _noted(runtime.send_to_driver, digest)
 
     def begin(self, buffers: Iterator[Buffer]) -> Iterator[Buffer]:
         """Begins an epoch, and returns its input."""
@@ -238,12 +238,12 @@ class _NotedWriter(SinkWriter[Any]):
         self._writer.close()
 
 
-def _noted(acknowledge: Callable[[Any], None], digest: _Digest) -> Callable[[Any], None]:
-    """Wraps `acknowledge`, and adds records that are sent to the driver to a digest."""
+def _noted(send: Callable[[Any], None], digest: _Digest) -> Callable[[Any], None]:
+    """Wraps `send_to_driver`, and adds records that are sent to the driver to a digest."""
 
     def note(item: Any) -> None:
         if item[0] in _RECORDS:
             digest.add(item[2], None)
-        acknowledge(item)
+        send(item)
 
     return note

@@ -70,7 +70,7 @@ class OperatorContext:
         processing_time: The clock and timers. With `runs_in_epochs` the clock shows one time throughout an epoch.
         marker_time: The machine's clock, for latency markers.
         mailbox: Runs commands in the task's thread, at this operator's priority.
-        acknowledge: `acknowledge(item)` hands a picklable item to the driver, exactly once.
+        send_to_driver: `send_to_driver(item)` hands a picklable item to the driver, exactly once.
         operator_state: State of the subtask.
         keyed_state: The operator's KeyedStateBackend; None for an operator without key.
         timers: Its TimerServices; None for an operator without key.
@@ -91,7 +91,7 @@ class OperatorContext:
     processing_time: ProcessingTimeService
     marker_time: ProcessingTimeService
     mailbox: MailboxExecutor
-    acknowledge: Callable[[Any], None]
+    send_to_driver: Callable[[Any], None]
     operator_state: SubtaskStateStore
     keyed_state: Any = None
     timers: Any = None

@@ -82,7 +82,7 @@ class SinkWriterOperator(StreamOperator):
 
     def _send_committable(self, committable: Any) -> None:
         if isinstance(self.sink, ArrowSink) or isinstance(self.program.spec, TwoPhaseSinkSpec):
-            self.context.acknowledge(("commit", self.program.index, committable))
+            self.context.send_to_driver(("commit", self.program.index, committable))
         else:
             self.output.collect(committable, None)
 
@@ -101,7 +101,7 @@ class SinkCommitterOperator(StreamOperator):
 
     def process_element(self, value: Any, timestamp: int | None) -> None:  # noqa: ARG002 - the contract
         """Acknowledges one committable."""
-        self.context.acknowledge(("commit", self.program.index, value))
+        self.context.send_to_driver(("commit", self.program.index, value))
 
 
 class CollectSinkOperator(StreamOperator):
@@ -122,7 +122,7 @@ class CollectSinkOperator(StreamOperator):
     ) -> None:
         """Sends a batch, without timestamps and keys."""
         del timestamps, keys
-        self.context.acknowledge(("collect", self.program.uid, list(values)))
+        self.context.send_to_driver(("collect", self.program.uid, list(values)))
 
 
 class SinkContext(OperatorClocks, SinkFunction.Context):

@@ -87,7 +87,7 @@ class TaskRuntimeContext(RuntimeContext):
         metric_group: MetricGroup,
         job_parameters: Mapping[str, str],
         files: Mapping[str, Path],
-        acknowledge: Callable[[Any], None],
+        send_to_driver: Callable[[Any], None],
         prints_on_driver: bool = False,
         lineage: str = NO_LINEAGE,
         staging: str | None = None,
@@ -102,13 +102,13 @@ class TaskRuntimeContext(RuntimeContext):
         self._accumulators: dict[str, Accumulator[Any, Any]] = {}
         self._job_parameters = job_parameters
         self._files = LocalFiles(files)
-        self.acknowledge = acknowledge
+        self.send_to_driver = send_to_driver
         self.print_line: Callable[[str, bool], None] | None = (
             self._print_on_driver if prints_on_driver else None
         )
 
     def _print_on_driver(self, text: str, to_stderr: bool) -> None:
-        self.acknowledge(("print", to_stderr, [text]))
+        self.send_to_driver(("print", to_stderr, [text]))
 
     def get_task_name(self) -> str:
         """The vertex's name."""
@@ -199,7 +199,7 @@ def operator_context(
     timers: TimerService,
     *,
     marker_timers: TimerService | None = None,
-    acknowledge: Callable[[Any], None],
+    send_to_driver: Callable[[Any], None],
     job_parameters: Mapping[str, str],
     files: Mapping[str, Path],
     prints_on_driver: bool = False,
@@ -222,7 +222,7 @@ def operator_context(
         metric_group=operator_group(task, program),
         job_parameters=job_parameters,
         files=files,
-        acknowledge=acknowledge,
+        send_to_driver=send_to_driver,
         prints_on_driver=prints_on_driver,
         lineage=lineage,
         staging=staging,
@@ -233,7 +233,7 @@ def operator_context(
         processing_time=processing_time,
         marker_time=marker_time,
         mailbox=executor,
-        acknowledge=acknowledge,
+        send_to_driver=send_to_driver,
         operator_state=SubtaskStateStore(where),
     )
     if keyed_state is not None:

@@ -174,7 +174,7 @@ class DriverChannel:
         """Restarts the numbering of buffers."""
         self._sequence = 0
 
-    def acknowledge(self, item: tuple[str, Any, Any]) -> None:
+    def send(self, item: tuple[str, Any, Any]) -> None:
         """Sends (kind, where, value): a committable, a state handle, a list of collected records.
 
         Raises:

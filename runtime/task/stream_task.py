@@ -317,7 +317,7 @@ class StreamTask:
             self.processor.mailbox_executor(program.index if is_in_chain else MIN_PRIORITY),
             self._clock_of(program),
             marker_timers=self._marker_clock(),
-            acknowledge=self._driver.acknowledge,
+            send_to_driver=self._driver.send,
             job_parameters=self.job.job_parameters,
             files=self.environment.files,
             prints_on_driver=self.environment.prints_on_driver,

@@ -187,7 +187,7 @@ class OperatorHarness:
     Attributes:
         operator: The operator under test.
         clock: The clock.
-        acknowledged: What the operator told the driver.
+        sent_to_driver: What the operator sent to the driver.
     """
 
     def __init__(
@@ -207,7 +207,7 @@ class OperatorHarness:
         is_keyed = any(select is not None for select in key_selectors)
         spec = spec_of(function, broadcast_state, is_keyed=is_keyed)
         self.clock = ManualClock() if clock is None else clock
-        self.acknowledged: list[Any] = []
+        self.sent_to_driver: list[Any] = []
         self._output = CapturedOutput()
         self._processor = MailboxProcessor(lambda _: None)
         self._key_groups = max_parallelism or default_max_parallelism(parallelism)
@@ -236,7 +236,7 @@ class OperatorHarness:
             self._task,
             self._processor.mailbox_executor(0),
             self.clock,
-            acknowledge=self.acknowledged.append,
+            send_to_driver=self.sent_to_driver.append,
             job_parameters=job_parameters or {},
             files={},
         )

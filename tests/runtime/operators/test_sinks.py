@@ -210,7 +210,7 @@ def test_a_committer_operator_hands_committables_to_the_driver() -> None:
     with OneInputOperatorHarness(specs.SinkCommitterSpec(LogSink())) as harness:
         harness.process_element("one")
         harness.process_element("two")
-        assert harness.acknowledged == [("commit", 0, "one"), ("commit", 0, "two")]
+        assert harness.sent_to_driver == [("commit", 0, "one"), ("commit", 0, "two")]
         assert harness.values() == []
 
 

@@ -37,18 +37,18 @@ def context_of(
         for number in range(len(keys))
     )
     vertex = VertexProgram("id", "sum", parallelism, 16, 0, (program,), edges, is_batch=is_batch)
-    acknowledged: list[Any] = []
+    sent: list[Any] = []
     context = operator_context(
         program,
         TaskInfo(vertex, 1 if parallelism > 1 else 0),
         MailboxProcessor(lambda _: None).mailbox_executor(0),
         ManualClock(7),
-        acknowledge=acknowledged.append,
+        send_to_driver=sent.append,
         job_parameters={"a": "b"},
         files={},
     )
-    context.acknowledge("item")
-    assert acknowledged == ["item"]
+    context.send_to_driver("item")
+    assert sent == ["item"]
     return context
 
 

@@ -34,10 +34,10 @@ def channel() -> tuple[DriverChannel, list[Buffer]]:
 
 def test_acknowledgements_come_before_the_report_and_apart_from_records() -> None:
     driver, sent = channel()
-    driver.acknowledge(("commit", 1, "file a"))
-    driver.acknowledge(("collect", "sink", [1, 2]))
-    driver.acknowledge(("print", False, ["a line"]))
-    driver.acknowledge(("collect", "sink", [3]))
+    driver.send(("commit", 1, "file a"))
+    driver.send(("collect", "sink", [1, 2]))
+    driver.send(("print", False, ["a line"]))
+    driver.send(("collect", "sink", [3]))
     driver.finish(REPORT)
     assert [(buffer.target, buffer.channel, buffer.sequence) for buffer in sent] == [
         (DRIVER, 7, number) for number in range(3)
@@ -57,8 +57,8 @@ def test_acknowledgements_come_before_the_report_and_apart_from_records() -> Non
 def test_many_items_travel_in_several_buffers() -> None:
     driver, sent = channel()
     for number in range(ITEMS_PER_BUFFER + 1):
-        driver.acknowledge(("commit", 0, number))
-    driver.acknowledge(("collect", "sink", list(range(ITEMS_PER_BUFFER))))
+        driver.send(("commit", 0, number))
+    driver.send(("collect", "sink", list(range(ITEMS_PER_BUFFER))))
     assert len(sent) == 2
     driver.finish(REPORT)
     commits = [item for buffer in (sent[0], sent[2]) for item in read_items(buffer)]
@@ -68,14 +68,14 @@ def test_many_items_travel_in_several_buffers() -> None:
 
 def test_a_record_that_cannot_be_pickled_is_named() -> None:
     driver, _ = channel()
-    driver.acknowledge(("collect", "sink", ["fine", threading.Lock()]))
+    driver.send(("collect", "sink", ["fine", threading.Lock()]))
     with pytest.raises(UnpicklableRecordError, match=r"the record <unlocked _thread.lock"):
         driver.flush()
 
 
 def test_records_are_not_taken_for_a_report() -> None:
     driver, sent = channel()
-    driver.acknowledge(("collect", "sink", [1]))
+    driver.send(("collect", "sink", [1]))
     driver.flush()
     with pytest.raises(WireFormatError, match="kind 3, expected kind 2"):
         read_items(sent[0])
@@ -95,7 +95,7 @@ def test_nothing_waiting_sends_nothing() -> None:
 def test_records_are_taken_when_they_are_handed_over() -> None:
     driver, sent = channel()
     records = [1]
-    driver.acknowledge(("collect", "sink", records))
+    driver.send(("collect", "sink", records))
     records.append(2)
     driver.flush()
     assert read_records(sent[0]) == [1]

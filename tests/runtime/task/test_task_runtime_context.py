@@ -63,7 +63,7 @@ def context() -> TaskRuntimeContext:
         metric_group=operator_group(TASK, OPERATOR),
         job_parameters={"user": "ann"},
         files={"names": Path("names.txt")},
-        acknowledge=lambda _: None,
+        send_to_driver=lambda _: None,
     )
 
 
