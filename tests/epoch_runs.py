@@ -15,7 +15,7 @@ from opchain.datastream.functions import CheckpointedFunction, MapFunction
 from opchain.datastream.state import ListStateDescriptor
 from opchain.runtime.checkpoint.epoch import Epoch
 from opchain.runtime.checkpoint.metadata import CheckpointMetadata, TaskMetadata
-from opchain.runtime.checkpoint.source_places import bounded_sources
+from opchain.runtime.checkpoint.source_numbers import bounded_sources
 from opchain.runtime.checkpoint.storage import checkpoint_storage
 from opchain.runtime.connectors.unbounded_source import UnboundedSource
 from opchain.runtime.epochs.live_tasks import operators_with_state

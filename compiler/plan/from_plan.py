@@ -17,7 +17,7 @@ from opchain.compiler.plan.model import (
     StreamPlan,
 )
 from opchain.compiler.settings.settings_reader import key_of
-from opchain.runtime.checkpoint.source_places import source_kind
+from opchain.runtime.checkpoint.source_numbers import source_kind
 from opchain.runtime.functions.callables import CallableFunction
 from opchain.runtime.functions.state import CheckpointedFunction
 from opchain.runtime.program import operator_specs as specs

@@ -16,7 +16,7 @@ from opchain.runtime.checkpoint.metadata import (
     OperatorMetadata,
     StateDescription,
 )
-from opchain.runtime.checkpoint.source_places import SourceKind, source_kind, source_places
+from opchain.runtime.checkpoint.source_numbers import SourceKind, match_sources, source_kind
 from opchain.runtime.errors import CheckpointError, StateError
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ def plan_restore(metadata: CheckpointMetadata, operators: Sequence[ProgramOperat
     for operator in operators:
         if operator.operator_id in stored and id(operator) not in served:
             taken.setdefault(operator.operator_id, operator)
-    places = source_places(metadata, operators)
+    matched = match_sources(metadata, operators)
     found = {id(operator): stored[stored_id] for stored_id, operator in taken.items()}
     restored = tuple(
         (operator, found[id(operator)]) for operator in operators if id(operator) in found
@@ -177,8 +177,8 @@ def plan_restore(metadata: CheckpointMetadata, operators: Sequence[ProgramOperat
         new=tuple(operator for operator in operators if id(operator) not in found),
         dropped=tuple(old for old_id, old in stored.items() if old_id not in taken),
         refused=tuple(problem for operator, old in restored for problem in _refusals(operator, old))
-        + places.refused,
-        reread=places.reread,
+        + matched.refused,
+        reread=matched.reread,
     )
 
 

@@ -19,15 +19,23 @@ import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from opchain.runtime.checkpoint.metadata import BATCH, CheckpointMetadata, position
+from opchain.runtime.checkpoint.metadata import (
+    BATCH,
+    SOURCES,
+    CheckpointMetadata,
+    SourcePosition,
+    position,
+)
+from opchain.runtime.checkpoint.restore_plan import ProgramOperator, program_operator
 from opchain.runtime.checkpoint.savepoint import OFFSETS
+from opchain.runtime.checkpoint.source_numbers import match_sources
 from opchain.runtime.checkpoint.storage import CheckpointStorage, checkpoint_storage
 from opchain.runtime.connectors.arrow_sink import ArrowSink
 from opchain.runtime.connectors.dataframe_source import SparkRowSource
 from opchain.runtime.connectors.socket_source import SocketTextStreamFunction
 from opchain.runtime.connectors.unbounded_source import UnboundedSource
 from opchain.runtime.connectors.watched_files import WatchedFileSource
-from opchain.runtime.epochs.input_log import in_places, offset_of
+from opchain.runtime.epochs.input_log import offset_of
 from opchain.runtime.epochs.source_positions import POSITIONS, SourcePositions
 from opchain.runtime.errors import CheckpointError, UnsupportedFeatureError
 from opchain.runtime.files.file_systems import FileStatus
@@ -81,6 +89,40 @@ def unbounded_sources(job: JobProgram) -> tuple[DeliveredSource, ...]:
             source, head, vertex.first_task, vertex.parallelism
         )
     return tuple(found[operator_id] for operator_id in sorted(found))
+
+
+def source_numbers(sources: Sequence[DeliveredSource]) -> SourcePosition:
+    """The ids of the sources by their numbers in Spark's log, for a checkpoint."""
+    operators = map(_operator, sources)
+    return SourcePosition(
+        SOURCES,
+        [[operator.operator_id, operator.source, str(operator)] for operator in operators],
+    )
+
+
+def in_checkpoint_order(
+    sources: Sequence[DeliveredSource], metadata: CheckpointMetadata | None
+) -> tuple[DeliveredSource, ...]:
+    """The sources in the order of the checkpoint that the job resumes from.
+
+    Raises:
+        CheckpointError: Sources are new, gone, or of another kind: Spark's log has no place for them.
+    """
+    if metadata is None:
+        return tuple(sources)
+    matched = match_sources(metadata, [_operator(item) for item in sources])
+    if matched.refused:
+        raise CheckpointError(
+            f"checkpoint {metadata.epoch} of '{metadata.job_name}': {'; '.join(matched.refused)}"
+        )
+    for text in matched.replaced:
+        _LOG.warning("%s", text)
+    by_id = {item.operator.operator_id: item for item in sources}
+    return tuple(by_id[operator.operator_id] for operator in matched.order)
+
+
+def _operator(source: DeliveredSource) -> ProgramOperator:
+    return program_operator(source.operator, source.parallelism, None)
 
 
 def why_no_epochs(job: JobProgram) -> str | None:
@@ -222,7 +264,7 @@ def input_of_started_epoch(
         CheckpointError: No epoch began after the checkpoint, or the sources are not those of the checkpoint.
         UnsupportedFeatureError: A source is a DataFrame.
     """
-    sources = in_places(unbounded_sources(job), latest)
+    sources = in_checkpoint_order(unbounded_sources(job), latest)
     for item in sources:
         if not isinstance(item.source, UnboundedSource):
             raise UnsupportedFeatureError(

@@ -4,7 +4,7 @@ A job in one process writes the same log, so that either engine can resume a job
 
 - Sources learn from the driver how far an epoch has read. Before Spark 4.2 `latestOffset` has no argument, so a reader
   that is restarted needs the position of the last micro-batch.
-- The log identifies sources by number. A checkpoint stores their ids: see runtime/checkpoint/source_places.py.
+- The log identifies sources by number. A checkpoint stores their ids: see runtime/checkpoint/source_numbers.py.
 - A micro-batch that was started and has no checkpoint is run again on the input in the log. For a file stream the log
   contains paths. Spark reads those that exist, and would silently leave out a file that was removed.
 - To resume from an earlier checkpoint, the log is reset to it. The later micro-batches run again on the same input, so
@@ -16,21 +16,15 @@ A job in one process writes the same log, so that either engine can resume a job
 from __future__ import annotations
 
 import json
-import logging
 import uuid
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.checkpoint.fall_back import fall_back
 from opchain.runtime.checkpoint.metadata import (
     BATCH,
-    SOURCES,
-    CheckpointMetadata,
-    SourcePosition,
     position,
 )
-from opchain.runtime.checkpoint.restore_plan import ProgramOperator, program_operator
 from opchain.runtime.checkpoint.savepoint import OFFSETS, epoch_in
-from opchain.runtime.checkpoint.source_places import source_places
 from opchain.runtime.checkpoint.storage import CheckpointStorage, checkpoint_storage
 from opchain.runtime.errors import CheckpointError, StreamError
 
@@ -38,7 +32,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from opchain.runtime.checkpoint.coordinator import CheckpointCoordinator
-    from opchain.runtime.epochs.delivered_sources import DeliveredSource
 
 _FOLDER = "offsets"
 _QUERY, _VERSION = "metadata", "v1"
@@ -214,43 +207,6 @@ def reset_to_checkpoint(
     for number in sorted(behind, reverse=True):
         storage.delete(f"{_COMMITS}/.{number}.crc")
         storage.delete(f"{_COMMITS}/{number}")
-
-
-_LOG = logging.getLogger("opchain.epochs")
-
-
-def places_of(sources: Sequence[DeliveredSource]) -> SourcePosition:
-    """The positions of sources, for a checkpoint."""
-    operators = map(_operator, sources)
-    return SourcePosition(
-        SOURCES,
-        [[operator.operator_id, operator.source, str(operator)] for operator in operators],
-    )
-
-
-def in_places(
-    sources: Sequence[DeliveredSource], metadata: CheckpointMetadata | None
-) -> tuple[DeliveredSource, ...]:
-    """The sources in the order of the checkpoint that the job resumes from.
-
-    Raises:
-        CheckpointError: Sources are new, gone, or of another kind: Spark's log has no place for them.
-    """
-    if metadata is None:
-        return tuple(sources)
-    places = source_places(metadata, [_operator(item) for item in sources])
-    if places.refused:
-        raise CheckpointError(
-            f"checkpoint {metadata.epoch} of '{metadata.job_name}': {'; '.join(places.refused)}"
-        )
-    for text in places.replaced:
-        _LOG.warning("%s", text)
-    by_id = {item.operator.operator_id: item for item in sources}
-    return tuple(by_id[operator.operator_id] for operator in places.order)
-
-
-def _operator(source: DeliveredSource) -> ProgramOperator:
-    return program_operator(source.operator, source.parallelism, None)
 
 
 _OFFSET_LOG, _KEPT = f"{OFFSETS}/offsets", "replaced-offsets"

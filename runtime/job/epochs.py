@@ -38,8 +38,9 @@ from opchain.runtime.checkpoint.metadata import (
 )
 from opchain.runtime.checkpoint.restore_plan import match_state
 from opchain.runtime.checkpoint.savepoint import OFFSETS
-from opchain.runtime.checkpoint.source_places import bounded_sources
+from opchain.runtime.checkpoint.source_numbers import bounded_sources
 from opchain.runtime.connectors.unbounded_source import UnboundedSource
+from opchain.runtime.epochs.delivered_sources import in_checkpoint_order, source_numbers
 from opchain.runtime.epochs.epoch_progress import (
     CHECKPOINT,
     COMMIT,
@@ -50,7 +51,7 @@ from opchain.runtime.epochs.epoch_progress import (
     epoch_progress,
 )
 from opchain.runtime.epochs.event_time import epoch_time_ms, sources_ahead
-from opchain.runtime.epochs.input_log import in_places, offset_of, places_of
+from opchain.runtime.epochs.input_log import offset_of
 from opchain.runtime.epochs.live_tasks import operators_with_state
 from opchain.runtime.epochs.source_positions import POSITIONS
 from opchain.runtime.errors import CheckpointError, CheckpointFailedError, CorruptCheckpointError
@@ -196,7 +197,7 @@ class Epochs:
             match_state(
                 self._latest, job, allow_non_restored_state=settings.allow_non_restored_state
             )
-        self.sources = in_places(sources, self._latest)
+        self.sources = in_checkpoint_order(sources, self._latest)
         require_no_later_commits(
             job,
             self._lineage,
@@ -416,7 +417,7 @@ class Epochs:
                     SourcePosition(BATCH, batch),
                     SourcePosition(TIMER, _first_timer(outcome)),
                     SourcePosition(CLOCK, epoch.timestamp_ms),
-                    places_of(self.sources),
+                    source_numbers(self.sources),
                     bounded_sources(job),
                 ],
                 committables=_committables(job, outcome),

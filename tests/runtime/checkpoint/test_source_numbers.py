@@ -17,10 +17,10 @@ from opchain.runtime.checkpoint.metadata import (
     SourcePosition,
 )
 from opchain.runtime.checkpoint.restore_plan import ProgramOperator, match_state, operators_of
-from opchain.runtime.checkpoint.source_places import (
+from opchain.runtime.checkpoint.source_numbers import (
     bounded_sources,
+    match_sources,
     source_kind,
-    source_places,
 )
 from opchain.runtime.connectors.data_generator import DataGeneratorSource
 from opchain.runtime.errors import CheckpointError
@@ -81,18 +81,18 @@ def test_a_bounded_source_is_found_by_uid_or_hash_and_may_come_later() -> None:
     metadata = checkpoint_of(before)
     ((operator_id, _),) = bounded_sources(before).position
     for now in (before, mixed("others", uid_hash=operator_id), mixed("words", "more")):
-        assert source_places(metadata, operators_of(now)).reread == ()
+        assert match_sources(metadata, operators_of(now)).reread == ()
 
 
 def test_sources_without_sparks_log_are_read_again_only_where_that_is_allowed() -> None:
     stored = [[A, "positions", "'numbers' (old.py:1)"], [B, "DataFrame", "'rows' (old.py:2)"]]
     metadata = checkpoint_of(mixed(), SourcePosition(SOURCES, stored))
     known = replace(metadata, sources=(*metadata.sources, SourcePosition(BATCH, 6)))
-    assert source_places(known, [ROWS, COUNT, NUMBERS]).order == (NUMBERS, ROWS)
-    assert source_places(known, [ROWS, COUNT, NUMBERS]).reread == ()
+    assert match_sources(known, [ROWS, COUNT, NUMBERS]).order == (NUMBERS, ROWS)
+    assert match_sources(known, [ROWS, COUNT, NUMBERS]).reread == ()
     lost = replace(metadata, sources=(*metadata.sources, SourcePosition(BATCH, NO_BATCH)))
     # In another order, too: there is no log that would mind.
-    places = source_places(lost, [ROWS, replace(NUMBERS, operator_id="d" * 32)])
+    places = match_sources(lost, [ROWS, replace(NUMBERS, operator_id="d" * 32)])
     assert places.refused == ()
     (text,) = places.reread
     assert "'numbers' (old.py:1), 'rows' (old.py:2) are read from the beginning" in text

@@ -62,7 +62,7 @@ def bounded_sources(job: JobProgram) -> SourcePosition:
 
 
 @dataclass(frozen=True, slots=True)
-class SourcePlaces:
+class MatchedSources:
     """How the sources of a program resume from a checkpoint.
 
     `order` has the unbounded sources in the order of Spark's log. `replaced` names sources that resume at the offset
@@ -75,9 +75,9 @@ class SourcePlaces:
     refused: tuple[str, ...] = ()
 
 
-def source_places(
+def match_sources(
     metadata: CheckpointMetadata, operators: Sequence[ProgramOperator]
-) -> SourcePlaces:
+) -> MatchedSources:
     """The positions at which the sources of a program resume from a checkpoint.
 
     A source is found by the id of `set_uid_hash`, then by its operator id. If one unbounded source and one position are
@@ -105,26 +105,26 @@ def source_places(
         )
         stored = None
     if stored is None:
-        return SourcePlaces(tuple(unbounded), reread=tuple(reread))
-    places, left = _matched([stored_id for stored_id, _, _ in stored], unbounded)
-    free = [number for number, operator in enumerate(places) if operator is None]
+        return MatchedSources(tuple(unbounded), reread=tuple(reread))
+    by_number, left = _matched([stored_id for stored_id, _, _ in stored], unbounded)
+    free = [number for number, operator in enumerate(by_number) if operator is None]
     replaced = []
     if len(left) == len(free) == 1:
-        places[free[0]] = left.pop()
+        by_number[free[0]] = left.pop()
         gone = stored[free[0]][2]
         replaced.append(
-            f"{places[free[0]]} would take the position of {gone}, which is no longer a source of the program"
+            f"{by_number[free[0]]} would take the position of {gone}, which is no longer a source of the program"
         )
         free = []
     changed = [
         f"{operator} is of another kind"
-        for operator, (_, kind, _) in zip(places, stored, strict=True)
+        for operator, (_, kind, _) in zip(by_number, stored, strict=True)
         if operator is not None and operator.source != kind
     ]
     changed += [f"{operator} is new" for operator in left]
     changed += [f"{stored[number][2]} is gone" for number in free]
-    return SourcePlaces(
-        tuple(operator for operator in places if operator is not None),
+    return MatchedSources(
+        tuple(operator for operator in by_number if operator is not None),
         tuple(replaced),
         tuple(reread),
         tuple(_refusals(changed)),

@@ -10,8 +10,12 @@ from forms import job_of
 from opchain.common import WatermarkStrategy
 from opchain.runtime.checkpoint.metadata import BATCH, CheckpointMetadata, SourcePosition
 from opchain.runtime.connectors.data_generator import DataGeneratorSource
-from opchain.runtime.epochs.delivered_sources import DeliveredSource, unbounded_sources
-from opchain.runtime.epochs.input_log import in_places, places_of
+from opchain.runtime.epochs.delivered_sources import (
+    DeliveredSource,
+    in_checkpoint_order,
+    source_numbers,
+    unbounded_sources,
+)
 from opchain.runtime.errors import CheckpointError
 from opchain.spark import SparkSource
 
@@ -36,7 +40,7 @@ def sources_of(
 
 
 def checkpoint_of(sources: Sequence[DeliveredSource], batch: int = 6) -> CheckpointMetadata:
-    positions = (SourcePosition(BATCH, batch), places_of(sources))
+    positions = (SourcePosition(BATCH, batch), source_numbers(sources))
     return CheckpointMetadata(7, 0, "job", "run", (), (), sources=positions)
 
 
@@ -46,19 +50,19 @@ def uids(sources: Sequence[DeliveredSource]) -> list[str | None]:
 
 def test_a_job_that_begins_has_them_in_the_order_of_their_ids() -> None:
     found = sources_of("a", "b", "c")
-    assert in_places(found, None) == found
+    assert in_checkpoint_order(found, None) == found
     no_log = checkpoint_of(sources_of("x", "y"), batch=-1)
-    assert in_places(found, no_log) == found
+    assert in_checkpoint_order(found, no_log) == found
     before_places = CheckpointMetadata(7, 0, "job", "run", (), (), sources=())
-    assert in_places(found, before_places) == found
+    assert in_checkpoint_order(found, before_places) == found
 
 
 @pytest.mark.parametrize("renamed", [f"new {number}" for number in range(8)])
 def test_another_id_moves_no_source(renamed: str) -> None:
     before = sources_of("a", "b", "c")
-    found = in_places(sources_of("a", renamed, "c"), checkpoint_of(before))
+    found = in_checkpoint_order(sources_of("a", renamed, "c"), checkpoint_of(before))
     assert uids(found) == [renamed if uid == "b" else uid for uid in uids(before)]
-    again = in_places(sources_of("a", renamed, "c"), checkpoint_of(found))
+    again = in_checkpoint_order(sources_of("a", renamed, "c"), checkpoint_of(found))
     assert again == found
 
 
@@ -69,7 +73,7 @@ def test_a_source_is_found_by_the_hash_that_it_names() -> None:
         *sources_of("renamed", uid_hash=of_a.operator.operator_id),
         *sources_of("also renamed"),
     )
-    found = in_places(both, checkpoint_of(before))
+    found = in_checkpoint_order(both, checkpoint_of(before))
     assert uids(found) == ["renamed" if uid == "a" else "also renamed" for uid in uids(before)]
 
 
@@ -87,6 +91,6 @@ def test_other_sources_are_refused(now: Sequence[DeliveredSource], told: list[st
     with pytest.raises(
         CheckpointError, match="checkpoint 7 of 'job': its unbounded sources have changed"
     ) as caught:
-        in_places(now, checkpoint_of(sources_of("a", "b")))
+        in_checkpoint_order(now, checkpoint_of(sources_of("a", "b")))
     for text in told:
         assert caught.match(text)
