@@ -210,9 +210,21 @@ def _candidate(form: Form, function: Function, done: set[str]) -> tuple[str, Dis
         ):
             name = statement.targets[0].id
             display = display_of(statement.value, form.constants)
-            if display is not None and name not in done and set_in[name] == 1:
+            if (
+                display is not None
+                and name not in done
+                and set_in[name] == 1
+                and _is_read_behind(statement, name, function.body)
+            ):
                 return name, display
     return None
+
+
+def _is_read_behind(setting: ast.stmt, name: str, body: Block) -> bool:
+    """Whether a variable is only read behind the statement that sets it, in the same block or in blocks in this one."""
+    blocks = [body, *(inner for item in f.all_statements(body) for inner in f.blocks(item))]
+    (block,) = (block for block in blocks if any(item is setting for item in block))
+    return f.reads(block, name) == f.reads(body, name)
 
 
 class _Apart:

@@ -435,9 +435,23 @@ def reduces(env: Any) -> None:
     seen(tagged.get_side_output(ODD), "odd")
 
 
+def halved(value: int) -> int:
+    if value >= 0:
+        pair = (value, value // 2)
+    else:
+        raise ValueError(value)
+    return pair[0] - pair[1]
+
+
+def caught(env: Any) -> None:
+    """Functions that raise errors."""
+    numbers = env.from_sequence(0, 60)
+    seen(numbers.map(halved), "more")
+
+
 PROGRAMS = (
     *(classes, sums, windows, parsed, written_json, declared, arithmetic, attributes, states),
-    *(in_turn, patterns, declared_rows, reduces, shapes),
+    *(in_turn, patterns, declared_rows, reduces, caught, shapes),
 )
 
 
