@@ -20,6 +20,7 @@ from opchain.runtime.records.json_texts import JsonFields, fast_loads
 from opchain.runtime.records.record_copy import IMMUTABLE, own_copy
 from opchain.runtime.state.keyed.keyed_backend import VOID
 from opchain.runtime.time import MIN_LONG_VALUE, timer_millis
+from opchain.runtime.types.output_tag import OutputTag
 from opchain.runtime.types.row import row_of
 
 if TYPE_CHECKING:
@@ -76,6 +77,7 @@ SHARED_NAMES: dict[str, Any] = {
     "Columns": Columns,
     "IMMUTABLE": IMMUTABLE,
     "NO_TIMESTAMP": MIN_LONG_VALUE,
+    "OutputTag": OutputTag,
     "VOID": VOID,
     "index": operator.index,
     "is_tagged": is_tagged,

@@ -69,6 +69,7 @@ RULES: tuple[Rule, ...] = (
     Rule(unpack_records),
     Rule(convert_declared_types, nothing_is_left_to_convert, inlines=False),
     Rule(drop_copies, inlines=False),
+    Rule(propagate_copies),
     Rule(unpack_records),
     Rule(trust_known_types),
     Rule(store_changed_fields),

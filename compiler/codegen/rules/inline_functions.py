@@ -60,6 +60,7 @@ LONGEST = 400
 """Characters of an expression; a longer one stays a call, so that the loop remains readable."""
 
 _PAIR = 2
+_TAG = "OutputTag"
 MOST_STATEMENTS = 60
 MOST_COPIES = 30
 """Statements downstream of an operator that emits at several places; with more it stays a call."""
@@ -571,6 +572,9 @@ class _Places:
         if emits.side is None or not _may_be_tagged(value):
             return [*lines, *emits.body]
         test = f.expression(f"{target}.__class__ is tuple and is_tagged({target})")
+        if isinstance(value, ast.Tuple) and _has_no_star(value):  # the pair need not be made
+            test = f.expression(f"isinstance({target}[0], {_TAG})")
+            self._inliner.form.names.bind(_TAG, "shared")
         tagged = ast.If(test, emits.side, emits.body)
         if not emits.side:
             tagged = ast.If(ast.UnaryOp(ast.Not(), test), emits.body, [])
@@ -1003,13 +1007,17 @@ def _is_none(value: ast.expr | None) -> bool:
 def _may_be_tagged(value: ast.expr) -> bool:
     """Whether a value may be a (tag, record) pair."""
     if isinstance(value, ast.Tuple):
-        if len(value.elts) != _PAIR or any(isinstance(item, ast.Starred) for item in value.elts):
-            return any(isinstance(item, ast.Starred) for item in value.elts)
-        return _may_be_tag(value.elts[0])
+        if not _has_no_star(value):
+            return True
+        return len(value.elts) == _PAIR and _may_be_tag(value.elts[0])
     return not isinstance(
         value,
         (ast.Constant, ast.BinOp, ast.JoinedStr, ast.Dict, ast.List, ast.Compare, ast.UnaryOp),
     )
+
+
+def _has_no_star(value: ast.Tuple) -> bool:
+    return not any(isinstance(item, ast.Starred) for item in value.elts)
 
 
 def _tag_of(value: ast.expr, constants: Mapping[str, Any]) -> OutputTag[Any] | None:

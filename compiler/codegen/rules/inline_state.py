@@ -20,15 +20,13 @@
 +   return calls_0(values)
 + if tracks_0():
 +   touch_0([field_0 for field_0, field_1 in values.rows()])
-+   if not (table_0_last.get(field_0) != field_1):
-+     continue
-+   table_0_last[field_0] = field_1
-+   values_0.append(value)
-+ if values:
+-   set_key_0(field_0)
 -   if not (self_0.last.value() != field_1):
--     continue
++   if not (table_0_last.get(field_0) != field_1):
 -   self_0.last.update(field_1)
--   values_0.append(value)
++   table_0_last[field_0] = field_1
++ if values:
++   set_key_0(field_0)
 
 Value, list and map states that `open` gets from its context. A batch looks once whether each of them is a plain
 dictionary: without a time to live, in memory. If not, a copy of the function with the calls takes the batch. The
