@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_right
 from functools import lru_cache
+from itertools import accumulate, compress, groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
@@ -89,17 +91,15 @@ def stable_order(*columns: Sequence[int]) -> Sequence[int]:
 
 
 def entries_at(entries: Sequence[Any], places: Sequence[int]) -> Sequence[Any]:
-    """The entries at some places, one at least; of bytes and numbers in an array or a numpy array, at numpy's speed.
+    """The entries at some places, one at least; of an array or a numpy array at numpy's speed.
 
-    >>> entries_at(bytearray(b"abc"), [2, 0]), entries_at(["x", "y"], [1]), entries_at(array("q", [5, 6]), [1, 1])
-    (bytearray(b'ca'), ['y'], [6, 6])
+    >>> entries_at(["x", "y"], [1]), entries_at(array("q", [5, 6]), [1, 1])
+    (['y'], [6, 6])
     """
     np = _numpy()
-    if isinstance(entries, bytearray) and entries.count(entries[0]) == len(entries):
-        return entries[: len(places)] if len(places) <= len(entries) else entries[:1] * len(places)
+    if np is not None and isinstance(places, array):
+        places = np.frombuffer(places, np.int64)
     if np is not None and isinstance(places, np.ndarray):
-        if isinstance(entries, bytearray):
-            return bytearray(np.frombuffer(entries, np.uint8)[places].tobytes())
         if isinstance(entries, np.ndarray):
             taken: Sequence[Any] = entries[places]
             return taken
@@ -108,18 +108,62 @@ def entries_at(entries: Sequence[Any], places: Sequence[int]) -> Sequence[Any]:
             return listed
         places = places.tolist()
     if len(places) == 1:
-        found: Any = (entries[places[0]],)
-    else:
-        found = itemgetter(*places)(entries)
-    return bytearray(found) if isinstance(entries, bytearray) else list(found)
+        return [entries[places[0]]]
+    return list(itemgetter(*places)(entries))
+
+
+def joined(columns: Sequence[Sequence[int]]) -> Sequence[int]:
+    """The entries of some columns of integers, one column after the other.
+
+    >>> [int(entry) for entry in joined([array("q", [1, 2]), [3]])]
+    [1, 2, 3]
+    """
+    if len(columns) == 1:
+        return columns[0]
+    np = _numpy()
+    arrays = [] if np is None else [_int64(np, column) for column in columns]
+    if np is None or any(each is None for each in arrays):
+        return [entry for column in columns for entry in column]
+    found: Sequence[int] = np.concatenate(arrays)
+    return found
+
+
+def by_part(
+    places: Sequence[int], sizes: Sequence[int]
+) -> tuple[dict[int, Sequence[int]], Sequence[tuple[int, int]]]:
+    """Divides places in `joined` columns of some sizes.
+
+    Returns the places in each column that has some, and for each run of places in one column its number and their count.
+
+    >>> by_part([0, 2, 3, 1], [2, 2])
+    ({0: [0, 1], 1: [0, 1]}, [(0, 1), (1, 2), (0, 1)])
+    """
+    if len(sizes) == 1:
+        return {0: places}, [(0, len(places))]
+    np = _numpy()
+    ends = list(accumulate(sizes))
+    if np is None or not isinstance(places, np.ndarray):
+        parts = [bisect_right(ends, place) for place in places]
+        listed: dict[int, Sequence[int]] = {
+            part: [place - ends[part] + sizes[part] for place in compress(places, of_part)]
+            for part in sorted(set(parts))
+            if (of_part := [each == part for each in parts])
+        }
+        return listed, [(part, len(list(run))) for part, run in groupby(parts)]
+    numbers = np.searchsorted(ends, places, "right")
+    starts = np.flatnonzero(np.diff(numbers, prepend=-1))
+    counts = np.diff(starts, append=len(places))
+    own: dict[int, Sequence[int]] = {
+        part: places[numbers == part] - (ends[part] - sizes[part])
+        for part in np.unique(numbers).tolist()
+    }
+    return own, list(zip(numbers[starts].tolist(), counts.tolist(), strict=True))
 
 
 def _int64(np: Any, column: Sequence[int]) -> Any:
     """A column as an array of 64-bit integers, or None if an entry has more bits."""
     if isinstance(column, np.ndarray):
         return column
-    if isinstance(column, bytearray):
-        return np.frombuffer(column, np.uint8).astype(np.int64)
     if isinstance(column, array):
         return np.frombuffer(column, np.int64) if column.typecode == "q" else None
     try:

@@ -10,7 +10,7 @@ Flink: `OperatorChain`.
 
 from __future__ import annotations
 
-from itertools import groupby, repeat
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.errors import add_note
@@ -187,27 +187,27 @@ class OperatorChain:
 
     def process_turns(
         self,
-        numbers: bytes | bytearray,
+        turns: Iterable[tuple[int, int]],
         batches: Mapping[int, tuple[Sequence[Any], Sequence[int | None] | None]],
     ) -> bool:
-        """Takes batches of several inputs; `numbers` has the input of each record, in the order of processing.
+        """Takes batches of several inputs, which take turns: an input, and the number of its records that come next.
 
         Returns False, without any effect, if generated code cannot do it now: the functions must take their usual paths.
         """
         if not batches.keys() <= self.turn_functions.keys():
             return False
-        turns = {
+        running = {
             number: self.turn_functions[number](*self._arguments(*batch))
             for number, batch in batches.items()
         }
-        for each in turns.values():
+        for each in running.values():
             next(each)
-        if any(each.gi_yieldfrom is not None for each in turns.values()):
-            for each in turns.values():
+        if any(each.gi_yieldfrom is not None for each in running.values()):
+            for each in running.values():
                 each.close()
             return False
-        for number, records in groupby(numbers):
-            turns[number].send(len(list(records)))
+        for number, count in turns:
+            running[number].send(count)
         self.on_batch_end()
         return True
 

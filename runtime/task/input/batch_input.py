@@ -23,12 +23,12 @@ import pickle
 from array import array
 from bisect import bisect_left, bisect_right
 from dataclasses import replace
-from itertools import compress, groupby
+from itertools import groupby
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from opchain.runtime.operators.windows.aligned_window_operator import AlignedWindowOperator
-from opchain.runtime.records.arrays import entries_at, stable_order
+from opchain.runtime.records.arrays import by_part, entries_at, joined, stable_order
 from opchain.runtime.records.buffer_store import BufferStore
 from opchain.runtime.records.columns import JSON, JSON_AND_KEY, Columns, Layout
 from opchain.runtime.records.elements import Buffer, EndOfInput, RecordBatch, Watermark
@@ -97,7 +97,7 @@ class KeySortedInput:
         self._is_unsorted = False
         self._layouts: dict[int, Layout] = {}
         self._watermarks: dict[int, int] = {}
-        self._batches: Iterator[Arrivals] | None = None
+        self._batches: Iterator[KeysInOrder] | None = None
 
     def process_next(self, controller: Controller) -> None:
         """Reads the next element, or feeds the next keys."""
@@ -108,9 +108,9 @@ class KeySortedInput:
             else:
                 self._read(item)
             return
-        arrivals = next(self._batches, None)
-        if arrivals is not None:
-            self._feed(arrivals)
+        keys = next(self._batches, None)
+        if keys is not None:
+            self._feed(keys)
         else:
             self._end()
             controller.all_actions_completed()
@@ -155,40 +155,32 @@ class KeySortedInput:
                 self._is_unsorted = True
                 self._chain.process_batch(number, batch.values, batch.timestamps)
                 return
-        self._store.add(keys, Arrivals.of_batch(number, batch))
+        self._store.add(number, keys, batch)
 
-    def _feed(self, arrivals: Arrivals) -> None:
-        """Processes records; inputs take turns, or each run of one input is a batch."""
-        numbers, first = arrivals.numbers, 0
-        inputs = dict.fromkeys(numbers)
-        if (
-            self._chain.turn_functions
-            and len(inputs) > 1
-            and self._chain.process_turns(
-                numbers,
-                {number: self._batch(number, arrivals.of_input(number)) for number in inputs},
-            )
-        ):
-            return
-        while first < len(numbers):
-            number = numbers[first]
-            end = first + len(numbers[first:]) - len(numbers[first:].lstrip(bytes([number])))
-            self._chain.process_batch(number, *self._batch(number, arrivals, first, end))
-            first = end
+    def _feed(self, keys: KeysInOrder) -> None:
+        """Processes records: inputs take turns, by generated code or as a batch for each turn."""
+        batches = {number: self._batch(number, each) for number, each in keys.inputs.items()}
+        if len(batches) == 1:
+            ((number, batch),) = batches.items()
+            self._chain.process_batch(number, *batch)
+        elif not (self._chain.turn_functions and self._chain.process_turns(keys.turns, batches)):
+            done = dict.fromkeys(batches, 0)
+            for number, count in keys.turns:
+                values, times = batches[number]
+                turn = slice(done[number], done[number] + count)
+                done[number] = turn.stop
+                self._chain.process_batch(number, values[turn], times and times[turn])
 
     def _batch(
-        self, number: int, arrivals: Arrivals, first: int = 0, end: int | None = None
-    ) -> tuple[Sequence[Any], Sequence[int | None]]:
-        """The values and timestamps of a range, all of one input."""
-        times: Sequence[int | None] = arrivals.columns[0][first:end]
-        missing = times.count(MIN_LONG_VALUE)
-        if missing == len(times):
-            times = [None] * missing
-        elif missing:
+        self, number: int, arrivals: Arrivals
+    ) -> tuple[Sequence[Any], Sequence[int | None] | None]:
+        """The values of an input, and the timestamps, if there are any."""
+        times: Sequence[int | None] | None = arrivals.times
+        if times is not None and MIN_LONG_VALUE in times:
             times = [None if time == MIN_LONG_VALUE else time for time in times]
-        values = arrivals.values(first, end)
+        values = arrivals.values()
         if number in self._layouts and not isinstance(values, Columns):
-            # Another input has other fields; generated code reads those of this one.
+            # Some records came as a whole; generated code reads fields.
             values = Columns.of_records(values, self._layouts[number])
         return values, times
 
@@ -205,37 +197,39 @@ class KeySortedInput:
 
 
 class Arrivals:
-    """Records of some keys in lists: timestamps, and then the values. `numbers` are those of their inputs.
+    """Records of one input in lists: numbers of keys, timestamps (None if no record has one), and the values.
 
     Values are held field by field where all of them came as `Columns` of one layout, else in one list. A list of
     ints or floats is an array.
     """
 
-    __slots__ = ("columns", "layout", "numbers")
+    __slots__ = ("columns", "keys", "layout", "times")
 
     def __init__(
         self,
-        numbers: bytes | bytearray = b"",
-        columns: Sequence[_Column] = (),
+        keys: Sequence[int],
+        times: _Column | None,
+        columns: Sequence[_Column],
         layout: Layout | None = None,
     ) -> None:
-        self.numbers = bytearray(numbers)
+        self.keys = keys
+        self.times = times
         self.columns = list(columns)
         self.layout = layout
 
     @classmethod
-    def of_batch(cls, number: int, batch: RecordBatch) -> Arrivals:
-        """The records of a batch of input `number`."""
+    def of_batch(cls, keys: Sequence[int], batch: RecordBatch) -> Arrivals:
+        """The records of a batch."""
         values, times = batch.values, batch.timestamps
         if times is not None and None in times:
             times = [MIN_LONG_VALUE if time is None else time for time in times]
-        packed = _NO_TIME * len(values) if times is None else _packed(times)
         lists = values.lists if isinstance(values, Columns) else (values,)
         layout = values.layout if isinstance(values, Columns) else None
-        return cls(bytes([number]) * len(values), [packed, *map(_packed, lists)], layout)
+        packed = None if times is None else _packed(times)
+        return cls(keys, packed, list(map(_packed, lists)), layout)
 
     def __len__(self) -> int:
-        return len(self.numbers)
+        return len(self.keys)
 
     @property
     def memory_bytes(self) -> int:
@@ -244,46 +238,49 @@ class Arrivals:
         are_records = self.layout is None and not isinstance(self.columns[-1], array)
         return len(self) * (sum(fields) + PLACE_BYTES + are_records * RECORD_BYTES)
 
-    def values(self, first: int = 0, end: int | None = None) -> Sequence[Any]:
-        """The records of a range."""
-        lists = [list(entries[first:end]) for entries in self.columns[1:]]
+    def values(self) -> Sequence[Any]:
+        """The records."""
+        lists = [column if isinstance(column, list) else list(column) for column in self.columns]
         return lists[0] if self.layout is None else Columns(lists, self.layout)
+
+    def all_times(self) -> _Column:
+        """The timestamps; the least number for records without one."""
+        return _NO_TIME * len(self) if self.times is None else self.times
 
     def extend(self, others: Arrivals) -> None:
         """Adds the records of others."""
-        if not self.columns:
-            self.numbers, self.columns, self.layout = others.numbers, others.columns, others.layout
-            return
         if self.layout != others.layout:
             self._become_records()
             others._become_records()
-        self.numbers += others.numbers
-        for position, more in enumerate(others.columns):
-            entries = self.columns[position]
-            if type(entries) is array and getattr(more, "typecode", "") != entries.typecode:
-                self.columns[position] = entries = list(entries)
-            entries.extend(more)
+        if self.times is not None or others.times is not None:
+            self.times = _joined(self.all_times(), others.all_times())
+        self.keys = _joined(self.keys, others.keys)  # type: ignore[arg-type]
+        self.columns = list(map(_joined, self.columns, others.columns))
 
     def _become_records(self) -> None:
-        self.columns[1:] = [list(self.values(0, len(self)))]
+        self.columns = [list(self.values())]
         self.layout = None
 
     def taken(self, places: Sequence[int]) -> Arrivals:
         """The records at some places, one at least, in lists."""
-        columns = [entries_at(entries, places) for entries in self.columns]
-        return Arrivals(entries_at(self.numbers, places), columns, self.layout)  # type: ignore[arg-type]
+        times = None if self.times is None else list(entries_at(self.times, places))
+        columns = [list(entries_at(entries, places)) for entries in self.columns]
+        return Arrivals(entries_at(self.keys, places), times, columns, self.layout)
 
-    def of_input(self, number: int) -> Arrivals:
-        """The records of one input, in lists."""
-        is_of_input = self.numbers.translate(bytes(item == number for item in range(256)))
-        columns = [list(compress(entries, is_of_input)) for entries in self.columns]
-        return Arrivals(bytes([number]) * len(columns[0]), columns, self.layout)
 
-    def in_order_of(self, ranks: Sequence[int]) -> Sequence[int]:
-        """The places of the records in the order of their ranks, those of equal ranks by timestamp, then input."""
-        numbers = self.numbers
-        first = () if numbers.count(numbers[0]) == len(numbers) else (numbers,)
-        return stable_order(*first, self.columns[0], ranks)
+def _joined(entries: _Column, more: _Column) -> _Column:
+    """The entries with more behind them; changes and returns the first, if it can hold them."""
+    if isinstance(entries, array) and getattr(more, "typecode", "") != entries.typecode:
+        entries = list(entries)
+    entries.extend(more)
+    return entries
+
+
+class KeysInOrder(NamedTuple):
+    """All records of some keys: those of each input in order, and the turns: an input, and a number of its records."""
+
+    inputs: dict[int, Arrivals]
+    turns: Sequence[tuple[int, int]]
 
 
 def _packed(entries: list[Any]) -> _Column:
@@ -315,27 +312,40 @@ class ArrivalStore:
         self._begin()
 
     def _begin(self) -> None:
-        self._arrivals = Arrivals()
+        self._inputs: dict[int, Arrivals] = {}
         self._keys = _Numbered()
-        self._keys_of_records = array("q")
 
-    def add(self, keys: Iterable[Any], arrivals: Arrivals) -> None:
-        """Takes records in, with their state keys."""
-        self._keys_of_records.extend(map(self._keys.__getitem__, keys))
-        self._arrivals.extend(arrivals)
-        if self._arrivals.memory_bytes >= self._limit:
+    def add(self, number: int, keys: Iterable[Any], batch: RecordBatch) -> None:
+        """Takes records of an input in, with their state keys."""
+        numbered = array("q", list(map(self._keys.__getitem__, keys)))  # array takes a list faster
+        arrivals = Arrivals.of_batch(numbered, batch)
+        held = self._inputs.setdefault(number, arrivals)
+        if held is not arrivals:
+            held.extend(arrivals)
+        if sum(each.memory_bytes for each in self._inputs.values()) >= self._limit:
             self._pickle()
 
-    def batches(self) -> Iterator[Arrivals]:
+    def batches(self) -> Iterator[KeysInOrder]:
         """All records, once: by key group, then keys as they came, then by time; a key is in one batch."""
-        for arrivals, ranks in self._sorted_keys():
-            order = arrivals.in_order_of(ranks)
+        for inputs in self._sorted_keys():
+            numbers, held = zip(*sorted(inputs.items()), strict=True)
+            ranks = joined([each.keys for each in held])
+            times = (
+                []
+                if all(each.times is None for each in held)
+                else [joined([each.all_times() for each in held])]
+            )
+            order = stable_order(*times, ranks)
             in_order = entries_at(ranks, order)
             first = 0
             while first < len(order):
                 last = min(first + BATCH_SIZE, len(order)) - 1
                 end = bisect_right(in_order, in_order[last], last)
-                yield arrivals.taken(order[first:end])
+                places, turns = by_part(order[first:end], list(map(len, held)))
+                yield KeysInOrder(
+                    {numbers[part]: held[part].taken(each) for part, each in places.items()},
+                    [(numbers[part], count) for part, count in turns],
+                )
                 first = end
 
     def close(self) -> None:
@@ -343,58 +353,65 @@ class ArrivalStore:
         self._begin()
         self._pickles.close()
 
-    def _sorted_keys(self) -> Iterator[tuple[Arrivals, Sequence[int]]]:
-        """Records of one key group or several in the order of key groups, and by record the rank of its key."""
+    def _sorted_keys(self) -> Iterator[dict[int, Arrivals]]:
+        """Records of one key group or several in the order of key groups; `keys` are the ranks of their keys."""
         if self._sequence:
             self._pickle()
             yield from self._pickled_groups()
-        elif self._keys:
-            keys, places, arrivals = self._keys, self._keys_of_records, self._arrivals
+        elif self._inputs:
+            inputs, rank_of = self._inputs, stable_order(self._by_rank()[0])
             self._begin()
-            yield arrivals, self._ranks(keys, places)[2]
+            for arrivals in inputs.values():
+                arrivals.keys = entries_at(rank_of, arrivals.keys)
+            yield inputs
 
-    def _ranks(
-        self, keys: _Numbered, of_records: Sequence[int]
-    ) -> tuple[Sequence[int], Sequence[int], Sequence[int]]:
-        """By rank, the number of a key and its key group; and by record the rank of its key."""
-        groups = self._router.key_groups_of(list(map(key_of, keys)))
+    def _by_rank(self) -> tuple[Sequence[int], Sequence[int]]:
+        """The number of each key and its key group, in the order of ranks."""
+        groups = self._router.key_groups_of(list(map(key_of, self._keys)))
         by_rank = stable_order(groups)
-        rank_of = stable_order(by_rank)
-        return by_rank, entries_at(groups, by_rank), entries_at(rank_of, of_records)
+        return by_rank, entries_at(groups, by_rank)
 
     def _pickle(self) -> None:
         """Puts what is in memory away: by key group, and within it key by key."""
-        keys, arrivals = list(self._keys), self._arrivals
-        if not keys:
+        if not self._inputs:
             return
-        by_rank, groups, ranks = self._ranks(self._keys, self._keys_of_records)
+        keys, inputs, (by_rank, groups) = list(self._keys), self._inputs, self._by_rank()
+        rank_of = stable_order(by_rank)
         self._begin()
-        order = stable_order(ranks)
-        in_order = entries_at(ranks, order)
-        for group in sorted(set(groups)):
-            low, high = bisect_left(groups, group), bisect_right(groups, group)
-            first, end = bisect_left(in_order, low), bisect_left(in_order, high)
-            of_group = arrivals.taken(order[first:end])
-            held = (of_group.numbers, of_group.columns, of_group.layout)
-            keys_of_group = [keys[number] for number in by_rank[low:high]]
-            of_records = [rank - low for rank in in_order[first:end]]
-            payload = _pickled((keys_of_group, of_records, held))
-            self._pickles.add(Buffer(0, group, 0, self._sequence, payload))
-            self._sequence += 1
+        for number, arrivals in inputs.items():
+            ranks = entries_at(rank_of, arrivals.keys)
+            order = stable_order(ranks)
+            in_order = entries_at(ranks, order)
+            for group in sorted(set(groups)):
+                low, high = bisect_left(groups, group), bisect_right(groups, group)
+                first, end = bisect_left(in_order, low), bisect_left(in_order, high)
+                if first == end:
+                    continue
+                of_group = arrivals.taken(order[first:end])
+                of_records = [rank - low for rank in in_order[first:end]]
+                held = (of_records, of_group.times, of_group.columns, of_group.layout)
+                keys_of_group = [keys[number] for number in by_rank[low:high]]
+                payload = _pickled((number, keys_of_group, *held))
+                self._pickles.add(Buffer(0, group, 0, self._sequence, payload))
+                self._sequence += 1
 
-    def _pickled_groups(self) -> Iterator[tuple[Arrivals, Sequence[int]]]:
+    def _pickled_groups(self) -> Iterator[dict[int, Arrivals]]:
         for _, buffers in groupby(self._pickles, key=attrgetter("order")):
-            arrivals, numbered, ranks = Arrivals(), _Numbered(), array("q")
+            inputs: dict[int, Arrivals] = {}
+            numbered = _Numbered()
             for buffer in buffers:
-                keys, of_records, held = pickle.loads(buffer.payload)
+                number, keys, of_records, *held = pickle.loads(buffer.payload)
                 again = [numbered[key] for key in keys]
-                ranks.extend(map(again.__getitem__, of_records))
-                arrivals.extend(Arrivals(*held))
-            yield arrivals, ranks
+                arrivals = Arrivals([again[rank] for rank in of_records], *held)
+                if number in inputs:
+                    inputs[number].extend(arrivals)
+                else:
+                    inputs[number] = arrivals
+            yield inputs
 
 
-def _pickled(pickleable: tuple[list[Any], list[int], tuple[Any, list[_Column], Any]]) -> bytes:
-    keys, _, (_, columns, _) = pickleable
+def _pickled(pickleable: tuple[Any, ...]) -> bytes:
+    _, keys, _, _, columns, _ = pickleable
     flat = dump_flat(pickleable) if all(map(looks_flat, (keys, *columns))) else None
     return dump_records(pickleable) if flat is None else flat
 

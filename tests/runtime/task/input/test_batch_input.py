@@ -29,7 +29,6 @@ from opchain.runtime.records.elements import (
 from opchain.runtime.state.keys.key_router import KeyRouter
 from opchain.runtime.state.timers.timer_services import TimerServices
 from opchain.runtime.task.input.batch_input import (
-    Arrivals,
     ArrivalStore,
     BroadcastFirstInput,
     KeySortedInput,
@@ -213,9 +212,9 @@ def test_neither_batches_nor_spilling_show(
 
 def test_a_store_may_be_dropped_half_way() -> None:
     store = ArrivalStore(1, KeyRouter(128, 1))
-    store.add(["a", "b", "a"], Arrivals(bytes(3), [[1, 0, 0], ["x", "y", "z"]]))
-    times, values = next(store.batches()).columns
-    assert (values, times) in ((["z", "x"], [0, 1]), (["y"], [0]))
+    store.add(0, ["a", "b", "a"], RecordBatch(["x", "y", "z"], [1, 0, 0]))
+    arrivals = next(store.batches()).inputs[0]
+    assert (arrivals.values(), arrivals.times) in ((["z", "x"], [0, 1]), (["y"], [0]))
     store.close()
 
 
