@@ -7,7 +7,8 @@
 -     row_1 = own_copy(row_1)
 +   row_1 = value_1 if value_1.__class__ is float else as_declared_1(value_1)
 
-Nothing is done for records that are known to have it. Of a tuple that is not made, the fields are looked at.
+Nothing is done for records that are known to have it. Of a tuple, a Row or a dictionary that is not made, the fields are
+looked at.
 """
 
 from __future__ import annotations
@@ -109,12 +110,18 @@ def _row_by_fields(
     declared: RowTypeInfo,
     types: dict[str, StaticType | None],
 ) -> list[ast.stmt] | None:
-    """A Row with the declared names, from the fields of a Row or a tuple that is not built."""
+    """A Row with the declared names, from the fields of a record that is not built."""
     display = display_of(statement.value, form.constants)
     names = tuple(declared.get_field_names())
     if display is None or len(display.elements) != len(names) or not _are_keywords(names):
         return None
-    if display.shape is not None and display.shape != Shape(Row):
+    lines: list[ast.stmt] = []
+    shape = display.shape
+    if shape is not None and shape.kind in (Row, dict) and shape.names:
+        if set(shape.names) != set(names):
+            return None
+        lines, display = _in_order(statement, display, shape.names, names)
+    elif shape is not None and (shape.kind is dict or display.names is not None):
         return None
     known = [type_of(element, types) for element in display.elements]
     tests = [
@@ -126,7 +133,25 @@ def _row_by_fields(
     # A field that may need a conversion may be None after it.
     items = [None if test else kind for test, kind in zip(tests, known, strict=True)]
     condition = " and ".join(filter(None, tests))
-    return _by_fields(form, function, statement, display, condition, items, Shape(Row, names))
+    made = _by_fields(form, function, statement, display, condition, items, Shape(Row, names))
+    return [*lines, *made]
+
+
+def _in_order(
+    statement: f.Convert, display: Display, names: tuple[str, ...], declared: tuple[str, ...]
+) -> tuple[list[ast.stmt], Display]:
+    """The same fields as a Row in the order of the declared names, after lines that compute them in their own order."""
+    if names == declared:
+        return [], replace(display, shape=Shape(Row))
+    lines: list[ast.stmt] = []
+    elements = dict(zip(names, display.elements, strict=True))
+    for name, element in elements.items():
+        if not isinstance(element, (ast.Name, ast.Constant)):
+            place = statement.target.id.removeprefix("row_")
+            variable = f"field_of_{place}_{declared.index(name)}"
+            lines.append(f.let(variable, element, f.operator_of(statement)))
+            elements[name] = f.name(variable)
+    return lines, Display([elements[name] for name in declared], Shape(Row))
 
 
 def _by_fields(

@@ -190,6 +190,8 @@ def declared_rows(env: Any) -> None:
     seen(keyed.reduce(lambda a, b: Row(a[0], a[1] + b[1])).map(lambda row: row), "whole rows")
     named = numbers.map(lambda x: Row(n=x / 2, key=x), output_type=kind)
     seen(named.key_by(lambda row: row["key"] % 3).map(lambda row: row.n), "names")
+    dicts = numbers.map(lambda x: {"n": x / 2, "key": x}, output_type=kind)
+    seen(dicts.key_by(lambda row: row.key % 3).map(lambda row: row), "rows of dictionaries")
 
 
 class Tally(FlatMapFunction[Any, Any]):
@@ -410,7 +412,7 @@ class Tagging(ProcessFunction[Any, Any]):
         elif value % 2 == 0:
             yield value % 3, value
         else:
-            yield value % 7, 0
+            yield (ODD if value % 7 == 0 else value % 7), 0
 
 
 def reduces(env: Any) -> None:
@@ -535,6 +537,19 @@ def test_a_reduce_of_records_keeps_a_tuple_of_the_fields_that_vary(kind: Any) ->
     assert "entry_0 = (1, field_2) if previous_0 is None else " in (
         ran.job.vertices[1].source or ""
     )
+
+
+@pytest.mark.parametrize("names", [("key", "n"), ("n", "key")])
+@pytest.mark.parametrize("made", [lambda x: Row(key=x % 3, n=x), lambda x: {"key": x % 3, "n": x}])
+def test_rows_of_declared_names_are_sent_by_fields(made: Any, names: Any) -> None:
+    def draw(env: Any) -> None:
+        kind = Types.ROW_NAMED([*names], [Types.LONG(), Types.LONG()])
+        rows = env.from_sequence(0, 9).map(made, kind)
+        seen(rows.key_by(lambda row: row.key).map(lambda row: row), "rows")
+
+    source = str(job_of(draw).vertices[0].source)
+    assert ", by fields" in source
+    assert "row_of" not in source
 
 
 @pytest.mark.parametrize("form", ["interpreted", "generated", "inlined"])
