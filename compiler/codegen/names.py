@@ -50,7 +50,7 @@ _OURS = frozenset(
         ),
         *("identify", "item", "time_of"),
         *("identify_to", "key", "keys", "op", "pane", "pane_for", "panes", "plain_keys"),
-        *("plain_fields", "plain_fields_to", "set_state_key"),
+        *("plain_fields", "plain_fields_to", "set_state_key", "state_key", "current_key"),
         *("plain_keys_to", "previous", "process", "refuse", "run", "set_key", "settle", "skip"),
         *("gap_of", "latest_session", "next_change", "returned"),
         *("session", "session_end", "session_for", "sessions_changed"),

@@ -19,6 +19,7 @@ from opchain.runtime.records.columns import Columns
 from opchain.runtime.records.json_texts import JsonFields, fast_loads
 from opchain.runtime.records.record_copy import IMMUTABLE, own_copy
 from opchain.runtime.state.keyed.keyed_backend import VOID
+from opchain.runtime.state.keys.key_identity import key_of
 from opchain.runtime.time import MIN_LONG_VALUE, timer_millis
 from opchain.runtime.types.output_tag import OutputTag
 from opchain.runtime.types.row import row_of
@@ -81,6 +82,7 @@ SHARED_NAMES: dict[str, Any] = {
     "VOID": VOID,
     "index": operator.index,
     "is_tagged": is_tagged,
+    "key_of": key_of,
     "new_tuple": tuple.__new__,
     "own_copy": own_copy,
     "row_of": row_of,

@@ -40,7 +40,7 @@ from opchain.runtime.program.vertex_program import NO_OPERATOR
 if TYPE_CHECKING:
     from opchain.compiler.codegen.form import Form, Function
 
-_LOOK = ("as_timestamp_", "identify_", "refuse_", "fast_dumps", "json_object_", *MAKERS)
+_LOOK = ("as_timestamp_", "identify_", "key_of", "refuse_", "fast_dumps", "json_object_", *MAKERS)
 _TABLES = ("sums_", "table_", "panes_", "pane_")
 
 

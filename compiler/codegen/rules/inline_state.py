@@ -37,6 +37,7 @@ Event-time timers of the function are registered and deleted directly in the ope
 key as an argument. This saves the calls of the TimerService:
 
     ctx_0.timer_service().register_event_time_timer(end_0)      add_timer_0(end_0, VOID, field_0)
+    ctx_0.get_current_key()                                     field_0
 
 A state refuses values that are not of its declared type. A value that a short test finds to be is stored here, and the
 state decides on all others. Where no test is short enough, writes keep their calls.
@@ -63,6 +64,8 @@ from opchain.runtime.types.type_information import TypeInformation
 from opchain.runtime.types.types import Types
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from opchain.compiler.codegen.form import Form, Function
 
     Lines = list[ast.stmt]
@@ -119,6 +122,7 @@ _HARMLESS = (
     "emit_",
     "identify_",
     "is_tagged",
+    "key_of",
     "own_copy",
     "timer_millis",
 )
@@ -193,7 +197,9 @@ class _States:
         number = self.function.name.rpartition("_")[2]
         plain.name = f"calls_{number}"
         types = types_of(self.function, self.form)
-        before, state_key = self._state_key(index, key, types)
+        current_key = f"{context}.get_current_key()"
+        is_read = any(ast.unparse(node) == current_key for node in _calls_in(rest))
+        before, state_key, key_read = self._state_key(index, key, types, is_read=is_read)
         if before:
             select = self.form.names.bind(f"set_state_key_{index}", "set_state_key", index)
             (set_key,) = f.statements(f"{select}({state_key})", index)
@@ -210,7 +216,8 @@ class _States:
             held = f"held_{index}_{name}"
             lookups = _LookUps(owner, name, kind, items, table, state_key, held)
             rest = lookups.block(rest, types)
-        rest = self._without_context(rest, index, state_key, types)
+        at_hand: dict[str, ast.expr] = {current_key: f.name(key_read)}
+        rest = self._without_context(rest, index, state_key, types, at_hand)
         if is_batch:
             # One key comes after the other: the last one's timers fire, and its state goes, where the next is set.
             backend = self.form.names.bind(f"backend_{index}", "keyed_state", index)
@@ -228,22 +235,40 @@ class _States:
         self.form.functions.insert(self.form.functions.index(self.function) + 1, plain)
         self.form.remark(index, f"looks up in tables: {', '.join(map(repr, sorted(used)))}")
 
-    def _state_key(self, index: int, key: str, types: dict[str, Any]) -> tuple[Lines, str]:
-        """The variable of the key that stands for a key in tables, and the lines that set it."""
+    def _state_key(
+        self, index: int, key: str, types: dict[str, Any], *, is_read: bool
+    ) -> tuple[Lines, str, str]:
+        """The variables of the key that stands for a key in tables, and of the current key, after lines that set them.
+
+        The current key is set only if it `is_read`.
+        """
         program, names = key_program(self.form, index), self.form.names
         if program is not None and types.get(key) in key_identity(program.hasher).plain:
-            return [], key
+            return [], key, key
         unusual = fields_looked_at(self.form, index, key, types.get(key))
         if unusual is None:
             plain = names.bind(f"plain_keys_{index}", "plain_keys", index)
             unusual = f"{key}.__class__ not in {plain}"
         identify = names.bind(f"identify_{index}", "identify", index)
-        kept = f"state_key_{index}"
+        kept, current = f"state_key_{index}", f"current_key_{index}"
         text = f"{kept} = {key}\nif {unusual}:\n    {kept} = {identify}({key})"
-        return f.statements(text, index), kept
+        if is_read:
+            names.bind("key_of", "shared")
+            text = f"{current} = {text}\n    {current} = key_of({kept})"
+        return f.statements(text, index), kept, current
 
-    def _without_context(self, block: Lines, index: int, key: str, types: dict[str, Any]) -> Lines:
-        """A block that asks the context for nothing that is at hand, and tells it a time only if somebody asks."""
+    def _without_context(
+        self,
+        block: Lines,
+        index: int,
+        key: str,
+        types: dict[str, Any],
+        parts: dict[str, ast.expr],
+    ) -> Lines:
+        """A block that asks the context for nothing that is at hand, and tells it a time only if somebody asks.
+
+        `parts` has calls of the context, and what stands for them.
+        """
         context = f"context_{index}"
         sets_time = next(
             (item for item in block if ast.unparse(item).startswith(f"{context}._timestamp = ")),
@@ -253,7 +278,7 @@ class _States:
         if isinstance(sets_time, ast.Assign):
             time = f.expression("NO_TIMESTAMP if time is None else time", time=sets_time.value)
         self.form.names.bind("NO_TIMESTAMP", "shared")
-        parts = {f"{context}.timestamp()": time}
+        parts = parts | {f"{context}.timestamp()": time}
         service, stores = f"{context}.timer_service()", f.stores(block)
         named = [
             item
@@ -334,7 +359,8 @@ class _States:
 class _Known(ast.NodeTransformer):
     """Replaces expressions by equivalent ones, given as text and new expression.
 
-    `ctx.timestamp()` becomes the record's time, and a variable for `ctx.timer_service()` becomes that call.
+    `ctx.timestamp()` becomes the record's time, `ctx.get_current_key()` the key, and a variable for
+    `ctx.timer_service()` becomes that call.
     """
 
     def __init__(self, parts: dict[str, ast.expr]) -> None:
@@ -446,13 +472,13 @@ def _is_only_called(block: Lines, owner: str, name: str) -> bool:
     return len(reads) == len(list(_calls(block, owner, name)))
 
 
+def _calls_in(block: Lines) -> Iterator[ast.Call]:
+    for statement in block:
+        yield from (node for node in ast.walk(statement) if isinstance(node, ast.Call))
+
+
 def _calls(block: Lines, owner: str, name: str) -> list[ast.Call]:
-    return [
-        node
-        for statement in block
-        for node in ast.walk(statement)
-        if isinstance(node, ast.Call) and _method(node, owner, name)
-    ]
+    return [node for node in _calls_in(block) if _method(node, owner, name)]
 
 
 def _method(call: ast.Call, owner: str, name: str) -> str:

@@ -10,6 +10,8 @@ A flat map that emits several records emits tuples of the fields that are read, 
 
     for value_3 in (Row(x, y), Row(x, y + 1)):        for item_3_1 in (y, y + 1):
 
+To see whether a result goes to a side output, the first field of a pair is enough.
+
 Where one is handed on as a whole, to an exchange or to state, it is made there. A Row or a dictionary that other code
 gets, or that is changed, stays as it is.
 """
@@ -103,6 +105,8 @@ def _without_tests(form: Form, block: Block, types: dict[str, StaticType | None]
                 is_negated = asks == "none" or isinstance(statement.test, ast.UnaryOp)
                 done += statement.body if is_negated else statement.orelse
                 continue
+            if asks == "tag" and display is not None:
+                done[-1:] = _asking_first(form, made, statement)
         done.append(statement)
     return done
 
@@ -111,6 +115,22 @@ def _has_no_tag(display: Display, types: dict[str, StaticType | None]) -> bool:
     """Whether a record is certainly no pair of a tag and a value."""
     is_pair = display.shape is None and len(display.elements) == len(("tag", "value"))
     return not is_pair or type_of(display.elements[0], types) is not None
+
+
+def _asking_first(form: Form, made: ast.Assign, asks: ast.If) -> Block:
+    """Has a pair asked for a tag by its first element, which is in a variable. Returns what makes the pair."""
+    assert isinstance(made.value, ast.Tuple)
+    assert isinstance(made.targets[0], ast.Name)
+    first, lines = made.value.elts[0], []
+    if not isinstance(first, ast.Name):
+        variable = f"item_{made.targets[0].id.partition('_')[2]}_0"
+        lines = [f.let(variable, first, f.operator_of(made))]
+        made.value.elts[0] = first = f.name(variable)
+    form.names.bind("OutputTag", "shared")
+    test = f.expression(f"isinstance({first.id}, OutputTag)")
+    is_negated = isinstance(asks.test, ast.UnaryOp)
+    asks.test = ast.UnaryOp(ast.Not(), test) if is_negated else test
+    return f.with_comment([*lines, made], f.comment_of(made))
 
 
 def _is_answered(asks: str, known: StaticType | None) -> bool:

@@ -54,6 +54,7 @@ class Everything(KeyedProcessFunction[Any, Any, Any]):
         found = self.by_name.get(number % 3)
         yield (
             value,
+            ctx.get_current_key(),
             found,
             self.last.value(),
             self.many.get(),
@@ -159,6 +160,25 @@ def test_timers_are_registered_without_their_service() -> None:
     assert "context_0" not in source
     assert source.count("add_timer_0(") == 2
     assert source.count("discard_timer_0(") == 1
+
+
+class CountOfKey(KeyedProcessFunction[Any, Any, Any]):
+    def open(self, runtime_context: Any) -> None:
+        self.count = runtime_context.get_state(ValueStateDescriptor("count"))
+
+    def process_element(self, value: Any, ctx: Any) -> Any:
+        count = (self.count.value() or 0) + 1
+        self.count.update(count)
+        yield ctx.get_current_key(), count
+
+
+def test_the_current_key_is_at_hand() -> None:
+    source = fast_source(CountOfKey())
+    assert "context_0" not in source
+    assert "is_tagged" not in source
+    records = [(key, 0) for key in (1, True, 1.0, None, 1, True)]
+    interpreted = run_form(by_key(CountOfKey(), records), "interpreted").records("results")
+    assert repr(run_form(by_key(CountOfKey(), records)).records("results")) == repr(interpreted)
 
 
 class Wrong(Timers):
