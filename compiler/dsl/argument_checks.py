@@ -38,13 +38,13 @@ def at_call(call: str) -> str:
 def checked_function(
     function: Any, accepted: type | tuple[type, ...], call: str, *, callables: bool = False
 ) -> Any:
-    """The function, if it is an object of an accepted class or, where allowed, a callable.
+    """Returns the function if it is an object of an accepted class or, with `callables`, a plain callable.
 
-    A callable must take the arguments of the (first) class's method.
+    A callable must take the arguments of the method of the (first) accepted class.
 
     Raises:
-        TypeError: It is something else, such as a Function's class instead of an object of it, or its method is a
-            generator function and should return one result.
+        TypeError: The argument is something else, such as a class instead of an object of it; or its method is a
+            generator function, but must return one result.
     """
     kinds = accepted if isinstance(accepted, tuple) else (accepted,)
     if isinstance(function, kinds):
@@ -65,7 +65,7 @@ def checked_function(
 
 
 def checked(value: Any, accepted: type | tuple[type, ...], call: str, what: str) -> Any:
-    """The value, if it is of an accepted class; TypeError otherwise."""
+    """Returns the value if it is of an accepted class. Raises TypeError otherwise."""
     kinds = accepted if isinstance(accepted, tuple) else (accepted,)
     # True is an int to isinstance, and a parallelism of True is a mistake.
     if isinstance(value, kinds) and (bool in kinds or not isinstance(value, bool)):
@@ -75,10 +75,12 @@ def checked(value: Any, accepted: type | tuple[type, ...], call: str, what: str)
 
 
 def check_field(kind: str, field: int | str, declared: object) -> None:
-    """Checks that records of the declared type have a field. Otherwise a job would fail at its second record.
+    """Checks that records of the declared type have this field.
+
+    Without the check the job would fail at its second record.
 
     Raises:
-        ValueError: There is no such field.
+        ValueError: The type has no such field.
     """
     if not isinstance(declared, TupleTypeInfo | RowTypeInfo):
         return
@@ -93,7 +95,7 @@ def check_field(kind: str, field: int | str, declared: object) -> None:
 
 
 def checked_stream(stream: Any, kind: type[Any], of: Stream[Any], call: str) -> Any:
-    """The other stream of an operation: of the right class, and of the same environment.
+    """Returns the other stream of an operation, checked for its class and its environment.
 
     Raises:
         TypeError: It is not a stream of that kind.
@@ -127,14 +129,14 @@ def _with_article(name: str) -> str:
 
 
 DeclaredType: TypeAlias = Union["TypeInformation[Any]", "list[TypeInformation[Any]]", None]
-"""A type, a list of field types (which means rows), or nothing."""
+"""A TypeInformation; a list of field types, for rows; or None."""
 
 
 def type_of(declared: Any, call: str) -> TypeInformation[Any] | None:
-    """The type that was declared; a list of types becomes a row's.
+    """Returns the declared type. A list of types becomes a row type.
 
     Raises:
-        TypeError: It is neither.
+        TypeError: The argument is neither a type, nor a list of types, nor None.
     """
     if declared is None:
         return None
@@ -177,10 +179,10 @@ def batches_spec(
     *,
     one_to_one: bool,
 ) -> MapBatchesSpec:
-    """The operator.
+    """The spec of a `map_batches` operator.
 
     Raises:
-        ValueError: There is no such format.
+        ValueError: The batch format is unknown.
         GraphError: The format needs columns, but the records have no declared type.
     """
     call = "map_batches"
@@ -209,14 +211,14 @@ def batches_spec(
 
 
 def refused(what: str, instead: str) -> UnsupportedFeatureError:
-    """The error for a part of the Table API."""
+    """The error for an unsupported part of the Table API. `instead` names the alternative."""
     return UnsupportedFeatureError(
         f"{at_call(what)}: the Table API is not supported, except for tables that become streams; {instead}"
     )
 
 
 def refuses(what: str, instead: str) -> Callable[..., Any]:
-    """A method that is always refused, in place of one that PyFlink has."""
+    """A method that raises the error of `refused`, for a method that PyFlink has."""
 
     def refuse(*_arguments: Any, **_keywords: Any) -> Any:
         raise refused(what, instead)

@@ -1,8 +1,8 @@
-"""Functions as they are when the program passes them to an operator.
+"""Copies a function at the moment when the program passes it to an operator.
 
-PyFlink pickles a function in that call. So a lambda in a loop sees the loop variable of its own turn, and every
-operator has its own copy of an object that it shares with others. The copies are made the same way, except that
-classes stay the same objects, because the program goes on using them.
+PyFlink pickles a function in that call. So a lambda in a loop keeps the loop variable's value of its iteration, and
+each operator gets a separate copy of a shared object. These copies have the same effect. One difference: classes are
+not copied, because the program continues to use them.
 """
 
 from __future__ import annotations
@@ -21,17 +21,21 @@ _SELECTORS: weakref.WeakKeyDictionary[Any, tuple[bytes, Any]] = weakref.WeakKeyD
 
 
 def captured(functions: F) -> F:
-    """A copy with the present values of variables and attributes.
+    """Returns a copy with the current values of variables and attributes.
 
-    What cannot be pickled is not copied: the error comes when the job starts, and names the operator and the culprit.
+    A function that cannot be pickled is returned as it is. The error comes when the job starts. It names the operator
+    and the object that cannot be pickled.
     """
     return _copied(functions)[1]
 
 
 def captured_selector(selector: F) -> F:
-    """The same copy of a selector that has not changed: plans compare the keys of exchanges by identity."""
+    """Returns a copy, and the same copy again while the selector does not change.
+
+    Plans compare the keys of exchanges by identity.
+    """
     data, copy = _copied(selector)
-    with suppress(TypeError):  # it has no hash, or takes no weak references
+    with suppress(TypeError):  # the selector has no hash, or does not support weak references
         known = _SELECTORS.get(selector)
         if known is not None and known[0] == data:
             return known[1]  # type: ignore[no-any-return]
@@ -41,7 +45,7 @@ def captured_selector(selector: F) -> F:
 
 @lru_cache(maxsize=1)
 def _pickler() -> Any:
-    """The class of picklers; not at the top of the module, because cloudpickle is slow to import."""
+    """The pickler class, imported on first use: cloudpickle is slow to import."""
     import cloudpickle  # noqa: PLC0415 - as above
 
     class Pickler(cloudpickle.Pickler):  # type: ignore[misc]  # it has no types

@@ -1,4 +1,4 @@
-"""The records of a stream, read by the program that drew it."""
+"""CloseableIterator: the records of a stream, for the program that defines the stream."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class CloseableIterator(Generic[T]):
-    """The records of `execute_and_collect`, as they come; closing it ends the job.
+    """The records of `execute_and_collect`, as they arrive. Closing the iterator ends the job.
 
     >>> from opchain import StreamExecutionEnvironment
     >>> env = StreamExecutionEnvironment.get_execution_environment()
@@ -36,13 +36,13 @@ class CloseableIterator(Generic[T]):
         self._first: deque[T] = deque()  # records that a notebook has shown
 
     def converted_by(self, convert: Callable[[Any], Any]) -> CloseableIterator[T]:
-        """Gives what the function makes of the records."""
+        """Applies the function to each record before returning it."""
         first = self._convert
         self._convert = convert if first is None else lambda record: convert(first(record))
         return self
 
     def attach(self, client: JobClient) -> None:
-        """Names the job that the records come from."""
+        """Sets the client of the job that produces the records."""
         self._client = client
 
     def __iter__(self) -> CloseableIterator[T]:
@@ -54,7 +54,7 @@ class CloseableIterator(Generic[T]):
         return self._read()
 
     def _read(self) -> T:
-        """The next record."""
+        """Waits for the next record and returns it."""
         try:
             if self._records is None:
                 self._records = self._started()
@@ -64,9 +64,9 @@ class CloseableIterator(Generic[T]):
             raise
 
     def _repr_html_(self) -> str:
-        """For notebooks: the first records as a table. Reading still returns all records.
+        """For notebooks: the first records as a table. Reading the iterator still returns all records.
 
-        An unbounded job is waited for until it has given so many records.
+        For an unbounded job, this waits until that many records have arrived.
         """
         seen = list(self._first)
         while len(seen) < _SHOWN:
@@ -83,7 +83,7 @@ class CloseableIterator(Generic[T]):
         return self.__next__()
 
     def close(self) -> None:
-        """Ends the job if it still runs; there are no more records then."""
+        """Ends the job if it still runs. The iterator returns no more records then."""
         self._records = iter(())
         self._first.clear()
         client, self._client = self._client, None

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 def with_two_inputs(
     spec: OperatorSpec, first: Stream[Any], second: Stream[Any], output_type: DeclaredType
 ) -> DataStream[Any]:
-    """The result of an operator that reads both streams; each input's state key is its stream's.
+    """Adds an operator that reads both streams. The state key of each input is that of its stream.
 
     Flink: `ConnectedStreams.transform`.
     """
@@ -79,7 +79,7 @@ R = TypeVar("R")
 
 
 class BroadcastStream(Generic[T]):
-    """A stream whose records go to every subtask, and the broadcast states that they fill.
+    """A stream whose records go to every subtask, and the broadcast states that its records fill.
 
     Use it with `other.connect(broadcast_stream)`.
     """
@@ -104,7 +104,7 @@ class BroadcastStream(Generic[T]):
 
 
 class BroadcastConnectedStream(Generic[T1, T2]):
-    """A stream, keyed or not, beside a broadcast one."""
+    """A stream, keyed or not, connected with a broadcast stream."""
 
     def __init__(
         self,
@@ -124,7 +124,7 @@ class BroadcastConnectedStream(Generic[T1, T2]):
         """Processes the records of both sides with a function, which writes and reads the broadcast states.
 
         Raises:
-            TypeError: The function is a keyed one and the stream is not, or the other way round.
+            TypeError: The function is for keyed streams and the stream has no key, or the other way round.
         """
         kinds = (BroadcastProcessFunction, KeyedBroadcastProcessFunction)
         checked_function(func, kinds, "process")
@@ -149,9 +149,9 @@ K = TypeVar("K")
 
 
 class ConnectedStreams(Generic[T1, T2]):
-    """Two streams that one operator will process, with state that both sides see.
+    """Two streams for one operator, which has state for both sides.
 
-    Either side may be keyed; where both are, their keys must be of one type.
+    Either side may be keyed. If both are keyed, their keys must have the same type.
     """
 
     def __init__(self, stream1: DataStream[T1], stream2: DataStream[T2]) -> None:
@@ -173,7 +173,7 @@ class ConnectedStreams(Generic[T1, T2]):
     def map(
         self, func: CoMapFunction[T1, T2, R], output_type: DeclaredType = None
     ) -> DataStream[R]:
-        """Turns each record of either side into one, or into none where the result is None."""
+        """Turns each record of either side into one record. A result of None emits nothing."""
         checked_function(func, CoMapFunction, "map")
         return self._processed(CoMapSpec(func), output_type, "map")
 
@@ -191,8 +191,8 @@ class ConnectedStreams(Generic[T1, T2]):
     ) -> DataStream[R]:
         """Processes each record with a function, which also gets its timestamp and timers.
 
-        As in PyFlink a KeyedCoProcessFunction is accepted on streams without keys, too; asking for the key or for
-        timers raises a TypeError.
+        As in PyFlink, a KeyedCoProcessFunction is also accepted on streams without keys. It then raises a TypeError
+        when it uses the key or timers.
 
         Raises:
             GraphError: The function is a KeyedCoProcessFunction, but only one side has a key.
@@ -231,11 +231,11 @@ def multiple_input(
 ) -> DataStream[R]:
     """Flat-maps each stream with its own function, all in one operator.
 
-    Sources in front of it run inside its vertex (HEAD_WITH_SOURCES), which no operator with several
-    inputs gets otherwise.
+    Sources in front of it run in the same vertex (HEAD_WITH_SOURCES). This is the only operator with several inputs
+    that is chained to its sources.
 
-    Flink: `MultipleInputTransformation`, and `KeyedMultipleInputTransformation` where all streams
-    are keyed; made by its table planner alone.
+    Flink: `MultipleInputTransformation`, or `KeyedMultipleInputTransformation` if all streams are keyed. In Flink, only
+    the table planner creates them.
     """
     call = "multiple_input"
     if not streams or len(streams) != len(functions):

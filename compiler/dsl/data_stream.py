@@ -1,4 +1,4 @@
-"""DataStream: transformations, partitioners and sinks of a stream; DataStreamSink: its end."""
+"""DataStream: transformations, partitioners and sinks of a stream. DataStreamSink: the sink at the end of a stream."""
 
 # ruff: noqa: PLC0415 - modules of streams need each other (a KeyedStream is a DataStream), so they are imported late
 
@@ -85,9 +85,9 @@ if TYPE_CHECKING:
 
 
 class DataStreamSink(Generic[T]):
-    """A sink that is part of the program; each setter returns it.
+    """A sink of the program. Each setter returns the same object.
 
-    Settings of a sink of `sink_to` apply to its writer and its committer.
+    For a sink of `sink_to`, the settings apply to its writer and its committer.
     """
 
     def __init__(
@@ -105,31 +105,31 @@ class DataStreamSink(Generic[T]):
         return self
 
     def uid(self, uid: str) -> DataStreamSink[T]:
-        """Sets the uid of the sink, by which a restore finds its state."""
+        """Sets the uid of the sink. A restore finds the sink's state by its uid."""
         set_uid(self.transformation, uid)
         return self
 
     def set_uid_hash(self, uid_hash: str) -> DataStreamSink[T]:
-        """Sets the operator id of the sink in an existing savepoint: 32 hex digits.
+        """Sets the operator id that the sink has in an existing savepoint: 32 hex digits.
 
         Raises:
-            GraphError: The sink is one of `sink_to`, which becomes several operators.
+            GraphError: The sink was added with `sink_to`: it becomes several operators.
         """
         self.transformation.set_uid_hash(uid_hash)
         return self
 
     def set_parallelism(self, parallelism: int) -> DataStreamSink[T]:
-        """Sets how many subtasks write."""
+        """Sets the number of subtasks that write."""
         self.transformation.set_parallelism(parallelism)
         return self
 
     def set_max_parallelism(self, max_parallelism: int) -> DataStreamSink[T]:
-        """Sets the highest parallelism to rescale to. Flink has it in Java only."""
+        """Sets the maximum parallelism for rescaling. In Flink, only the Java API has this method."""
         self.transformation.set_max_parallelism(max_parallelism)
         return self
 
     def set_description(self, description: str) -> DataStreamSink[T]:
-        """Sets a description of the sink for plans, which may be longer than its name."""
+        """Sets a description for plans. It may be longer than the name."""
         self.transformation.description = checked(
             description, str, "set_description", "the description"
         )
@@ -176,7 +176,7 @@ class DataStream(OperatorAttributes[T]):
     >>> env.from_collection([1, 2, 3]).map(lambda n: n * n).get_name()
     'Map'
 
-    Flink: `DataStream` and `SingleOutputStreamOperator`, which PyFlink makes one.
+    Flink: `DataStream` and `SingleOutputStreamOperator`. PyFlink also has one class for both.
     """
 
     if not TYPE_CHECKING:
@@ -195,9 +195,9 @@ class DataStream(OperatorAttributes[T]):
     def map(
         self, func: MapFunction[T, R] | Callable[[T], R], output_type: DeclaredType = None
     ) -> DataStream[R]:
-        """Turns each record into one.
+        """Turns each record into one record.
 
-        A function that is seen to return a generator is warned of: the generator itself would be the record.
+        Warns if the function is found to return a generator: the generator object itself would become the record.
         """
         checked_function(func, MapFunction, "map", callables=True)
         from opchain.compiler.codegen.function_source import returns_generator
@@ -217,7 +217,7 @@ class DataStream(OperatorAttributes[T]):
     ) -> DataStream[R]:
         """Turns each record into any number of records.
 
-        A function that is seen to return a text is warned of: each character would be a record.
+        Warns if the function is found to return a string: each character would become a record.
         """
         checked_function(func, FlatMapFunction, "flat_map", callables=True)
         from opchain.compiler.codegen.function_source import returns_text
@@ -243,19 +243,22 @@ class DataStream(OperatorAttributes[T]):
         *,
         one_to_one: bool = False,
     ) -> DataStream[Any]:
-        """Turns batches of records into any number of records. A call gets the records that a task has available.
+        """Turns batches of records into any number of records.
 
-        A batch holds up to `opchain.batch-size` records, never one from behind a watermark together with one
-        from before. Results have no timestamps, unless `one_to_one` promises as many results as records, in
-        their order: then they keep them. On a keyed stream the function sees nothing of the key.
+        Each call gets the records that are available to the task.
+
+        A batch holds up to `opchain.batch-size` records. It never holds records from before and after the same
+        watermark. The results have no timestamps. With `one_to_one` they keep those of the input records: the function
+        then promises one result per record, in the same order. On a keyed stream, the function has no access to the
+        key.
 
         Args:
-            func: Takes a batch; returns one, or yields several.
+            func: Takes a batch; returns one batch, or yields several.
             output_type: The type of the results.
-            batch_format: "list", or "arrow" for a `pyarrow.RecordBatch`: then the stream's type must be
-                declared, and results are Rows of the batch's columns, or the values of its one column where
-                `output_type` is not a row's.
-            one_to_one: See above; a task fails where it is broken.
+            batch_format: "list", or "arrow" for a `pyarrow.RecordBatch`. With "arrow", the type of the stream must be
+                declared. The results are Rows with the columns of the batch, or the values of its only column if
+                `output_type` is not a row type.
+            one_to_one: See above. The task fails if the number of results differs from the number of records.
 
         >>> from opchain import StreamExecutionEnvironment
         >>> env = StreamExecutionEnvironment.get_execution_environment()
@@ -273,7 +276,8 @@ class DataStream(OperatorAttributes[T]):
     ) -> DataStream[R]:
         """Processes each record with a ProcessFunction, which also gets its timestamp.
 
-        As in PyFlink a KeyedProcessFunction is accepted, too; asking for the key or for timers raises a TypeError.
+        As in PyFlink, a KeyedProcessFunction is also accepted. It then raises a TypeError when it uses the key or
+        timers.
         """
         checked_function(func, (ProcessFunction, KeyedProcessFunction), "process")
         return self.transform(ProcessSpec(func), output_type)
@@ -281,11 +285,11 @@ class DataStream(OperatorAttributes[T]):
     def project(self, *field_indexes: int) -> DataStream[tuple[Any, ...]]:
         """Makes a tuple of some fields of each record, in the order given.
 
-        Flink requires a declared tuple type. Here the records may be anything that can be indexed. If a type is declared,
-        the tuple has the types of its fields.
+        Flink requires a declared tuple type. Here the records may be anything that can be indexed. If a type is
+        declared, the result has a tuple type with the types of these fields.
 
         Raises:
-            ValueError: No index is given, one is negative, or the declared type has fewer fields.
+            ValueError: No index is given, an index is negative, or the declared type has fewer fields.
         """
         from opchain.runtime.types.record_types import RowTypeInfo, TupleTypeInfo
 
@@ -310,7 +314,7 @@ class DataStream(OperatorAttributes[T]):
     ) -> DataStream[T]:
         """Sets the event time of records, and emits watermarks.
 
-        The operator has the parallelism of its input, so it is chained to the input. The result has no key.
+        The operator has the parallelism of its input, so it is chained to the input. The resulting stream has no key.
         """
         from opchain.runtime.watermarks.strategy import WatermarkStrategy
 
@@ -329,9 +333,9 @@ class DataStream(OperatorAttributes[T]):
         key_selector: KeySelector[T, K] | Callable[[T], K],
         key_type: DeclaredType = None,
     ) -> KeyedStream[K, T]:
-        """Brings records of equal keys to one subtask, and scopes state and timers to the key.
+        """Sends records with equal keys to the same subtask, and scopes state and timers to the key.
 
-        On a keyed stream the new key replaces the old one.
+        On a keyed stream, the new key replaces the old one.
         """
         from opchain.compiler.dsl.keyed_stream import KeyedStream
 
@@ -339,7 +343,7 @@ class DataStream(OperatorAttributes[T]):
         return KeyedStream.by_hash(self, key_selector, key_type)
 
     def union(self, *streams: DataStream[T]) -> DataStream[T]:
-        """Merges streams of one record type, in no particular order."""
+        """Merges streams with the same record type. The order of records of different streams is undefined."""
         for stream in streams:
             checked_stream(stream, DataStream, self, "union")
         legs = [self.transformation, *(stream.transformation for stream in streams)]
@@ -362,7 +366,7 @@ class DataStream(OperatorAttributes[T]):
     def connect(
         self, ds: DataStream[T2] | BroadcastStream[T2]
     ) -> ConnectedStreams[T, T2] | BroadcastConnectedStream[T, T2]:
-        """Pairs two streams of different types, to be processed by one operator with shared state."""
+        """Connects two streams, which may have different types, for one operator with shared state."""
         from opchain.compiler.dsl.connected_streams import (
             BroadcastConnectedStream,
             BroadcastStream,
@@ -377,7 +381,7 @@ class DataStream(OperatorAttributes[T]):
     def join(self, other_stream: DataStream[T2]) -> JoinedStreams[T, T2]:
         """Starts a window join: `.where(key).equal_to(key).window(assigner).apply(function)`.
 
-        Flink: `DataStream.join`; PyFlink has none.
+        Flink: `DataStream.join`. Not in PyFlink.
         """
         from opchain.compiler.dsl.joins import JoinedStreams
 
@@ -386,7 +390,7 @@ class DataStream(OperatorAttributes[T]):
     def co_group(self, other_stream: DataStream[T2]) -> CoGroupedStreams[T, T2]:
         """Starts a window co-group: `.where(key).equal_to(key).window(assigner).apply(function)`.
 
-        Flink: `DataStream.coGroup`; PyFlink has none.
+        Flink: `DataStream.coGroup`. Not in PyFlink.
         """
         from opchain.compiler.dsl.joins import CoGroupedStreams
 
@@ -399,9 +403,11 @@ class DataStream(OperatorAttributes[T]):
         return AllWindowedStream(self, window_assigner)
 
     def count_window_all(self, size: int, slide: int = 0) -> AllWindowedStream[T, Any]:
-        """Windows of `size` records in a single subtask: one after the other, or one every `slide` records.
+        """Groups the records into windows of `size` records, in a single subtask.
 
-        Flink: `DataStream.countWindowAll`; PyFlink has none.
+        With `slide`, a window starts every `slide` records; without it, windows do not overlap.
+
+        Flink: `DataStream.countWindowAll`. Not in PyFlink.
         """
         from opchain.compiler.dsl.keyed_stream import count_windows
 
@@ -410,14 +416,14 @@ class DataStream(OperatorAttributes[T]):
     def full_window_partition(self) -> PartitionWindowedStream[T]:
         """Collects all records of a subtask (or of a key) until the input ends.
 
-        Flink: `DataStream.fullWindowPartition`; PyFlink has none.
+        Flink: `DataStream.fullWindowPartition`. Not in PyFlink.
         """
         from opchain.compiler.dsl.windowed_stream import PartitionWindowedStream
 
         return PartitionWindowedStream(self)
 
     def get_side_output(self, output_tag: OutputTag[R]) -> DataStream[R]:
-        """The records that this operator emits to a tag."""
+        """The stream of the records that this operator emits to a tag."""
         checked(output_tag, OutputTag, "get_side_output", "the tag")
         transformation = self.transformation
         if not isinstance(transformation, OperatorTransformation):
@@ -445,9 +451,9 @@ class DataStream(OperatorAttributes[T]):
     def cache(self) -> CachedDataStream[T]:
         """Keeps the records of this operator or side output for later jobs of the environment.
 
-        The first job that uses the returned stream writes the records, and it must run in batch mode. Later jobs read
-        them, in any mode, and run nothing of what is upstream. The records wait pickled in the memory of the driver,
-        until `invalidate()` or `env.close()`.
+        The first job that uses the returned stream writes the records. This job must run in batch mode. Later jobs read
+        the records in any mode, and run none of the upstream operators. The records are pickled and kept in the
+        driver's memory until `invalidate()` or `env.close()`.
 
         Raises:
             GraphError: The stream is a union or a partitioning.
@@ -473,15 +479,19 @@ class DataStream(OperatorAttributes[T]):
     # -- partitioners; the default is forward if the parallelism is equal, else rebalance
 
     def shuffle(self) -> DataStream[T]:
-        """Sends each record to a random subtask; the choice is the same in every run."""
+        """Sends each record to a random subtask. The choice is the same in every run."""
         return self.partition(PartitionerKind.SHUFFLE)
 
     def rebalance(self) -> DataStream[T]:
-        """Deals the records out to all subtasks in turn."""
+        """Distributes the records round-robin over all subtasks."""
         return self.partition(PartitionerKind.REBALANCE)
 
     def rescale(self) -> DataStream[T]:
-        """Distributes the records round-robin over a part of the subtasks. Each subtask has its own producers."""
+        """Distributes the records round-robin over some of the subtasks.
+
+        Each upstream subtask sends to a group of downstream subtasks, or each downstream subtask reads from a group of
+        upstream subtasks.
+        """
         return self.partition(PartitionerKind.RESCALE)
 
     def forward(self) -> DataStream[T]:
@@ -491,7 +501,7 @@ class DataStream(OperatorAttributes[T]):
     def global_(self) -> DataStream[T]:
         """Sends all records to the first subtask.
 
-        Flink: `DataStream.global`, which is a keyword in Python. PyFlink has no such method.
+        Flink: `DataStream.global`; `global` is a keyword in Python. Not in PyFlink.
         """
         return self.partition(PartitionerKind.GLOBAL)
 
@@ -512,7 +522,7 @@ class DataStream(OperatorAttributes[T]):
     ) -> DataStream[T] | BroadcastStream[T]:
         """Sends every record to every subtask.
 
-        With descriptors the result is a BroadcastStream: connect a stream to it, and process both
+        With state descriptors, the result is a BroadcastStream. Connect another stream with it, to process both streams
         with these broadcast states.
         """
         descriptors = (broadcast_state_descriptor, *other_broadcast_state_descriptors)
@@ -545,17 +555,16 @@ class DataStream(OperatorAttributes[T]):
         key_by: KeyBy | None = None,
         custom: Any = None,
     ) -> DataStream[T]:
-        """Sets any partitioner, with an exchange mode.
+        """Sets any partitioner, with an exchange mode. Unlike the methods above, it also works on a keyed stream.
 
-        Flink keeps this internal: a PartitionTransformation made directly, as its table planner does
-        for FORWARD_FOR_UNSPECIFIED and FORWARD_FOR_CONSECUTIVE_HASH. Unlike the methods above it
-        also works on a keyed stream.
+        Flink has no public method for this: its table planner creates such a PartitionTransformation directly, for
+        FORWARD_FOR_UNSPECIFIED and FORWARD_FOR_CONSECUTIVE_HASH.
 
         Args:
             kind: The partitioner.
-            exchange_mode: PIPELINED or BATCH force that kind of exchange.
-            key_by: The key, for HASH and FORWARD_FOR_CONSECUTIVE_HASH; a keyed stream's by default.
-            custom: The function behind CUSTOM.
+            exchange_mode: PIPELINED or BATCH forces that kind of exchange.
+            key_by: The key, for HASH and FORWARD_FOR_CONSECUTIVE_HASH. Default: the key of the keyed stream.
+            custom: The partition function, for CUSTOM.
         """
         checked(kind, PartitionerKind, "partition", "the kind")
         checked(exchange_mode, ExchangeMode, "partition", "the exchange mode")
@@ -578,7 +587,7 @@ class DataStream(OperatorAttributes[T]):
     # -- sinks
 
     def add_sink(self, sink_func: SinkFunction[T]) -> DataStreamSink[T]:
-        """Ends the stream in a SinkFunction."""
+        """Adds a SinkFunction, which takes the records of this stream."""
         checked_function(sink_func, SinkFunction, "add_sink")
         if isinstance(sink_func, StreamingFileSink):
             return self.sink_to(sink_func.file_sink)
@@ -586,7 +595,7 @@ class DataStream(OperatorAttributes[T]):
         return self._legacy_sink((TwoPhaseSinkSpec if is_two_phase else LegacySinkSpec)(sink_func))
 
     def sink_to(self, sink: Sink[T]) -> DataStreamSink[T]:
-        """Ends the stream in a Sink: a writer, and a committer where the sink has one."""
+        """Adds a Sink, which takes the records of this stream: a writer and, if the sink has one, a committer."""
         checked_function(sink, Sink, "sink_to")
         record_type = declared_type(self.transformation)
         if record_type is not None:
@@ -604,15 +613,15 @@ class DataStream(OperatorAttributes[T]):
         return DataStreamSink(self._environment, transformation)
 
     def print(self, sink_identifier: str | None = None) -> DataStreamSink[T]:
-        """Prints each record on its executor's standard output.
+        """Prints each record to the standard output of its executor.
 
-        With several subtasks each line begins with the subtask's number, counted from 1: `3> text`;
-        with an identifier `id:3> text`, or `id> text` from a single subtask.
+        With several subtasks, each line starts with the number of the subtask, counted from 1: `3> text`. With an
+        identifier it is `id:3> text`, or `id> text` for a single subtask.
         """
         return self._print(sink_identifier, "print", to_stderr=False).name("Print to Std. Out")
 
     def print_to_err(self, sink_identifier: str | None = None) -> DataStreamSink[T]:
-        """Prints like `print`, to standard error."""
+        """Prints each record to standard error; see `print`."""
         return self._print(sink_identifier, "print_to_err", to_stderr=True).name(
             "Print to Std. Err"
         )
@@ -633,10 +642,10 @@ class DataStream(OperatorAttributes[T]):
     def execute_and_collect(
         self, job_execution_name: str | None = None, limit: int | None = None
     ) -> CloseableIterator[T] | list[T]:
-        """Runs the program and gives this stream's records: an iterator, or a list of `limit`.
+        """Runs the program and returns the records of this stream: as an iterator, or with `limit` as a list.
 
-        Close the iterator, or use it in a `with` statement: that ends the job. A keyed stream gives
-        rows of key and record, as PyFlink's does.
+        Close the iterator, or use it in a `with` statement: closing it ends the job. As in PyFlink, a keyed stream
+        returns rows of key and record.
         """
         if limit is not None and checked(limit, int, "execute_and_collect", "the limit") < 1:
             raise ValueError(
@@ -651,9 +660,11 @@ class DataStream(OperatorAttributes[T]):
             return list(islice(collected, limit))
 
     def collect_async(self) -> CloseableIterator[T]:
-        """Adds a sink whose records can be read from the iterator once the job runs.
+        """Adds a sink and returns an iterator of its records.
 
-        Flink: `DataStream.collectAsync`. The iterator waits for `env.execute_async()`.
+        It can be read once `env.execute_async()` has started the job.
+
+        Flink: `DataStream.collectAsync`.
         """
         sink = self._legacy_sink(CollectSinkSpec(), parallelism=1).transformation
         sink.uid = f"dataStreamCollect_{sink.id}"
@@ -664,7 +675,7 @@ class DataStream(OperatorAttributes[T]):
         return collected
 
     def _collected(self) -> DataStream[T]:
-        """The stream whose records `execute_and_collect` gives."""
+        """The stream that `execute_and_collect` reads."""
         return self
 
     def to_dataframe(
@@ -674,33 +685,34 @@ class DataStream(OperatorAttributes[T]):
         path: str | None = None,
         options: Mapping[str, Any] | None = None,
     ) -> Any:
-        """This stream as a DataFrame of Spark.
+        """This stream as a Spark DataFrame.
 
-        That of a bounded stream is lazy as any other. It is the part of the program that leads here, run as
-        one Spark job by each action on it (so cache it before several). Sinks of the program are not part of
-        it: `execute()` runs them, once, and what leads to the DataFrame alone is not a part of that.
-        Accumulators, metrics and what operators print are lost, since no job of opchain's ends.
+        A bounded stream becomes a lazy DataFrame. Each action on it runs the upstream part of the program as one Spark
+        job, so cache the DataFrame before several actions. These jobs do not run the other sinks of the program:
+        `execute()` runs the sinks, without the operators that only the DataFrame needs. Accumulators, metrics and
+        printed output of these operators are lost.
 
-        That of an unbounded stream is a streaming one, to be read by any number of queries (`writeStream`),
-        each record exactly once in each. The stream stays part of the program: the job of `execute()` commits
-        its records to a folder of Parquet files, epoch by epoch, and the queries read these.
-        So start queries, then the job; or let another program read the folder.
+        An unbounded stream becomes a streaming DataFrame. Any number of queries can read it (`writeStream`), and each
+        query gets each record exactly once. The stream stays part of the program: the job of `execute()` commits its
+        records to a folder of Parquet files, epoch by epoch, and the queries read these files. So start the queries
+        first, then the job, or read the folder from another program.
 
         Args:
-            schema: A StructType, or DDL text; a single type for records that are not rows, which become the
-                column `value`. None takes what the stream's declared type says.
-            path: Of an unbounded stream: the folder, or its URL. None is a folder of the stream's uid below
-                `execution.checkpointing.dir`; without checkpoints, one that goes with this process.
-            options: Of an unbounded stream: those of Spark's file stream. Files stay, unless they say
-                `cleanSource`; `maxFilesPerTrigger` says how much a micro-batch reads.
+            schema: A StructType, or DDL text. Records that are not rows take a single type and become the column
+                `value`. None uses the declared type of the stream.
+            path: For an unbounded stream: the folder of the files, or its URL. None uses a folder named after the
+                stream's uid in `execution.checkpointing.dir` or, without checkpoints, a temporary folder of this
+                process.
+            options: For an unbounded stream: options of Spark's file source. By default files are never deleted; set
+                `cleanSource` to delete them. `maxFilesPerTrigger` limits the files of a micro-batch.
 
-        Flink: `StreamTableEnvironment.fromDataStream`, and a table. Timestamps of records and watermarks
-        end here; a field that holds the time goes along.
+        Flink: `StreamTableEnvironment.fromDataStream`. The DataFrame has no timestamps of records and no watermarks.
+        Keep the time in a field if you need it.
 
         Raises:
-            GraphError: The columns are unknown; the stream is bounded and has a path; it is unbounded and
-                has checkpoints, and neither a uid nor a path.
-            UnsupportedFeatureError: The job is to run in this process.
+            GraphError: The columns are unknown; the stream is bounded and has a path or options; or it is unbounded,
+                and the program has checkpoints, but the stream has neither a uid nor a path.
+            UnsupportedFeatureError: The job is configured to run in this process.
         """
         from opchain.compiler.dsl.stream_dataframe import dataframe_of_stream
 

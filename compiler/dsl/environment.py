@@ -1,5 +1,5 @@
-"""StreamExecutionEnvironment: the settings of a program, its sources, and how it is compiled and run."""
-# ruff: noqa: PLC0415 - settings that a program does not touch are not loaded.
+"""StreamExecutionEnvironment: settings and sources of a program, and the methods that compile and run it."""
+# ruff: noqa: PLC0415 - settings that a program does not use are not imported.
 
 from __future__ import annotations
 
@@ -106,8 +106,8 @@ def _require_records(records: Sequence[Any], call: str) -> Sequence[Any]:
 class StreamExecutionEnvironment(OldEnvironmentCalls):
     """The context of a program: its settings, its sources, and its transformations so far.
 
-    Setters return the environment. Every setting is stored in one Configuration, under the key that Flink has for it:
-    a setter and its key are the same setting, and the last call counts.
+    Setters return the environment. All settings are stored in one Configuration, under Flink's keys. A setter and its
+    key are the same setting: the last call wins.
 
     >>> env = StreamExecutionEnvironment.get_execution_environment()
     >>> _ = env.from_collection(["a", "b"]).map(str.upper).print()
@@ -135,17 +135,17 @@ class StreamExecutionEnvironment(OldEnvironmentCalls):
     # -- settings
 
     def get_configuration(self) -> Configuration:
-        """The settings as configuration keys; not a copy."""
+        """The settings of the program. Changes of this Configuration change the program."""
         return self._configuration
 
     def get_config(self) -> ExecutionConfig:
-        """The settings as PyFlink's ExecutionConfig; a view, not a copy."""
+        """The settings as an ExecutionConfig. Its setters change the program."""
         from opchain.compiler.settings.execution_config import ExecutionConfig
 
         return ExecutionConfig(self._configuration)
 
     def get_checkpoint_config(self) -> CheckpointConfig:
-        """The settings of checkpoints; a view, not a copy."""
+        """The settings of checkpoints. Its setters change the program."""
         from opchain.compiler.settings.checkpoint_config import CheckpointConfig
 
         return CheckpointConfig(self._configuration)
@@ -156,7 +156,7 @@ class StreamExecutionEnvironment(OldEnvironmentCalls):
         Known keys are checked. Unknown keys are stored without a check.
 
         Raises:
-            ValueError: A known key has a value that does not fit; nothing is taken over then.
+            ValueError: A known key has an invalid value. No key is set then.
         """
         checked(configuration, Configuration, "configure", "the configuration")
         # Imported late, because importing pydantic takes long, and a program without configuration does not need it.
@@ -166,7 +166,7 @@ class StreamExecutionEnvironment(OldEnvironmentCalls):
         self._configuration.add_all(configuration)
 
     def set_parallelism(self, parallelism: int) -> Self:
-        """Sets the parallelism of later operators that do not set one."""
+        """Sets the default parallelism of operators that are added later."""
         if checked(parallelism, int, "set_parallelism", "the parallelism") < 1:
             raise ValueError(
                 f"{at_call('set_parallelism')}: the parallelism is {parallelism}; "
@@ -178,15 +178,14 @@ class StreamExecutionEnvironment(OldEnvironmentCalls):
     def get_parallelism(self) -> int:
         """The parallelism of operators that do not set one. The default is 1.
 
-        PyFlink takes the number of processors of the machine. Here the same program has the same
-        plan on every machine.
+        PyFlink's default is the machine's number of processors. Here a program has the same plan on every machine.
         """
         parallelism = self._configuration.get(pipeline_options.PARALLELISM, self._local_parallelism)
         # Flink's word for "not set" is -1, and ExecutionConfig.set_parallelism takes it.
         return self._local_parallelism if parallelism < 1 else parallelism
 
     def set_max_parallelism(self, max_parallelism: int) -> Self:
-        """Sets the number of key groups of operators that do not set one, from 1 to 32768."""
+        """Sets the default number of key groups of an operator, from 1 to 32768."""
         value = checked(max_parallelism, int, "set_max_parallelism", "the max parallelism")
         if not 1 <= value <= MAX_PARALLELISM_LIMIT:
             raise ValueError(
@@ -197,11 +196,11 @@ class StreamExecutionEnvironment(OldEnvironmentCalls):
         return self
 
     def get_max_parallelism(self) -> int:
-        """The number of key groups, or -1 if it depends on the parallelism of each operator."""
+        """The number of key groups. -1 derives it from the parallelism of each operator."""
         return self._configuration.get(pipeline_options.MAX_PARALLELISM, UNSET)
 
     def get_default_local_parallelism(self) -> int:
-        """The default parallelism of environments. It is 1 unless changed."""
+        """The default parallelism of new environments. It is 1 unless changed."""
         return StreamExecutionEnvironment._default_local_parallelism
 
     def set_default_local_parallelism(self, parallelism: int) -> None:
@@ -214,7 +213,7 @@ class StreamExecutionEnvironment(OldEnvironmentCalls):
         StreamExecutionEnvironment._default_local_parallelism = parallelism
 
     def set_runtime_mode(self, execution_mode: RuntimeExecutionMode) -> Self:
-        """Chooses STREAMING (the default), BATCH, or AUTOMATIC: BATCH if all sources are bounded."""
+        """Sets STREAMING (the default), BATCH, or AUTOMATIC, which means BATCH if all sources are bounded."""
         from opchain.compiler.settings.execution_config import RuntimeExecutionMode
 
         checked(execution_mode, RuntimeExecutionMode, "set_runtime_mode", "the mode")
@@ -222,7 +221,10 @@ class StreamExecutionEnvironment(OldEnvironmentCalls):
         return self
 
     def set_buffer_timeout(self, timeout_millis: int) -> Self:
-        """Sets how long a record may wait in a buffer: 0 flushes each, -1 only full buffers."""
+        """Sets how long a record may wait in a buffer, in milliseconds.
+
+        0 flushes after each record; -1 sends only full buffers.
+        """
         timeout = checked(timeout_millis, int, "set_buffer_timeout", "the timeout")
         if timeout < _FLUSH_WHEN_FULL:
             raise ValueError(
@@ -237,32 +239,32 @@ class StreamExecutionEnvironment(OldEnvironmentCalls):
         return self
 
     def get_buffer_timeout(self) -> int:
-        """How long a record may wait in a buffer, in milliseconds; -1 for only full buffers."""
+        """How long a record may wait in a buffer, in milliseconds. -1 sends only full buffers."""
         if not self._configuration.get(pipeline_options.BUFFER_TIMEOUT_ENABLED):
             return _FLUSH_WHEN_FULL
         timeout = self._configuration.get(pipeline_options.BUFFER_TIMEOUT)
         return _FLUSH_WHEN_FULL if timeout is None else timeout.to_millis()
 
     def disable_operator_chaining(self) -> Self:
-        """Disables chaining, so that every operator is a separate vertex."""
+        """Disables chaining: every operator becomes a separate vertex."""
         self._configuration.set(pipeline_options.OPERATOR_CHAINING, False)
         return self
 
     def is_chaining_enabled(self) -> bool:
-        """Whether operators may share a vertex."""
+        """Whether several operators may share a vertex."""
         return bool(self._configuration.get(pipeline_options.OPERATOR_CHAINING))
 
     def is_chaining_of_operators_with_different_max_parallelism_enabled(self) -> bool:
-        """Whether operators may share a vertex though their max parallelisms differ."""
+        """Whether operators with different max parallelisms may share a vertex."""
         return bool(self._configuration.get(pipeline_options.CHAIN_DIFFERENT_MAX_PARALLELISM))
 
     def register_slot_sharing_group(self, slot_sharing_group: SlotSharingGroup) -> Self:
-        """Registers a slot sharing group with its resources. Operators refer to it by its name.
+        """Registers a slot sharing group with its resources. Operators refer to the group by its name.
 
-        A group without resources is not stored, because its name is enough.
+        A group without resources needs no registration.
 
         Raises:
-            GraphError: A group of that name has other resources.
+            GraphError: A group of that name is registered with other resources.
         """
         from opchain.compiler.settings.slot_sharing_group import SlotSharingGroup
 
@@ -280,7 +282,7 @@ class StreamExecutionEnvironment(OldEnvironmentCalls):
         return self
 
     def slot_sharing_group_name(self, group: str | SlotSharingGroup) -> str:
-        """The name of a group as the operators' setters take it; registers one with resources."""
+        """The name of the group. A group with resources is registered."""
         if isinstance(group, str):
             if not group:
                 raise ValueError(f"{at_call('slot_sharing_group')}: the group's name is empty")
@@ -289,7 +291,7 @@ class StreamExecutionEnvironment(OldEnvironmentCalls):
         return group.get_name()
 
     def enable_checkpointing(self, interval: int, mode: CheckpointingMode | None = None) -> Self:
-        """Draws a checkpoint every `interval` milliseconds."""
+        """Takes a checkpoint every `interval` milliseconds."""
         config = self.get_checkpoint_config()
         config.set_checkpoint_interval(interval)
         if mode is not None:
@@ -301,15 +303,15 @@ class StreamExecutionEnvironment(OldEnvironmentCalls):
         return self.get_checkpoint_config().get_checkpoint_interval()
 
     def get_checkpointing_mode(self) -> CheckpointingMode:
-        """Exactly once, or at least once."""
+        """EXACTLY_ONCE or AT_LEAST_ONCE; see `CheckpointConfig.get_checkpointing_mode`."""
         return self.get_checkpointing_consistency_mode()
 
     def get_checkpointing_consistency_mode(self) -> CheckpointingMode:
-        """Exactly once, or at least once."""
+        """The same as `get_checkpointing_mode`."""
         return self.get_checkpoint_config().get_checkpointing_mode()
 
     def is_unaligned_checkpoints_enabled(self) -> bool:
-        """Whether checkpoints may overtake buffers. They never do here: all are aligned."""
+        """Whether unaligned checkpoints were enabled. The setting has no effect: all checkpoints are aligned."""
         return self.get_checkpoint_config().is_unaligned_checkpoints_enabled()
 
     def is_force_unaligned_checkpoints(self) -> bool:
@@ -317,9 +319,9 @@ class StreamExecutionEnvironment(OldEnvironmentCalls):
         return self.get_checkpoint_config().is_force_unaligned_checkpoints()
 
     def set_state_backend(self, state_backend: StateBackend) -> Self:
-        """Sets the state backend: keyed state is in memory by default, or on the executors' disks.
+        """Sets the state backend. By default, keyed state is in memory; RocksDB keeps it on the executors' disks.
 
-        PyFlink 2 has only the configuration key `state.backend.type`. This method is as in PyFlink 1.
+        This is a method of PyFlink 1. PyFlink 2 only has the configuration key `state.backend.type`.
         """
         from opchain.compiler.settings.state_backend import (
             EmbeddedRocksDBStateBackend,
@@ -341,7 +343,7 @@ class StreamExecutionEnvironment(OldEnvironmentCalls):
         return self
 
     def get_state_backend(self) -> StateBackend:
-        """The backend that the configuration names; as in PyFlink 1."""
+        """The state backend of the configuration. This is a method of PyFlink 1."""
         from opchain.compiler.settings.state_backend import (
             EmbeddedRocksDBStateBackend,
             HashMapStateBackend,
@@ -354,7 +356,7 @@ class StreamExecutionEnvironment(OldEnvironmentCalls):
         return EmbeddedRocksDBStateBackend() if kind == "rocksdb" else HashMapStateBackend()
 
     def enable_changelog_state_backend(self, enabled: bool) -> Self:
-        """Asks for a changelog of keyed state; see `is_changelog_state_backend_enabled`."""
+        """Accepted without effect; see `is_changelog_state_backend_enabled`."""
         checked(enabled, bool, "enable_changelog_state_backend", "the switch")
         self._configuration.set(pipeline_options.CHANGELOG_ENABLED, enabled)
         return self
@@ -364,7 +366,7 @@ class StreamExecutionEnvironment(OldEnvironmentCalls):
         return self._configuration.get(pipeline_options.CHANGELOG_ENABLED)
 
     def set_default_savepoint_directory(self, directory: str) -> Self:
-        """Sets where savepoints go that name no directory."""
+        """Sets the directory for savepoints that are taken without a directory."""
         checked(directory, str, "set_default_savepoint_directory", "the directory")
         self._configuration.set(pipeline_options.SAVEPOINT_DIRECTORY, directory)
         return self
@@ -382,7 +384,10 @@ class StreamExecutionEnvironment(OldEnvironmentCalls):
     def set_python_requirements(
         self, requirements_file_path: str, requirements_cache_dir: str | None = None
     ) -> None:
-        """Names a requirements.txt that executors install, maybe from a folder of packages."""
+        """Sets a requirements.txt, whose packages are installed on the executors.
+
+        The optional folder holds downloaded packages, for executors without network.
+        """
         call = "set_python_requirements"
         checked(requirements_file_path, str, call, "the path")
         self._configuration.set_string(
@@ -390,7 +395,7 @@ class StreamExecutionEnvironment(OldEnvironmentCalls):
         )
 
     def add_python_archive(self, archive_path: str, target_dir: str | None = None) -> None:
-        """Adds an archive that executors unpack, into `target_dir` or a folder with its name."""
+        """Adds an archive. Executors unpack it into `target_dir`, or into a folder named after the archive."""
         checked(archive_path, str, "add_python_archive", "the path")
         self._append(_ARCHIVES, _joined(archive_path, target_dir, "add_python_archive"))
 
@@ -408,10 +413,10 @@ class StreamExecutionEnvironment(OldEnvironmentCalls):
         self._extend("pipeline.classpaths", classpaths, "add_classpaths")
 
     def register_cached_file(self, file_path: str, name: str, executable: bool = False) -> None:
-        """Copies a file or folder to every executor, where functions find it under a name.
+        """Copies a file or folder to every executor. Functions find it there under the name.
 
         Raises:
-            ValueError: The name is taken by another file.
+            ValueError: The name is registered for another file.
         """
         for what, value in (("the path", file_path), ("the name", name)):
             checked(value, str, "register_cached_file", what)
@@ -442,9 +447,9 @@ class StreamExecutionEnvironment(OldEnvironmentCalls):
         source_name: str,
         type_info: DeclaredType = None,
     ) -> DataStream[T]:
-        """A stream of a Source, with its timestamps and watermarks.
+        """A stream of the records of a Source, with timestamps and watermarks of the strategy.
 
-        Without a declared type the records have the source's, if it knows one.
+        Without `type_info`, the records have the type that the source declares, if any.
         """
         call = "from_source"
         checked_function(source, Source, call)
@@ -462,22 +467,24 @@ class StreamExecutionEnvironment(OldEnvironmentCalls):
         watermark_strategy: WatermarkStrategy[Any] | None = None,
         source_name: str = "DataFrame",
     ) -> DataStream[Any]:
-        """The rows of a Spark DataFrame, as Rows with its columns' names and types; without end if it is streaming.
+        """The rows of a Spark DataFrame, as Rows with its column names and types.
 
-        Its partitions go to the subtasks in contiguous runs: set the source's parallelism to theirs to keep
-        them apart. Whatever the DataFrame computes runs in the job's own first stage; only an adaptive plan
-        runs its shuffles before.
+        A streaming DataFrame is an unbounded source.
+
+        Each subtask reads a contiguous range of the partitions. To keep partitions apart, give the source as many
+        subtasks as the DataFrame has partitions. The DataFrame is computed in the first stage of the job. Only an
+        adaptive plan runs its shuffles earlier.
 
         Flink: `StreamTableEnvironment.toDataStream` of a table.
 
         Args:
-            dataframe: One of a classic session; nothing of it runs yet.
-            watermark_strategy: Event time of the rows; None for none.
-            source_name: What plans call it.
+            dataframe: A DataFrame of a classic Spark session. It is not computed yet.
+            watermark_strategy: Assigns timestamps and watermarks to the rows; None for no event time.
+            source_name: The name of the source in plans.
 
         Raises:
-            GraphError: It is no such DataFrame.
-            UnsupportedFeatureError: It has a column whose type records cannot hold.
+            GraphError: The argument is not such a DataFrame.
+            UnsupportedFeatureError: The type of a column is not supported.
         """
         call = "from_dataframe"
         checked(source_name, str, call, "the source's name")
@@ -499,9 +506,9 @@ class StreamExecutionEnvironment(OldEnvironmentCalls):
         source_name: str = "Custom Source",
         type_info: DeclaredType = None,
     ) -> DataStream[T]:
-        """A stream of a SourceFunction, unbounded to the planner.
+        """A stream of a SourceFunction. The planner treats it as unbounded.
 
-        Runs in one subtask, unless it is a ParallelSourceFunction.
+        It runs in one subtask, unless it is a ParallelSourceFunction.
         """
         checked_function(source_func, SourceFunction, "add_source")
         checked(source_name, str, "add_source", "the source's name")
@@ -518,10 +525,10 @@ class StreamExecutionEnvironment(OldEnvironmentCalls):
     ) -> DataStream[T]:
         """A bounded stream of the records, in order, from one subtask.
 
-        The records are read now and are sent with the program. As in PyFlink a declared type converts
-        them: tuples become rows where it is a row's.
+        The records are read in this call and are sent with the program. As in PyFlink, a declared type converts them:
+        with a row type, tuples become rows.
 
-        Flink: a legacy source, as PyFlink makes it; `from_data` makes a new-style one.
+        Flink: a legacy source, as in PyFlink. `from_data` creates a new-style source.
         """
         call = "from_collection"
         record_type = type_of(type_info, call)
@@ -530,37 +537,37 @@ class StreamExecutionEnvironment(OldEnvironmentCalls):
         return self._begin(spec, "Collection Source", record_type, call).force_non_parallel()
 
     def from_elements(self, *data: T) -> DataStream[T]:
-        """A bounded stream of the arguments; see `from_collection`. Flink has it in Java only."""
+        """A bounded stream of the arguments; see `from_collection`. In Flink, only the Java API has this method."""
         _require_records(data, "from_elements")
         return self.from_collection(data)
 
     def from_data(self, *data: T, type_info: DeclaredType = None) -> DataStream[T]:
         """A bounded stream of the arguments, or of one list of records.
 
-        Unlike `from_collection` it may be given a higher parallelism: each subtask then emits a
-        contiguous part. Flink has it in Java only: a DataGeneratorSource.
+        Unlike `from_collection`, it supports a higher parallelism: each subtask emits a contiguous part. In Flink, only
+        the Java API has this method. Flink: DataGeneratorSource.
         """
         records: Any = data[0] if len(data) == 1 and isinstance(data[0], (list, range)) else data
         record_type = type_of(type_info, "from_data")
         found = _require_records(_records(records, record_type, "from_data"), "from_data")
         source = CollectionSource(found)
-        # Flink gives it a strategy too, but to records without timestamps, so that it does nothing.
+        # Flink passes a strategy too, but the records have no timestamps, so it has no effect.
         return self._begin(
             SourceSpec(source), "Collection Source", type_info, "from_data"
         ).set_parallelism(1)
 
     def from_sequence(self, start: int, end: int) -> DataStream[int]:
-        """The numbers from `start` to `end`, both included; each subtask emits a contiguous part.
+        """The numbers from `start` to `end`, both included. Each subtask emits a contiguous part.
 
-        Flink has it in Java only.
+        In Flink, only the Java API has this method.
         """
         source = NumberSequenceSource(start, end)
         return self._begin(SourceSpec(source), "Sequence Source", None, "from_sequence")
 
     def generate_sequence(self, start: int, end: int) -> DataStream[int]:
-        """The numbers from `start` to `end`, as a legacy source: subtask i of n emits every n-th.
+        """The numbers from `start` to `end`, as a legacy source: subtask i of n emits every n-th number.
 
-        Flink has it in Java only, and calls it deprecated: use `from_sequence`.
+        In Flink, only the Java API has this method, and it is deprecated: use `from_sequence`.
         """
         from opchain.runtime.connectors.collection import StatefulSequenceSource
 
@@ -569,8 +576,8 @@ class StreamExecutionEnvironment(OldEnvironmentCalls):
     def read_text_file(self, file_path: str, charset_name: str = "UTF-8") -> DataStream[str]:
         """The lines of a file, of all files in a folder, or of all files that match a pattern.
 
-        Large files are read in parts by several subtasks. Flink's method of this name is gone since
-        2.0; this is `from_source` of a file source.
+        Several subtasks read large files in parts. Flink 2.0 removed this method. It calls `from_source` with a file
+        source.
         """
         warn_of_old_spelling(
             "read_text_file()",
@@ -580,12 +587,12 @@ class StreamExecutionEnvironment(OldEnvironmentCalls):
         return self._begin(SourceSpec(source), "Text File Source", None, "read_text_file")
 
     def create_input(self, input_format: Any, type_info: DeclaredType = None) -> DataStream[Any]:
-        """A bounded stream of an AvroInputFormat, or of any other bounded Source, as a legacy source.
+        """A bounded stream of an AvroInputFormat or of any other bounded Source, as a legacy source.
 
-        Flink has two operators for files: one that looks for them, and one that reads.
+        Flink uses two operators for files: one lists them, the other reads them.
 
         Raises:
-            UnsupportedFeatureError: It is an InputFormat of Java.
+            UnsupportedFeatureError: The argument is a Java InputFormat.
         """
         call = "create_input"
         if not isinstance(input_format, Source) or not input_format.is_bounded:
@@ -600,10 +607,10 @@ class StreamExecutionEnvironment(OldEnvironmentCalls):
     def socket_text_stream(
         self, hostname: str, port: int, delimiter: str = "\n", max_retry: int = 0
     ) -> DataStream[str]:
-        """The texts between delimiters that a server sends, read by one subtask.
+        """The texts that a server sends, split at the delimiter. One subtask reads them.
 
-        Ends when the server closes the connection and `max_retry` attempts to connect again (-1 for no
-        end of them) are over. Flink has it in Java only.
+        The stream ends when the server closes the connection and `max_retry` reconnects have failed; -1 retries
+        forever. In Flink, only the Java API has this method.
         """
         from opchain.runtime.connectors.socket_source import (
             SocketTextStreamFunction,
@@ -634,18 +641,18 @@ class StreamExecutionEnvironment(OldEnvironmentCalls):
     # -- the program and its plans
 
     def add_operator(self, transformation: Transformation) -> None:
-        """Registers a transformation: it is part of the program, with all that it reads.
+        """Adds a transformation, with all its inputs, to the program.
 
-        Flink: `StreamExecutionEnvironment.addOperator`; the DSL's methods call it.
+        Flink: `StreamExecutionEnvironment.addOperator`. The methods of streams call it.
         """
         self._transformations.append(transformation)
 
     def get_transformations(self) -> list[Transformation]:
-        """The registered operators and sinks in the order of the calls; a copy."""
+        """A list of the operators and sinks of the program, in the order of the calls."""
         return list(self._transformations)
 
     def next_transformation_id(self) -> int:
-        """A new id; Flink counts them per JVM, here they count per environment, from 1."""
+        """A new id. Each environment counts from 1; Flink counts per JVM."""
         self._last_id += 1
         return self._last_id
 
@@ -660,26 +667,32 @@ class StreamExecutionEnvironment(OldEnvironmentCalls):
     def get_execution_environment(
         configuration: Configuration | None = None,
     ) -> StreamExecutionEnvironment:
-        """A new environment with these settings. Where it runs is decided when it is executed."""
+        """A new environment with these settings. The key `execution.target` decides where its jobs run."""
         return StreamExecutionEnvironment(configuration)
 
     def register_collect_iterator(self, iterator: CloseableIterator[Any]) -> None:
-        """Remembers an iterator that reads records of the next job. Flink: the same method."""
+        """Registers an iterator for records of the next job. Flink has a method of the same name."""
         self._collecting.append(iterator)
 
     def add_epoch_listener(self, listener: EpochListener) -> None:
-        """Calls a function with the EpochProgress of each epoch of the unbounded jobs that are run from here.
+        """Calls a function with the EpochProgress of each epoch of the unbounded jobs of this environment.
 
-        It runs on the driver once the epoch's sinks have committed, and the next epoch waits for it; what
-        it raises is logged. Not in Flink; the job client has `last_progress` and `recent_progress`, and Spark's
-        own StreamingQueryListeners hear of the query whose name begins with the job's.
+        Not in Flink.
+
+        The driver calls the function after the sinks of the epoch have committed. The next epoch waits for it.
+        Exceptions of the function are logged. The job client offers the same data as `last_progress` and
+        `recent_progress`. Spark's StreamingQueryListeners also get events of the query, whose name begins with that of
+        the job.
         """
         if not callable(listener):
             raise TypeError(f"add_epoch_listener() takes a function, not {listener!r}")
         self._epoch_listeners.append(listener)
 
     def detached_program(self, end: Transformation) -> Program:
-        """The program upstream of a transformation. The environment drops operators that only this program uses."""
+        """The program upstream of a transformation.
+
+        Operators that only this program uses are removed from the environment.
+        """
         program = replace(self.program(), transformations=(end,))
         behind, stack = set(), [end]
         while stack:
@@ -691,7 +704,7 @@ class StreamExecutionEnvironment(OldEnvironmentCalls):
         return program
 
     def program(self, job_name: str | None = None) -> Program:
-        """The current transformations and settings, for the compiler."""
+        """The current transformations and settings, as input of the compiler."""
         from opchain.compiler.graph.plan import Program
         from opchain.compiler.settings.settings_reader import (
             read_settings,
@@ -721,8 +734,8 @@ class StreamExecutionEnvironment(OldEnvironmentCalls):
     def explain(self, stage: str = "job-graph") -> ShownText:
         """The program as text, after one stage of compilation.
 
-        A notebook shows the job graph as a page to click through; `env.explain().page()` is that page
-        as HTML, and `with_numbers(result.metrics)` adds what a job has counted.
+        A notebook shows the job graph as an interactive page. `env.explain().page()` returns this page as HTML, and
+        `with_numbers(result.metrics)` adds the metrics of a job to it.
 
         Args:
             stage: `stream-graph`, `job-graph`, `execution` or `generated`.
@@ -740,18 +753,18 @@ class StreamExecutionEnvironment(OldEnvironmentCalls):
         return environment_cell(self.program())
 
     def get_execution_plan(self) -> str:
-        """The program as Flink's JSON plan of its operators, which Flink's plan visualizer reads.
+        """The operators of the program as Flink's JSON plan, for Flink's plan visualizer.
 
-        `opchain plan --format flink-json` prints the plan of the chained operators.
+        `opchain plan --format flink-json` prints the plan after chaining.
         """
         from opchain.compiler.plan.flink_json import streaming_plan
 
         return json.dumps(streaming_plan(self.get_stream_graph()), indent=2)
 
     def get_stream_graph(self) -> StreamGraph:
-        """The operators and edges of the program, before chaining; `to_networkx()` gives a plain graph.
+        """The operators and edges of the program before chaining. `to_networkx()` returns them as a plain graph.
 
-        The environment keeps what was drawn. PyFlink has no such call; Java's is `getStreamGraph(false)`.
+        The environment keeps its transformations. Flink: `getStreamGraph(false)`. Not in PyFlink.
         """
         from opchain.compiler.graph.plan import required
         from opchain.compiler.passes.pipeline import compile_program
@@ -759,10 +772,9 @@ class StreamExecutionEnvironment(OldEnvironmentCalls):
         return required(compile_program(self.program(), "stream-graph").stream_graph)
 
     def get_job_graph(self) -> JobGraph:
-        """The vertices and edges that the program compiles to; `to_networkx()` gives a plain graph.
+        """The vertices and edges of the compiled program. `to_networkx()` returns them as a plain graph.
 
-        The environment keeps what was drawn. PyFlink has no such call; Java's is
-        `getStreamGraph(false).getJobGraph()`.
+        The environment keeps its transformations. Flink: `getStreamGraph(false).getJobGraph()`. Not in PyFlink.
         """
         from opchain.compiler.graph.plan import required
         from opchain.compiler.passes.pipeline import compile_program
@@ -770,9 +782,9 @@ class StreamExecutionEnvironment(OldEnvironmentCalls):
         return required(compile_program(self.program(), "job-graph").job_graph)
 
     def execute(self, job_name: str | None = None) -> JobExecutionResult:
-        """Runs the program as a job, and waits for its end.
+        """Runs the program as a job, and waits until the job ends.
 
-        As in Flink, the environment is empty afterwards. Later calls define a new job.
+        As in Flink, the environment is empty afterwards: later calls define a new job.
         """
         client = self._submitted(job_name, "execute", wait=True)
         return client.get_job_execution_result().result()
@@ -782,7 +794,9 @@ class StreamExecutionEnvironment(OldEnvironmentCalls):
         return self._submitted(job_name, "execute_async")
 
     def execute_part(self, first: int, job_name: str) -> JobClient:
-        """Starts the transformations from a position on as a separate job. Earlier transformations stay registered.
+        """Starts the transformations from position `first` on as a separate job.
+
+        Earlier transformations stay in the environment.
 
         Flink: `TableEnvironment.executeSql` with an INSERT.
         """

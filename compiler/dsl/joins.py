@@ -1,4 +1,4 @@
-"""Joins of two streams: by window with `join` and `co_group`, and by distance in time with `interval_join`."""
+"""Joins of two streams: window joins with `join` and `co_group`, and time-bounded joins with `interval_join`."""
 
 from __future__ import annotations
 
@@ -78,11 +78,14 @@ class KeyedPair(Generic[K, T1, T2]):
         return self
 
     def environment(self) -> Any:
-        """The streams' environment."""
+        """The environment of both streams."""
         return self._stream1.get_execution_environment()
 
     def windowed(self, assigner: WindowAssigner[Any, W]) -> WindowedStream[K, Any, W]:
-        """Both streams as one keyed and windowed stream: two taggers, a union, a key-by, a window."""
+        """Merges both streams into one keyed and windowed stream.
+
+        The operators are those of Flink: a map per input that tags its records, a union, a key-by and a window.
+        """
         first = _tagged(self._stream1, FIRST)
         second = _tagged(self._stream2, SECOND)
         selector = UnionKeySelector(self._selector1, self._selector2)
@@ -127,12 +130,12 @@ class CoGroupEqualTo(Generic[K, T1, T2]):
         self._pair = pair
 
     def window(self, assigner: WindowAssigner[Any, W]) -> WindowedCoGroup[K, T1, T2, W]:
-        """Sets the windows in which records meet; the assigner sees `(1 or 2, record)`."""
+        """Sets the windows. Their assigner gets `(1 or 2, record)`, with the number of the stream."""
         return WindowedCoGroup(self._pair, assigner)
 
 
 class WindowedPair(WindowDefinition[Any, W], Generic[K, T1, T2, W]):
-    """Two streams, their keys and their windows."""
+    """Two streams with their keys and windows."""
 
     def __init__(self, pair: KeyedPair[K, T1, T2], assigner: WindowAssigner[Any, W]) -> None:
         super().__init__(pair.environment(), assigner)
@@ -141,7 +144,7 @@ class WindowedPair(WindowDefinition[Any, W], Generic[K, T1, T2, W]):
     def co_grouped(
         self, function: CoGroupFunction[Any, Any, Any], output_type: DeclaredType
     ) -> DataStream[Any]:
-        """Builds the operators of a co-group."""
+        """Adds the operators of a co-group, with the settings of this definition."""
         windowed = self._pair.windowed(self._assigner)
         # The windowed stream gets the trigger, the evictor and the lateness that were set here.
         windowed.take_over(self)
@@ -194,7 +197,7 @@ class JoinEqualTo(Generic[K, T1, T2]):
         self._pair = pair
 
     def window(self, assigner: WindowAssigner[Any, W]) -> WindowedJoin[K, T1, T2, W]:
-        """Sets the windows in which records meet; the assigner sees `(1 or 2, record)`."""
+        """Sets the windows. Their assigner gets `(1 or 2, record)`, with the number of the stream."""
         return WindowedJoin(self._pair, assigner)
 
 
@@ -226,14 +229,14 @@ class IntervalJoin(Generic[K, T1, T2]):
         self._is_event_time = True
 
     def in_event_time(self) -> IntervalJoin[K, T1, T2]:
-        """Joins by event time: the default."""
+        """Joins by event time. This is the default."""
         self._is_event_time = True
         return self
 
     def in_processing_time(self) -> IntervalJoin[K, T1, T2]:
-        """Joins by the times at which records arrive. Nothing is late, and results have no timestamps.
+        """Joins by processing time. No record is late, and results have no timestamps.
 
-        Flink has the method and refuses it in `between`.
+        Flink has this method too, but refuses such a join in `between`.
         """
         self._is_event_time = False
         return self
@@ -243,11 +246,12 @@ class IntervalJoin(Generic[K, T1, T2]):
         lower_bound: Duration | Time | timedelta | int,
         upper_bound: Duration | Time | timedelta | int,
     ) -> IntervalJoined[K, T1, T2]:
-        """Joins a left record with right ones that are `lower_bound` to `upper_bound` later.
+        """Joins each left record with the right records that are `lower_bound` to `upper_bound` later.
 
         Args:
-            lower_bound: At least this much later (milliseconds if an int); negative for earlier.
-            upper_bound: At most this much later.
+            lower_bound: The minimum distance in time (milliseconds if an int). Negative: the right record may be
+                earlier.
+            upper_bound: The maximum distance in time.
         """
         lower, upper = millis_of(lower_bound), millis_of(upper_bound)
         if lower > upper:
@@ -289,12 +293,12 @@ class IntervalJoined(Generic[K, T1, T2]):
         return self._with(upper_inclusive=False)
 
     def side_output_left_late_data(self, output_tag: OutputTag[T1]) -> IntervalJoined[K, T1, T2]:
-        """Sends left records that come too late to a side output instead of dropping them."""
+        """Sends late left records to a side output instead of dropping them."""
         checked(output_tag, OutputTag, "side_output_left_late_data", "the tag")
         return self._with(left_late_tag=output_tag)
 
     def side_output_right_late_data(self, output_tag: OutputTag[T2]) -> IntervalJoined[K, T1, T2]:
-        """Sends right records that come too late to a side output instead of dropping them."""
+        """Sends late right records to a side output instead of dropping them."""
         checked(output_tag, OutputTag, "side_output_right_late_data", "the tag")
         return self._with(right_late_tag=output_tag)
 
@@ -303,7 +307,7 @@ class IntervalJoined(Generic[K, T1, T2]):
         process_join_function: ProcessJoinFunction[T1, T2, R],
         output_type: DeclaredType = None,
     ) -> DataStream[R]:
-        """Calls a function with each pair."""
+        """Calls a function with each joined pair of records."""
         checked_function(process_join_function, ProcessJoinFunction, "process")
         interval = self._interval
         lowest = interval.lower_ms + (not interval.lower_inclusive)

@@ -49,9 +49,9 @@ T2 = TypeVar("T2")
 
 
 class KeyedStream(DataStream[T], Generic[K, T]):
-    """A stream partitioned by key.
+    """A stream that is partitioned by key.
 
-    Flink: `KeyedStream`, whose type parameters are the other way round.
+    Flink: `KeyedStream`. Its type parameters have the opposite order.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class KeyedStream(DataStream[T], Generic[K, T]):
     def by_hash(
         cls, stream: DataStream[T], key_selector: Any, key_type: DeclaredType
     ) -> KeyedStream[Any, T]:
-        """The stream partitioned by the hash of its key, which is the result of `key_by`."""
+        """The stream, partitioned by the hash of its key: the result of `key_by`."""
         key_by = KeyBy(captured_selector(key_selector), type_of(key_type, "key_by"))
         return cls.partitioned(stream, PartitionerKind.HASH, key_by)
 
@@ -72,7 +72,7 @@ class KeyedStream(DataStream[T], Generic[K, T]):
     def partitioned(
         cls, stream: DataStream[T], kind: PartitionerKind, key_by: KeyBy
     ) -> KeyedStream[Any, T]:
-        """A keyed view of a stream behind a partitioner: HASH, or FORWARD to reinterpret it."""
+        """The keyed stream behind a partitioner: HASH, or FORWARD for `reinterpret_as_keyed_stream`."""
         transformation = PartitionTransformation(
             stream.get_execution_environment().next_transformation_id(),
             stream.transformation,
@@ -105,7 +105,7 @@ class KeyedStream(DataStream[T], Generic[K, T]):
     ) -> DataStream[R]:
         """Processes each record with a KeyedProcessFunction, which has state and timers per key.
 
-        A plain ProcessFunction is taken too (Flink does so in Java, and calls it deprecated).
+        A plain ProcessFunction is also accepted, as in Flink's Java API, where this is deprecated.
         """
         checked_function(func, (KeyedProcessFunction, ProcessFunction), "process")
         if isinstance(func, KeyedProcessFunction):
@@ -113,37 +113,36 @@ class KeyedStream(DataStream[T], Generic[K, T]):
         return self.transform(ProcessSpec(func), output_type)
 
     def reduce(self, func: ReduceFunction[T] | Callable[[T, T], T]) -> DataStream[T]:
-        """Combines the records of each key; emits each new value, in batch mode only the last.
+        """Combines the records of each key. Emits each new value; in batch mode, only the last one.
 
-        In batch mode records are folded in the order of time. Those without timestamps are folded by
-        their senders first, and `func` must be associative; Flink folds one after the other.
+        Batch mode combines records in the order of their timestamps. Records without timestamps are first combined in
+        the sending tasks, so `func` must be associative. (Flink combines them one by one.)
         """
         checked_function(func, ReduceFunction, "reduce", callables=True)
         return self.transform(ReduceSpec(func), declared_type(self.transformation))
 
     def sum(self, position_to_sum: int | str = 0) -> DataStream[T]:
-        """Adds up a field per key; other fields keep the values of the key's first record.
+        """Adds up a field per key. The other fields keep the values of the key's first record.
 
         Args:
-            position_to_sum: The field's index or name. Records that are plain values have only
-                field 0: themselves.
+            position_to_sum: The index or name of the field. A record that is a plain value has only field 0: the value.
         """
         return self._aggregate("sum", position_to_sum)
 
     def min(self, position_to_min: int | str = 0) -> DataStream[T]:
-        """The smallest value of a field per key. Other fields are those of the key's first record."""
+        """The smallest value of a field per key. The other fields keep the values of the key's first record."""
         return self._aggregate("min", position_to_min)
 
     def max(self, position_to_max: int | str = 0) -> DataStream[T]:
-        """The greatest value of a field per key. Other fields are those of the key's first record."""
+        """The greatest value of a field per key. The other fields keep the values of the key's first record."""
         return self._aggregate("max", position_to_max)
 
     def min_by(self, position_to_min_by: int | str = 0) -> DataStream[T]:
-        """The record with the least value of a field per key; the first one of equals."""
+        """The record with the smallest value of a field per key. Of equal values, the first record wins."""
         return self._aggregate("min_by", position_to_min_by)
 
     def max_by(self, position_to_max_by: int | str = 0) -> DataStream[T]:
-        """The record with the greatest value of a field per key; the first one of equals."""
+        """The record with the greatest value of a field per key. Of equal values, the first record wins."""
         return self._aggregate("max_by", position_to_max_by)
 
     def window(self, window_assigner: WindowAssigner[T, W]) -> WindowedStream[K, T, W]:
@@ -153,13 +152,16 @@ class KeyedStream(DataStream[T], Generic[K, T]):
         return WindowedStream(self, window_assigner)
 
     def count_window(self, size: int, slide: int = 0) -> WindowedStream[K, T, Any]:
-        """Windows of `size` records per key: one after the other, or one every `slide` records."""
+        """Groups the records of each key into windows of `size` records.
+
+        With `slide`, a window starts every `slide` records; without it, windows do not overlap.
+        """
         return self.window(count_windows("count_window", size, slide))
 
     def interval_join(self, other_stream: KeyedStream[K, T2]) -> IntervalJoin[K, T, T2]:
         """Starts an interval join: `.between(lower, upper).process(function)`.
 
-        Flink: `KeyedStream.intervalJoin`; PyFlink has none.
+        Flink: `KeyedStream.intervalJoin`. Not in PyFlink.
         """
         from opchain.compiler.dsl.joins import IntervalJoin  # noqa: PLC0415 - a cycle
 
@@ -198,8 +200,8 @@ class KeyedStream(DataStream[T], Generic[K, T]):
         self._refuse("partition_custom")
 
     def _collected(self) -> DataStream[Any]:
-        # PyFlink makes rows of key and record in front of the exchange, and collects these. Its
-        # `print` and `add_sink` take the record out again, so only what is collected shows them.
+        # As in PyFlink, `execute_and_collect` returns rows of key and record. PyFlink makes these rows in front of the
+        # exchange. Its `print` and `add_sink` remove the key again.
         (source,) = self.transformation.inputs
         stream: DataStream[T] = DataStream(self._environment, source)
         return stream.transform(
@@ -224,10 +226,10 @@ class KeyedStream(DataStream[T], Generic[K, T]):
 
 
 def count_windows(method: str, size: int, slide: int) -> WindowAssigner[Any, Any]:
-    """The assigner of count windows that slide if `slide` is not 0.
+    """The assigner of count windows. They slide if `slide` is not 0.
 
     Raises:
-        ValueError: A number is too small.
+        ValueError: `size` or `slide` is too small.
     """
     from opchain.runtime.windows.global_windows import (  # noqa: PLC0415 - as needed
         CountSlidingWindowAssigner,
@@ -241,7 +243,7 @@ def count_windows(method: str, size: int, slide: int) -> WindowAssigner[Any, Any
 
 
 class CachedDataStream(DataStream[T]):
-    """A stream whose records the first job writes and later jobs read: see `DataStream.cache`.
+    """A stream that the first job writes and later jobs read; see `DataStream.cache`.
 
     A cached stream is not an operator, so setting an attribute raises GraphError. Flink: CachedDataStream.
     """
@@ -253,7 +255,7 @@ class CachedDataStream(DataStream[T]):
 
 
 class DataStreamUtils:
-    """Flink: `DataStreamUtils`; PyFlink has none."""
+    """Flink: `DataStreamUtils`. Not in PyFlink."""
 
     @staticmethod
     def reinterpret_as_keyed_stream(
@@ -261,10 +263,11 @@ class DataStreamUtils:
         key_selector: KeySelector[T, K] | Callable[[T], K],
         key_type: DeclaredType = None,
     ) -> KeyedStream[K, T]:
-        """The stream as a keyed one, without moving a record.
+        """Turns the stream into a keyed stream without an exchange.
 
-        Each record must already be in the subtask that `key_by` with this selector would send it to,
-        as behind an operator on such a keyed stream. A record elsewhere fails the job.
+        Each record must already be in the subtask that `key_by` with this selector would choose. This holds for the
+        output of an operator on such a keyed stream if the key does not change. A record in another subtask fails the
+        job.
         """
         call = "reinterpret_as_keyed_stream"
         checked(stream, DataStream, call, "the stream")

@@ -80,18 +80,18 @@ class Stream(Generic[T]):
         return self._environment.get_config()
 
     def get_id(self) -> int:
-        """The number of the transformation; ids count from 1 per environment."""
+        """The id of the transformation. Each environment counts ids from 1."""
         return self.transformation.id
 
     def get_parallelism(self) -> int:
-        """How many subtasks emit the stream."""
+        """The number of subtasks that emit the stream."""
         return self.transformation.parallelism
 
     def get_type(self) -> TypeInformation[Any]:
-        """The declared type of the records, or pickled bytes if none is declared.
+        """The declared type of the records. Without a declaration it is the type of pickled bytes.
 
-        Types are needed nowhere: records of a stream without one may be any Python objects. The fields of a
-        row type without names are called f0, f1, ..., as in PyFlink.
+        Declaring types is optional: records may be any Python objects. Unnamed fields of a row type are called f0, f1,
+        ..., as in PyFlink.
         """
         from opchain.runtime.types.record_types import with_field_names  # noqa: PLC0415 - plans need no types
         from opchain.runtime.types.types import Types  # noqa: PLC0415
@@ -100,7 +100,7 @@ class Stream(Generic[T]):
 
     @property
     def state_key(self) -> KeyBy | None:
-        """The key that scopes the state of an operator on this stream; None without key."""
+        """The key that scopes the state of an operator on this stream. None for a stream without key."""
         return None
 
     def transform(
@@ -113,10 +113,9 @@ class Stream(Generic[T]):
         parallelism_configured: bool = False,
         is_keyed: bool = True,
     ) -> DataStream[Any]:
-        """Adds an operator with one input; other methods call this one.
+        """Adds an operator with one input. The other methods call this one.
 
-        On a keyed stream the operator has the stream's key, unless `is_keyed` says that it takes no
-        notice of it.
+        On a keyed stream, the operator has the key of the stream, unless `is_keyed` is False.
 
         Flink: `DataStream.transform` and `KeyedStream.doTransform`.
         """
@@ -142,12 +141,12 @@ class Stream(Generic[T]):
 
 
 class OperatorAttributes(Stream[T]):
-    """Setters of the operator that makes a stream. Each returns the stream.
+    """Setters for the operator that emits this stream. Each returns the stream.
 
-    A key-by, a union, a partitioning or a side output is not an operator: setting an attribute on one
-    raises GraphError.
+    A key-by, a union, a partitioning or a side output is not an operator: setting an attribute of one raises
+    GraphError.
 
-    Flink: `SingleOutputStreamOperator`; PyFlink has these methods on every DataStream.
+    Flink: `SingleOutputStreamOperator`. PyFlink has these methods on every DataStream.
     """
 
     def get_name(self) -> str:
@@ -160,32 +159,38 @@ class OperatorAttributes(Stream[T]):
         return self
 
     def uid(self, uid: str) -> Self:
-        """Sets the uid of the operator, by which a restore finds its state. It must be unique in the program."""
+        """Sets the uid of the operator. A restore finds the operator's state by it.
+
+        It must be unique in the program.
+        """
         set_uid(self._operator("uid"), uid)
         return self
 
     def set_uid_hash(self, uid_hash: str) -> Self:
-        """Sets the operator id in an existing savepoint: 32 hex digits."""
+        """Sets the operator id that the operator has in an existing savepoint: 32 hex digits."""
         self._operator("set_uid_hash").set_uid_hash(uid_hash)
         return self
 
     def set_parallelism(self, parallelism: int) -> Self:
-        """Sets how many subtasks run; -1 means the environment's parallelism."""
+        """Sets the number of subtasks; -1 uses the parallelism of the environment."""
         self._operator("set_parallelism").set_parallelism(parallelism)
         return self
 
     def set_max_parallelism(self, max_parallelism: int) -> Self:
-        """Sets the number of key groups, 1 to 32768: the highest parallelism to rescale to."""
+        """Sets the number of key groups, 1 to 32768. It is the maximum parallelism for rescaling."""
         self._operator("set_max_parallelism").set_max_parallelism(max_parallelism)
         return self
 
     def force_non_parallel(self) -> Self:
-        """Fixes parallelism and max parallelism to 1."""
+        """Sets parallelism and maximum parallelism to 1. They cannot be changed afterwards."""
         self._operator("force_non_parallel").force_non_parallel()
         return self
 
     def set_buffer_timeout(self, timeout_millis: int) -> Self:
-        """Sets how long a record may wait in a buffer: 0 flushes each, -1 is the job's setting."""
+        """Sets how long a record may wait in a buffer, in milliseconds.
+
+        0 flushes after each record; -1 uses the job's setting.
+        """
         timeout = checked(timeout_millis, int, "set_buffer_timeout", "the timeout")
         if timeout < -1:
             raise ValueError(
@@ -206,19 +211,19 @@ class OperatorAttributes(Stream[T]):
         return self
 
     def set_chaining_strategy(self, strategy: ChainingStrategy) -> Self:
-        """Sets any chaining strategy, HEAD_WITH_SOURCES too. Flink keeps this internal."""
+        """Sets any chaining strategy, including HEAD_WITH_SOURCES. Flink has no public method for this."""
         checked(strategy, ChainingStrategy, "set_chaining_strategy", "the strategy")
         self._operator("set_chaining_strategy").chaining_strategy = strategy
         return self
 
     def slot_sharing_group(self, slot_sharing_group: str | SlotSharingGroup) -> Self:
-        """Puts the operator into a slot sharing group; operators of two groups are never chained.
+        """Puts the operator into a slot sharing group. Operators of different groups are never chained.
 
-        Operators without one take over the group that all their inputs share. On Spark the tasks of a slot
-        run one after another, and those of two groups side by side where there are cores.
+        An operator without a group gets the group of its inputs if they all have the same one. On Spark, the tasks of
+        one slot run one after another. Tasks of different groups run in parallel if there are enough cores.
 
         Args:
-            slot_sharing_group: A name, or a group with resources, which is then registered.
+            slot_sharing_group: A name, or a group with resources. A group with resources is registered.
         """
         self._operator(
             "slot_sharing_group"
@@ -226,17 +231,17 @@ class OperatorAttributes(Stream[T]):
         return self
 
     def set_description(self, description: str) -> Self:
-        """Sets a description of the operator for plans, which may be longer than its name."""
+        """Sets a description for plans. It may be longer than the name."""
         self._operator("set_description").description = checked(
             description, str, "set_description", "the description"
         )
         return self
 
     def on_error(self, policy: Literal["fail", "skip"] | OutputTag[Any]) -> Self:
-        """Sets the policy for records whose function raises an exception; by default the job fails. Not in Flink.
+        """Sets the policy for records whose function raises an exception. By default the job fails. Not in Flink.
 
-        Results that the function gave for the record before it failed are dropped. Changes of state stay. Timers,
-        key selectors and downstream operators still fail the job.
+        Results that the function returned for the record before the exception are dropped. Changes of state are kept.
+        Exceptions in timers, key selectors and downstream operators still fail the job.
 
         Args:
             policy: "fail"; "skip" continues with the next record; an OutputTag sends a FailedRecord, with the record
@@ -244,7 +249,7 @@ class OperatorAttributes(Stream[T]):
                 metric `numRecordsInErrors`. They cost about a microsecond per record.
 
         Raises:
-            UnsupportedFeatureError: The operator calls no function with single records: a window, for example.
+            UnsupportedFeatureError: The function of the operator is not called with single records, as in a window.
         """
         transformation = self._operator("on_error")
         if policy not in ("fail", "skip") and not isinstance(policy, OutputTag):

@@ -1,7 +1,7 @@
-"""A stream as a Spark DataFrame. An unbounded stream becomes a streaming DataFrame over committed files.
+"""A stream as a Spark DataFrame. An unbounded stream becomes a streaming DataFrame that reads committed files.
 
-The job is a separate streaming query, because its epochs end with its own checkpoints, and because a query of Spark has
-exactly one sink. So the job and the queries that read it need not run at the same time, or in the same program.
+The job is a separate streaming query: its epochs end with its own checkpoints, and a Spark query has exactly one sink.
+So the job and the queries that read its files need not run at the same time, or in the same program.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 
 FOLDER = "dataframes"
-"""The folder of the files, beside the checkpoints."""
+"""The folder of the files, in the checkpoint directory."""
 
 _CALL = "to_dataframe"
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 
 
 def never_ends(end: Transformation) -> bool:
-    """Whether a source that leads to it is unbounded."""
+    """Whether an unbounded source is upstream of this transformation."""
     behind, stack = {end}, [end]
     while stack:
         transformation = stack.pop()
@@ -50,7 +50,7 @@ def never_ends(end: Transformation) -> bool:
 def streaming_dataframe(
     stream: Stream[Any], given: DataFrameSink, path: str | None, options: Mapping[str, Any]
 ) -> Any:
-    """The DataFrame; the sink is in the program then. See `DataStream.to_dataframe`."""
+    """Adds the sink to the program and returns the DataFrame; see `DataStream.to_dataframe`."""
     environment, source = stream.get_execution_environment(), stream.transformation
     settings = environment.program().settings
     where = f"'{source.name}' ({source.call_site})"
@@ -67,14 +67,16 @@ def streaming_dataframe(
         )
     known = given.schema if isinstance(given.schema, str) else given.schema_json
     if interception.is_capturing():
-        record_type = struct_type([])  # nothing is written, and DDL is Spark's to read
+        record_type = struct_type(
+            []
+        )  # the sink writes no rows here, and only Spark can parse DDL text
         dataframe: Any = PlannedStreamingDataFrame()
     else:
-        from opchain.runtime.spark.dataframe_output import (  # noqa: PLC0415 - drawing needs no Spark
+        from opchain.runtime.spark.dataframe_output import (  # noqa: PLC0415 - planning needs no Spark
             committed_records,
             record_type_of,
         )
-        from opchain.runtime.spark.worker_path import temporary_folder  # noqa: PLC0415 - likewise
+        from opchain.runtime.spark.worker_path import temporary_folder  # noqa: PLC0415 - as above
 
         folder = folder or tempfile.mkdtemp(prefix="dataframe-", dir=temporary_folder())
         record_type = record_type_of(known)
@@ -90,7 +92,8 @@ def streaming_dataframe(
 class PlannedStreamingDataFrame:
     """The result of `to_dataframe` while an unbounded program is planned.
 
-    Whatever is asked of it gives it again, so that a program that starts queries first gets to its job.
+    Every attribute and every call returns the object itself, so a program that starts queries first still reaches its
+    job.
     """
 
     isStreaming = True  # noqa: N815 - Spark's name
@@ -104,7 +107,7 @@ class PlannedStreamingDataFrame:
         return self
 
     def __call__(self, *_: Any, **__: Any) -> PlannedStreamingDataFrame:
-        """Itself."""
+        """Returns the object itself."""
         return self
 
 
@@ -153,7 +156,7 @@ def dataframe_of_stream(
     path: str | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> Any:
-    """The DataFrame; see `DataStream.to_dataframe`."""
+    """Returns the DataFrame; see `DataStream.to_dataframe`."""
     environment, source = stream.get_execution_environment(), stream.transformation
     call = "to_dataframe"
     if schema is not None and not isinstance(schema, str) and not hasattr(schema, "jsonValue"):
@@ -184,7 +187,7 @@ def dataframe_of_stream(
     program = environment.detached_program(_end(stream, sink))
     if interception.job_intercepted(program, call):
         return _planned(sink)
-    from opchain.compiler.execution import dataframe  # noqa: PLC0415 - drawing runs nothing
+    from opchain.compiler.execution import dataframe  # noqa: PLC0415 - planning runs no job
 
     return dataframe(program)
 

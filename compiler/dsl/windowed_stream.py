@@ -83,11 +83,11 @@ class WindowDefinition(Generic[T, W]):
         return self
 
     def evictor(self, evictor: Evictor[T, W]) -> Self:
-        """Removes records from a window before or after it is evaluated.
+        """Sets an evictor, which removes records from a window before or after the window function is called.
 
-        Keeps all records of a window until then, also for `reduce` and `aggregate`.
+        The window then keeps all records until it fires, also for `reduce` and `aggregate`.
 
-        Flink: `WindowedStream.evictor`; PyFlink has none.
+        Flink: `WindowedStream.evictor`. Not in PyFlink.
         """
         self._evictor = checked(evictor, Evictor, "evictor", "the evictor")
         return self
@@ -95,8 +95,8 @@ class WindowDefinition(Generic[T, W]):
     def allowed_lateness(self, time_ms: int | Duration | Time | timedelta) -> Self:
         """Keeps each window this long after its end, and fires it again for records that arrive in that time.
 
-        Event time only. Later records go to the late side output if there is one, else they are
-        dropped and counted.
+        This applies to event time only. Even later records go to the late side output, if one is set. Otherwise they
+        are dropped and counted.
         """
         lateness = millis_of(time_ms)
         if lateness < 0:
@@ -108,7 +108,7 @@ class WindowDefinition(Generic[T, W]):
         return self
 
     def side_output_late_data(self, output_tag: OutputTag[T]) -> Self:
-        """Sends records that come too late to a side output instead of dropping them."""
+        """Sends late records to a side output instead of dropping them."""
         self._late_tag = checked(output_tag, OutputTag, "side_output_late_data", "the tag")
         return self
 
@@ -127,7 +127,7 @@ class WindowDefinition(Generic[T, W]):
         function: Any = None,
         is_all: bool = False,
     ) -> WindowSpec:
-        """The window operator that computes this over each window."""
+        """The spec of the window operator that applies these functions."""
         return WindowSpec(
             assigner=self._assigner,
             trigger=self._trigger_in_use(),
@@ -141,11 +141,11 @@ class WindowDefinition(Generic[T, W]):
         )
 
     def operator_name(self) -> str:
-        """The assigner's class, as Flink names window operators."""
+        """The name of the operator: the class of the assigner, as in Flink."""
         return type(self._assigner).__name__
 
     def description(self, kind: str, *functions: Any) -> str:
-        """The operator as plans show it: `Window(TumblingEventTimeWindows(5000), ...)`."""
+        """The description of the operator in plans: `Window(TumblingEventTimeWindows(5000), ...)`."""
         parts = [self._assigner.plan_name, type(self._trigger_in_use()).__name__]
         if self._evictor is not None:
             parts.append(type(self._evictor).__name__)
@@ -164,10 +164,12 @@ OUT = TypeVar("OUT")
 
 
 class _Windows(WindowDefinition[T, W]):
-    """The base of both kinds of windowed streams, with aggregations of one field, which Flink has in Java only.
+    """The base class of windowed streams, with aggregations of one field.
 
-    A field is an index or a name. Field 0 of a plain value is the value itself. `sum`, `min` and `max` keep the other
-    fields of the window's first record.
+    In Flink, only the Java API has these aggregations.
+
+    A field is an index or a name. Field 0 of a plain value is the value itself. `sum`, `min` and `max` keep the values
+    of the window's first record in the other fields.
     """
 
     _keyed_stream: KeyedStream[Any, T]
@@ -184,7 +186,7 @@ class _Windows(WindowDefinition[T, W]):
         return self._of_field("sum", field)
 
     def min(self, field: int | str = 0) -> DataStream[T]:
-        """The least value of a field."""
+        """The smallest value of a field."""
         return self._of_field("min", field)
 
     def max(self, field: int | str = 0) -> DataStream[T]:
@@ -192,11 +194,17 @@ class _Windows(WindowDefinition[T, W]):
         return self._of_field("max", field)
 
     def min_by(self, field: int | str = 0, *, first: bool = True) -> DataStream[T]:
-        """The record with the least value of a field; of equal ones the first, or the last."""
+        """The record with the smallest value of a field.
+
+        Of equal values, the first record wins or, with `first=False`, the last.
+        """
         return self._of_field("min_by", field, first=first)
 
     def max_by(self, field: int | str = 0, *, first: bool = True) -> DataStream[T]:
-        """The record with the greatest value of a field; of equal ones the first, or the last."""
+        """The record with the greatest value of a field.
+
+        Of equal values, the first record wins or, with `first=False`, the last.
+        """
         return self._of_field("max_by", field, first=first)
 
     def _of_field(self, kind: str, field: int | str, *, first: bool = True) -> DataStream[T]:
@@ -285,13 +293,12 @@ class WindowedStream(_Windows[T, W], Generic[K, T, W]):
         window_function: Any = None,
         output_type: DeclaredType = None,
     ) -> DataStream[Any]:
-        """Combines the records of each window as they come, keeping one value per window.
+        """Combines the records of each window when they arrive. The state is one value per window.
 
         Args:
             reduce_function: Combines two records.
-            window_function: Gets that one value when the window fires; without it the value itself
-                is emitted.
-            output_type: The type of what is emitted.
+            window_function: Gets the combined value when the window fires. Without it, the value itself is emitted.
+            output_type: The type of the emitted records.
         """
         return self._reduced(reduce_function, window_function, output_type)
 
@@ -320,14 +327,13 @@ class WindowedStream(_Windows[T, W], Generic[K, T, W]):
         accumulator_type: DeclaredType = None,  # noqa: ARG002 - PyFlink's signature
         output_type: DeclaredType = None,
     ) -> DataStream[Any]:
-        """Folds the records of each window as they come, keeping one accumulator per window.
+        """Adds the records of each window to an accumulator when they arrive. The state is one accumulator per window.
 
         Args:
-            aggregate_function: Folds records into an accumulator, and that into a result.
-            window_function: Gets the result when the window fires; without it the result itself is
-                emitted.
+            aggregate_function: Adds records to an accumulator, and turns the accumulator into a result.
+            window_function: Gets the result when the window fires. Without it, the result itself is emitted.
             accumulator_type: Accepted as in PyFlink, but not used.
-            output_type: The type of what is emitted.
+            output_type: The type of the emitted records.
         """
         return self._aggregated(aggregate_function, window_function, output_type)
 
@@ -336,7 +342,7 @@ class WindowedStream(_Windows[T, W], Generic[K, T, W]):
         window_function: WindowFunction[T, R, K, W] | Callable[[K, W, Iterable[T]], Iterable[R]],
         output_type: DeclaredType = None,
     ) -> DataStream[R]:
-        """Processes all records of a window with a function when the window fires."""
+        """Calls a function with all records of a window when the window fires."""
         return self._applied(window_function, output_type)
 
     def process(
@@ -344,14 +350,14 @@ class WindowedStream(_Windows[T, W], Generic[K, T, W]):
         process_window_function: ProcessWindowFunction[T, R, K, W],
         output_type: DeclaredType = None,
     ) -> DataStream[R]:
-        """Processes all records of a window with a function, which also gets a context with state, when it fires."""
+        """Calls a function with all records of a window, and a context with state, when the window fires."""
         return self._processed(process_window_function, output_type)
 
 
 class AllWindowedStream(_Windows[T, W]):
-    """All records of a stream, grouped into windows; the operator is not parallel.
+    """All records of a stream, grouped into windows. The operator is not parallel.
 
-    Flink: `AllWindowedStream`, which is also a key-by on one constant key.
+    Flink: `AllWindowedStream`, which also keys the stream by a constant.
     """
 
     _window_functions = (AllWindowFunction, ProcessAllWindowFunction)
@@ -384,7 +390,7 @@ class AllWindowedStream(_Windows[T, W]):
         window_function: Any = None,
         output_type: DeclaredType = None,
     ) -> DataStream[Any]:
-        """Combines the records of each window as they come; see `WindowedStream.reduce`."""
+        """Combines the records of each window when they arrive; see `WindowedStream.reduce`."""
         return self._reduced(reduce_function, window_function, output_type)
 
     @overload
@@ -412,7 +418,7 @@ class AllWindowedStream(_Windows[T, W]):
         accumulator_type: DeclaredType = None,  # noqa: ARG002 - PyFlink's signature
         output_type: DeclaredType = None,
     ) -> DataStream[Any]:
-        """Folds the records of each window as they come; see `WindowedStream.aggregate`."""
+        """Adds the records of each window to an accumulator; see `WindowedStream.aggregate`."""
         return self._aggregated(aggregate_function, window_function, output_type)
 
     def apply(
@@ -420,7 +426,7 @@ class AllWindowedStream(_Windows[T, W]):
         window_function: AllWindowFunction[T, R, W] | Callable[[W, Iterable[T]], Iterable[R]],
         output_type: DeclaredType = None,
     ) -> DataStream[R]:
-        """Processes all records of a window with a function when the window fires."""
+        """Calls a function with all records of a window when the window fires."""
         return self._applied(window_function, output_type)
 
     def process(
@@ -428,7 +434,7 @@ class AllWindowedStream(_Windows[T, W]):
         process_window_function: ProcessAllWindowFunction[T, R, W],
         output_type: DeclaredType = None,
     ) -> DataStream[R]:
-        """Processes all records of a window with a function, which also gets a context with state, when it fires."""
+        """Calls a function with all records of a window, and a context with state, when the window fires."""
         return self._processed(process_window_function, output_type)
 
 
@@ -453,15 +459,14 @@ class PartitionWindowedStream(Generic[T]):
         map_partition_function: MapPartitionFunction[T, R] | Callable[[Iterable[T]], Iterable[R]],
         output_type: DeclaredType = None,
     ) -> DataStream[R]:
-        """Evaluates the records of each partition once the input has ended."""
+        """Calls a function with all records of each partition when the input has ended."""
         checked_function(
             map_partition_function, MapPartitionFunction, "map_partition", callables=True
         )
         if self._stream.state_key is not None:
             keyed = self._stream.transform(FullWindowSpec(map_partition_function), output_type)
             return keyed.set_description(_KEYED_DESCRIPTION)
-        # Flink: the operator has the parallelism of its input, as if the user had set it, and never
-        # chains.
+        # As in Flink, the operator has the parallelism of its input, as if the user had set it, and is never chained.
         stream = self._stream.transform(
             MapPartitionSpec(map_partition_function),
             output_type,
