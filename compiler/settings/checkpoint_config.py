@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 
 class CheckpointingMode(Enum):
-    """How often a record counts in state and sinks when a job had to start again.
+    """How often a record counts in state and sinks after a restart of the job.
 
-    Here a checkpoint is the end of a micro-batch, so that at least once is exactly once, too.
+    Here checkpoints are always exactly once: a checkpoint is the end of a micro-batch.
     """
 
     EXACTLY_ONCE = 0
@@ -31,14 +31,14 @@ class CheckpointingMode(Enum):
 
 
 class ExternalizedCheckpointRetention(Enum):
-    """Which checkpoints stay in the storage."""
+    """Which checkpoints are kept when the job ends."""
 
     DELETE_ON_CANCELLATION = 0
-    """They go when the job is cancelled, and stay when it fails."""
+    """Checkpoints are deleted if the job is cancelled, and kept if it fails."""
     RETAIN_ON_CANCELLATION = 1
-    """They stay; the user deletes them."""
+    """Checkpoints are kept. The user deletes them."""
     NO_EXTERNALIZED_CHECKPOINTS = 2
-    """They go with the job, however it ends."""
+    """Checkpoints are deleted when the job ends."""
 
 
 _PREFIX = "execution.checkpointing"
@@ -83,21 +83,21 @@ _ANY_NUMBER_OF_FAILURES = 2147483647
 
 
 class CheckpointConfig(OldCheckpointConfig):
-    """Settings of checkpoints, as a view of the program's configuration.
+    """Settings of checkpoints, as a view of the program's configuration. Each setter returns the same object.
 
-    On Spark an unbounded job reads in epochs, and each ends with a checkpoint: state is never ahead of the last
-    one, since any process may have to resume from it. So the interval between checkpoints is that between
-    epochs, Spark's processing-time trigger, and a longer one makes larger epochs; without an interval an epoch
-    begins as soon as there is something to do. Where the trigger is `available-now` or `once`, the job reads what
-    is there without pauses.
+    On Spark, an unbounded job reads its input in epochs, and each epoch ends with a checkpoint. So the checkpoint
+    interval is the time from the start of one epoch to the start of the next (Spark's processing-time trigger). A
+    longer interval means larger epochs. Without an interval, an epoch starts as soon as there is input. With the
+    triggers `available-now` and `once`, there are no pauses.
 
-    Setters give the same object back. Some settings do nothing here, and are kept for programs that have
-    them: the mode (checkpoints are exactly once), unaligned checkpoints with their timeout (nothing is in flight at the end of a micro-batch), and more than one checkpoint at a time.
+    Some settings are only stored, because Flink programs use them: the mode (checkpoints are always exactly once),
+    unaligned checkpoints and their timeout (no records are in flight at the end of a micro-batch), and several
+    concurrent checkpoints.
 
     Flink: CheckpointConfig.
 
     Args:
-        configuration: The configuration to read and write; a new one if not given.
+        configuration: The configuration to read and write. Default: a new one.
     """
 
     DEFAULT_MODE: ClassVar[CheckpointingMode] = CheckpointingMode.EXACTLY_ONCE
@@ -110,18 +110,18 @@ class CheckpointConfig(OldCheckpointConfig):
         return self.get_checkpoint_interval() > 0
 
     def disable_checkpointing(self) -> None:
-        """Removes the interval. In Flink only Java has this method."""
+        """Removes the interval. In Flink, only the Java API has this method."""
         self._configuration.remove_config(options.INTERVAL.key)
 
     def get_checkpointing_mode(self) -> CheckpointingMode:
-        """EXACTLY_ONCE unless set; AT_LEAST_ONCE while checkpoints are off, and in batch jobs."""
+        """The mode that was set; EXACTLY_ONCE by default. AT_LEAST_ONCE without checkpoints, and in batch jobs."""
         is_batch = (self._configuration.get(RUNTIME_MODE) or "").upper() == "BATCH"
         if is_batch or not self.is_checkpointing_enabled():
             return CheckpointingMode.AT_LEAST_ONCE
         return self._read(options.MODE)
 
     def set_checkpointing_mode(self, checkpointing_mode: CheckpointingMode) -> CheckpointConfig:
-        """Sets what a checkpoint promises."""
+        """Stores the mode. It has no effect: checkpoints are always exactly once."""
         _require_enum("set_checkpointing_mode", checkpointing_mode, CheckpointingMode)
         return self._write(options.MODE, checkpointing_mode)
 
@@ -131,51 +131,51 @@ class CheckpointConfig(OldCheckpointConfig):
         return _DISABLED if interval is None else interval.to_millis()
 
     def set_checkpoint_interval(self, checkpoint_interval: int) -> CheckpointConfig:
-        """Switches checkpoints on, that many milliseconds apart.
+        """Enables checkpoints with this interval in milliseconds.
 
         Raises:
-            ValueError: It is less than 10.
+            ValueError: The interval is less than 10.
         """
         _require_at_least(_SHORTEST_MS, "set_checkpoint_interval", checkpoint_interval)
         return self._write(options.INTERVAL, Duration.of_millis(checkpoint_interval))
 
     def get_checkpoint_timeout(self) -> int:
-        """Milliseconds after which a checkpoint fails; 10 minutes unless set, which limits nothing here."""
+        """Milliseconds after which a checkpoint fails. Default: 10 minutes, which has no effect unless it is set."""
         return self._read(options.TIMEOUT).to_millis()
 
     def set_checkpoint_timeout(self, checkpoint_timeout: int) -> CheckpointConfig:
         """Sets after how many milliseconds an epoch is aborted and its checkpoint counts as failed.
 
         Raises:
-            ValueError: It is less than 10.
+            ValueError: The timeout is less than 10.
         """
         _require_at_least(_SHORTEST_MS, "set_checkpoint_timeout", checkpoint_timeout)
         return self._write(options.TIMEOUT, Duration.of_millis(checkpoint_timeout))
 
     def get_min_pause_between_checkpoints(self) -> int:
-        """Milliseconds from the end of a checkpoint to the next one; 0 unless set."""
+        """The minimum pause from the end of a checkpoint to the next one, in milliseconds; 0 unless set."""
         return self._read(options.MIN_PAUSE).to_millis()
 
     def set_min_pause_between_checkpoints(
         self, min_pause_between_checkpoints: int
     ) -> CheckpointConfig:
-        """Sets how many milliseconds pass at least from the end of a checkpoint to the next one.
+        """Sets the minimum pause from the end of a checkpoint to the next one, in milliseconds.
 
         Raises:
-            ValueError: It is negative.
+            ValueError: The pause is negative.
         """
         _require_at_least(0, "set_min_pause_between_checkpoints", min_pause_between_checkpoints)
         return self._write(options.MIN_PAUSE, Duration.of_millis(min_pause_between_checkpoints))
 
     def get_max_concurrent_checkpoints(self) -> int:
-        """How many checkpoints may be under way in Flink; 1 unless set. Here it is always 1."""
+        """The value that was set; 1 by default. Here checkpoints never overlap."""
         return self._read(options.MAX_CONCURRENT)
 
     def set_max_concurrent_checkpoints(self, max_concurrent_checkpoints: int) -> CheckpointConfig:
-        """Is remembered and does nothing.
+        """Stores the value. It has no effect.
 
         Raises:
-            ValueError: It is less than 1.
+            ValueError: The value is less than 1.
         """
         _require_at_least(1, "set_max_concurrent_checkpoints", max_concurrent_checkpoints)
         return self._write(options.MAX_CONCURRENT, max_concurrent_checkpoints)
@@ -187,26 +187,26 @@ class CheckpointConfig(OldCheckpointConfig):
     def set_fail_on_checkpointing_errors(
         self, fail_on_checkpointing_errors: bool
     ) -> CheckpointConfig:
-        """Sets whether the first failed checkpoint fails the job, or none does."""
+        """True: the first failed checkpoint fails the job. False: failed checkpoints never fail the job."""
         return self.set_tolerable_checkpoint_failure_number(
             0 if fail_on_checkpointing_errors else _ANY_NUMBER_OF_FAILURES
         )
 
     def get_tolerable_checkpoint_failure_number(self) -> int:
-        """How many checkpoints in a row may fail before the job does; 0 unless set.
+        """How many checkpoints in a row may fail before the job fails; 0 unless set.
 
-        A checkpoint fails where its storage does not take it; what a program's functions raise otherwise
-        fails the job. Flink continues to the next checkpoint; here the epoch is run again.
+        A checkpoint fails if its storage cannot be written. Exceptions of user functions fail the job, as usual. Flink
+        continues with the next checkpoint; here the epoch is retried.
         """
         return self._read(options.TOLERABLE_FAILURES)
 
     def set_tolerable_checkpoint_failure_number(
         self, tolerable_checkpoint_failure_number: int
     ) -> CheckpointConfig:
-        """Sets how many checkpoints in a row may fail before the job does.
+        """Sets how many checkpoints in a row may fail before the job fails.
 
         Raises:
-            ValueError: It is negative.
+            ValueError: The number is negative.
         """
         call = "set_tolerable_checkpoint_failure_number"
         _require_at_least(0, call, tolerable_checkpoint_failure_number)
@@ -215,13 +215,13 @@ class CheckpointConfig(OldCheckpointConfig):
     def set_externalized_checkpoint_retention(
         self, retention_mode: ExternalizedCheckpointRetention
     ) -> CheckpointConfig:
-        """Sets whether the checkpoints are deleted when the job ends. If nothing is set, they are kept."""
+        """Sets whether checkpoints are deleted when the job ends. If nothing is set, they are kept."""
         call = "set_externalized_checkpoint_retention"
         _require_enum(call, retention_mode, ExternalizedCheckpointRetention)
         return self._write(options.RETENTION, retention_mode)
 
     def is_externalized_checkpoints_enabled(self) -> bool:
-        """Whether checkpoints may stay when the job ends."""
+        """Whether a retention other than NO_EXTERNALIZED_CHECKPOINTS is set."""
         return (
             self.get_externalized_checkpoint_retention()
             is not ExternalizedCheckpointRetention.NO_EXTERNALIZED_CHECKPOINTS
@@ -232,22 +232,22 @@ class CheckpointConfig(OldCheckpointConfig):
         return self._read(options.RETENTION)
 
     def is_unaligned_checkpoints_enabled(self) -> bool:
-        """Whether they were asked for, and the mode is EXACTLY_ONCE."""
+        """Whether unaligned checkpoints were enabled, and the mode is EXACTLY_ONCE."""
         is_exact = self.get_checkpointing_mode() is CheckpointingMode.EXACTLY_ONCE
         return is_exact and self._read(options.UNALIGNED)
 
     def enable_unaligned_checkpoints(self, enabled: bool = True) -> CheckpointConfig:
-        """Is remembered and does nothing."""
+        """Stores the value. It has no effect."""
         return self._write(options.UNALIGNED, bool(enabled))
 
     def disable_unaligned_checkpoints(self) -> CheckpointConfig:
-        """Is remembered and does nothing."""
+        """Stores the value. It has no effect."""
         return self.enable_unaligned_checkpoints(False)
 
     def set_aligned_checkpoint_timeout(
         self, alignment_timeout: Duration | Time | timedelta | int
     ) -> CheckpointConfig:
-        """Is remembered and does nothing; an int is milliseconds."""
+        """Stores the timeout; an int is milliseconds. It has no effect."""
         return self._write(
             options.ALIGNED_TIMEOUT, Duration.of_millis(millis_of(alignment_timeout))
         )
@@ -269,7 +269,7 @@ class CheckpointConfig(OldCheckpointConfig):
     def set_force_unaligned_checkpoints(
         self, force_unaligned_checkpoints: bool = True
     ) -> CheckpointConfig:
-        """Is remembered and does nothing."""
+        """Stores the value. It has no effect."""
         return self._write(options.FORCE_UNALIGNED, bool(force_unaligned_checkpoints))
 
     def is_force_unaligned_checkpoints(self) -> bool:

@@ -1,4 +1,4 @@
-"""ExecutionConfig, RuntimeExecutionMode, and when a task with several inputs starts."""
+"""ExecutionConfig, RuntimeExecutionMode and InputDependencyConstraint."""
 
 from __future__ import annotations
 
@@ -20,21 +20,20 @@ if TYPE_CHECKING:
 
 
 class RuntimeExecutionMode(Enum):
-    """Chosen with `set_runtime_mode` or the key `execution.runtime-mode`."""
+    """How a job processes its input: `set_runtime_mode`, or the key `execution.runtime-mode`."""
 
     STREAMING = 0
-    """Every update is emitted as it comes."""
+    """Emits each update immediately."""
     BATCH = 1
-    """Only final results are emitted; all sources must be bounded."""
+    """Emits only final results. All sources must be bounded."""
     AUTOMATIC = 2
     """BATCH if all sources are bounded, else STREAMING."""
 
 
 class InputDependencyConstraint(Enum):
-    """Whether one input with data is enough to start a task.
+    """Whether a task starts when one input has data, or when all have.
 
-    Flink 2 no longer has it, and PyFlink still exports it. Spark starts a stage when all its inputs
-    are there, which is `ALL`.
+    PyFlink still exports it; Flink 2 removed it. Spark starts a stage when all its inputs are complete, which is `ALL`.
     """
 
     ANY = 0
@@ -47,43 +46,42 @@ T = TypeVar("T")
 class ExecutionConfig(OldExecutionConfig):
     """Settings of a program, as a view of its configuration: each method reads or writes one key.
 
-    Two are equal when their configurations are. Every setter gives the same object back.
+    Two objects are equal if their configurations are equal. Each setter returns the same object.
 
-    Some settings do nothing here, and are kept for programs that have them: the closure cleaner
-    (Python closures need none), and the interval and timeout of task cancellation (Spark's
-    settings decide).
+    Some settings are only stored, because Flink programs use them: the closure cleaner (Python functions need none),
+    and the interval and timeout of task cancellation (Spark has its own settings for this).
 
     Flink: ExecutionConfig.
 
     Args:
-        configuration: The configuration to read and write; a new one if not given.
+        configuration: The configuration to read and write. Default: a new one.
     """
 
     PARALLELISM_DEFAULT: ClassVar[int] = -1
-    """Set as parallelism: the environment's default."""
+    """As an argument of `set_parallelism`: the default of the environment."""
 
     PARALLELISM_UNKNOWN: ClassVar[int] = -2
-    """A parallelism that keeps the current value."""
+    """As an argument of `set_parallelism`: keeps the current value."""
 
     def __init__(self, configuration: Configuration | None = None) -> None:
         self._configuration = Configuration() if configuration is None else configuration
 
     def configure(self, configuration: Configuration) -> None:
-        """Takes over those keys of a configuration that belong here; others stay as they are."""
+        """Copies the keys of ExecutionConfig from a configuration, and ignores all others."""
         for option in options.EXECUTION_CONFIG_OPTIONS:
             if configuration.contains(option):
                 self._write(option, configuration.get(option))
 
     def to_configuration(self) -> Configuration:
-        """A copy of the configuration behind this."""
+        """A copy of the underlying configuration."""
         return Configuration(self._configuration)
 
     def enable_closure_cleaner(self) -> ExecutionConfig:
-        """Does nothing here but to be remembered."""
+        """Stores the setting. It has no effect."""
         return self._write(options.CLOSURE_CLEANER_LEVEL, ClosureCleanerLevel.RECURSIVE)
 
     def disable_closure_cleaner(self) -> ExecutionConfig:
-        """Does nothing here but to be remembered."""
+        """Stores the setting. It has no effect."""
         return self._write(options.CLOSURE_CLEANER_LEVEL, ClosureCleanerLevel.NONE)
 
     def is_closure_cleaner_enabled(self) -> bool:
@@ -91,32 +89,32 @@ class ExecutionConfig(OldExecutionConfig):
         return self._read(options.CLOSURE_CLEANER_LEVEL) is not ClosureCleanerLevel.NONE
 
     def set_auto_watermark_interval(self, interval: int) -> ExecutionConfig:
-        """Sets how often generators are asked for watermarks, in milliseconds; 0 is never.
+        """Sets the interval of periodic watermarks in milliseconds; 0 disables them.
 
         Raises:
-            ValueError: It is negative.
+            ValueError: The interval is negative.
         """
         _require_at_least(0, "set_auto_watermark_interval", interval)
         return self._write(options.AUTO_WATERMARK_INTERVAL, Duration.of_millis(interval))
 
     def get_auto_watermark_interval(self) -> int:
-        """Milliseconds between two watermarks of a generator; 200 unless set."""
+        """The interval of periodic watermarks in milliseconds; 200 unless set."""
         return self._read(options.AUTO_WATERMARK_INTERVAL).to_millis()
 
     def set_latency_tracking_interval(self, interval: int) -> ExecutionConfig:
-        """Sets how often sources send latency markers, in milliseconds; 0 or less is never."""
+        """Sets the interval of latency markers of sources in milliseconds; 0 or less disables them."""
         return self._write(options.LATENCY_TRACKING_INTERVAL, Duration.of_millis(interval))
 
     def get_latency_tracking_interval(self) -> int:
-        """Milliseconds between two latency markers of a source; 0 unless set."""
+        """The interval of latency markers of sources in milliseconds; 0 unless set."""
         return self._read(options.LATENCY_TRACKING_INTERVAL).to_millis()
 
     def get_parallelism(self) -> int:
-        """The number of subtasks of operators that have none of their own; 1 unless set."""
+        """The number of subtasks of operators that do not set one; 1 unless set."""
         return self._read(options.PARALLELISM)
 
     def set_parallelism(self, parallelism: int) -> ExecutionConfig:
-        """Sets the number of subtasks of operators that have none of their own.
+        """Sets the number of subtasks of operators that do not set one.
 
         Raises:
             ValueError: It is below 1 and neither PARALLELISM_DEFAULT nor PARALLELISM_UNKNOWN.
@@ -128,11 +126,11 @@ class ExecutionConfig(OldExecutionConfig):
         return self._write(options.PARALLELISM, parallelism)
 
     def get_max_parallelism(self) -> int:
-        """The number of key groups of operators that have none of their own; -1 unless set."""
+        """The number of key groups of operators that do not set one; -1 unless set."""
         return self._read(options.MAX_PARALLELISM)
 
     def set_max_parallelism(self, max_parallelism: int) -> ExecutionConfig:
-        """Sets the number of key groups, and so the greatest parallelism state can be restored at.
+        """Sets the number of key groups. It is also the maximum parallelism for rescaling.
 
         Raises:
             ValueError: It is below 1.
@@ -141,28 +139,28 @@ class ExecutionConfig(OldExecutionConfig):
         return self._write(options.MAX_PARALLELISM, max_parallelism)
 
     def get_task_cancellation_interval(self) -> int:
-        """Milliseconds; 30,000 unless set. Without effect here."""
+        """The value in milliseconds; 30,000 unless set. It has no effect."""
         return self._read(options.TASK_CANCELLATION_INTERVAL).to_millis()
 
     def set_task_cancellation_interval(self, interval: int) -> ExecutionConfig:
-        """Does nothing here but to be remembered."""
+        """Stores the value. It has no effect."""
         return self._write(options.TASK_CANCELLATION_INTERVAL, Duration.of_millis(interval))
 
     def get_task_cancellation_timeout(self) -> int:
-        """Milliseconds; 180,000 unless set. Without effect here."""
+        """The value in milliseconds; 180,000 unless set. It has no effect."""
         return self._read(options.TASK_CANCELLATION_TIMEOUT).to_millis()
 
     def set_task_cancellation_timeout(self, timeout: int) -> ExecutionConfig:
-        """Does nothing here but to be remembered.
+        """Stores the value. It has no effect.
 
         Raises:
-            ValueError: It is negative.
+            ValueError: The timeout is negative.
         """
         _require_at_least(0, "set_task_cancellation_timeout", timeout)
         return self._write(options.TASK_CANCELLATION_TIMEOUT, Duration.of_millis(timeout))
 
     def enable_force_kryo(self) -> ExecutionConfig:
-        """Not available: Kryo serializes Java objects.
+        """Not supported: Kryo serializes Java objects.
 
         Raises:
             UnsupportedFeatureError: Always.
@@ -170,19 +168,19 @@ class ExecutionConfig(OldExecutionConfig):
         raise no_java("ExecutionConfig.enable_force_kryo()")
 
     def disable_force_kryo(self) -> ExecutionConfig:
-        """Says what is so already."""
+        """Accepted without effect: Kryo is never used."""
         return self._write(options.FORCE_KRYO, False)
 
     def is_force_kryo_enabled(self) -> bool:
-        """Whether a configuration asks for it; nothing follows from it here."""
+        """The value in the configuration. It has no effect."""
         return self._read(options.FORCE_KRYO)
 
     def enable_generic_types(self) -> ExecutionConfig:
-        """Allows records of any class that can be pickled."""
+        """Allows records of any class that can be pickled. This is the default."""
         return self._write(options.GENERIC_TYPES, True)
 
     def disable_generic_types(self) -> ExecutionConfig:
-        """Asks for a type that is more than "any object" wherever records are exchanged."""
+        """Requires a declared type for records that are sent to another task, other than a type for any object."""
         return self._write(options.GENERIC_TYPES, False)
 
     def has_generic_types_disabled(self) -> bool:
@@ -190,11 +188,11 @@ class ExecutionConfig(OldExecutionConfig):
         return not self._read(options.GENERIC_TYPES)
 
     def enable_auto_generated_uids(self) -> ExecutionConfig:
-        """Gives ids to operators without uid."""
+        """Generates ids for operators without a uid. This is the default."""
         return self._write(options.AUTO_GENERATE_UIDS, True)
 
     def disable_auto_generated_uids(self) -> ExecutionConfig:
-        """Refuses programs that have an operator without uid."""
+        """Requires a uid for every operator."""
         return self._write(options.AUTO_GENERATE_UIDS, False)
 
     def has_auto_generated_uids_enabled(self) -> bool:
@@ -202,7 +200,7 @@ class ExecutionConfig(OldExecutionConfig):
         return self._read(options.AUTO_GENERATE_UIDS)
 
     def enable_force_avro(self) -> ExecutionConfig:
-        """Not available: it is about Java objects.
+        """Not supported: the setting concerns Java objects.
 
         Raises:
             UnsupportedFeatureError: Always.
@@ -210,15 +208,15 @@ class ExecutionConfig(OldExecutionConfig):
         raise no_java("ExecutionConfig.enable_force_avro()")
 
     def disable_force_avro(self) -> ExecutionConfig:
-        """Says what is so already."""
+        """Accepted without effect: Avro is never forced."""
         return self._write(options.FORCE_AVRO, False)
 
     def is_force_avro_enabled(self) -> bool:
-        """Whether a configuration asks for it; nothing follows from it here."""
+        """The value in the configuration. It has no effect."""
         return self._read(options.FORCE_AVRO)
 
     def enable_object_reuse(self) -> ExecutionConfig:
-        """Passes records along a chain as they are: functions must not change or keep them."""
+        """Passes records along a chain without copies. Functions must not change or keep their input."""
         return self._write(options.OBJECT_REUSE, True)
 
     def disable_object_reuse(self) -> ExecutionConfig:
@@ -230,13 +228,13 @@ class ExecutionConfig(OldExecutionConfig):
         return self._read(options.OBJECT_REUSE)
 
     def get_global_job_parameters(self) -> dict[str, str]:
-        """A copy of the parameters that every function can read; empty unless set."""
+        """A copy of the parameters that all functions can read; empty unless set."""
         return self._read(options.GLOBAL_JOB_PARAMETERS)
 
     def set_global_job_parameters(
         self, global_job_parameters_dict: Mapping[str, Any]
     ) -> ExecutionConfig:
-        """Sets the parameters that every function can read; values that are not strings become ones."""
+        """Sets the parameters that all functions can read. Values are converted to strings."""
         parameters = {
             key: value if isinstance(value, str) else str(value)
             for key, value in global_job_parameters_dict.items()
@@ -256,7 +254,7 @@ class ExecutionConfig(OldExecutionConfig):
         return []
 
     def is_use_snapshot_compression(self) -> bool:
-        """False unless it was set."""
+        """The value that was set; False by default."""
         return self._read(options.SNAPSHOT_COMPRESSION)
 
     def set_use_snapshot_compression(self, use_snapshot_compression: bool) -> ExecutionConfig:

@@ -1,10 +1,10 @@
 """Classes and methods of PyFlink 1.16 to 1.20 that PyFlink 2 no longer has.
 
-They work, and each warns with a DeprecationWarning that names the way of PyFlink 2. Kryo serializes Java objects, so its
-settings are accepted and do nothing.
+All of them work, and emit a DeprecationWarning that names the replacement in PyFlink 2. Settings of Kryo have no
+effect, because Kryo serializes Java objects.
 """
 
-# ruff: noqa: PLC0415 - settings that a program does not touch are not loaded.
+# ruff: noqa: PLC0415 - settings that a program does not use are not imported.
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _KRYO = "Kryo serializes Java objects only, and the call does nothing"
 
 
 def warn_of_old_spelling(call: str, instead: str) -> None:
-    """Warns at the user's line that a call is of PyFlink 1."""
+    """Emits a DeprecationWarning for a call of PyFlink 1, at the user's line."""
     warnings.warn(f"{call} is of PyFlink 1: {instead}", DeprecationWarning, stacklevel=3)
 
 
@@ -63,7 +63,7 @@ class ExecutionMode(Enum):
 
 
 class MemoryStateBackend(HashMapStateBackend):
-    """State in memory, checkpoints with the driver."""
+    """Keeps state in memory, and checkpoints in the memory of the driver."""
 
     DEFAULT_MAX_STATE_SIZE: ClassVar[int] = 5 * 1024 * 1024
 
@@ -80,16 +80,16 @@ class MemoryStateBackend(HashMapStateBackend):
         self._asynchronous = using_asynchronous_snapshots is not False
 
     def get_max_state_size(self) -> int:
-        """The most bytes of a state."""
+        """The maximum size of a state in bytes."""
         return self._max_state_size
 
     def is_using_asynchronous_snapshots(self) -> bool:
-        """Whether snapshots were to be asynchronous."""
+        """The value that was passed. It has no effect."""
         return self._asynchronous
 
 
 class FsStateBackend(HashMapStateBackend):
-    """State in memory, checkpoints in a folder."""
+    """Keeps state in memory, and checkpoints in a folder."""
 
     def __init__(
         self,
@@ -111,20 +111,20 @@ class FsStateBackend(HashMapStateBackend):
         return self.checkpoint_path
 
     def get_min_file_size_threshold(self) -> int:
-        """States of less bytes go into the metadata."""
+        """The size in bytes below which state is stored in the metadata file."""
         return self._storage.get_min_file_size_threshold()
 
     def get_write_buffer_size(self) -> int:
-        """Bytes that are written at once."""
+        """The size of the write buffer in bytes."""
         return self._storage.get_write_buffer_size()
 
     def is_using_asynchronous_snapshots(self) -> bool:
-        """Whether snapshots were to be asynchronous."""
+        """The value that was passed. It has no effect."""
         return self._asynchronous
 
 
 class RocksDBStateBackend(EmbeddedRocksDBStateBackend):
-    """State on the local disks, checkpoints in a folder."""
+    """Keeps state on the local disks, and checkpoints in a folder."""
 
     def __init__(
         self,
@@ -139,12 +139,12 @@ class RocksDBStateBackend(EmbeddedRocksDBStateBackend):
         self.savepoint_path = backend.savepoint_path
 
     def get_checkpoint_backend(self) -> Any:
-        """The backend that names the folder of checkpoints."""
+        """The backend that sets the checkpoint folder."""
         return self._checkpoint_backend
 
 
 def _restart_strategy(configuration: Configuration) -> RestartStrategyConfiguration:
-    """The restart strategy that the configuration's keys say."""
+    """The restart strategy of the configuration."""
     from opchain.compiler.settings.restart_strategy import RestartStrategies
 
     def duration(key: str, unset: str) -> timedelta:
@@ -176,26 +176,26 @@ class OldExecutionConfig:
     _configuration: Configuration
 
     def get_restart_strategy(self) -> RestartStrategyConfiguration:
-        """The restart strategy."""
+        """The restart strategy of the configuration."""
         warn_of_old_spelling("ExecutionConfig.get_restart_strategy()", _RESTARTS)
         return _restart_strategy(self._configuration)
 
     def set_restart_strategy(
         self, restart_strategy_configuration: RestartStrategyConfiguration
     ) -> Self:
-        """Sets what happens when the job fails."""
+        """Sets whether, how often and when a failed job is restarted."""
         warn_of_old_spelling("ExecutionConfig.set_restart_strategy()", _RESTARTS)
         self._configuration.add_all(restart_strategy_configuration.to_configuration())
         return self
 
     def set_execution_mode(self, execution_mode: ExecutionMode) -> Self:
-        """Is remembered and does nothing: Spark's shuffles decide how data moves."""
+        """Stores the value. It has no effect: Spark's shuffles decide how data is exchanged."""
         warn_of_old_spelling("set_execution_mode()", "call set_runtime_mode() of the environment")
         self._configuration.set_string("pyflink-1.execution-mode", execution_mode.name)
         return self
 
     def get_execution_mode(self) -> ExecutionMode:
-        """The mode; PIPELINED unless set."""
+        """The value that was set; PIPELINED by default."""
         warn_of_old_spelling("get_execution_mode()", "there is set_runtime_mode()")
         name = self._configuration.get_string("pyflink-1.execution-mode", "PIPELINED")
         return ExecutionMode[str(name)]
@@ -203,7 +203,7 @@ class OldExecutionConfig:
     def set_default_input_dependency_constraint(
         self, input_dependency_constraint: InputDependencyConstraint
     ) -> Self:
-        """Is remembered and does nothing: Spark starts a stage when all its inputs are there."""
+        """Stores the value. It has no effect: Spark starts a stage when all its inputs are complete."""
         warn_of_old_spelling("set_default_input_dependency_constraint()", "leave the call out")
         self._configuration.set_string(
             "pyflink-1.input-dependency-constraint", input_dependency_constraint.name
@@ -211,7 +211,7 @@ class OldExecutionConfig:
         return self
 
     def get_default_input_dependency_constraint(self) -> InputDependencyConstraint:
-        """The constraint; ANY unless set."""
+        """The value that was set; ANY by default."""
         from opchain.compiler.settings.execution_config import (
             InputDependencyConstraint,
         )
@@ -221,7 +221,7 @@ class OldExecutionConfig:
         return InputDependencyConstraint[str(self._configuration.get_string(key, "ANY"))]
 
     def add_default_kryo_serializer(self, type_class_name: str, serializer_class_name: str) -> Self:  # noqa: ARG002
-        """Does nothing: there are no Java objects."""
+        """Accepted without effect: Kryo serializes Java objects only."""
         warn_of_old_spelling("add_default_kryo_serializer()", _KRYO)
         return self
 
@@ -230,32 +230,32 @@ class OldExecutionConfig:
         type_class_name: str,  # noqa: ARG002
         serializer_class_name: str,  # noqa: ARG002
     ) -> Self:
-        """Does nothing: there are no Java objects."""
+        """Accepted without effect: Kryo serializes Java objects only."""
         warn_of_old_spelling("register_type_with_kryo_serializer()", _KRYO)
         return self
 
     def register_pojo_type(self, type_class_name: str) -> Self:  # noqa: ARG002
-        """Does nothing: there are no Java objects."""
+        """Accepted without effect: it registers Java classes."""
         warn_of_old_spelling("register_pojo_type()", _KRYO)
         return self
 
     def register_kryo_type(self, type_class_name: str) -> Self:  # noqa: ARG002
-        """Does nothing: there are no Java objects."""
+        """Accepted without effect: it registers Java classes."""
         warn_of_old_spelling("register_kryo_type()", _KRYO)
         return self
 
     def get_registered_types_with_kryo_serializer_classes(self) -> dict[str, str]:
-        """An empty one."""
+        """Always empty."""
         warn_of_old_spelling("get_registered_types_with_kryo_serializer_classes()", _KRYO)
         return {}
 
     def is_auto_type_registration_disabled(self) -> bool:
-        """False: there is nothing to register."""
+        """Always False."""
         warn_of_old_spelling("is_auto_type_registration_disabled()", _KRYO)
         return False
 
     def disable_auto_type_registration(self) -> Self:
-        """Does nothing: there are no Java objects."""
+        """Accepted without effect: it concerns Java classes."""
         warn_of_old_spelling("disable_auto_type_registration()", _KRYO)
         return self
 
@@ -273,7 +273,7 @@ class OldCheckpointConfig:
         self,
         cleanup_mode: ExternalizedCheckpointRetention,
     ) -> Self:
-        """Sets what becomes of the checkpoints when the job is cancelled."""
+        """Sets whether checkpoints are deleted when the job is cancelled."""
         warn_of_old_spelling(
             "enable_externalized_checkpoints()", "call set_externalized_checkpoint_retention()"
         )
@@ -286,7 +286,7 @@ class OldCheckpointConfig:
         self,
         cleanup_mode: ExternalizedCheckpointRetention,
     ) -> Self:
-        """Sets what becomes of the checkpoints when the job is cancelled."""
+        """Sets whether checkpoints are deleted when the job is cancelled."""
         warn_of_old_spelling(
             "set_externalized_checkpoint_cleanup()", "call set_externalized_checkpoint_retention()"
         )
@@ -305,7 +305,7 @@ class OldCheckpointConfig:
         return self._configuration.get(RETENTION)
 
     def set_checkpoint_storage(self, storage: CheckpointStorage) -> Self:
-        """Sets where checkpoints are kept."""
+        """Sets the storage of checkpoints."""
         warn_of_old_spelling(
             "set_checkpoint_storage()", f"set {_CHECKPOINT_FOLDER!r} in the Configuration"
         )
@@ -364,17 +364,17 @@ class OldEnvironmentCalls:
     def set_restart_strategy(
         self, restart_strategy_configuration: RestartStrategyConfiguration
     ) -> None:
-        """Sets what happens when the job fails."""
+        """Sets whether, how often and when a failed job is restarted."""
         warn_of_old_spelling("set_restart_strategy()", _RESTARTS)
         self._configuration.add_all(restart_strategy_configuration.to_configuration())
 
     def get_restart_strategy(self) -> RestartStrategyConfiguration:
-        """The restart strategy."""
+        """The restart strategy of the configuration."""
         warn_of_old_spelling("get_restart_strategy()", _RESTARTS)
         return _restart_strategy(self._configuration)
 
     def add_default_kryo_serializer(self, type_class_name: str, serializer_class_name: str) -> None:  # noqa: ARG002
-        """Does nothing: there are no Java objects."""
+        """Accepted without effect: Kryo serializes Java objects only."""
         warn_of_old_spelling("add_default_kryo_serializer()", _KRYO)
 
     def register_type_with_kryo_serializer(
@@ -382,9 +382,9 @@ class OldEnvironmentCalls:
         type_class_name: str,  # noqa: ARG002
         serializer_class_name: str,  # noqa: ARG002
     ) -> None:
-        """Does nothing: there are no Java objects."""
+        """Accepted without effect: Kryo serializes Java objects only."""
         warn_of_old_spelling("register_type_with_kryo_serializer()", _KRYO)
 
     def register_type(self, type_class_name: str) -> None:  # noqa: ARG002
-        """Does nothing: there are no Java objects."""
+        """Accepted without effect: it registers Java classes."""
         warn_of_old_spelling("register_type()", _KRYO)

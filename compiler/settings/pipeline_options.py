@@ -1,7 +1,7 @@
 """The configuration keys of ExecutionConfig and of the environment's setters, with Flink's defaults.
 
-Flink: PipelineOptions, ExecutionOptions, CheckpointingOptions and StateChangelogOptions, and those keys of CoreOptions,
-MetricOptions and TaskManagerOptions that an ExecutionConfig has, too.
+Flink: PipelineOptions, ExecutionOptions, CheckpointingOptions and StateChangelogOptions; and the keys of CoreOptions,
+MetricOptions and TaskManagerOptions that ExecutionConfig has setters for.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from opchain.runtime.time import Duration
 
 
 class ClosureCleanerLevel(Enum):
-    """How deep Flink cleans functions. Flink: ExecutionConfig.ClosureCleanerLevel."""
+    """How thoroughly Flink cleans functions. Flink: ExecutionConfig.ClosureCleanerLevel."""
 
     NONE = "NONE"
     TOP_LEVEL = "TOP_LEVEL"

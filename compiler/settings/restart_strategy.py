@@ -14,42 +14,42 @@ _PREFIX = "restart-strategy"
 
 
 class RestartStrategyConfiguration(ABC):
-    """One of the restart strategies; a value. Flink: RestartStrategyConfiguration."""
+    """The base class of restart strategies. Flink: RestartStrategyConfiguration."""
 
     @abstractmethod
     def get_description(self) -> str:
-        """One line for a person."""
+        """A description in one line, for people."""
 
     @abstractmethod
     def to_configuration(self) -> Configuration:
-        """The configuration keys that say the same; none for the fallback."""
+        """The equivalent configuration keys. They are empty for the fallback."""
 
 
 class RestartStrategies:
-    """Makes restart strategies.
+    """Creates restart strategies.
 
     >>> RestartStrategies.fixed_delay_restart(3, 10_000).get_description()
     'up to 3 restarts, 10 s apart'
 
-    Flink 2 has the strategies in its configuration alone; these are the values of PyFlink's API.
-    Spans are a timedelta or whole milliseconds.
+    PyFlink 1 has this class. Flink 2 only has the equivalent configuration keys. A time span is a timedelta, or an int
+    of milliseconds.
     """
 
     @dataclass(frozen=True)
     class NoRestartStrategyConfiguration(RestartStrategyConfiguration):
-        """The job fails with its first failure."""
+        """The first failure ends the job."""
 
         def get_description(self) -> str:
-            """One line for a person."""
+            """A description in one line, for people."""
             return "no restart"
 
         def to_configuration(self) -> Configuration:
-            """The configuration keys that say the same."""
+            """The equivalent configuration keys."""
             return _configuration("none")
 
     @dataclass(frozen=True)
     class FixedDelayRestartStrategyConfiguration(RestartStrategyConfiguration):
-        """A number of restarts, always after the same delay."""
+        """A maximum number of restarts, with a fixed delay before each."""
 
         restart_attempts: int
         delay_between_attempts_interval: timedelta | int
@@ -59,20 +59,20 @@ class RestartStrategies:
             _keep_timedelta(self, "delay_between_attempts_interval")
 
         def get_restart_attempts(self) -> int:
-            """How often the job starts again before it fails."""
+            """The maximum number of restarts."""
             return self.restart_attempts
 
         def get_delay_between_attempts_interval(self) -> timedelta:
-            """How long it waits before it starts again."""
+            """The pause before each restart."""
             return _timedelta(self.delay_between_attempts_interval)
 
         def get_description(self) -> str:
-            """One line for a person."""
+            """A description in one line, for people."""
             delay = Duration.of_timedelta(self.get_delay_between_attempts_interval())
             return f"up to {self.restart_attempts} restarts, {delay} apart"
 
         def to_configuration(self) -> Configuration:
-            """The configuration keys that say the same."""
+            """The equivalent configuration keys."""
             return _configuration(
                 "fixed-delay",
                 attempts=self.restart_attempts,
@@ -81,7 +81,7 @@ class RestartStrategies:
 
     @dataclass(frozen=True)
     class FailureRateRestartStrategyConfiguration(RestartStrategyConfiguration):
-        """Restarts until there are too many failures within a span of time."""
+        """Restarts until too many failures happen within an interval."""
 
         max_failure_rate: int
         failure_interval: timedelta | int
@@ -93,7 +93,7 @@ class RestartStrategies:
             _keep_timedelta(self, "delay_between_attempts_interval")
 
         def get_max_failure_rate(self) -> int:
-            """How many failures one interval may see before the job fails."""
+            """The maximum number of failures in an interval. One more failure ends the job."""
             return self.max_failure_rate
 
         def get_failure_interval(self) -> timedelta:
@@ -101,11 +101,11 @@ class RestartStrategies:
             return _timedelta(self.failure_interval)
 
         def get_delay_between_attempts_interval(self) -> timedelta:
-            """How long it waits before it starts again."""
+            """The pause before each restart."""
             return _timedelta(self.delay_between_attempts_interval)
 
         def get_description(self) -> str:
-            """One line for a person."""
+            """A description in one line, for people."""
             interval = Duration.of_timedelta(self.get_failure_interval())
             delay = Duration.of_timedelta(self.get_delay_between_attempts_interval())
             return (
@@ -114,7 +114,7 @@ class RestartStrategies:
             )
 
         def to_configuration(self) -> Configuration:
-            """The configuration keys that say the same."""
+            """The equivalent configuration keys."""
             return _configuration(
                 "failure-rate",
                 max_failures_per_interval=self.max_failure_rate,
@@ -124,31 +124,31 @@ class RestartStrategies:
 
     @dataclass(frozen=True)
     class FallbackRestartStrategyConfiguration(RestartStrategyConfiguration):
-        """Whatever the cluster's configuration says."""
+        """Uses the restart strategy of the cluster's configuration."""
 
         def get_description(self) -> str:
-            """One line for a person."""
+            """A description in one line, for people."""
             return "as the cluster is configured"
 
         def to_configuration(self) -> Configuration:
-            """An empty one."""
+            """An empty configuration."""
             return Configuration()
 
     @staticmethod
     def no_restart() -> RestartStrategies.NoRestartStrategyConfiguration:
-        """The job fails with its first failure."""
+        """The first failure ends the job."""
         return RestartStrategies.NoRestartStrategyConfiguration()
 
     @staticmethod
     def fall_back_restart() -> RestartStrategies.FallbackRestartStrategyConfiguration:
-        """Whatever the cluster's configuration says."""
+        """Uses the restart strategy of the cluster's configuration."""
         return RestartStrategies.FallbackRestartStrategyConfiguration()
 
     @staticmethod
     def fixed_delay_restart(
         restart_attempts: int, delay_between_attempts: timedelta | int
     ) -> RestartStrategies.FixedDelayRestartStrategyConfiguration:
-        """A number of restarts, always after the same delay."""
+        """A maximum number of restarts, with a fixed delay before each."""
         return RestartStrategies.FixedDelayRestartStrategyConfiguration(
             restart_attempts, delay_between_attempts
         )
@@ -157,7 +157,7 @@ class RestartStrategies:
     def failure_rate_restart(
         failure_rate: int, failure_interval: timedelta | int, delay_interval: timedelta | int
     ) -> RestartStrategies.FailureRateRestartStrategyConfiguration:
-        """Restarts until more than `failure_rate` failures fall into one interval."""
+        """Restarts until more than `failure_rate` failures happen within one interval."""
         return RestartStrategies.FailureRateRestartStrategyConfiguration(
             failure_rate, failure_interval, delay_interval
         )

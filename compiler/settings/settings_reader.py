@@ -1,6 +1,6 @@
-"""Reads and checks a Configuration: Configuration -> JobSettings.
+"""Reads and checks a Configuration, and returns JobSettings.
 
-Settings without an effect are collected with the reason, and logged when the job starts.
+Flink's settings that have no effect here are collected with the reason. They are logged when the job starts.
 """
 
 from __future__ import annotations
@@ -50,16 +50,16 @@ _FALLBACK_KEYS = {
 _PARALLELISM_DEFAULT = -1
 _OWN = "opchain."
 OPERATOR_PREFIX = "opchain.operator."
-"""How the keys of settings of single operators begin."""
+"""The prefix of the keys of settings of single operators."""
 
 
 def read_settings(configuration: Configuration) -> JobSettings:
-    """The settings that a configuration gives; fields whose key it lacks have their defaults.
+    """The settings of a configuration. Fields without a key in it get their defaults.
 
-    Keys of Flink without meaning here are left alone, and so are a program's own, which are like no known key.
+    Flink's keys without a counterpart are ignored. So are a program's own keys, unless they resemble a known key.
 
     Raises:
-        ValueError: A value does not fit, or a key is misspelt; the message names key and value.
+        ValueError: A value is invalid, or a key is probably misspelt. The message names key and value.
     """
     _check_keys(configuration.key_set())
     values: dict[str, Any] = {}
@@ -68,7 +68,7 @@ def read_settings(configuration: Configuration) -> JobSettings:
         if configuration.contains(option):
             value = configuration.get(option)
             values[name] = value.to_millis() if option.value_type is DURATION else value
-    if values.get("parallelism") == _PARALLELISM_DEFAULT:  # Flink's word for "not set"
+    if values.get("parallelism") == _PARALLELISM_DEFAULT:  # Flink's value for "not set"
         del values["parallelism"]
     if not configuration.get(pipeline_options.BUFFER_TIMEOUT_ENABLED):
         values["buffer_timeout_ms"] = -1
@@ -87,7 +87,7 @@ def read_settings(configuration: Configuration) -> JobSettings:
 
 @cache
 def known_keys() -> frozenset[str]:
-    """The keys that fields of JobSettings are set by, the older names of some included."""
+    """The configuration keys of all fields of JobSettings, with some older spellings."""
     keys = {key_of(name) for name in JobSettings.model_fields}
     return frozenset(
         keys.union(*_FALLBACK_KEYS.values(), [pipeline_options.BUFFER_TIMEOUT_ENABLED.key])
@@ -96,7 +96,7 @@ def known_keys() -> frozenset[str]:
 
 @cache
 def flink_keys() -> frozenset[str]:
-    """The configuration keys of Flink 2.3, older spellings included."""
+    """The configuration keys of Flink 2.3, with their older spellings."""
     return frozenset(Path(__file__).with_name("flink_keys.txt").read_text("ascii").split())
 
 
@@ -113,19 +113,19 @@ _MAPS = (
     *("gs.", "kubernetes.", "metrics.reporter.", "metrics.scope.", "s3.", "security.", "traces."),
     *("yarn.", "pipeline.global-job-parameters."),
 )
-"""Prefixes of keys that end in any name."""
+"""Prefixes of keys that may end in any name."""
 
 _NEARLY_THE_SAME = 0.85
-"""How like a known key a key of a program must be to be taken for a slip; from 0 to 1."""
+"""From this similarity to a known key (0 to 1), an unknown key counts as misspelt."""
 
 
 def is_known_key(key: str) -> bool:
-    """Whether opchain or Flink has a setting of this key."""
+    """Whether opchain or Flink has this configuration key."""
     return key in known_keys() or key in flink_keys() or key.startswith(_MAPS)
 
 
 def unknown_key(key: str) -> str:
-    """The message for a key that neither opchain nor Flink has, with the most similar key."""
+    """The message for an unknown key, with the most similar known key."""
     keys = known_keys() | flink_keys()
     close = get_close_matches(key, sorted(keys), n=1, cutoff=0.6)
     hint = f"did you mean {close[0]!r}? " if close else ""
@@ -133,7 +133,7 @@ def unknown_key(key: str) -> str:
 
 
 def _check_keys(keys: Iterable[str]) -> None:
-    # A program may keep keys of its own in a Configuration, so a key that is like no other is left alone.
+    # A program may store its own keys in a Configuration, so a key that resembles no known key is ignored.
     for key in sorted(keys):
         if is_known_key(key):
             continue
@@ -143,7 +143,7 @@ def _check_keys(keys: Iterable[str]) -> None:
 
 
 class SettingRow(NamedTuple):
-    """A setting for people: the values are choices, or the name of a type."""
+    """A setting for people: `values` are the choices, or the name of a type."""
 
     key: str
     values: tuple[str, ...]
@@ -212,7 +212,7 @@ def _choices(annotation: Any) -> tuple[str, ...]:
 
 
 class _OneOf:
-    """A choice by its name in any case, as Flink reads enums."""
+    """Parses the name of a choice in any case, as Flink reads enums."""
 
     def __init__(self, choices: tuple[str, ...]) -> None:
         self._by_name = {choice.upper(): choice for choice in choices}
@@ -241,7 +241,7 @@ _WHY = {
     "task.cancellation.interval": "Spark ends tasks",
     "task.cancellation.timeout": "Spark ends tasks",
 }
-"""For the settings that have methods here."""
+"""Reasons for the settings that have methods here."""
 
 _FLINKS = (
     *("akka.", "blob.", "classloader.", "client.", "cluster.", "env.", "execution.", "fs."),
@@ -259,11 +259,11 @@ _FLINKS = (
     "slot",
     *("sql", "state.", "table.", "task.", "taskmanager.", "traces.", "web.", "yarn.", "zookeeper."),
 )
-"""How Flink's keys begin. Others are the program's own."""
+"""Prefixes of Flink's keys. Keys with other prefixes belong to the program."""
 
 
 def settings_without_effect(configuration: Configuration) -> tuple[str, ...]:
-    """The keys of Flink's that are set, to something else than their default, and do nothing; each with the reason."""
+    """Flink's keys that are set to a value other than their default but have no effect, each with the reason."""
     options, known = declared_options(), known_keys()
     found = []
     for key in sorted(configuration.key_set()):
@@ -282,7 +282,7 @@ _JOB_PARAMETERS = "pipeline.global-job-parameters."
 
 @cache
 def declared_options() -> dict[str, ConfigOption[Any]]:
-    """The options that have a method of the environment or of its configurations, by key."""
+    """The options, by key, that have a method of the environment or of its configuration objects."""
     return {
         option.key: option
         for module in (pipeline_options, checkpoint_config)

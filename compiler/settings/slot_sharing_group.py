@@ -1,4 +1,4 @@
-"""Slot sharing groups: which operators may run in the same slots, and what a slot needs."""
+"""Slot sharing groups: which operators may share a slot, and the resources that a slot needs."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _NOTHING = MemorySize(0)
 
 @dataclass(frozen=True)
 class SlotSharingGroup:
-    """A named group of operators with the resources of one of its slots; made by `builder`.
+    """A named group of operators, with the resources of one of its slots. Created by `builder`.
 
-    Either no resources are named, or at least CPU cores and task heap memory; the other memories are
-    then 0 unless named. On Spark a group with resources becomes a ResourceProfile of its stages.
+    A group has no resources, or at least CPU cores and task heap memory; other memory sizes default to 0. On Spark, a
+    group with resources becomes a ResourceProfile of its stages.
 
     >>> SlotSharingGroup.builder("gpu").set_cpu_cores(1).set_task_heap_memory_mb(512).build().get_name()
     'gpu'
@@ -30,27 +30,27 @@ class SlotSharingGroup:
 
     @staticmethod
     def builder(name: str) -> SlotSharingGroup.Builder:
-        """Starts a group of this name."""
+        """Returns a builder for a group with this name."""
         return SlotSharingGroup.Builder(name)
 
     def get_name(self) -> str:
-        """The name."""
+        """The name of the group."""
         return self.name
 
     def get_cpu_cores(self) -> float | None:
-        """The CPU cores of a slot, or None where no resources are named."""
+        """The CPU cores of a slot. None if the group has no resources."""
         return self.cpu_cores
 
     def get_task_heap_memory(self) -> MemorySize | None:
-        """The heap memory of a slot, or None where no resources are named."""
+        """The heap memory of a slot. None if the group has no resources."""
         return self.task_heap_memory
 
     def get_task_off_heap_memory(self) -> MemorySize | None:
-        """The memory outside the heap of a slot, or None where no resources are named."""
+        """The off-heap memory of a slot. None if the group has no resources."""
         return self.task_off_heap_memory
 
     def get_managed_memory(self) -> MemorySize | None:
-        """Flink's managed memory of a slot, or None where no resources are named."""
+        """Flink's managed memory of a slot. None if the group has no resources."""
         return self.managed_memory
 
     def get_external_resources(self) -> dict[str, float]:
@@ -58,7 +58,7 @@ class SlotSharingGroup:
         return dict(self.external_resources)
 
     class Builder:
-        """Builds a group; every method but `build` returns the builder."""
+        """Builds a group. All methods but `build` return the builder."""
 
         def __init__(self, name: str) -> None:
             if not isinstance(name, str):
@@ -73,10 +73,10 @@ class SlotSharingGroup:
             self._external_resources: dict[str, float] = {}
 
         def set_cpu_cores(self, cpu_cores: float) -> SlotSharingGroup.Builder:
-            """The CPU cores of a slot; more than 0.
+            """Sets the CPU cores of a slot.
 
             Raises:
-                ValueError: It is not.
+                ValueError: The number is not greater than 0.
             """
             if cpu_cores <= 0:
                 raise self._refused(f"{cpu_cores} CPU cores, but must ask for more than 0")
@@ -84,10 +84,10 @@ class SlotSharingGroup:
             return self
 
         def set_task_heap_memory(self, task_heap_memory: MemorySize) -> SlotSharingGroup.Builder:
-            """The heap memory of a slot; more than 0.
+            """Sets the heap memory of a slot.
 
             Raises:
-                ValueError: It is not.
+                ValueError: The size is not greater than 0.
             """
             if task_heap_memory <= _NOTHING:
                 raise self._refused(
@@ -97,7 +97,7 @@ class SlotSharingGroup:
             return self
 
         def set_task_heap_memory_mb(self, task_heap_memory_mb: int) -> SlotSharingGroup.Builder:
-            """The heap memory of a slot in units of 1,048,576 bytes; more than 0."""
+            """Sets the heap memory of a slot in MiB (1,048,576 bytes). It must be greater than 0."""
             if task_heap_memory_mb <= 0:
                 raise self._refused(
                     f"{task_heap_memory_mb} mb of task heap memory, but must ask for more than 0"
@@ -107,30 +107,30 @@ class SlotSharingGroup:
         def set_task_off_heap_memory(
             self, task_off_heap_memory: MemorySize
         ) -> SlotSharingGroup.Builder:
-            """The memory outside the heap of a slot."""
+            """Sets the off-heap memory of a slot."""
             self._task_off_heap_memory = task_off_heap_memory
             return self
 
         def set_task_off_heap_memory_mb(
             self, task_off_heap_memory_mb: int
         ) -> SlotSharingGroup.Builder:
-            """The memory outside the heap of a slot in units of 1,048,576 bytes."""
+            """Sets the off-heap memory of a slot in MiB (1,048,576 bytes)."""
             return self.set_task_off_heap_memory(MemorySize.of_mebi_bytes(task_off_heap_memory_mb))
 
         def set_managed_memory(self, managed_memory: MemorySize) -> SlotSharingGroup.Builder:
-            """Flink's managed memory of a slot."""
+            """Sets Flink's managed memory of a slot."""
             self._managed_memory = managed_memory
             return self
 
         def set_managed_memory_mb(self, managed_memory_mb: int) -> SlotSharingGroup.Builder:
-            """Flink's managed memory of a slot in units of 1,048,576 bytes."""
+            """Sets Flink's managed memory of a slot in MiB (1,048,576 bytes)."""
             return self.set_managed_memory(MemorySize.of_mebi_bytes(managed_memory_mb))
 
         def set_external_resource(self, name: str, value: float) -> SlotSharingGroup.Builder:
-            """How much of another resource a slot needs, such as 1 of `gpu`; the last call counts.
+            """Sets how much of another resource a slot needs, such as 1 of `gpu`. The last call for a name wins.
 
             Raises:
-                ValueError: It is negative.
+                ValueError: The amount is negative.
             """
             if value < 0:
                 raise self._refused(
@@ -140,10 +140,10 @@ class SlotSharingGroup:
             return self
 
         def build(self) -> SlotSharingGroup:
-            """The group.
+            """Returns the group.
 
             Raises:
-                ValueError: Resources are named, but not both CPU cores and task heap memory.
+                ValueError: Resources are set, but not both CPU cores and task heap memory.
             """
             memories = (self._task_off_heap_memory, self._managed_memory)
             required = (self._cpu_cores, self._task_heap_memory)

@@ -14,13 +14,13 @@ _DEFAULT_TRANSFER_THREADS = 4
 
 
 class StateBackend(ABC):  # noqa: B024 - the kinds have nothing in common but the name
-    """The root of the kinds of backend."""
+    """The base class of state backends."""
 
 
 class HashMapStateBackend(StateBackend):
     """Keeps state as objects in the memory of the Python worker.
 
-    Values are not copied: who changes one in place changes the state.
+    Values are not copied: changing a value in place changes the state.
     """
 
     def __eq__(self, other: object) -> bool:
@@ -34,7 +34,7 @@ class HashMapStateBackend(StateBackend):
 
 
 class PredefinedOptions(Enum):
-    """RocksDB's settings for kinds of machines. Remembered for programs that name them, and not used."""
+    """RocksDB's presets for kinds of machines. Accepted without effect."""
 
     DEFAULT = 0
     SPINNING_DISK_OPTIMIZED = 1
@@ -43,19 +43,18 @@ class PredefinedOptions(Enum):
 
 
 class EmbeddedRocksDBStateBackend(StateBackend):
-    """Keeps state on the local disk of the executor, for more of it than memory holds.
+    """Keeps state on the local disk of the executor, for state that is larger than memory.
 
-    Needs `pip install 'opchain[rocksdb]'` on the executors. Values are copied, going in and coming out: who
-    changes one in place has to give it back. The list or map of a key is one entry, read and written as a
-    whole. Timers are in memory. Batch mode keeps its state in memory. Checkpoints and savepoints are the same
-    as with HashMapStateBackend, and hold changes only: a job may continue with the other one.
+    The executors need `pip install 'opchain[rocksdb]'`. Values are copied when they are read and written: after
+    changing a value in place, update the state with it. The list or map of a key is one entry, which is read and
+    written as a whole. Timers are kept in memory. In batch mode, state is kept in memory too. Checkpoints and
+    savepoints have the same format as those of HashMapStateBackend, so a job may continue with the other backend.
 
     Args:
-        enable_incremental_checkpointing: Whether a checkpoint holds the changes since the last one
-            only; it does anyway.
+        enable_incremental_checkpointing: Accepted without effect: checkpoints are always incremental.
 
     Raises:
-        TypeError: it is something else.
+        TypeError: The argument is not True, False or None.
     """
 
     def __init__(self, enable_incremental_checkpointing: bool | None = None) -> None:
@@ -70,33 +69,33 @@ class EmbeddedRocksDBStateBackend(StateBackend):
         self._number_of_transfer_threads = _DEFAULT_TRANSFER_THREADS
 
     def set_db_storage_paths(self, *paths: str) -> None:
-        """Sets the local directories for the files; none at all leaves it to the executor.
+        """Sets the local directories of the database files. Without an argument, the executor chooses them.
 
         Raises:
-            ValueError: a path is relative, or not on a local disk.
+            ValueError: A path is relative, or not on a local disk.
         """
         self._db_storage_paths = tuple(_local(path) for path in paths)
 
     def get_db_storage_paths(self) -> list[str]:
-        """The local directories; empty where they are left to the executor."""
+        """The local directories. Empty if the executor chooses them."""
         return list(self._db_storage_paths)
 
     def is_incremental_checkpoints_enabled(self) -> bool:
-        """Whether a checkpoint holds the changes only; False unless set."""
+        """The value that was set; False by default. It has no effect."""
         return bool(self._enable_incremental_checkpointing)
 
     def set_predefined_options(self, options: PredefinedOptions) -> None:
-        """Names the kind of machine."""
+        """Stores the preset. It has no effect."""
         if not isinstance(options, PredefinedOptions):
             raise TypeError(f"set_predefined_options() takes PredefinedOptions, not {options!r}")
         self._predefined_options = options
 
     def get_predefined_options(self) -> PredefinedOptions:
-        """The kind of machine; DEFAULT unless set."""
+        """The preset that was set; DEFAULT by default."""
         return self._predefined_options
 
     def set_options(self, options_factory_class_name: str) -> None:
-        """Not available: the factory is a Java class.
+        """Not supported: the options factory is a Java class.
 
         Raises:
             UnsupportedFeatureError: Always.
@@ -104,18 +103,18 @@ class EmbeddedRocksDBStateBackend(StateBackend):
         raise no_java(f"set_options({options_factory_class_name!r})", "use set_predefined_options")
 
     def get_options(self) -> str | None:
-        """None: there is no factory."""
+        """Always None: options factories are not supported."""
         return None
 
     def get_number_of_transfer_threads(self) -> int:
-        """How many threads move files to and from the checkpoint storage; 4 unless set."""
+        """The number of threads that copy files to and from the checkpoint storage; 4 unless set."""
         return self._number_of_transfer_threads
 
     def set_number_of_transfer_threads(self, number_of_transfering_threads: int) -> None:
-        """Sets how many threads move files to and from the checkpoint storage.
+        """Sets the number of threads that copy files to and from the checkpoint storage.
 
         Raises:
-            ValueError: it is not positive.
+            ValueError: The number is not positive.
         """
         if number_of_transfering_threads <= 0:
             raise ValueError(
@@ -139,10 +138,10 @@ class EmbeddedRocksDBStateBackend(StateBackend):
 
 
 class CustomStateBackend(StateBackend):
-    """A Java backend; not available.
+    """A Java backend; not supported.
 
     Raises:
-        UnsupportedFeatureError: When it is made.
+        UnsupportedFeatureError: Always, in the constructor.
     """
 
     def __init__(self, j_custom_state_backend: Any) -> None:  # noqa: ARG002 - PyFlink's
@@ -165,7 +164,7 @@ def _local(path: str) -> str:
 
 
 class CheckpointStorage(ABC):  # noqa: B024 - the kinds have nothing in common but the name
-    """The root of the kinds of storage. They are values: equal when their settings are."""
+    """The base class of checkpoint storages. Two storages are equal if their settings are equal."""
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and vars(self) == vars(other)
@@ -182,12 +181,11 @@ class JobManagerCheckpointStorage(CheckpointStorage):
     """Keeps checkpoints in the driver's memory, for experiments: they are lost when the driver ends.
 
     Args:
-        checkpoint_path: Where the metadata of retained checkpoints goes; None to retain none.
-        max_state_size: The most bytes that one state of one subtask may have; 5 MiB if None.
+        checkpoint_path: The directory for the metadata of retained checkpoints. None retains none.
+        max_state_size: The maximum size in bytes of one state of one subtask. None: 5 MiB.
 
     Raises:
-        ValueError: the size is not positive, or the path names no place; see
-            FileSystemCheckpointStorage.
+        ValueError: The size is not positive, or the path is invalid; see FileSystemCheckpointStorage.
     """
 
     DEFAULT_MAX_STATE_SIZE: ClassVar[int] = 5 * 1024 * 1024
@@ -208,11 +206,11 @@ class JobManagerCheckpointStorage(CheckpointStorage):
         return self._checkpoint_path
 
     def get_max_state_size(self) -> int:
-        """The most bytes of a state."""
+        """The maximum size of a state in bytes."""
         return self._max_state_size
 
     def get_savepoint_path(self) -> str | None:
-        """None: savepoints go where the command that draws them says."""
+        """Always None: the command that takes a savepoint sets its path."""
         return None
 
     def __str__(self) -> str:
@@ -225,12 +223,12 @@ class FileSystemCheckpointStorage(CheckpointStorage):
 
     Args:
         checkpoint_path: A directory with its scheme: `file:///checkpoints`, `s3://bucket/jobs`.
-        file_state_size_threshold: States of less bytes go into the metadata; 20,480 if None or -1.
-        write_buffer_size: Bytes that are written at once; -1 for 4,096.
+        file_state_size_threshold: Smaller states are stored in the metadata file; in bytes. None or -1: 20,480.
+        write_buffer_size: The size of the write buffer in bytes. -1: 4,096.
 
     Raises:
-        ValueError: the path is missing, has no scheme or names a root, or the threshold is not in
-            -1 to 1,048,576.
+        ValueError: The path is missing, has no scheme or is a root directory, or the threshold is not in -1 to
+            1,048,576.
     """
 
     MAX_FILE_STATE_THRESHOLD: ClassVar[int] = 1024 * 1024
@@ -258,19 +256,19 @@ class FileSystemCheckpointStorage(CheckpointStorage):
         )
 
     def get_checkpoint_path(self) -> str:
-        """The directory, without a slash at its end."""
+        """The directory, without a trailing slash."""
         return self._checkpoint_path
 
     def get_savepoint_path(self) -> str | None:
-        """None: savepoints go where the command that draws them says."""
+        """Always None: the command that takes a savepoint sets its path."""
         return None
 
     def get_min_file_size_threshold(self) -> int:
-        """States of less bytes go into the metadata."""
+        """The size in bytes below which state is stored in the metadata file."""
         return self._min_file_size_threshold
 
     def get_write_buffer_size(self) -> int:
-        """Bytes that are written at once."""
+        """The size of the write buffer in bytes."""
         return self._write_buffer_size
 
     def __str__(self) -> str:
@@ -278,10 +276,10 @@ class FileSystemCheckpointStorage(CheckpointStorage):
 
 
 class CustomCheckpointStorage(CheckpointStorage):
-    """A Java storage; not available.
+    """A Java checkpoint storage; not supported.
 
     Raises:
-        UnsupportedFeatureError: When it is made.
+        UnsupportedFeatureError: Always, in the constructor.
     """
 
     def __init__(self, j_custom_checkpoint_storage: Any) -> None:  # noqa: ARG002 - PyFlink's
