@@ -1,7 +1,7 @@
 """Flink DataStream programs on Spark, from Python.
 
-The names used most; all of them are in `opchain.datastream` and `opchain.common`, laid out as in
-PyFlink. Every name is loaded when it is first asked for.
+This module has the most used names. All names are in `opchain.datastream` and `opchain.common`, as in PyFlink. A name
+is imported when it is first used.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def __getattr__(name: str) -> Any:
     if module is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(importlib.import_module(module), name)
-    globals()[name] = value  # asked for once
+    globals()[name] = value  # the next access does not call __getattr__
     return value
 
 

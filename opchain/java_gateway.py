@@ -1,4 +1,7 @@
-"""The way to Flink's JVM, which there is none of here. PyFlink: pyflink.java_gateway."""
+"""PyFlink's access to Flink's JVM. opchain has no such JVM, so every call raises an error.
+
+PyFlink: pyflink.java_gateway.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ __all__ = ["WARN", "get_gateway", "is_launch_gateway_disabled", "launch_gateway"
 
 
 def get_gateway() -> NoReturn:
-    """Not available.
+    """Not supported.
 
     Raises:
         UnsupportedFeatureError: Always.
@@ -21,7 +24,7 @@ def get_gateway() -> NoReturn:
 
 
 def launch_gateway(*arguments: Any) -> NoReturn:  # noqa: ARG001 - refused whatever they are
-    """Not available.
+    """Not supported.
 
     Raises:
         UnsupportedFeatureError: Always.
@@ -30,7 +33,7 @@ def launch_gateway(*arguments: Any) -> NoReturn:  # noqa: ARG001 - refused whate
 
 
 def is_launch_gateway_disabled() -> NoReturn:
-    """Not available.
+    """Not supported.
 
     Raises:
         UnsupportedFeatureError: Always.

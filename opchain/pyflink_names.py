@@ -1,6 +1,7 @@
-"""The modules of PyFlink 2.3 and their names; written by tests/record_pyflink_names.py.
+"""The modules of PyFlink 2.3 and their names. Written by tests/record_pyflink_names.py.
 
-A module's names stand behind the module that defines them: `.` for itself, `typing` for type variables.
+A module is listed in brackets. Each line is `defining module: names`. The defining module `.` is the listed module
+itself; `typing` means type variables.
 """
 
 NAMES = """

@@ -1,8 +1,8 @@
-"""Resolves names that a module of PyFlink has, and the same module of opchain does not define.
+"""Resolves names that a PyFlink module has, but the opchain module of the same name does not define.
 
-A module ends with `__getattr__ = reexports(__name__)`. A name that PyFlink imports from another module comes
-from that module here. A spelling of PyFlink 1.16 to 1.20 works with a DeprecationWarning. A name of a part
-that opchain does not support can be imported, and is refused where a program uses it.
+A module ends with `__getattr__ = reexports(__name__)`. A name that PyFlink imports from another module is imported from
+the same module of opchain. A name of PyFlink 1.16 to 1.20 works and emits a DeprecationWarning. An unsupported name can
+be imported, but using it raises an error.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ OLD_NAMES = {
         )
     },
 }
-"""A name of PyFlink 1: where it is now, and what PyFlink 2 has instead."""
+"""For each name of PyFlink 1: its module and name here, and the replacement in PyFlink 2."""
 
 _REFUSALS = {
     "datastream.connectors.elasticsearch": "use ElasticsearchSink of opchain.datastream.connectors, which sends to "
@@ -130,12 +130,12 @@ _REFUSALS = {
     "datastream.formats": "the format runs in Flink's JVM; use Parquet, Avro, CSV or JSON",
     "": "it is internal to PyFlink and its JVM, and no JVM of Flink runs here",
 }
-"""The reasons for which names of PyFlink are refused. The first prefix of a module's name counts."""
+"""Why a PyFlink name is not supported, by module prefix. The first matching prefix wins."""
 
 
 @cache
 def names_of(module: str) -> dict[str, str]:
-    """The names of a module of PyFlink, and the module that defines each."""
+    """The names of a PyFlink module, and the module that defines each of them."""
     from opchain.pyflink_names import NAMES  # noqa: PLC0415 - needed for a name that is not at hand
 
     found: dict[str, str] = {}
@@ -150,7 +150,7 @@ def names_of(module: str) -> dict[str, str]:
 
 
 class _Refused(type):
-    """The class of placeholders, which can be imported but not used."""
+    """The class of placeholders for unsupported names, which can be imported but not used."""
 
     _reason: str
 
@@ -166,7 +166,7 @@ class _Refused(type):
         cls._refuse()
 
     def __getattr__(cls, name: str) -> NoReturn:
-        if name.startswith("__"):  # Python's own protocols ask for these
+        if name.startswith("__"):  # Python looks up its special methods here
             raise AttributeError(name)
         cls._refuse(f".{name}")
 
@@ -180,25 +180,25 @@ class _Refused(type):
 
 @cache
 def refused_name(module: str, name: str) -> type:
-    """A placeholder for a name that opchain does not support. Using it raises an error."""
+    """A placeholder for an unsupported name. Using it raises an error."""
     reason = next(reason for place, reason in _REFUSALS.items() if module.startswith(place))
     contents = {"__module__": f"opchain.{module}", "_reason": reason}
     return _Refused(name, (), contents)
 
 
 def is_refused(value: object) -> bool:
-    """Whether a value is such a placeholder."""
+    """Whether the value is a placeholder for an unsupported name."""
     return isinstance(value, _Refused)
 
 
 def reexports(module_name: str, **own: str) -> Callable[[str], Any]:
-    """The `__getattr__` for a module that PyFlink has, too.
+    """The `__getattr__` of a module that PyFlink also has.
 
-    `from module import *` of a module without `__all__` imports the names that PyFlink 2 defines there.
+    `from module import *` of a module without `__all__` imports the names that PyFlink 2 defines in this module.
 
     Args:
         module_name: The module.
-        own: Names of a package that PyFlink does not have, by the module of the package that defines them.
+        own: Names that only opchain has in this package, by the module of the package that defines them.
     """
     module = module_name.removeprefix("opchain.")
     if "__all__" not in vars(sys.modules[module_name]):
@@ -214,7 +214,7 @@ def reexports(module_name: str, **own: str) -> Callable[[str], Any]:
         value = (
             _found(module, name) if owner is None else getattr(importlib.import_module(owner), name)
         )
-        if f"{module}.{name}" not in OLD_NAMES:  # those warn wherever they are imported
+        if f"{module}.{name}" not in OLD_NAMES:  # they warn at every import
             vars(sys.modules[module_name]).setdefault(name, value)
         return value
 

@@ -1,7 +1,8 @@
-"""opchain together with Spark's own data.
+"""opchain together with Spark's data and data sources.
 
-DataFrames are read by `env.from_dataframe()` and given by `stream.to_dataframe()`; here are any of Spark's
-formats as sources and sinks of streams, and sources of opchain as formats for plain Spark:
+`env.from_dataframe()` reads DataFrames, and `stream.to_dataframe()` returns them. This module has SparkSource and
+SparkSink, which read and write streams in any of Spark's formats. `register` makes sources of opchain available as
+formats of plain Spark:
 
 >>> from opchain.spark import SparkSource
 >>> SparkSource("parquet", path="clicks.parquet")
@@ -11,10 +12,10 @@ SparkSource(parquet)
     spark.read.format("opchain-sequence").options(start=1, end=100).load()
     spark.read.format("opchain-datagen").schema("id int, word string").options(**{"number-of-rows": 100}).load()
 
-A source without end is a subclass of UnboundedSource, which says its position, so that epochs can be read again.
-What the epochs of an unbounded job did is told by EpochProgress, to listeners, by the job client, and in a log.
+For an unbounded source, subclass UnboundedSource: it returns its position, so that epochs can be read again. An
+EpochProgress describes one epoch of an unbounded job. Listeners and the job client get it, and a log file records it.
 
-Every name is loaded when it is first asked for; pyspark is not loaded before it is used.
+A name is imported when it is first used, and pyspark only when it is needed.
 """
 
 from __future__ import annotations
@@ -51,12 +52,12 @@ _MODULES = {
 
 
 def register(session: SparkSession) -> None:
-    """Lets plain Spark read `opchain-sequence` and `opchain-datagen`.
+    """Registers the formats `opchain-sequence` and `opchain-datagen` for plain Spark.
 
-    Both take the option `partitions`, by default the session's parallelism. A sequence has the options `start`
-    and `end`, both included. A data generator makes up the columns of the schema that is asked for; it has
-    `number-of-rows` and, for a column, `fields.NAME.kind`, `.min`, `.max`, `.length`, `.null-rate`, `.start`,
-    `.end`. The same rows come in every run, whatever the number of partitions.
+    Both have the option `partitions`; its default is the session's parallelism. A sequence has the options `start` and
+    `end`, both included. A data generator fills the columns of the requested schema. Its options are `number-of-rows`
+    and, per column, `fields.NAME.kind`, `.min`, `.max`, `.length`, `.null-rate`, `.start`, `.end`. It generates the
+    same rows in every run, for any number of partitions.
     """
     from opchain.compiler.table.datagen import NAME, datagen_of  # noqa: PLC0415
     from opchain.runtime.spark.data_source import (  # noqa: PLC0415

@@ -1,7 +1,6 @@
-"""The state in checkpoints and savepoints: read it as rows, and write rows as a savepoint that a job starts from.
+"""Reads the state in checkpoints and savepoints as rows, and writes rows as a savepoint to start a job from.
 
     import opchain.state
-
     counts = opchain.state.read("/data/job/chk-12", operator="counts", state="count")
     frame = counts.to_pandas()
     frame.loc[frame["key"] == "x", "value"] = 0
@@ -10,10 +9,10 @@
 A row has these columns: operator (its uid, else its name), operator_id, state, kind, key, window_start, window_end,
 value, key_group, subtask. `StateRow` describes them.
 
-Reading unpickles the state, which runs code that whoever wrote the checkpoint chose. Read checkpoints of your own jobs
-only, or give the key that signed them.
+Reading state unpickles it, and unpickling can run any code that the checkpoint's author put there. Only read your own
+checkpoints, or pass the key that signed them.
 
-Flink: `SavepointReader` and `SavepointWriter` of the State Processor API, which PyFlink does not have.
+Flink: `SavepointReader` and `SavepointWriter` of the State Processor API. Not in PyFlink.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ _LOG = logging.getLogger("opchain.state")
 
 @dataclass(frozen=True)
 class StateRows:
-    """Rows of a checkpoint, read again by each call; made by `read`."""
+    """The rows of a checkpoint. Created by `read`; each method reads the checkpoint again."""
 
     checkpoint: Located
     chosen: Chosen
@@ -62,32 +61,32 @@ class StateRows:
         return read_rows(self.checkpoint, self.chosen)
 
     def to_json(self) -> Iterator[str]:
-        """Each row as a JSON object; values that JSON does not have are written as Python shows them."""
+        """Each row as a JSON object. Values that are not JSON become their `repr`."""
         return map(as_json, self)
 
     def to_arrow(self) -> Any:
-        """A `pyarrow.Table`. `key` and `value` have the types of their contents, so these must be of one type.
+        """A `pyarrow.Table`. `key` and `value` get the types of their contents, so all rows must have the same types.
 
         Raises:
-            StateError: They are of several types, or of a class that has no columns.
+            StateError: The rows have several types, or a class without columns.
         """
         return arrow_table(self)
 
     def to_pandas(self) -> Any:
-        """A `pandas.DataFrame` of Python objects: keys and values are as the job's functions saw them."""
+        """A `pandas.DataFrame`. Keys and values are the Python objects that the job's functions used."""
         pandas = imported("pandas", "pandas", "reading state as a DataFrame")
         return pandas.DataFrame([_values(row) for row in self], columns=_names(), dtype=object)
 
     def to_spark(self, spark: Any) -> Any:
-        """A DataFrame of Spark, partitioned by key group: executors read the key groups of their partition.
+        """A Spark DataFrame, partitioned by key group: each executor reads the key groups of its partitions.
 
-        The types of `key` and `value` are those of the first 1,000 rows. State without keys is not in it.
+        The first 1,000 rows decide the types of `key` and `value`. State without keys is not included.
 
         Args:
             spark: The SparkSession.
 
         Raises:
-            StateError: Keys or values are of several types, or of a class that has no columns.
+            StateError: Keys or values have several types, or a class without columns.
         """
         from opchain.runtime.spark.data_source import state_frame  # noqa: PLC0415 - needs Spark
 
@@ -102,17 +101,17 @@ def read(
     key: Any = ...,
     key_file: str | Path | None = None,
 ) -> StateRows:
-    """The keyed state, timers, contents of windows and operator state of a checkpoint.
+    """The keyed state, timers, window contents and operator state of a checkpoint.
 
     Args:
-        checkpoint: A run's directory of checkpoints (the last one is meant), one checkpoint in it, or a savepoint.
-        operator: A uid, name or id; all operators by default.
-        state: The name of a state or timer service; all by default.
-        key: Only rows of this key.
+        checkpoint: A checkpoint, a savepoint, or the checkpoint directory of a run, which means its last checkpoint.
+        operator: A uid, name or id. Default: all operators.
+        state: The name of a state or timer service. Default: all of them.
+        key: Returns only the rows of this key.
         key_file: The key that signed the checkpoint (`execution.checkpointing.key-file`).
 
     Raises:
-        CheckpointError: There is no such checkpoint, operator or state.
+        CheckpointError: The checkpoint, operator or state does not exist.
         CheckpointKeyError: The checkpoint is not signed by that key.
     """
     signed_by = None if key_file is None else read_key(str(key_file))
@@ -135,28 +134,28 @@ def write(
     max_parallelism: int = 128,
     key_file: str | Path | None = None,
 ) -> None:
-    """Writes a savepoint from rows: to start a job with state, or with the state of a checkpoint changed.
+    """Writes a savepoint from rows, to start a job with new state, or with changed state of a checkpoint.
 
-    The rows replace all that the base has of their operators, states and kinds; everything else is copied. A base's
-    positions of sources come along. Without a base, sources are read from their beginning.
+    For each combination of operator, state and kind in the rows, the rows replace all state of the base. All other
+    state is copied, including the positions of sources. Without a base, sources start from their beginning.
 
     Args:
         target: An empty folder: a path or URL.
-        rows: A DataFrame of pandas or Spark, an Arrow table, or an iterable of `StateRow` or mappings. Columns as
-            `read` gives them; `operator`, `state` and `value` are needed, as columns or arguments.
-        base: A checkpoint to change. None for a savepoint of these rows alone.
-        operator: The uid of the operator, if it is no column. An operator that the base has may be named or its id
-            given.
-        state: The name of the state, if it is no column.
-        kind: The kind of state (see `StateRow`), if it is no column.
-        key_type: The type that `key_by` has in the program. By default found from the keys of the base; without a
-            base, that of a `key_by` without a type.
-        max_parallelism: The number of key groups of an operator that the base does not have; that of the job.
+        rows: A pandas or Spark DataFrame, an Arrow table, or an iterable of `StateRow` or mappings. The columns are
+            those of `read`. `operator`, `state` and `value` are required, as columns or as arguments.
+        base: The checkpoint to change. None: the savepoint has only these rows.
+        operator: The uid of the operator, if there is no such column. An operator of the base can also be given by its
+            name or id.
+        state: The name of the state, if there is no such column.
+        kind: The kind of state (see `StateRow`), if there is no such column.
+        key_type: The type that the program passes to `key_by`. Default: derived from the keys of the base; without a
+            base, the type of a `key_by` without a declared type.
+        max_parallelism: The number of key groups of the job, for an operator that is not in the base.
         key_file: The key that signed the base, and signs the savepoint.
 
     Raises:
-        CheckpointError: The target is not empty, or there is no such base.
-        StateError: A column, key or value does not fit.
+        CheckpointError: The target is not empty, or the base does not exist.
+        StateError: A column, key or value is invalid.
     """
     signed_by = None if key_file is None else read_key(str(key_file))
     located = None if base is None else find_checkpoint(str(base), signed_by)

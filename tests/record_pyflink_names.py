@@ -28,9 +28,10 @@ TOOLS = (
 )
 """Modules that PyFlink runs as processes of its own, and its own helpers."""
 
-HEAD = '''"""The modules of PyFlink 2.3 and their names; written by tests/record_pyflink_names.py.
+HEAD = '''"""The modules of PyFlink 2.3 and their names. Written by tests/record_pyflink_names.py.
 
-A module's names stand behind the module that defines them: `.` for itself, `typing` for type variables.
+A module is listed in brackets. Each line is `defining module: names`. The defining module `.` is the listed module
+itself; `typing` means type variables.
 """
 
 NAMES = """

@@ -1,6 +1,6 @@
 """Types, time, watermarks and configuration. PyFlink: pyflink.common.
 
-Every name is loaded when it is first asked for, so that importing this package costs nothing.
+A name is imported when it is first used, so importing this package is fast.
 """
 
 from __future__ import annotations

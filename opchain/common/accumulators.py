@@ -1,6 +1,6 @@
-"""Values that subtasks build up together. Flink: org.apache.flink.api.common.accumulators.
+"""Accumulators: values that the subtasks of a job combine. Flink: org.apache.flink.api.common.accumulators.
 
-PyFlink has no accumulators; the names are those of Java.
+PyFlink has no accumulators. The names are those of the Java API.
 """
 
 from __future__ import annotations

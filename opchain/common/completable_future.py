@@ -1,4 +1,4 @@
-"""A result that comes later. PyFlink: pyflink.common.completable_future."""
+"""CompletableFuture: the future result of an asynchronous call. PyFlink: pyflink.common.completable_future."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a program runs. PyFlink: pyflink.common.execution_config."""
+"""ExecutionConfig: settings of a program. PyFlink: pyflink.common.execution_config."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Input formats, which are Java objects in Flink. PyFlink: pyflink.common.io."""
+"""InputFormat, which is a Java object in Flink. PyFlink: pyflink.common.io."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records as bytes. PyFlink: pyflink.common.serialization."""
+"""Schemas that convert records to and from bytes. PyFlink: pyflink.common.serialization."""
 
 from __future__ import annotations
 

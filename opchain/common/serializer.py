@@ -1,4 +1,4 @@
-"""Serializers that users write. PyFlink: pyflink.common.serializer."""
+"""TypeSerializer, the base class of users' serializers. PyFlink: pyflink.common.serializer."""
 
 from __future__ import annotations
 

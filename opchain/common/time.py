@@ -1,4 +1,4 @@
-"""Spans and points of time. PyFlink: pyflink.common.time."""
+"""Duration, Instant and Time. PyFlink: pyflink.common.time."""
 
 from __future__ import annotations
 

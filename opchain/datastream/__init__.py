@@ -1,7 +1,7 @@
-"""The DataStream API, laid out as PyFlink lays it out. PyFlink: pyflink.datastream.
+"""The DataStream API, with the modules of PyFlink. PyFlink: pyflink.datastream.
 
-Every name is loaded when it is first asked for: importing this package costs nothing, and a module of
-functions that an executor imports never loads the compiler.
+A name is imported when it is first used. So importing this package is fast, and a module of functions on an executor
+never imports the compiler.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""When an async call is made again. PyFlink: pyflink.datastream.async_retry_strategies."""
+"""Strategies that decide when an async call is retried. PyFlink: pyflink.datastream.async_retry_strategies."""
 
 from __future__ import annotations
 

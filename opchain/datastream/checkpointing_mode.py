@@ -1,4 +1,4 @@
-"""The guarantee of checkpoints. PyFlink: pyflink.datastream.checkpointing_mode."""
+"""CheckpointingMode: exactly once or at least once. PyFlink: pyflink.datastream.checkpointing_mode."""
 
 from __future__ import annotations
 

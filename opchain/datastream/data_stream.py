@@ -1,4 +1,4 @@
-"""Streams and what can be done with them. PyFlink: pyflink.datastream.data_stream."""
+"""Streams and their transformations. PyFlink: pyflink.datastream.data_stream."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Streaming or batch. PyFlink: pyflink.datastream.execution_mode."""
+"""RuntimeExecutionMode: streaming or batch. PyFlink: pyflink.datastream.execution_mode."""
 
 from __future__ import annotations
 

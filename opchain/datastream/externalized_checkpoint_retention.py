@@ -1,4 +1,4 @@
-"""Which checkpoints stay. PyFlink: pyflink.datastream.externalized_checkpoint_retention."""
+"""Which checkpoints are kept when a job ends. PyFlink: pyflink.datastream.externalized_checkpoint_retention."""
 
 from __future__ import annotations
 

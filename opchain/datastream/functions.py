@@ -1,4 +1,4 @@
-"""Functions that users subclass. PyFlink: pyflink.datastream.functions."""
+"""Base classes of user functions. PyFlink: pyflink.datastream.functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Slot sharing groups and sizes. PyFlink: pyflink.datastream.slot_sharing_group."""
+"""SlotSharingGroup and MemorySize. PyFlink: pyflink.datastream.slot_sharing_group."""
 
 from __future__ import annotations
 

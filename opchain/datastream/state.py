@@ -1,4 +1,4 @@
-"""State, its descriptors, and its time to live. PyFlink: pyflink.datastream.state."""
+"""State, state descriptors and time to live. PyFlink: pyflink.datastream.state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The context of a program. PyFlink: pyflink.datastream.stream_execution_environment."""
+"""StreamExecutionEnvironment. PyFlink: pyflink.datastream.stream_execution_environment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The clocks that timers follow. PyFlink: pyflink.datastream.time_domain."""
+"""TimeDomain: event time or processing time of a timer. PyFlink: pyflink.datastream.time_domain."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Clocks and timers. PyFlink: pyflink.datastream.timerservice."""
+"""TimerService. PyFlink: pyflink.datastream.timerservice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The produced type of sources and formats. PyFlink: pyflink.datastream.utils."""
+"""ResultTypeQueryable, and conversions. PyFlink: pyflink.datastream.utils."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Metrics that functions register in their metric group. PyFlink: pyflink.metrics.
 
-Beside PyFlink's names there are Gauge and Histogram, which Flink has in Java.
+Gauge and Histogram are not in PyFlink. They have their names in Flink's Java API.
 """
 
 from __future__ import annotations

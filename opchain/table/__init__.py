@@ -1,6 +1,6 @@
-"""Tables as a front door to connectors. PyFlink: pyflink.table, of which there is no more than this.
+"""The supported part of the Table API: tables that read from and write to connectors. PyFlink: pyflink.table.
 
-Every name is loaded when it is first asked for.
+A name is imported when it is first used.
 """
 
 from __future__ import annotations

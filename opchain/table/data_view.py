@@ -1,4 +1,4 @@
-"""Names of the Table API, which opchain refuses where they are used. PyFlink: pyflink.table.data_view."""
+"""Unsupported names of the Table API: using one raises an error. PyFlink: pyflink.table.data_view."""
 
 from opchain.reexports import reexports
 

@@ -1,4 +1,4 @@
-"""EnvironmentSettings; opchain refuses the other names where they are used. PyFlink: pyflink.table.environment_settings."""
+"""EnvironmentSettings. Using any other name raises an error. PyFlink: pyflink.table.environment_settings."""
 
 from opchain.compiler.table.settings import EnvironmentSettings
 from opchain.reexports import reexports

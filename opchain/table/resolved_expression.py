@@ -1,4 +1,4 @@
-"""Names of the Table API, which opchain refuses where they are used. PyFlink: pyflink.table.resolved_expression."""
+"""Unsupported names of the Table API: using one raises an error. PyFlink: pyflink.table.resolved_expression."""
 
 from opchain.reexports import reexports
 

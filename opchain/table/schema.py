@@ -1,4 +1,4 @@
-"""Schema; opchain refuses the other names where they are used. PyFlink: pyflink.table.schema."""
+"""Schema. Using any other name raises an error. PyFlink: pyflink.table.schema."""
 
 from opchain.compiler.table.table_descriptor import Schema
 from opchain.reexports import reexports

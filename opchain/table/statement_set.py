@@ -1,4 +1,4 @@
-"""StatementSet; opchain refuses the other names where they are used. PyFlink: pyflink.table.statement_set."""
+"""StatementSet. Using any other name raises an error. PyFlink: pyflink.table.statement_set."""
 
 from opchain.compiler.table.stream_table_environment import StatementSet
 from opchain.reexports import reexports

@@ -1,4 +1,4 @@
-"""Table; opchain refuses the other names where they are used. PyFlink: pyflink.table.table."""
+"""Table. Using any other name raises an error. PyFlink: pyflink.table.table."""
 
 from opchain.compiler.table.table import Table
 from opchain.reexports import reexports

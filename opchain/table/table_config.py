@@ -1,4 +1,4 @@
-"""TableConfig; opchain refuses the other names where they are used. PyFlink: pyflink.table.table_config."""
+"""TableConfig. Using any other name raises an error. PyFlink: pyflink.table.table_config."""
 
 from opchain.compiler.table.settings import TableConfig
 from opchain.reexports import reexports

@@ -1,4 +1,4 @@
-"""TableDescriptor; opchain refuses the other names where they are used. PyFlink: pyflink.table.table_descriptor."""
+"""TableDescriptor. Using any other name raises an error. PyFlink: pyflink.table.table_descriptor."""
 
 from opchain.compiler.table.table_descriptor import TableDescriptor
 from opchain.reexports import reexports

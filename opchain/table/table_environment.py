@@ -1,4 +1,4 @@
-"""TableEnvironment and StreamTableEnvironment; opchain refuses the other names where they are used. PyFlink: pyflink.table.table_environment."""
+"""TableEnvironment and StreamTableEnvironment. Using any other name raises an error. PyFlink: pyflink.table.table_environment."""
 
 from opchain.compiler.table.stream_table_environment import (
     StreamTableEnvironment,

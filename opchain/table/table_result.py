@@ -1,4 +1,4 @@
-"""TableResult; opchain refuses the other names where they are used. PyFlink: pyflink.table.table_result."""
+"""TableResult. Using any other name raises an error. PyFlink: pyflink.table.table_result."""
 
 from opchain.compiler.table.table import TableResult
 from opchain.reexports import reexports

@@ -1,4 +1,4 @@
-"""DataTypes; opchain refuses the other names where they are used. PyFlink: pyflink.table.types."""
+"""DataTypes. Using any other name raises an error. PyFlink: pyflink.table.types."""
 
 from opchain.compiler.table.data_types import DataTypes
 from opchain.reexports import reexports

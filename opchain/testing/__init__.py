@@ -1,6 +1,6 @@
 """Tools for tests of programs: assertions on plans, and harnesses for single operators.
 
-Without Spark: which operators share a task, and whether a plan is as reviewed:
+Test without Spark which operators share a task, and whether a plan has changed:
 
 >>> from opchain import StreamExecutionEnvironment
 >>> from opchain.testing import assert_chained
@@ -9,7 +9,7 @@ Without Spark: which operators share a task, and whether a plan is as reviewed:
 >>> _ = numbers.filter(lambda n: n % 2).name("odd").print()
 >>> assert_chained(env, "add", "odd")
 
-One operator without a job; the test sets the time (see OneInputOperatorHarness and similar classes):
+Test one operator without a job; the test sets the time (see OneInputOperatorHarness and similar classes):
 
 >>> from opchain.datastream.functions import MapFunction
 >>> from opchain.testing import OneInputOperatorHarness
@@ -21,9 +21,9 @@ One operator without a job; the test sets the time (see OneInputOperatorHarness 
 ...     harness.records()
 [EmittedRecord(value=42, timestamp=1000)]
 
-A job with checkpoints whose processes die at chosen moments: see `faults.run_with_kills`.
+`faults.run_with_kills` runs a job with checkpoints, and kills its processes at chosen moments.
 
-A sink that is killed at every line of its code: see `SinkConformance`.
+`SinkConformance` tests a sink by killing it at every line of its code.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ _MODULES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Loads a name when it is first used: for assertions the compiler, for harnesses the runtime."""
+    """Imports a name when it is first used: assertions need the compiler, harnesses need the runtime."""
     if name == "faults":
         return import_module("opchain.runtime.testing.faults")
     if name not in _MODULES:

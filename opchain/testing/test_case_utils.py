@@ -1,11 +1,11 @@
-"""Base classes for tests of programs, each with an environment in `env`. PyFlink: pyflink.testing.test_case_utils.
+"""Base classes for tests of programs. Each has an environment in `env`. PyFlink: pyflink.testing.test_case_utils.
 
     class OurTests(PyFlinkStreamingTestCase):
         def test_words(self):
             words = self.env.from_collection(["a b", "c"]).flat_map(lambda line: line.split())
             self.assert_equals(list(words.execute_and_collect()), ["a", "b", "c"])
 
-Jobs run in process, with a parallelism of 2. The classes with a table environment are not offered.
+Jobs run in process, with a parallelism of 2. The classes with a table environment are not supported.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ __all__ = [
 
 
 class PyFlinkTestCase(unittest.TestCase):
-    """Has a directory, `tempdir`, which is removed after the class's tests."""
+    """Has a directory, `tempdir`, which is removed after the tests of the class."""
 
     tempdir: ClassVar[str]
 
     @classmethod
     def setUpClass(cls) -> None:
-        """Makes the directory."""
+        """Creates the directory."""
         cls.tempdir = tempfile.mkdtemp()
 
     @classmethod
@@ -44,10 +44,10 @@ class PyFlinkTestCase(unittest.TestCase):
 
     @classmethod
     def assert_equals(cls, actual: list[Any], expected: list[Any]) -> None:
-        """Compares two lists in any order, and sorts both.
+        """Compares two lists, ignoring the order. Sorts both in place.
 
         Raises:
-            AssertionError: They differ; the message shows how.
+            AssertionError: The lists differ. The message shows the difference.
         """
         actual.sort()
         expected.sort()
@@ -55,12 +55,12 @@ class PyFlinkTestCase(unittest.TestCase):
 
 
 class PyFlinkUTTestCase(PyFlinkTestCase):
-    """Has an environment for each test, in streaming mode."""
+    """Has a new environment for each test, in streaming mode."""
 
     env: StreamExecutionEnvironment
 
     def setUp(self) -> None:
-        """Makes the environment."""
+        """Creates the environment."""
         self.env = _environment(RuntimeExecutionMode.STREAMING)
 
 
@@ -71,13 +71,13 @@ class PyFlinkITTestCase(PyFlinkTestCase):
 
     @classmethod
     def setUpClass(cls) -> None:
-        """Makes the directory and the environment."""
+        """Creates the directory and the environment."""
         super().setUpClass()
         cls.env = _environment(RuntimeExecutionMode.STREAMING)
 
 
 class PyFlinkStreamingTestCase(PyFlinkITTestCase):
-    """The same."""
+    """PyFlinkITTestCase under PyFlink's name for streaming tests."""
 
 
 class PyFlinkBatchTestCase(PyFlinkITTestCase):
@@ -85,7 +85,7 @@ class PyFlinkBatchTestCase(PyFlinkITTestCase):
 
     @classmethod
     def setUpClass(cls) -> None:
-        """Makes the directory and the environment."""
+        """Creates the directory and the environment."""
         super().setUpClass()
         cls.env.set_runtime_mode(RuntimeExecutionMode.BATCH)
 

@@ -1,1 +1,1 @@
-"""Helpers of PyFlink. PyFlink: pyflink.util."""
+"""Utilities of PyFlink. PyFlink: pyflink.util."""

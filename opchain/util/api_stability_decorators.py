@@ -1,6 +1,6 @@
-"""Marks of how stable an API is. PyFlink: pyflink.util.api_stability_decorators.
+"""Decorators that mark the stability of an API. PyFlink: pyflink.util.api_stability_decorators.
 
-PyFlink adds a sentence to the docstring; these decorators return what they decorate.
+PyFlink adds a sentence to the docstring. Here the decorators return the function or class unchanged.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ T = TypeVar("T")
 
 
 class BaseAPIStabilityDecorator:
-    """The root of the marks."""
+    """The base class of these decorators."""
 
     def __call__(self, func_or_cls: T) -> T:
-        """Returns what it decorates."""
+        """Returns the function or class unchanged."""
         return func_or_cls
 
     def get_directive(self, func_or_cls: object) -> str:  # noqa: ARG002 - PyFlink's signature
-        """The sentence of the mark."""
+        """The sentence that PyFlink adds to the docstring."""
         return f"{type(self).__name__}."
 
 
 class Deprecated(BaseAPIStabilityDecorator):
-    """A part that goes away."""
+    """Marks an API that will be removed."""
 
     def __init__(self, since: str, detail: str | None = None) -> None:
         self.since = since
@@ -33,19 +33,19 @@ class Deprecated(BaseAPIStabilityDecorator):
 
 
 class Experimental(BaseAPIStabilityDecorator):
-    """A part that may change at any time."""
+    """Marks an API that may change at any time."""
 
 
 class Internal(BaseAPIStabilityDecorator):
-    """A part that programs should not use."""
+    """Marks an API that programs should not use."""
 
 
 class PublicEvolving(BaseAPIStabilityDecorator):
-    """A part that may change between minor versions."""
+    """Marks an API that may change in a minor version."""
 
 
 class Public(BaseAPIStabilityDecorator):
-    """A part that stays within a major version."""
+    """Marks an API that is stable within a major version."""
 
 
 __getattr__ = reexports(__name__)

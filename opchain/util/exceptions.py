@@ -1,6 +1,6 @@
-"""The exceptions of PyFlink's calls into Java. PyFlink: pyflink.util.exceptions.
+"""Exceptions of PyFlink's calls into Java. PyFlink: pyflink.util.exceptions.
 
-Programs name them in `except` clauses. Nothing here raises them, since nothing here calls Java.
+Programs name them in `except` clauses. opchain never raises them, because it does not call Java.
 """
 
 from __future__ import annotations
@@ -17,63 +17,63 @@ class JavaException(Exception):  # noqa: N818 - PyFlink's name
 
 
 class TableException(JavaException):
-    """A failure of the Table API."""
+    """An error of the Table API."""
 
 
 class CatalogException(JavaException):
-    """A failure of a catalog."""
+    """An error of a catalog."""
 
 
 class DatabaseAlreadyExistException(JavaException):
-    """A database exists already."""
+    """The database already exists."""
 
 
 class DatabaseNotEmptyException(JavaException):
-    """A database to be dropped has tables."""
+    """The database to be dropped still has tables."""
 
 
 class DatabaseNotExistException(JavaException):
-    """A database does not exist."""
+    """The database does not exist."""
 
 
 class FunctionAlreadyExistException(JavaException):
-    """A function exists already."""
+    """The function already exists."""
 
 
 class FunctionNotExistException(JavaException):
-    """A function does not exist."""
+    """The function does not exist."""
 
 
 class ModelAlreadyExistException(JavaException):
-    """A model exists already."""
+    """The model already exists."""
 
 
 class ModelNotExistException(JavaException):
-    """A model does not exist."""
+    """The model does not exist."""
 
 
 class PartitionAlreadyExistsException(JavaException):
-    """A partition exists already."""
+    """The partition already exists."""
 
 
 class PartitionNotExistException(JavaException):
-    """A partition does not exist."""
+    """The partition does not exist."""
 
 
 class PartitionSpecInvalidException(JavaException):
-    """A partition specification does not fit its table."""
+    """The partition specification does not match its table."""
 
 
 class TableAlreadyExistException(JavaException):
-    """A table exists already."""
+    """The table already exists."""
 
 
 class TableNotExistException(JavaException):
-    """A table does not exist."""
+    """The table does not exist."""
 
 
 class TableNotPartitionedException(JavaException):
-    """A table is not partitioned."""
+    """The table is not partitioned."""
 
 
 __getattr__ = reexports(__name__)

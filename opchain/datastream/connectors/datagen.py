@@ -1,4 +1,4 @@
-"""Made-up records; PyFlink has none of this. Java: org.apache.flink.connector.datagen.source."""
+"""A source of generated records. Java: org.apache.flink.connector.datagen.source. Not in PyFlink."""
 
 from __future__ import annotations
 

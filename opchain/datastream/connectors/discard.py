@@ -1,4 +1,4 @@
-"""Sinks that drop what they get; PyFlink has none. Java: DiscardingSink, old and new."""
+"""Sinks that discard all records. Java: both classes DiscardingSink. Not in PyFlink."""
 
 from __future__ import annotations
 

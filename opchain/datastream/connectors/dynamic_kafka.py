@@ -1,4 +1,4 @@
-"""Names that opchain refuses where they are used. PyFlink: pyflink.datastream.connectors.dynamic_kafka."""
+"""Unsupported names: using one raises an error. PyFlink: pyflink.datastream.connectors.dynamic_kafka."""
 
 from opchain.reexports import reexports
 

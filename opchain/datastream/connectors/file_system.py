@@ -1,4 +1,4 @@
-"""Files. PyFlink: pyflink.datastream.connectors.file_system."""
+"""Sources and sinks of files. PyFlink: pyflink.datastream.connectors.file_system."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several sources one after the other. PyFlink: pyflink.datastream.connectors.hybrid_source."""
+"""HybridSource: several sources, one after another. PyFlink: pyflink.datastream.connectors.hybrid_source."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PostgreSQL and MySQL. PyFlink: pyflink.datastream.connectors.jdbc."""
+"""Sinks for PostgreSQL and MySQL. PyFlink: pyflink.datastream.connectors.jdbc."""
 
 from opchain.reexports import reexports
 from opchain.runtime.connectors.jdbc.options import JdbcConnectionOptions, JdbcExecutionOptions

@@ -1,4 +1,4 @@
-"""Kafka. PyFlink: pyflink.datastream.connectors.kafka."""
+"""Sources and sinks for Kafka. PyFlink: pyflink.datastream.connectors.kafka."""
 
 from opchain.reexports import reexports
 from opchain.runtime.connectors.kafka.builder import KafkaSourceBuilder

@@ -1,4 +1,4 @@
-"""Names that opchain refuses where they are used. PyFlink: pyflink.datastream.connectors.pulsar."""
+"""Unsupported names: using one raises an error. PyFlink: pyflink.datastream.connectors.pulsar."""
 
 from opchain.reexports import reexports
 

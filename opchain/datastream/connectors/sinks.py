@@ -1,4 +1,4 @@
-"""Sinks that PyFlink does not have, each on a library of its own."""
+"""Sinks that PyFlink does not have. Each needs an additional Python package."""
 
 from __future__ import annotations
 

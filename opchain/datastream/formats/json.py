@@ -1,4 +1,4 @@
-"""JSON. PyFlink: pyflink.datastream.formats.json, which has no files of JSON lines."""
+"""JSON messages, and files of JSON lines. PyFlink: pyflink.datastream.formats.json, without the files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names that opchain refuses where they are used. PyFlink: pyflink.datastream.formats.orc."""
+"""Unsupported names: using one raises an error. PyFlink: pyflink.datastream.formats.orc."""
 
 from opchain.reexports import reexports
 
