@@ -1,1 +1,1 @@
-"""The classes that users subclass for their functions, and plain callables in their place."""
+"""The base classes of user functions, and the conversion of plain callables to functions."""

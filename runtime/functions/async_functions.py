@@ -1,4 +1,4 @@
-"""Functions that wait for something outside without holding up the stream, and the retry strategies of their calls."""
+"""Functions that call external systems without blocking the stream, and retry strategies for their calls."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ if TYPE_CHECKING:
 
 
 class AsyncFunction(Function, Generic[IN_contra, OUT_co]):
-    """Calls something outside for each record; many calls are under way at once."""
+    """Calls an external system for each record. Many calls run concurrently."""
 
     @abstractmethod
     async def async_invoke(self, value: IN_contra) -> Iterable[OUT_co]:
-        """The results of one record. Runs on an event loop of the task: it must not block it.
+        """Returns the results of one record. Runs on an event loop of the task, which it must not block.
 
         An exception fails the task, unless the retry strategy covers it.
         """
 
     def timeout(self, value: IN_contra) -> Iterable[OUT_co]:
-        """The results to emit if the call, including its retries, took longer than the timeout.
+        """Returns the results to emit if a call, including its retries, took longer than the timeout.
 
         Raises:
-            TimeoutError: always, if not overridden; it fails the task.
+            TimeoutError: Always, unless overridden. It fails the task.
         """
         from opchain.runtime.functions.callables import name_of  # noqa: PLC0415 - it imports this
 
@@ -50,23 +50,23 @@ class AsyncFunction(Function, Generic[IN_contra, OUT_co]):
 class AsyncBatchFunction(Function, Generic[IN_contra, OUT_co]):
     """Calls an external system for several records at a time, such as a model or a bulk look-up.
 
-    A call gets records that arrived together: at most `max_batch_size`, and never records on both sides of a
-    watermark. Only records whose results ask for a retry are retried; after an exception, all are.
-    Neither PyFlink 2.3 nor Flink 2.3 has it.
+    A call gets records that arrived together: at most `max_batch_size`, and never records on both sides of a watermark.
+    If the results of some records ask for a retry, only these records are retried. After an exception, all records of
+    the call are retried. Not in Flink 2.3 or PyFlink 2.3.
     """
 
     max_batch_size: int = 32
-    """The largest number of records for a call; the capacity is an upper limit too."""
+    """The maximum number of records per call. The capacity of the operator also limits it."""
 
     @abstractmethod
     async def async_invoke_batch(self, values: Sequence[IN_contra]) -> Sequence[Iterable[OUT_co]]:
-        """The results of each record: one iterable per value, in the order of the values."""
+        """Returns one iterable of results per value, in the order of the values."""
 
     def timeout(self, values: Sequence[IN_contra]) -> Sequence[Iterable[OUT_co]]:
-        """The results to emit if the call took longer than the timeout: one iterable per value.
+        """Returns the results to emit if the call took longer than the timeout: one iterable per value.
 
         Raises:
-            TimeoutError: always, if not overridden; it fails the task.
+            TimeoutError: Always, unless overridden. It fails the task.
         """
         raise TimeoutError(
             f"'{type(self).__name__}' timed out for {len(values)} records, the first "
@@ -76,7 +76,7 @@ class AsyncBatchFunction(Function, Generic[IN_contra, OUT_co]):
 
 @dataclass(frozen=True)
 class AsyncFunctionDescriptor:
-    """An async function with the settings it was given to `AsyncDataStream` with."""
+    """An async function, with the settings passed to `AsyncDataStream`."""
 
     class OutputMode(Enum):
         """Whether results keep the order of their records."""
@@ -92,12 +92,12 @@ class AsyncFunctionDescriptor:
 
 
 def empty_result_predicate(result: Sized | None) -> bool:
-    """Asks for another attempt when nothing came back."""
+    """Asks for a retry if there are no results."""
     return result is None or len(result) == 0
 
 
 def has_exception_predicate(error: BaseException | None) -> bool:
-    """Asks for another attempt after any exception."""
+    """Asks for a retry after any exception."""
     return error is not None
 
 
@@ -105,7 +105,7 @@ def exception_type_predicate(
     error: BaseException | None,
     expected_error_type: type[BaseException] | tuple[type[BaseException], ...],
 ) -> bool:
-    """Asks for another attempt after some exceptions; bind the second argument to use it.
+    """Asks for a retry after exceptions of certain classes. Bind the second argument to use it.
 
     >>> from functools import partial
     >>> retry_on = partial(exception_type_predicate, expected_error_type=ConnectionError)
@@ -116,31 +116,30 @@ def exception_type_predicate(
 
 
 class AsyncRetryPredicate(ABC, Generic[T]):
-    """Which results and which exceptions ask for another attempt; None stands for none of them."""
+    """Decides which results and which exceptions are retried. None retries none of them."""
 
     @abstractmethod
     def result_predicate(self) -> ResultPredicate[T]:
-        """Looks at the results of an attempt that ended well."""
+        """The predicate for the results of a successful attempt."""
 
     @abstractmethod
     def exception_predicate(self) -> ExceptionPredicate:
-        """Looks at the exception of an attempt that failed."""
+        """The predicate for the exception of a failed attempt."""
 
 
 class AsyncRetryStrategy(ABC, Generic[T]):
-    """Whether and when a call is retried.
+    """Decides whether and when a call is retried.
 
-    Attempts are counted from 1, the first retry. A strategy is shared by all records under way, so
-    it must not remember anything between calls.
+    Retries are counted from 1. All concurrent records share the strategy, so it must not keep state between calls.
     """
 
     @abstractmethod
     def can_retry(self, current_attempts: int) -> bool:
-        """Whether the retry with this number is allowed."""
+        """Whether the n-th retry is allowed."""
 
     @abstractmethod
     def get_backoff_time_millis(self, current_attempts: int) -> int:
-        """The pause before the retry with this number, or -1 for no retry."""
+        """The pause before the n-th retry in milliseconds, or -1 for no retry."""
 
     @abstractmethod
     def get_retry_predicate(self) -> AsyncRetryPredicate[T]:
@@ -148,7 +147,7 @@ class AsyncRetryStrategy(ABC, Generic[T]):
 
     @staticmethod
     def no_restart() -> AsyncRetryStrategy[Any]:
-        """Retries no call."""
+        """Never retries a call."""
         return NO_RETRY_STRATEGY
 
     @staticmethod
@@ -172,7 +171,7 @@ class AsyncRetryStrategy(ABC, Generic[T]):
         result_predicate: ResultPredicate[T] = None,
         exception_predicate: ExceptionPredicate = None,
     ) -> ExponentialBackoffDelayRetryStrategy[T]:
-        """Calls again after pauses that grow."""
+        """Retries a call after increasing pauses."""
         return ExponentialBackoffDelayRetryStrategy(
             max_attempts,
             initial_delay,
@@ -202,14 +201,14 @@ class RetryPredicate(AsyncRetryPredicate[T]):
 
 
 class NoRetryStrategy(AsyncRetryStrategy[T]):
-    """Retries no call."""
+    """Never retries a call."""
 
     def can_retry(self, current_attempts: int) -> bool:  # noqa: ARG002 - the same for any number
-        """False."""
+        """Always False."""
         return False
 
     def get_backoff_time_millis(self, current_attempts: int) -> int:  # noqa: ARG002 - the same for any number
-        """-1, since there is no retry."""
+        """Always -1: there is no retry."""
         return -1
 
     def get_retry_predicate(self) -> RetryPredicate[T]:
@@ -249,10 +248,10 @@ class FixedDelayRetryStrategy(_LimitedRetryStrategy[T]):
     """Retries a call after a fixed pause.
 
     Args:
-        max_attempts: The greatest number of retries; at least 1.
-        backoff_time_millis: The pause; at least 1.
-        result_predicate: Says which results are retried; None for no results.
-        exception_predicate: Says which exceptions are retried; None for no exceptions.
+        max_attempts: The maximum number of retries; at least 1.
+        backoff_time_millis: The pause in milliseconds; at least 1.
+        result_predicate: Decides which results are retried. None: no results.
+        exception_predicate: Decides which exceptions are retried. None: no exceptions.
     """
 
     def __init__(
@@ -267,7 +266,7 @@ class FixedDelayRetryStrategy(_LimitedRetryStrategy[T]):
         self._backoff_time_millis = backoff_time_millis
 
     def get_backoff_time_millis(self, current_attempts: int) -> int:  # noqa: ARG002 - the same for any number
-        """The pause."""
+        """The pause in milliseconds."""
         return self._backoff_time_millis
 
 
@@ -278,12 +277,12 @@ class ExponentialBackoffDelayRetryStrategy(_LimitedRetryStrategy[T]):
     pause depends only on the number of the retry.
 
     Args:
-        max_attempts: The greatest number of retries; at least 1.
+        max_attempts: The maximum number of retries; at least 1.
         initial_delay: The first pause in milliseconds.
         max_retry_delay: The longest pause in milliseconds.
-        multiplier: The factor, more than 0.
-        result_predicate: Says which results are retried; None for no results.
-        exception_predicate: Says which exceptions are retried; None for no exceptions.
+        multiplier: The factor; more than 0.
+        result_predicate: Decides which results are retried. None: no results.
+        exception_predicate: Decides which exceptions are retried. None: no exceptions.
     """
 
     def __init__(
@@ -307,7 +306,10 @@ class ExponentialBackoffDelayRetryStrategy(_LimitedRetryStrategy[T]):
         self._multiplier = multiplier
 
     def get_backoff_time_millis(self, current_attempts: int) -> int:
-        """The pause before the retry of this number, each rounded down before the next grows."""
+        """The pause before the n-th retry, in milliseconds.
+
+        Each pause is rounded down before the next one is computed from it.
+        """
         delay = self._initial_delay
         for _ in range(1, min(current_attempts, self._max_attempts)):
             delay = int(min(delay * self._multiplier, self._max_retry_delay))
@@ -335,13 +337,13 @@ class _Builder(Generic[T]):
 
 
 class FixedDelayRetryStrategyBuilder(_Builder[T]):
-    """Builds a FixedDelayRetryStrategy step by step, as Flink does in Java."""
+    """Builds a FixedDelayRetryStrategy step by step, as in Flink's Java API."""
 
     def __init__(self, max_attempts: int, backoff_time_millis: int) -> None:
         super().__init__(max_attempts, backoff_time_millis)
 
     def build(self) -> FixedDelayRetryStrategy[T]:
-        """The strategy.
+        """Returns the strategy.
 
         Raises:
             ValueError: A number is not positive.
@@ -350,7 +352,7 @@ class FixedDelayRetryStrategyBuilder(_Builder[T]):
 
 
 class ExponentialBackoffDelayRetryStrategyBuilder(_Builder[T]):
-    """Builds an ExponentialBackoffDelayRetryStrategy step by step, as Flink does in Java."""
+    """Builds an ExponentialBackoffDelayRetryStrategy step by step, as in Flink's Java API."""
 
     def __init__(
         self, max_attempts: int, initial_delay: int, max_retry_delay: int, multiplier: float
@@ -358,7 +360,7 @@ class ExponentialBackoffDelayRetryStrategyBuilder(_Builder[T]):
         super().__init__(max_attempts, initial_delay, max_retry_delay, multiplier)
 
     def build(self) -> ExponentialBackoffDelayRetryStrategy[T]:
-        """The strategy.
+        """Returns the strategy.
 
         Raises:
             ValueError: A number is not positive.

@@ -1,11 +1,12 @@
-"""Turns plain callables into functions, and finds out which style a function's methods have.
+"""Turns plain callables into functions, and detects how the methods of a function emit records.
 
-PyFlink's methods return an iterable or yield. Those of Flink's Java API get a collector as their last argument:
+PyFlink's methods return an iterable or yield. Methods in the style of Flink's Java API get a collector as their last
+argument:
 
     def flat_map(self, value, out):
         out.collect(value)
 
-Both styles are accepted. The parameters of a method say which one it has.
+Both styles are accepted. The parameters of a method decide its style.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ F = TypeVar("F", bound=Function)
 
 
 class _Method(NamedTuple):
-    """The one method that a callable can implement, and its arguments."""
+    """The one method that a callable can implement, and the arguments of the method."""
 
     name: str
     arguments: tuple[str, ...]
@@ -82,13 +83,13 @@ _OF_ONE_RESULT: dict[type[Function], tuple[str, ...]] = {
     DeltaFunction: ("get_delta",),
     SinkFunction: ("invoke",),
 }
-"""The methods whose result is one value, or nothing: one with a `yield` would not run."""
+"""Methods that return one value, or None. If such a method contains a `yield`, calling it does not run its code."""
 
 
 class CallableFunction(Function):
-    """A plain callable as a Function of some kind, made by `as_function`.
+    """A plain callable as a Function of some kind. Created by `as_function`.
 
-    The callable itself is the method, so there is no additional call.
+    The callable itself is the method, so it is called directly.
     """
 
     _kind: type[Function]
@@ -104,19 +105,19 @@ class CallableFunction(Function):
 
 
 def as_function(kind: type[F], function: object, where: str = "") -> F:
-    """The function itself if it is an instance of the class, else the callable as a Function.
+    """Returns the function itself if it is an instance of `kind`, else wraps the callable in a Function.
 
     >>> as_function(MapFunction, str.upper).map("a")
     'A'
 
     Args:
-        kind: The class of the function: MapFunction, KeySelector, ...; a ProcessFunction can't be a callable.
+        kind: The class of the function: MapFunction, KeySelector, ... A callable cannot replace a ProcessFunction.
         function: The user's function or callable.
-        where: The start of the message, such as `map 'parse' (clicks.py:14)`.
+        where: The start of error messages, such as `map 'parse' (clicks.py:14)`.
 
     Raises:
-        TypeError: it is neither, it is a class instead of an object, a coroutine function where
-            an ordinary one is needed (or the other way round), or takes other arguments.
+        TypeError: The function is neither an instance of `kind` nor a callable; it is a class; it is a coroutine
+            function but must not be one, or the other way round; or it has other parameters.
     """
     start = f"{where}: " if where else ""
     if isinstance(function, kind):
@@ -184,10 +185,7 @@ def _check_is_async(function: Callable[..., Any], kind: type[Function], start: s
 
 
 def generator_problem(function: object) -> str | None:
-    """Why a method of a function object cannot give its one result: it has a `yield`, so a call runs nothing of it.
-
-    None if there is no such method.
-    """
+    """The error text for a method that must return one result but is a generator function. None if no method is one."""
     for kind, names in _OF_ONE_RESULT.items():
         if not isinstance(function, kind) or isinstance(function, CallableFunction):
             continue
@@ -244,7 +242,7 @@ class Collector:
         self._records: list[Any] = []
 
     def collect(self, record: Any) -> None:
-        """Emits a record; a pair of an OutputTag and a record goes to that side output."""
+        """Emits a record. A tuple of an OutputTag and a record is emitted to that side output."""
         self._records.append(record)
 
     def close(self) -> None:
@@ -256,9 +254,9 @@ class Collector:
 
 
 class ReturnsCollected:
-    """Wraps a method that takes a collector: the wrapper creates the collector and returns its records.
+    """Wraps a method with a collector parameter. The wrapper creates the collector and returns the collected records.
 
-    Records that the method returns or yields follow the collected records.
+    Records that the method returns or yields are appended.
     """
 
     def __init__(self, method: Callable[..., Any]) -> None:
@@ -275,9 +273,9 @@ class ReturnsCollected:
 
 
 def accept_collectors(function: Any) -> None:
-    """Replaces the methods of a function that take a collector by methods that return the records.
+    """Wraps all methods of a function that have a collector parameter, so that they return their records.
 
-    Only this object changes: it is the subtask's own.
+    Only this object changes, which is the copy of one subtask.
     """
     for name in _EMITTING_METHODS:
         if _takes_one_more(type(function), name):
@@ -287,14 +285,14 @@ def accept_collectors(function: Any) -> None:
 
 
 def takes_collector(function: Any, name: str) -> bool:
-    """Whether a method of a function takes a collector as its last argument."""
+    """Whether the last parameter of the method is a collector."""
     return name in _EMITTING_METHODS and _takes_one_more(type(function), name)
 
 
 def _takes_one_more(kind: type, name: str) -> bool:
-    """Whether a class's method takes one argument more than the declaration in its base class.
+    """Whether a class's method has one parameter more than the same method of its base class.
 
-    A JoinFunction returns its one result, in Flink too.
+    A JoinFunction has no collector in Flink either: it returns its one result.
     """
     if issubclass(kind, JoinFunction):
         return False

@@ -1,7 +1,7 @@
-"""The functions from which window joins and co-groups are built.
+"""The functions that implement window joins and co-groups.
 
-Flink: `CoGroupedStreams` builds both from two maps that tag the records, a union, a `key_by` and a window. The
-functions have the names that they have there.
+Like Flink's `CoGroupedStreams`, both consist of two maps that tag the records, a union, a `key_by` and a window. The
+functions have Flink's names.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ FIRST, SECOND = 1, 2
 
 
 class InputTagger(MapFunction[Any, tuple[int, Any]]):
-    """Marks each record with the number of its input.
+    """Tags each record with the number of its input.
 
     >>> InputTagger(SECOND).map("a")
     (2, 'a')
@@ -42,25 +42,25 @@ class InputTagger(MapFunction[Any, tuple[int, Any]]):
 
 
 class _Wrapper(Function):
-    """Opens and closes the functions inside."""
+    """Opens and closes the wrapped functions."""
 
     def __init__(self, *inner: Function) -> None:
         self.inner = inner
 
     def open(self, runtime_context: RuntimeContext) -> None:
-        """Opens them."""
+        """Opens the wrapped functions."""
         for function in self.inner:
             accept_collectors(function)
             function.open(runtime_context)
 
     def close(self) -> None:
-        """Closes them."""
+        """Closes the wrapped functions."""
         for function in self.inner:
             function.close()
 
 
 class UnionKeySelector(_Wrapper, KeySelector[tuple[int, Any], Any]):
-    """Asks the key selector of the record's own input."""
+    """Calls the key selector of the input that a tagged record comes from."""
 
     def __init__(self, selector1: Any, selector2: Any) -> None:
         first = as_function(KeySelector, selector1)
@@ -70,7 +70,7 @@ class UnionKeySelector(_Wrapper, KeySelector[tuple[int, Any], Any]):
         self._selectors = (None, first, second)
 
     def get_key(self, value: tuple[int, Any]) -> Any:
-        """The key of a marked record."""
+        """The key of a tagged record."""
         number, record = value
         selector = self._selectors[number]
         assert selector is not None
@@ -78,7 +78,7 @@ class UnionKeySelector(_Wrapper, KeySelector[tuple[int, Any], Any]):
 
 
 class CoGroupWindowFunction(_Wrapper, WindowFunction[tuple[int, Any], Any, Any, Any]):
-    """Parts a window's records by input, and hands both lists to a CoGroupFunction."""
+    """Splits the records of a window by input, and passes both lists to a CoGroupFunction."""
 
     def __init__(self, function: Any) -> None:
         self.function = as_function(CoGroupFunction, function)
@@ -98,7 +98,7 @@ class CoGroupWindowFunction(_Wrapper, WindowFunction[tuple[int, Any], Any, Any, 
 
 
 class JoinCoGroupFunction(_Wrapper, CoGroupFunction[Any, Any, Any]):
-    """Makes a join of a co-group: the function is called with every pair."""
+    """Implements a join as a co-group: it calls the join function with each pair of records."""
 
     def __init__(self, function: Any) -> None:
         self.function = (
@@ -109,7 +109,7 @@ class JoinCoGroupFunction(_Wrapper, CoGroupFunction[Any, Any, Any]):
         super().__init__(self.function)
 
     def co_group(self, first: Iterable[Any], second: Iterable[Any]) -> Iterable[Any]:
-        """The results of all pairs; the second side turns fastest."""
+        """The results of all pairs. The second side is the inner loop."""
         join = self.function.join
         right = list(second)
         if isinstance(self.function, FlatJoinFunction):

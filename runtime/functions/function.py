@@ -1,4 +1,4 @@
-"""Function, the base class of user functions, and RuntimeContext, the access of a function to its task."""
+"""Function, the base class of user functions. RuntimeContext, which gives a function access to its task."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ A = TypeVar("A", bound="Accumulator[Any, Any]")
 
 
 class DistributedCache(ABC):
-    """The files registered with `register_cached_file`, as local copies of this executor."""
+    """The files registered with `register_cached_file`, as local copies on this executor."""
 
     @abstractmethod
     def get_file(self, name: str) -> Path:
-        """The local copy of the file or directory registered under the name.
+        """The local copy of the file or directory that is registered under the name.
 
         Raises:
-            KeyError: no file is registered under this name.
+            KeyError: No file is registered under this name.
         """
 
 
 class RuntimeContext(KeyedStateStore):
     """Information about the task of a function, passed to `open`.
 
-    The state getters of a function on a stream without key raise an error that says so.
+    On a stream without key, the getters of keyed state raise an error.
     """
 
     @abstractmethod
@@ -59,64 +59,64 @@ class RuntimeContext(KeyedStateStore):
 
     @abstractmethod
     def get_attempt_number(self) -> int:
-        """How often this subtask was started before: 0 at first.
+        """How often this subtask was started before; 0 for the first attempt.
 
-        Flink: `getAttemptNumber`. Here it is Spark's, which may give the same number twice to one
-        subtask after a stage was retried: never name a file after it.
+        It is Spark's attempt number. After a stage is retried, a subtask may get the same number again, so never use it
+        in a file name. Flink: `getAttemptNumber`.
         """
 
     @abstractmethod
     def get_task_name_with_subtasks(self) -> str:
-        """The name, the subtask counted from 1, the parallelism, the attempt: `parse (3/6)#0`."""
+        """Task name, subtask (from 1), parallelism and attempt: `parse (3/6)#0`."""
 
     @abstractmethod
     def get_job_parameter(self, key: str, default_value: T) -> str | T:
-        """The global job parameter of this name (`pipeline.global-job-parameters`), or the default."""
+        """The global job parameter (`pipeline.global-job-parameters`) with this name, or the default."""
 
     @abstractmethod
     def get_metrics_group(self) -> MetricGroup:
         """The metric group of this operator and subtask: counters, gauges, meters, histograms."""
 
     def get_metric_group(self) -> MetricGroup:
-        """`get_metrics_group` under its name in Java."""
+        """The same as `get_metrics_group`: its name in Flink's Java API."""
         return self.get_metrics_group()
 
     @abstractmethod
     def add_accumulator(self, name: str, accumulator: Accumulator[Any, Any]) -> None:
-        """Registers an accumulator of this operator, which the driver merges by its name.
+        """Registers an accumulator of this operator. The driver merges the accumulators of all subtasks by name.
 
         Raises:
-            ValueError: The operator has one of this name. (Flink looks at the whole chain.)
+            ValueError: The operator already has an accumulator with this name. (In Flink: the chain.)
         """
 
     @abstractmethod
     def get_accumulators(self) -> dict[str, Accumulator[Any, Any]]:
-        """The registered accumulators of this operator, by name; a copy."""
+        """A copy of the accumulators of this operator, by name."""
 
     def get_accumulator(self, name: str) -> Accumulator[Any, Any] | None:
-        """The accumulator of this name, or None."""
+        """The accumulator with this name, or None."""
         return self.get_accumulators().get(name)
 
     def get_int_counter(self, name: str) -> IntCounter:
-        """The IntCounter of this name, a new one if there is none."""
+        """The IntCounter with this name. It is created if it does not exist."""
         from opchain.runtime.metrics.accumulators import IntCounter  # noqa: PLC0415 - as needed
 
         return self._accumulator(name, IntCounter)
 
     def get_long_counter(self, name: str) -> LongCounter:
-        """The LongCounter of this name, a new one if there is none."""
+        """The LongCounter with this name. It is created if it does not exist."""
         from opchain.runtime.metrics.accumulators import LongCounter  # noqa: PLC0415 - as needed
 
         return self._accumulator(name, LongCounter)
 
     def get_double_counter(self, name: str) -> DoubleCounter:
-        """The DoubleCounter of this name, a new one if there is none."""
+        """The DoubleCounter with this name. It is created if it does not exist."""
         from opchain.runtime.metrics.accumulators import DoubleCounter  # noqa: PLC0415 - as needed
 
         return self._accumulator(name, DoubleCounter)
 
     def get_histogram(self, name: str) -> Histogram:
-        """The accumulator Histogram of this name, a new one if there is none."""
+        """The accumulator Histogram with this name. It is created if it does not exist."""
         from opchain.runtime.metrics.accumulators import Histogram  # noqa: PLC0415 - as needed
 
         return self._accumulator(name, Histogram)
@@ -135,13 +135,14 @@ class RuntimeContext(KeyedStateStore):
 
     @abstractmethod
     def get_distributed_cache(self) -> DistributedCache:
-        """The files that the program registered for its executors."""
+        """The files that the program registered with `register_cached_file`."""
 
 
 class Function(ABC):  # noqa: B024 - its subclasses have the abstract methods
-    """A piece of user code with a life cycle. Each subtask gets its own copy.
+    """The base class of user functions, with `open` and `close`. Each subtask gets its own copy.
 
-    Attributes that `__init__` sets must pickle. Create everything else, such as connections and models, in `open`.
+    Attributes that `__init__` sets must be picklable. Create everything else, such as connections and models, in
+    `open`.
     """
 
     def open(self, runtime_context: RuntimeContext) -> None:
@@ -152,7 +153,7 @@ class Function(ABC):  # noqa: B024 - its subclasses have the abstract methods
 
 
 def may_use_state(function: Any) -> bool:
-    """Whether an object may have keyed state, which only `open` can get: it has an `open` that is not Function's."""
+    """Whether the object may have keyed state, which requires an `open` method that overrides that of Function."""
     opened = getattr(function, "open", None)
     return opened is not None and getattr(opened, "__func__", None) is not Function.open
 

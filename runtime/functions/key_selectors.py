@@ -1,4 +1,4 @@
-"""Functions that extract a key or choose a partition, and records with their key.
+"""Functions that extract a key or choose a partition, and the Row of key and record.
 
 Also aggregations of one field (sum, min, max, min_by, max_by), and projections to some fields.
 """
@@ -21,22 +21,22 @@ if TYPE_CHECKING:
 
 
 class KeySelector(Function, Generic[IN_contra, KEY_co]):
-    """Extracts a record's key.
+    """Extracts the key of a record.
 
-    The key must be the same whenever and wherever it is extracted from an equal record, and of a type
-    with a stable hash: int, str, bytes, bool, float, tuples and dataclasses of these, ...
+    Equal records must have equal keys, in every process and at any time. The type of the key must have a stable hash:
+    int, str, bytes, bool, float, and tuples and dataclasses of these types, among others.
     """
 
     @abstractmethod
     def get_key(self, value: IN_contra) -> KEY_co:
-        """The key; never None."""
+        """Returns the key; never None."""
 
 
 class NullByteKeySelector(KeySelector["Any", int]):
-    """Returns the key 0 for every record. `window_all` uses it."""
+    """Returns the key 0 for every record, for `window_all`."""
 
     def get_key(self, value: Any) -> int:  # noqa: ARG002 - that is the point
-        """Returns 0 for every record."""
+        """Always 0."""
         return 0
 
 
@@ -45,11 +45,11 @@ class Partitioner(Function, Generic[KEY_contra]):
 
     @abstractmethod
     def partition(self, key: KEY_contra, num_partitions: int) -> int:
-        """The subtask's number, from 0 to num_partitions - 1."""
+        """Returns the number of the subtask, from 0 to num_partitions - 1."""
 
 
 class WithKey(MapFunction[Any, Row]):
-    """Returns a Row of key (`f0`) and record (`f1`), which are the records of a keyed stream in PyFlink.
+    """Returns a Row of key (`f0`) and record (`f1`). In PyFlink, these are the records of a keyed stream.
 
     >>> WithKey(len).map("four")
     Row(f0=4, f1='four')
@@ -59,7 +59,7 @@ class WithKey(MapFunction[Any, Row]):
         self.key_selector = key_selector
 
     def map(self, value: Any) -> Row:
-        """The row of one record."""
+        """The Row of key and record."""
         return Row(f0=self.key_selector(value), f1=value)
 
 
@@ -77,12 +77,14 @@ _OF_FIELD: dict[str, Callable[[Any, Any], Any]] = {"sum": add, "min": _smaller, 
 
 
 class FieldAggregation(ReduceFunction[Any]):
-    """Folds one field of records that share a key.
+    """Aggregates one field of the records of a key.
 
-    `sum`, `min` and `max` give the first record with its field replaced; `min_by` and `max_by` give
-    the record that has the extreme: of equal ones the earlier, or the later unless `first`. Fields of tuples, lists and rows have
-    an index, those of dicts are keys, those of dataclasses, pydantic models and other objects are named;
-    a plain value has field 0 alone: itself. Neither record is changed.
+    `sum`, `min` and `max` return the first record with this field replaced. `min_by` and `max_by` return the record
+    with the smallest or greatest value. Of equal values, the first record wins or, without `first`, the last. Neither
+    input record is changed.
+
+    A field is an index (tuples, lists, rows), a key (dicts) or a name (dataclasses, pydantic models and other objects).
+    A plain value has only field 0: the value.
 
     >>> FieldAggregation("sum", 1).reduce(("a", 1), ("b", 2))
     ('a', 3)
@@ -95,14 +97,14 @@ class FieldAggregation(ReduceFunction[Any]):
 
     @property
     def __name__(self) -> str:
-        """The class of Flink's, which is in the descriptions of windows."""
+        """The name of Flink's class, for the descriptions of windows."""
         return "SumAggregator" if self.kind == "sum" else "ComparableAggregator"
 
     def __repr__(self) -> str:
         return f"{self.kind}({self.field!r})"
 
     def reduce(self, value1: Any, value2: Any) -> Any:
-        """The aggregate of the records so far and one more."""
+        """Aggregates the result so far with one more record."""
         has_fields = isinstance(value1, _INDEXED) or _is_named(value1, self.field)
         if not has_fields and self.field != 0:
             raise TypeError(
@@ -153,12 +155,14 @@ def _with_field(record: Any, field: int | str, value: Any) -> Any:
     if isinstance(record, tuple):
         return _tuple_with_field(record, field, value)
     if hasattr(record, "model_copy"):
-        return record.model_copy(update={field: value})  # pydantic notes that the field was set
+        return record.model_copy(update={field: value})  # pydantic then knows that the field is set
     changed = copy(record)
     if isinstance(record, (*_INDEXED, dict)):
         changed[field] = value
     else:
-        object.__setattr__(changed, str(field), value)  # it may be frozen, but it is new
+        object.__setattr__(
+            changed, str(field), value
+        )  # works on frozen dataclasses too; the object is a new copy
     return changed
 
 
@@ -166,12 +170,12 @@ def _tuple_with_field(record: tuple[Any, ...], field: int | str, value: Any) -> 
     index = record._fields.index(field) if isinstance(field, str) else field  # type: ignore[attr-defined]
     items = list(record)
     items[index] = value
-    # A named tuple's class takes the fields one by one, and keeps their names.
+    # The class of a named tuple takes the fields as separate arguments.
     return type(record)(*items) if hasattr(record, "_fields") else tuple(items)
 
 
 class Projection(MapFunction[Any, tuple[Any, ...]]):
-    """Behind `project`: the fields at the given indexes, in that order.
+    """The function of `project`: returns the fields at the given indexes, in that order.
 
     >>> Projection((2, 0)).map(("a", "b", "c"))
     ('c', 'a')
@@ -179,12 +183,12 @@ class Projection(MapFunction[Any, tuple[Any, ...]]):
 
     def __init__(self, field_indexes: tuple[int, ...]) -> None:
         self.field_indexes = field_indexes
-        # itemgetter gives a bare value, not a tuple, for a single index.
+        # For a single index, itemgetter returns the bare value, not a tuple.
         self._get = itemgetter(*field_indexes) if len(field_indexes) > 1 else None
 
     def __repr__(self) -> str:
         return f"Projection{self.field_indexes}"
 
     def map(self, value: Any) -> tuple[Any, ...]:
-        """The fields of one record."""
+        """The selected fields of the record."""
         return (value[self.field_indexes[0]],) if self._get is None else self._get(value)

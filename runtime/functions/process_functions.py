@@ -1,7 +1,7 @@
-"""Process functions: records with their timestamps, timers, side outputs and broadcast state.
+"""Process functions: access to timestamps, timers, side outputs and broadcast state.
 
-A method emits by yielding: `yield value` to the main output, `yield tag, value` with an OutputTag to a side output.
-A method that emits nothing may return None. A context is only valid during the call.
+A method emits with `yield value` to the main output, and with `yield tag, value` (an OutputTag) to a side output. A
+method that emits nothing may return None. A context is only valid during the call.
 """
 
 from __future__ import annotations
@@ -31,27 +31,27 @@ if TYPE_CHECKING:
 
 
 class TimerService(ABC):
-    """Reads both clocks and sets timers; all times are milliseconds since the epoch.
+    """Reads the clocks and registers timers. All times are milliseconds since the epoch.
 
-    A timer belongs to the current key and fires once, however often the same time is registered.
-    On a stream without key the clocks can be read, and setting a timer is an error.
+    A timer belongs to the current key. It fires once, even if the same time is registered several times. On a stream
+    without key, registering a timer is an error.
     """
 
     @abstractmethod
     def current_processing_time(self) -> int:
-        """The machine's time."""
+        """The current time of the machine."""
 
     @abstractmethod
     def current_watermark(self) -> int:
-        """The event time reached so far; -2**63 before the first watermark."""
+        """The current watermark; -2**63 before the first one."""
 
     @abstractmethod
     def register_processing_time_timer(self, timestamp: int) -> None:
-        """Registers a call of `on_timer` for when the machine's time reaches the timestamp."""
+        """Calls `on_timer` when the machine's time reaches the timestamp."""
 
     @abstractmethod
     def register_event_time_timer(self, timestamp: int) -> None:
-        """Registers a call of `on_timer` for when the watermark reaches the timestamp."""
+        """Calls `on_timer` when the watermark reaches the timestamp."""
 
     @abstractmethod
     def delete_processing_time_timer(self, timestamp: int) -> None:
@@ -63,9 +63,9 @@ class TimerService(ABC):
 
 
 def has_on_timer(function: Any) -> bool:
-    """Whether the function's class, or one between it and the class that it extends, has an `on_timer`.
+    """Whether the class of the function overrides `on_timer`.
 
-    Results of timers have the timer's timestamp, whether records have one or not.
+    Results of `on_timer` have the timestamp of the timer, even if the records have no timestamps.
     """
     owners = (kind for kind in type(function).__mro__ if "on_timer" in vars(kind))
     owner = next(owners, None)
@@ -73,34 +73,37 @@ def has_on_timer(function: Any) -> bool:
 
 
 class _Context(ABC):
-    """Information about the current record or timer, for all process functions."""
+    """The context of the current record or timer, for all process functions."""
 
     @abstractmethod
     def timer_service(self) -> TimerService:
-        """The clocks, and on keyed streams the timers of the current key."""
+        """The clocks and, on keyed streams, the timers of the current key."""
 
     @abstractmethod
     def timestamp(self) -> int:
-        """Milliseconds: the record's event time, MIN_LONG_VALUE without one; or the time of the timer that fires."""
+        """Milliseconds: the event time of the record, or the time of the firing timer.
+
+        MIN_LONG_VALUE for a record without one.
+        """
 
 
 class _KeyedContext(_Context, Generic[KEY_co]):
     @abstractmethod
     def get_current_key(self) -> KEY_co:
-        """The key of the record, or of the timer that fires."""
+        """The key of the record, or of the firing timer."""
 
 
 class _OnTimerContext(_KeyedContext[KEY_co]):
     @abstractmethod
     def time_domain(self) -> TimeDomain:
-        """Which clock the firing timer follows."""
+        """Whether the firing timer is in event time or processing time."""
 
 
 class ProcessFunction(Function, Generic[IN_contra, OUT_co]):
     """Processes the records of a stream without key."""
 
     class Context(_Context):
-        """Handed to `process_element`."""
+        """The context of `process_element`."""
 
     @abstractmethod
     def process_element(self, value: IN_contra, ctx: ProcessFunction.Context) -> Emitted[OUT_co]:
@@ -111,10 +114,10 @@ class KeyedProcessFunction(Function, Generic[KEY_contra, IN_contra, OUT_co]):
     """Processes the records of a keyed stream, with keyed state and timers."""
 
     class Context(_KeyedContext[KEY_co]):
-        """Handed to `process_element`."""
+        """The context of `process_element`."""
 
     class OnTimerContext(Context[KEY_co], _OnTimerContext[KEY_co]):
-        """Handed to `on_timer`."""
+        """The context of `on_timer`."""
 
     @abstractmethod
     def process_element(
@@ -125,11 +128,11 @@ class KeyedProcessFunction(Function, Generic[KEY_contra, IN_contra, OUT_co]):
     def on_timer(
         self, timestamp: int, ctx: KeyedProcessFunction.OnTimerContext[KEY_contra]
     ) -> Emitted[OUT_co]:
-        """Yields the results of a timer. It may register other timers.
+        """Yields the results of a timer. It may register more timers.
 
         Args:
-            timestamp: The time that the timer was registered for.
-            ctx: State and timers of the key that registered it.
+            timestamp: The time for which the timer was registered.
+            ctx: State and timers of the timer's key.
         """
 
 
@@ -137,7 +140,7 @@ class CoProcessFunction(Function, Generic[IN1_contra, IN2_contra, OUT_co]):
     """Processes the records of two connected streams without keys."""
 
     class Context(_Context):
-        """Handed to both methods."""
+        """The context of both methods."""
 
     @abstractmethod
     def process_element1(
@@ -153,13 +156,13 @@ class CoProcessFunction(Function, Generic[IN1_contra, IN2_contra, OUT_co]):
 
 
 class KeyedCoProcessFunction(Function, Generic[KEY_contra, IN1_contra, IN2_contra, OUT_co]):
-    """Processes two connected keyed streams; records of equal keys share state and timers."""
+    """Processes two connected keyed streams. Records with equal keys share state and timers."""
 
     class Context(_KeyedContext[KEY_co]):
-        """Handed to `process_element1` and `process_element2`."""
+        """The context of `process_element1` and `process_element2`."""
 
     class OnTimerContext(Context[KEY_co], _OnTimerContext[KEY_co]):
-        """Handed to `on_timer`."""
+        """The context of `on_timer`."""
 
     @abstractmethod
     def process_element1(
@@ -180,22 +183,25 @@ class KeyedCoProcessFunction(Function, Generic[KEY_contra, IN1_contra, IN2_contr
 
 
 class BaseBroadcastProcessFunction(Function):
-    """The contexts of both broadcast process functions."""
+    """The base class of broadcast process functions, with their contexts."""
 
     class BaseContext(ABC):
-        """The clocks, on either side."""
+        """The timestamp and the clocks, for both sides."""
 
         @abstractmethod
         def timestamp(self) -> int:
-            """Milliseconds: the record's event time, MIN_LONG_VALUE without one; or the time of the timer that fires."""
+            """Milliseconds: the event time of the record, or the time of the firing timer.
+
+            MIN_LONG_VALUE for a record without one.
+            """
 
         @abstractmethod
         def current_processing_time(self) -> int:
-            """The machine's time in milliseconds."""
+            """The current time of the machine in milliseconds."""
 
         @abstractmethod
         def current_watermark(self) -> int:
-            """The event time reached so far, in milliseconds."""
+            """The current watermark in milliseconds."""
 
     class Context(BaseContext):
         """The context of broadcast records, which may change the broadcast state.
@@ -208,28 +214,28 @@ class BaseBroadcastProcessFunction(Function):
         def get_broadcast_state(
             self, state_descriptor: MapStateDescriptor[K, V]
         ) -> BroadcastState[K, V]:
-            """The broadcast state of a descriptor that was given to `broadcast`."""
+            """The broadcast state of a descriptor that was passed to `broadcast`."""
 
     class ReadOnlyContext(BaseContext):
-        """The context of other records, which only read the broadcast state."""
+        """The context of the other records, which can only read the broadcast state."""
 
         @abstractmethod
         def get_broadcast_state(
             self, state_descriptor: MapStateDescriptor[K, V]
         ) -> ReadOnlyBroadcastState[K, V]:
-            """The broadcast state of a descriptor that was given to `broadcast`."""
+            """The broadcast state of a descriptor that was passed to `broadcast`."""
 
 
 class BroadcastProcessFunction(
     BaseBroadcastProcessFunction, Generic[IN1_contra, IN2_contra, OUT_co]
 ):
-    """Processes a stream without key beside a broadcast one."""
+    """Processes a stream without key that is connected with a broadcast stream."""
 
     class Context(BaseBroadcastProcessFunction.Context):
-        """Handed to `process_broadcast_element`."""
+        """The context of `process_broadcast_element`."""
 
     class ReadOnlyContext(BaseBroadcastProcessFunction.ReadOnlyContext):
-        """Handed to `process_element`."""
+        """The context of `process_element`."""
 
     @abstractmethod
     def process_element(
@@ -241,16 +247,16 @@ class BroadcastProcessFunction(
     def process_broadcast_element(
         self, value: IN2_contra, ctx: BroadcastProcessFunction.Context
     ) -> Emitted[OUT_co]:
-        """Processes a broadcast record: usually adds it to the broadcast state."""
+        """Processes a broadcast record: usually stores it in the broadcast state."""
 
 
 class KeyedBroadcastProcessFunction(
     BaseBroadcastProcessFunction, Generic[KEY_contra, IN1_contra, IN2_contra, OUT_co]
 ):
-    """Processes a keyed stream beside a broadcast one, with keyed state and timers."""
+    """Processes a keyed stream that is connected with a broadcast stream, with keyed state and timers."""
 
     class Context(BaseBroadcastProcessFunction.Context):
-        """Handed to `process_broadcast_element`; it has no key."""
+        """The context of `process_broadcast_element`. It has no current key."""
 
         @abstractmethod
         def apply_to_keyed_state(
@@ -260,15 +266,15 @@ class KeyedBroadcastProcessFunction(
         ) -> None:
             """Calls `function(key, state)` for every key of this subtask that has the state.
 
-            Flink: `applyToKeyedState`, which PyFlink lacks. The order of the keys is fixed, but means
-            nothing; the function may read, change and clear the state it is given.
+            The function may read, change and clear the state. The order of the keys is the same in every run. Flink:
+            `applyToKeyedState`. Not in PyFlink.
             """
 
     class ReadOnlyContext(BaseBroadcastProcessFunction.ReadOnlyContext, _KeyedContext[KEY_co]):
-        """Handed to `process_element`."""
+        """The context of `process_element`."""
 
     class OnTimerContext(ReadOnlyContext[KEY_co], _OnTimerContext[KEY_co]):
-        """Handed to `on_timer`."""
+        """The context of `on_timer`."""
 
     @abstractmethod
     def process_element(
@@ -280,7 +286,7 @@ class KeyedBroadcastProcessFunction(
     def process_broadcast_element(
         self, value: IN2_contra, ctx: KeyedBroadcastProcessFunction.Context
     ) -> Emitted[OUT_co]:
-        """Processes a broadcast record: usually adds it to the broadcast state."""
+        """Processes a broadcast record: usually stores it in the broadcast state."""
 
     def on_timer(
         self, timestamp: int, ctx: KeyedBroadcastProcessFunction.OnTimerContext[KEY_contra]

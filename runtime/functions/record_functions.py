@@ -1,4 +1,4 @@
-"""Functions that only get records: map, filter, flat map, reduce, aggregate, join, co-group and similar functions."""
+"""Functions whose methods get only records: map, filter, flat map, reduce, aggregate, join, co-group and others."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 
 class MapFunction(Function, Generic[IN_contra, OUT_co]):
-    """Turns each record into exactly one."""
+    """Turns each record into one record."""
 
     @abstractmethod
     def map(self, value: IN_contra) -> OUT_co:
-        """The record that takes the place of `value`."""
+        """Returns the result for a record."""
 
 
 class FlatMapFunction(Function, Generic[IN_contra, OUT_co]):
@@ -35,19 +35,19 @@ class FlatMapFunction(Function, Generic[IN_contra, OUT_co]):
 
     @abstractmethod
     def flat_map(self, value: IN_contra) -> Iterable[OUT_co]:
-        """Yields, or returns as an iterable, the records made of `value`."""
+        """Yields the results for a record, or returns them as an iterable."""
 
 
 class FilterFunction(Function, Generic[IN_contra]):
-    """Keeps some records and drops the others."""
+    """Keeps the records for which `filter` returns true."""
 
     @abstractmethod
     def filter(self, value: IN_contra) -> bool:
-        """Whether the record stays."""
+        """Whether to keep the record."""
 
 
 class CoMapFunction(Function, Generic[IN1_contra, IN2_contra, OUT_co]):
-    """Maps two connected streams to one; a single object sees both, so they can share state."""
+    """Maps the records of two connected streams. One object handles both streams, so they can share state."""
 
     @abstractmethod
     def map1(self, value: IN1_contra) -> OUT_co | None:
@@ -59,7 +59,7 @@ class CoMapFunction(Function, Generic[IN1_contra, IN2_contra, OUT_co]):
 
 
 class CoFlatMapFunction(Function, Generic[IN1_contra, IN2_contra, OUT_co]):
-    """Flat-maps two connected streams to one; a single object sees both."""
+    """Flat-maps the records of two connected streams. One object handles both streams."""
 
     @abstractmethod
     def flat_map1(self, value: IN1_contra) -> Iterable[OUT_co] | None:
@@ -71,48 +71,51 @@ class CoFlatMapFunction(Function, Generic[IN1_contra, IN2_contra, OUT_co]):
 
 
 class MapPartitionFunction(Function, Generic[IN_contra, OUT_co]):
-    """Evaluates all records of a subtask, or of a key, once the input has ended.
+    """Processes all records of a subtask, or of a key, when the input has ended.
 
-    Flink: `MapPartitionFunction`; PyFlink has none.
+    Flink: `MapPartitionFunction`. Not in PyFlink.
     """
 
     @abstractmethod
     def map_partition(self, values: Iterable[IN_contra]) -> Iterable[OUT_co] | None:
-        """Yields the results; the values can be gone through once."""
+        """Yields the results. `values` can be iterated only once."""
 
 
 class MapBatchesFunction(Function):
-    """Turns each batch of records into any number of records; Flink's DataStream has none of its kind."""
+    """Turns each batch of records into any number of records. Flink's DataStream API has no such function."""
 
     @abstractmethod
     def map_batches(self, batch: Any) -> Any:
-        """A batch of results, or yields several: lists, or record batches, as the batch is one."""
+        """Returns a batch of results, or yields several batches.
+
+        They are lists or Arrow record batches, like the input.
+        """
 
 
 class ReduceFunction(Function, Generic[T]):
-    """Combines two values of a type into one of that type.
+    """Combines two values into one value of the same type.
 
-    Must be associative: batch jobs and session windows combine in any grouping.
+    The function must be associative: batch jobs and session windows combine values in any grouping.
     """
 
     @abstractmethod
     def reduce(self, value1: T, value2: T) -> T:
-        """The value that stands for both; `value1` is the older one."""
+        """Returns the combination of both values. `value1` is the older one."""
 
 
 class AggregateFunction(Function, Generic[IN_contra, ACC, OUT_co]):
-    """Folds values into an accumulator of another type, and that into a result.
+    """Adds values to an accumulator, and computes a result from the accumulator.
 
-    The function itself has no state, because one object is used for the accumulators of all keys and windows.
+    The function itself must not keep state: one object is used for the accumulators of all keys and windows.
     """
 
     @abstractmethod
     def create_accumulator(self) -> ACC:
-        """A fresh accumulator of nothing."""
+        """Returns a new, empty accumulator."""
 
     @abstractmethod
     def add(self, value: IN_contra, accumulator: ACC) -> ACC:
-        """The accumulator with the value taken in; it may be the same object, changed."""
+        """Returns the accumulator with the value added. It may change and return the same object."""
 
     @abstractmethod
     def get_result(self, accumulator: ACC) -> OUT_co:
@@ -120,7 +123,7 @@ class AggregateFunction(Function, Generic[IN_contra, ACC, OUT_co]):
 
     @abstractmethod
     def merge(self, acc_a: ACC, acc_b: ACC) -> ACC:
-        """One accumulator of both, which may be one of them, changed; used when windows merge."""
+        """Merges two accumulators when windows merge. It may change and return one of them."""
 
 
 class DeltaFunction(Function, Generic[T_contra]):
@@ -128,40 +131,40 @@ class DeltaFunction(Function, Generic[T_contra]):
 
     @abstractmethod
     def get_delta(self, old_data_point: T_contra, new_data_point: T_contra) -> float:
-        """The distance; which of the two is the older one may matter."""
+        """Returns the distance. It may depend on which of the two is the older one."""
 
 
 class JoinFunction(Function, Generic[IN1_contra, IN2_contra, OUT_co]):
-    """Makes one record of each pair of a window join."""
+    """Turns each pair of a window join into one record."""
 
     @abstractmethod
     def join(self, first: IN1_contra, second: IN2_contra) -> OUT_co:
-        """The pair's record."""
+        """Returns the record for a pair."""
 
 
 class FlatJoinFunction(Function, Generic[IN1_contra, IN2_contra, OUT_co]):
-    """Makes any number of records of each pair of a window join."""
+    """Turns each pair of a window join into any number of records."""
 
     @abstractmethod
     def join(self, first: IN1_contra, second: IN2_contra) -> Iterable[OUT_co] | None:
-        """Yields the pair's records."""
+        """Yields the records for a pair."""
 
 
 class CoGroupFunction(Function, Generic[IN1_contra, IN2_contra, OUT_co]):
-    """Processes the records of two streams in one window with the same key. One side may be empty."""
+    """Processes the records of two streams that have the same key and window. One side may be empty."""
 
     @abstractmethod
     def co_group(
         self, first: Iterable[IN1_contra], second: Iterable[IN2_contra]
     ) -> Iterable[OUT_co] | None:
-        """Yields the group's records."""
+        """Yields the records for a key and window."""
 
 
 class ProcessJoinFunction(Function, Generic[IN1_contra, IN2_contra, OUT_co]):
     """Processes each pair of an interval join."""
 
     class Context(ABC):
-        """The times of the pair, in milliseconds."""
+        """The timestamps of the pair, in milliseconds."""
 
         @abstractmethod
         def get_left_timestamp(self) -> int:
@@ -173,10 +176,10 @@ class ProcessJoinFunction(Function, Generic[IN1_contra, IN2_contra, OUT_co]):
 
         @abstractmethod
         def get_timestamp(self) -> int:
-            """The event time of emitted records, which is the later one of the two inputs."""
+            """The event time of emitted records: the later one of both timestamps."""
 
     @abstractmethod
     def process_element(
         self, left: IN1_contra, right: IN2_contra, ctx: ProcessJoinFunction.Context
     ) -> Emitted[OUT_co]:
-        """Yields the pair's records; `yield tag, value` goes to a side output."""
+        """Yields the records for a pair. `yield tag, value` emits to a side output."""

@@ -1,4 +1,4 @@
-"""Sinks in the shape of Flink's SinkV2: a writer, and a committer if the sink is transactional."""
+"""Sinks as in Flink's SinkV2: a writer and, if the sink is transactional, a committer."""
 
 from __future__ import annotations
 
@@ -15,34 +15,33 @@ if TYPE_CHECKING:
 
 
 class DeliveryGuarantee(Enum):
-    """How often a record may reach the outside. Flink: DeliveryGuarantee."""
+    """How often a record may be written to the external system. Flink: DeliveryGuarantee."""
 
     EXACTLY_ONCE = 0
-    """Once, also over failures."""
+    """Exactly once, even after failures."""
     AT_LEAST_ONCE = 1
-    """At least once: records may come again after a failure."""
+    """At least once: records may be repeated after a failure."""
     NONE = 2
-    """Records may come again, or be lost, after a failure."""
+    """No guarantee: records may be repeated or lost after a failure."""
 
 
 T = TypeVar("T")
 
 
 NO_LINEAGE = "none"
-"""The lineage of a writer that runs alone, in a test of it."""
+"""The lineage of a writer that runs without a job, in a test."""
 
 
 @dataclass(frozen=True, slots=True)
 class SinkOrigin:
-    """Identifies the writer of hidden output, so that a later run can find the output.
+    """Identifies the writer of uncommitted output, so that a later run can find the output.
 
     Attributes:
-        lineage: The id of the job: the same for all runs with one directory of checkpoints, a new one for each
-            bounded job.
-        operator_id: The sink's operator.
-        where: Its name and call site, for errors.
-        staging: A folder of the job, as path or URL, for output that waits for its commit; None in a job without
-            checkpoints.
+        lineage: The id of the job. All runs with the same checkpoint directory share it; each bounded job has a new
+            one.
+        operator_id: The operator id of the sink.
+        where: The name and call site of the sink, for errors.
+        staging: A folder of the job, as path or URL, for output that waits for its commit. None without checkpoints.
     """
 
     lineage: str = NO_LINEAGE
@@ -52,7 +51,7 @@ class SinkOrigin:
 
 
 def origin_of(context: RuntimeContext) -> SinkOrigin:
-    """The origin of a writer, from the context of its task; a default origin in contexts of tests."""
+    """The origin of a writer, from the context of its task. Contexts of tests have a default origin."""
     return getattr(context, "origin", SinkOrigin())
 
 
@@ -64,7 +63,10 @@ class SinkWriter(ABC, Generic[T]):
         """Writes one record. `timestamp` is its event time in milliseconds, or None."""
 
     def write_batch(self, values: Sequence[T], timestamps: Sequence[int | None] | None) -> None:
-        """Writes a batch. `timestamps` is None if no record has one. By default, writes record by record."""
+        """Writes a batch. `timestamps` is None if no record has a timestamp.
+
+        The default calls `write` for each record.
+        """
         if timestamps is None:
             for value in values:
                 self.write(value, None)
@@ -73,14 +75,17 @@ class SinkWriter(ABC, Generic[T]):
                 self.write(value, timestamp)
 
     def flush(self, *, end_of_input: bool) -> None:
-        """Makes everything written so far durable; called before a checkpoint and at the end."""
+        """Makes all written records durable. It is called before each checkpoint and at the end."""
 
     def prepare_commit(self) -> Sequence[Any]:
-        """The committables of everything that was written since the last call; picklable."""
+        """Returns the committables of everything written since the last call. They must be picklable."""
         return ()
 
     def prepare_commit_of(self, checkpoint_id: int | None) -> Sequence[Any]:  # noqa: ARG002 - for most no difference
-        """`prepare_commit` for a writer whose committables contain their checkpoint; None at the end of the job."""
+        """Like `prepare_commit`, for writers whose committables contain the checkpoint id.
+
+        It is None at the end of the job.
+        """
         return self.prepare_commit()
 
     def close(self) -> None:
@@ -88,33 +93,35 @@ class SinkWriter(ABC, Generic[T]):
 
 
 class Committer(ABC):
-    """Makes written data visible. `commit` must be idempotent: it may be called again."""
+    """Publishes written output. `commit` must be idempotent, because it may be called again."""
 
     @abstractmethod
     def commit(self, committables: Sequence[Any]) -> None:
-        """Publishes each committable; one that is already published is left unchanged."""
+        """Publishes each committable. One that is already published is left unchanged."""
 
     def abort(self, checkpoint_id: int) -> None:
-        """Called when an epoch has failed: its output will never be committed."""
+        """Called when an epoch has failed. Its output will never be committed."""
 
     def discard_orphans(self, origin: SinkOrigin, confirm: Callable[[], None]) -> None:
-        """Removes hidden output of this origin that will not be committed. No writer of the origin runs meanwhile.
+        """Removes uncommitted output of this origin that will never be committed.
+
+        No writer of the origin runs at this time.
 
         Args:
-            origin: The writers.
-            confirm: Call it after listing the output, and before removing any of it. Raises if another run has taken
-                over the job, because the listed output may be that run's.
+            origin: The origin of the writers.
+            confirm: Call it after listing the output and before removing any. It raises an error if another run has
+                taken over the job, because the listed output may then belong to that run.
         """
 
     def last_commit(self, origin: SinkOrigin) -> int | None:  # noqa: ARG002 - not every sink keeps a note
-        """The last checkpoint that the sink has committed, as recorded with its output."""
+        """The last checkpoint that the sink has committed, as recorded together with its output."""
         return None
 
     def reset_commits(self, origin: SinkOrigin, checkpoint_id: int) -> None:
-        """Changes the note so that this checkpoint is the last one, and later ones are committed again."""
+        """Records this checkpoint as the last committed one, so that later checkpoints are committed again."""
 
     def how_to_reset(self, origin: SinkOrigin, checkpoint_id: int) -> str:  # noqa: ARG002 - as above
-        """How to reset commits by hand, for error messages."""
+        """Instructions for resetting commits by hand, for error messages."""
         return ""
 
     def close(self) -> None:
@@ -122,10 +129,10 @@ class Committer(ABC):
 
 
 class Sink(ABC, Generic[T]):
-    """A sink of `sink_to`.
+    """The base class of sinks for `sink_to`.
 
-    `reads_timestamps` says whether writers look at event times, `changes_records` whether they may
-    change the records that they get; a sink that says no to either makes its chain faster.
+    Two attributes make the chain faster when they are False: `reads_timestamps` says whether the writers use event
+    times, and `changes_records` whether they may change the records.
     """
 
     reads_timestamps: bool = True
@@ -136,14 +143,14 @@ class Sink(ABC, Generic[T]):
         """Creates the writer of one subtask, on the executor."""
 
     def create_committer(self) -> Committer | None:
-        """The committer, or None for a sink whose writes are final."""
+        """Creates the committer. None for a sink without one, whose writes are final."""
         return None
 
     def for_type(self, record_type: TypeInformation[Any]) -> Sink[T]:  # noqa: ARG002 - for most no difference
-        """The sink for records of a declared type: this sink, or one that converts records to the type."""
+        """The sink for records of a declared type: the same sink, or one that converts records to the type."""
         return self
 
     @property
     def has_committer(self) -> bool:
-        """Whether the StreamGraph has a `Committer` operator after the writer."""
+        """Whether the StreamGraph gets a `Committer` operator after the writer."""
         return False

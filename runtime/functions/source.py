@@ -1,4 +1,4 @@
-"""Sources, in the form of Flink's splits and readers, written in Python."""
+"""Sources, written in Python, with Flink's concepts of splits and readers."""
 
 from __future__ import annotations
 
@@ -18,36 +18,34 @@ T = TypeVar("T")
 
 
 class SourceReaderContext(ABC):
-    """Services for a source in its subtask. Flink: SourceReaderContext."""
+    """The services of a source in its subtask. Flink: SourceReaderContext."""
 
     @abstractmethod
     def metric_group(self) -> MetricGroup:
-        """The metrics of the source and subtask."""
+        """The metric group of the source and subtask."""
 
     @abstractmethod
     def emit_to(self, tag: OutputTag[Any], value: Any) -> None:
-        """Emits to a side output of the stream of the source (`get_side_output`). Not in Flink."""
+        """Emits a value to a side output of the source's stream (`get_side_output`). Not in Flink."""
 
 
 class Source(ABC, Generic[T]):
-    """A source of records.
+    """The base class of sources.
 
-    Flink: `Source` with its enumerator (`splits`) and reader (`read`). `splits` must give the same to
-    every subtask that asks; a source that has to look outside for that does so in `planned`. A reader
-    with `has_timestamps` yields RecordBatch objects instead of plain lists.
+    Flink: `Source` with its enumerator (`splits`) and reader (`read`). `splits` must return the same result in every
+    subtask. If this requires access to an external system, do it in `planned`. With `has_timestamps`, a reader yields
+    RecordBatch objects instead of lists.
 
-    Watermarks per split (Flink: FLIP-27). Under a watermark strategy given to `from_source`, each split has
-    a watermark generator of its own. The watermark of a subtask is the least over its splits at work, so a
-    split that is behind loses no records. A subtask reads its splits by turns, the one that is furthest
-    behind first.
+    Watermarks per split (Flink: FLIP-27). With a watermark strategy passed to `from_source`, each split has its own
+    watermark generator. The watermark of a subtask is the minimum over its active splits, so records of a slow split
+    are not late. A subtask reads its splits in turns, and starts with the split that is furthest behind.
 
-    - All splits of a bounded source are at work from the start, and each until it is read.
-    - An unbounded source gives each split a name in `delivered_splits`. The generator of that name is kept
-      from epoch to epoch, in checkpoints, and where the split moves to another subtask. The splits at work
-      are those of the subtask's latest epoch with a delivery. So an unbounded source must deliver each of
-      its splits in every delivery, also those without new records: a partition without new records then
-      holds the watermark back, or becomes idle by `with_idleness`.
-    - Where `splits_end` is true, a delivered split is over when it is read, such as a file.
+    - A bounded source: all splits are active from the start until they are read completely.
+    - An unbounded source: `delivered_splits` gives each split a name. The generator of a name is kept across
+      epochs, in checkpoints, and when the split moves to another subtask. The active splits are those of the
+      subtask's latest epoch with a delivery. So each delivery must contain all splits, even splits without new
+      records. A split without new records holds back the watermark, or becomes idle with `with_idleness`.
+    - With `splits_end`, a delivered split ends when it is read completely, such as a file.
     """
 
     is_bounded: bool = True
@@ -55,32 +53,32 @@ class Source(ABC, Generic[T]):
     splits_end: bool = True
 
     def planned(self, parallelism: int) -> Source[T]:  # noqa: ARG002 - for most no difference
-        """The source that is sent to the subtasks. Called once on the driver, when the job starts.
+        """Returns the source that is sent to the subtasks. It is called once on the driver, when the job starts.
 
-        A source of files lists the files here, so that all subtasks share one view.
+        For example, a file source lists its files here, so that all subtasks use the same list.
         """
         return self
 
     def uncut(self) -> Source[T]:
-        """The same source with splits that follow what is outside: whole files, each read in one piece.
+        """Returns the same source with whole files as splits.
 
-        Called where an operator downstream assigns event time. Its watermarks follow the order of the
-        records, so a subtask must not begin in the middle of a file.
+        It is called if an operator downstream assigns event time. The watermarks of that operator depend on the order
+        of records, so a subtask must not start in the middle of a file.
         """
         return self
 
     def split_stage(self, split: Any) -> int:  # noqa: ARG002 - for most no difference
-        """The round in which a split is read. A subtask begins a round when the previous one is finished."""
+        """The round in which the split is read. A subtask finishes a round before it starts the next one."""
         return 0
 
     def split_name(self, split: Any) -> str | None:  # noqa: ARG002 - for most no difference
-        """The name of a split of `splits` in messages; None to use its number."""
+        """The name of a split of `splits` in messages. None uses its number."""
         return None
 
     def split_after(self, split: Any, records: int) -> Any | None:  # noqa: ARG002 - for most no difference
-        """The rest of a split after a number of records, for a reader that was closed in between.
+        """The rest of a split after a number of records, to continue after its reader was closed.
 
-        None if the source cannot provide this: then the reader stays open.
+        None if the source does not support this. The reader then stays open.
         """
         return None
 
@@ -88,23 +86,23 @@ class Source(ABC, Generic[T]):
         """Called once in each subtask, before `read`."""
 
     def get_produced_type(self) -> TypeInformation[Any] | None:
-        """The records' type; None for records of any type."""
+        """The type of the records. None for records of any type."""
         return None
 
     @abstractmethod
     def splits(self, parallelism: int) -> Sequence[Sequence[Any]]:
-        """The picklable splits of each subtask: `parallelism` sequences, in reading order."""
+        """Returns the picklable splits of each subtask, in reading order, as `parallelism` sequences."""
 
     @abstractmethod
     def read(self, split: Any, batch_size: int) -> Iterator[Sequence[T]]:
-        """Yields the split's records in batches of about `batch_size`.
+        """Yields the records of a split in batches of about `batch_size`.
 
-        An empty batch means that there is no input yet. The task then runs only mail, for 10 ms, or for the seconds that
-        a NothingYet names. A source should not wait by itself: timers of its task would fire late.
+        An empty batch means that there is no input yet. The task then only runs its mail, for 10 ms, or for the seconds
+        given by a NothingYet. A source must not block while it waits: timers of its task would fire late.
         """
 
     def delivered_splits(self, delivery: bytes) -> Mapping[str, Any] | None:  # noqa: ARG002 - for most no difference
-        """The splits in a delivery, by a name that stays the same from epoch to epoch.
+        """The splits in a delivery, by name. The name of a split must be the same in all epochs.
 
         None if the source has one watermark generator per subtask. See `read_delivery`.
         """
@@ -112,17 +110,19 @@ class Source(ABC, Generic[T]):
 
     @property
     def has_ended(self) -> bool:
-        """In a task of an unbounded job: whether the deliveries so far said that no more will follow."""
+        """In a task of an unbounded job: whether the deliveries have announced the end of the input."""
         return False
 
     def close(self) -> None:
-        """Releases the source's resources. It is called once in each subtask, at its end."""
+        """Releases the source's resources. It is called once in each subtask, at the end."""
 
     def read_delivery(self, delivery: bytes, batch_size: int) -> Iterator[Sequence[T]]:
-        """The records of what the driver has delivered to a subtask in an epoch of an unbounded job.
+        """Yields the records of a delivery.
+
+        A delivery is the input that the driver assigns to a subtask for one epoch of an unbounded job.
 
         Raises:
-            InternalError: The source is not read from deliveries.
+            InternalError: The source does not read deliveries.
         """
         del batch_size
         raise InternalError(

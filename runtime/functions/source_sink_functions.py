@@ -21,22 +21,22 @@ if TYPE_CHECKING:
 
 
 class SourceFunction(Function, Generic[OUT_co]):
-    """A source that runs its own loop, in one subtask.
+    """A source with its own loop, in one subtask.
 
-    `run` lives on a thread of its own. A source with state changes it and collects under
-    `ctx.get_checkpoint_lock()`, so that no snapshot falls between the two.
+    `run` is called on a separate thread. A source with state must change the state and emit the record while it holds
+    `ctx.get_checkpoint_lock()`, so that a snapshot includes both or neither.
 
-    In process (execution.target = local) its records go on as they come, whether `run` ever returns or not. On Spark
-    a job gives its results when `run` has returned.
+    In process (execution.target = local), records are processed immediately, even if `run` never returns. On Spark, a
+    job has results only after `run` has returned.
 
     Attributes:
-        is_bounded: Whether `run` returns by itself: False has it refused on Spark, None has a warning there.
+        is_bounded: Whether `run` returns by itself. On Spark, False is an error, and None causes a warning.
     """
 
     is_bounded: bool | None = None
 
     class SourceContext(ABC, Generic[T_contra]):
-        """Emits the records of a source. Each call waits while downstream operators are busy."""
+        """Emits the records of a source. Each call blocks while downstream operators are busy."""
 
         @abstractmethod
         def collect(self, element: T_contra) -> None:
@@ -48,40 +48,40 @@ class SourceFunction(Function, Generic[OUT_co]):
 
         @abstractmethod
         def emit_watermark(self, timestamp: int) -> None:
-            """Says that no record at or before this event time (milliseconds) will follow."""
+            """Declares that no record with this event time (milliseconds) or an earlier one will follow."""
 
         @abstractmethod
         def mark_as_temporarily_idle(self) -> None:
-            """Marks the source idle until its next record: downstream does not wait for its watermark."""
+            """Marks the source idle until its next record. Downstream operators do not wait for its watermark."""
 
         @abstractmethod
         def get_checkpoint_lock(self) -> AbstractContextManager[Any]:
-            """The lock that a snapshot takes: `with ctx.get_checkpoint_lock(): ...`."""
+            """The lock that snapshots acquire: `with ctx.get_checkpoint_lock(): ...`."""
 
         def close(self) -> None:
             """Releases the context's resources. It is called after `run` has returned."""
 
     @abstractmethod
     def run(self, ctx: SourceFunction.SourceContext[OUT_co]) -> None:
-        """Emits records until there are no more, or `cancel` was called."""
+        """Emits records until there are no more, or until `cancel` is called."""
 
     @abstractmethod
     def cancel(self) -> None:
-        """Makes `run` return soon; called from another thread, maybe after `run` has returned."""
+        """Makes `run` return soon. It is called from another thread, possibly after `run` has returned."""
 
 
 class SourceBackedFunction(SourceFunction[OUT_co]):
-    """A SourceFunction of Flink's old connectors, for which `add_source` takes a new-style source.
+    """A SourceFunction of Flink's old connectors. `add_source` replaces it with a new-style source.
 
-    So it has positions in checkpoints, which a function that runs a loop has not.
+    Unlike a function with its own loop, it thus stores its position in checkpoints.
     """
 
     @abstractmethod
     def as_source(self) -> Source[Any]:
-        """The source."""
+        """The new-style source."""
 
     def run(self, ctx: SourceFunction.SourceContext[OUT_co]) -> None:
-        """Not by itself.
+        """Not supported: `add_source` uses the new-style source.
 
         Raises:
             InternalError: Always.
@@ -89,26 +89,26 @@ class SourceBackedFunction(SourceFunction[OUT_co]):
         raise InternalError(f"{self!r} was run with {ctx!r}; its source is read")
 
     def cancel(self) -> None:
-        """Does nothing: it never runs."""
+        """Does nothing, because `run` is never called."""
 
 
 class ParallelSourceFunction(SourceFunction[OUT_co]):
-    """A SourceFunction that may run in several subtasks, each with a copy of it."""
+    """A SourceFunction that may run in several subtasks, each with its own copy."""
 
 
 class SinkFunction(Function, Generic[IN_contra]):
     """A sink that is called with each record."""
 
     class Context(ABC):
-        """The clocks, and the record's timestamp."""
+        """The clocks, and the timestamp of the record."""
 
         @abstractmethod
         def current_processing_time(self) -> int:
-            """The machine's time in milliseconds."""
+            """The current time of the machine in milliseconds."""
 
         @abstractmethod
         def current_watermark(self) -> int:
-            """The event time reached so far, in milliseconds."""
+            """The current watermark in milliseconds."""
 
         @abstractmethod
         def timestamp(self) -> int | None:
@@ -116,20 +116,19 @@ class SinkFunction(Function, Generic[IN_contra]):
 
     @abstractmethod
     def invoke(self, value: IN_contra, context: SinkFunction.Context) -> None:
-        """Writes one record; may be called again with it after a failure."""
+        """Writes one record. After a failure, it may be called again with the same record."""
 
     def finish(self) -> None:
-        """Runs after the last record, before `close`: the place to flush. Not called on failure."""
+        """Called after the last record, before `close`: flush here. It is not called after a failure."""
 
 
 class TwoPhaseSinkFunction(SinkFunction[T], Generic[T]):
-    """A sink of `add_sink` whose writes show once the job, or the checkpoint, is complete.
+    """A sink for `add_sink` that publishes its output when the job, or the checkpoint, is complete.
 
-    Flink: `TwoPhaseCommitSinkFunction`. Here it stands for a Sink: plans show one operator, as Flink's do,
-    and the driver commits.
+    It wraps a Sink. Plans show one operator, as in Flink, and the driver commits. Flink: `TwoPhaseCommitSinkFunction`.
 
     Attributes:
-        two_phase: What writes and commits.
+        two_phase: The wrapped Sink.
     """
 
     def __init__(self, sink: Sink[T]) -> None:
@@ -140,7 +139,7 @@ class TwoPhaseSinkFunction(SinkFunction[T], Generic[T]):
         return repr(self.two_phase)
 
     def invoke(self, value: T, context: SinkFunction.Context) -> None:  # noqa: ARG002 - the contract
-        """Not without its sink.
+        """Not supported: the writer of the wrapped sink takes the records.
 
         Raises:
             InternalError: Always.

@@ -1,7 +1,7 @@
-"""SQL's scalar functions on Python values, as Flink's Table API has them. None is NULL.
+"""SQL's scalar functions on Python values, as in Flink's Table API. None is NULL.
 
-An expression of SQL is compiled to the text of a Python expression over `row` (compiler/table/expressions.py). Tasks
-get the text, and compile it once. Its names are the functions of this module.
+compiler/table/expressions.py compiles a SQL expression to the text of a Python expression over `row`. Tasks receive the
+text and compile it once. The expression can only use names of this module.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ _EXACT = Context(prec=100, rounding=ROUND_HALF_UP)
 
 
 class RowExpression:
-    """A function of a row that is sent as the text of a Python expression.
+    """A function of a row, which is sent as the text of a Python expression.
 
     >>> RowExpression("add(row[0], 1)", "int")(Row(41))
     42
 
     Args:
-        text: The expression; the program's own, never data.
-        shown: SQL's text, for plans and errors.
+        text: The Python expression. It comes from the program, never from data.
+        shown: The SQL text, for plans and errors.
     """
 
     def __init__(self, text: str, shown: str) -> None:
@@ -56,7 +56,7 @@ class RowExpression:
 
 
 class RowProjection(RowExpression):
-    """Makes a Row of the values of an expression that gives a tuple.
+    """Creates a Row from an expression that returns a tuple.
 
     >>> RowProjection("(row[0], add(row[0], 1))", "a, a + 1", ["a", "b"])(Row(1))
     Row(a=1, b=2)
@@ -68,7 +68,7 @@ class RowProjection(RowExpression):
         self._row = Row(*names)
 
     def __call__(self, row: Any) -> Row:
-        """The row."""
+        """The resulting Row."""
         return self._row(*self._function(row))
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -76,7 +76,7 @@ class RowProjection(RowExpression):
 
 
 class RowPredicate(RowExpression):
-    """WHERE: only TRUE passes, NULL does not."""
+    """The condition of WHERE: a row passes if it is TRUE, not if it is FALSE or NULL."""
 
     def __call__(self, row: Any) -> bool:
         """Whether the row passes."""
@@ -108,13 +108,13 @@ def epoch_ms(value: datetime) -> int:
 
 
 def from_epoch_ms(value: int, *, in_utc: bool = False) -> datetime:
-    """The datetime of milliseconds since 1970."""
+    """The datetime of a number of milliseconds since 1970."""
     found = _EPOCH + value * _MILLISECOND
     return found.replace(tzinfo=timezone.utc) if in_utc else found
 
 
 def _strict(function: Callable[..., Any]) -> Callable[..., Any]:
-    """NULL if an argument is NULL."""
+    """Makes a function return NULL if an argument is NULL."""
 
     def call(*arguments: Any) -> Any:
         return None if None in arguments else function(*arguments)
@@ -123,7 +123,7 @@ def _strict(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _same(a: Any, b: Any) -> tuple[Any, Any]:
-    """Numbers of one class: as in Flink, DECIMAL with DOUBLE is DOUBLE."""
+    """Converts two numbers to the same class. As in Flink, DECIMAL with DOUBLE becomes DOUBLE."""
     if isinstance(a, float) and isinstance(b, Decimal):
         return a, float(b)
     if isinstance(b, float) and isinstance(a, Decimal):
@@ -213,7 +213,7 @@ def _substring(text: str, start: int, length: int | None = None) -> str:
 def _round(value: Any, digits: int = 0) -> Any:
     number = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
     exponent = number.as_tuple().exponent
-    if not isinstance(exponent, int) or exponent >= -digits:  # NaN and infinity have none
+    if not isinstance(exponent, int) or exponent >= -digits:  # NaN and infinity have no exponent
         return value + 0.0 if isinstance(value, float) else value
     rounded = number.quantize(Decimal(1).scaleb(-digits), context=_EXACT)
     if isinstance(value, Decimal):
@@ -238,7 +238,7 @@ def _timestamp_as_text(value: datetime, digits: int) -> str:
 
 
 def timestamp_text(value: datetime) -> str:
-    """`2024-01-02 03:04:05.678`: SQL's text, with milliseconds or microseconds if there are any."""
+    """A timestamp as SQL text: `2024-01-02 03:04:05.678`. The fraction has 0, 3 or 6 digits."""
     text = f"{value:%Y-%m-%d %H:%M:%S}"
     if value.microsecond:
         text += f".{value.microsecond:06d}"
@@ -247,13 +247,13 @@ def timestamp_text(value: datetime) -> str:
 
 
 def timestamp_of(text: str) -> datetime:
-    """A TIMESTAMP from SQL's text or ISO's, without a zone.
+    """Parses a TIMESTAMP without time zone, in SQL or ISO format.
 
     Raises:
-        ValueError: It is neither.
+        ValueError: The text has neither format.
     """
     head, point, fraction = text.strip().rstrip("Z").partition(".")
-    found = datetime.fromisoformat(head)  # no zone: SQL's TIMESTAMP has none
+    found = datetime.fromisoformat(head)  # without a time zone, like TIMESTAMP
     return found.replace(microsecond=int(fraction[:6].ljust(6, "0"))) if point else found
 
 
@@ -270,7 +270,10 @@ def _as_boolean(value: Any) -> bool:
 
 
 def _as_integer(value: Any, bits: int) -> int:
-    """As Java: numbers that are too large lose their high bits; floats are limited to INT or BIGINT before."""
+    """Converts to an integer like Java.
+
+    Large integers lose their high bits. Floats are first clamped to the range of INT or BIGINT.
+    """
     half = 1 << (bits - 1)
     if isinstance(value, str):
         number = int(Decimal(value.strip()))
@@ -285,7 +288,7 @@ def _as_integer(value: Any, bits: int) -> int:
 
 
 def _as_decimal(value: Any, precision: int, scale: int) -> Decimal | None:
-    """NULL for a number with too many digits."""
+    """Returns NULL for a number with too many digits."""
     text = repr(value) if isinstance(value, float) else str(value).strip()
     number = Decimal(text)
     if number.adjusted() >= precision - scale and number:
@@ -299,7 +302,7 @@ def _as_char(text: str, length: int) -> str:
 
 
 def _cut(value: Any, digits: int) -> Any:
-    """A time truncated to a number of fractional digits."""
+    """Truncates a time to a number of fractional digits."""
     unit = 10 ** max(0, 6 - digits)
     return value.replace(microsecond=value.microsecond // unit * unit)
 
@@ -328,7 +331,7 @@ def _as_time(value: Any) -> time:
 
 
 def _wrapped(value: int, bits: int) -> int:
-    """Java's overflow."""
+    """The low bits of an integer, as in a Java overflow."""
     half = 1 << (bits - 1)
     return (value + half) % (2 * half) - half if isinstance(value, int) else value
 
@@ -347,10 +350,10 @@ _TIMESTAMP_PATTERN = "yyyy-MM-dd HH:mm:ss"
 
 
 def strftime_of(pattern: str) -> str:
-    """Python's pattern for a pattern of Java.
+    """Converts a Java date pattern to a Python pattern.
 
     Raises:
-        ValueError: It has letters without a counterpart.
+        ValueError: The pattern has letters without a counterpart.
     """
     found = pattern.replace("'T'", "\0").replace(".SSS", ".%f")
     for java, python in _JAVA_DATES:
@@ -388,7 +391,7 @@ def _from_unixtime(seconds: int, pattern: str = _TIMESTAMP_PATTERN) -> str:
 
 
 def _unix_timestamp(text: str, pattern: str = _TIMESTAMP_PATTERN) -> int:
-    """Flink gives the least BIGINT for a text that does not match."""
+    """As in Flink, returns the smallest BIGINT for a text that does not match the pattern."""
     found = _to_timestamp(
         text.partition(".")[0] if pattern == _TIMESTAMP_PATTERN else text, pattern
     )
@@ -406,7 +409,7 @@ def _date_format(value: Any, pattern: str) -> str:
 
 
 def _item(container: Any, key: Any) -> Any:
-    """`array[1]` counts from 1, as in SQL; `map['key']` gives NULL where the key is missing."""
+    """Indexes an array, counting from 1 as in SQL, or a map. A missing key of a map returns NULL."""
     if isinstance(container, dict):
         return container.get(key)
     return container[key - 1] if 0 < key <= len(container) else None
@@ -487,4 +490,4 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "decimal": Decimal,
     "Row": Row,
 }
-"""The functions that the text of an expression may call."""
+"""The functions that an expression may call."""

@@ -1,4 +1,4 @@
-"""State as a function sees it (per key, or per subtask), the stores that give it, and CheckpointedFunction."""
+"""State interfaces for functions (keyed and operator state), their stores, and CheckpointedFunction."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 
 class State(ABC):
-    """Some state under the current key."""
+    """The base class of states."""
 
     @abstractmethod
     def clear(self) -> None:
-        """Removes the contents of the current key."""
+        """Removes the state of the current key."""
 
 
 class ValueState(State, Generic[T]):
@@ -32,7 +32,7 @@ class ValueState(State, Generic[T]):
 
     @abstractmethod
     def value(self) -> T | None:
-        """The value, or None if there is none or it has expired."""
+        """The value. None if it was never set or has expired."""
 
     @abstractmethod
     def update(self, value: T | None) -> None:
@@ -40,11 +40,11 @@ class ValueState(State, Generic[T]):
 
 
 class AppendingState(State, Generic[IN_contra, OUT_co]):
-    """State that takes in elements."""
+    """State to which elements are added."""
 
     @abstractmethod
     def get(self) -> OUT_co | None:
-        """The result of the elements; None without elements."""
+        """The result of all elements. None without elements."""
 
     @abstractmethod
     def add(self, value: IN_contra) -> None:
@@ -52,15 +52,15 @@ class AppendingState(State, Generic[IN_contra, OUT_co]):
 
 
 class MergingState(AppendingState[IN_contra, OUT_co]):
-    """Appending state that can be united when windows merge."""
+    """Appending state that can be merged when windows merge."""
 
 
 class ReducingState(MergingState[T, T]):
-    """One value: all elements, combined by a ReduceFunction as they come."""
+    """One value: a ReduceFunction combines each new element with it."""
 
 
 class AggregatingState(MergingState[IN_contra, OUT_co]):
-    """The accumulator of an AggregateFunction; `get` gives the function's result of it."""
+    """The accumulator of an AggregateFunction. `get` returns the function's result."""
 
 
 class ListState(MergingState[T, "Iterable[T]"]):
@@ -72,7 +72,7 @@ class ListState(MergingState[T, "Iterable[T]"]):
 
     @abstractmethod
     def update(self, values: Iterable[T]) -> None:
-        """Replaces all elements; none at all clears the state."""
+        """Replaces all elements. An empty iterable clears the state."""
 
     @abstractmethod
     def add_all(self, values: Iterable[T]) -> None:
@@ -124,9 +124,9 @@ class _WritableMap(_ReadableMap[K, V]):
 
     @abstractmethod
     def put_all(self, dict_value: Mapping[K, V] | Iterable[tuple[K, V]]) -> None:
-        """Sets all entries of a mapping or of pairs, and leaves the others.
+        """Sets all entries of a mapping, or of (key, value) pairs. Other entries are kept.
 
-        PyFlink 2.3 takes pairs only, such as `values.items()`.
+        PyFlink 2.3 only accepts pairs, such as `values.items()`.
         """
 
     @abstractmethod
@@ -141,75 +141,75 @@ class _WritableMap(_ReadableMap[K, V]):
 
 
 class MapState(_WritableMap[K, V]):
-    """A map under the current key. `state[key]` is None if there is no entry."""
+    """A map per key. `state[key]` is None if there is no entry."""
 
     def get_internal_state(self) -> MapState[K, V]:
-        """The state itself. In PyFlink it is the object that reads and writes the backend."""
+        """The state itself. In PyFlink, it returns the object that accesses the backend."""
         return self
 
 
 class ReadOnlyBroadcastState(_ReadableMap[K, V_co]):
-    """A map that every subtask has a copy of, seen from the side that must not change it.
+    """A map that is copied to every subtask, for the side that must not change it.
 
     The values are the stored objects, not copies: changing one in place corrupts the state.
     """
 
 
 class BroadcastState(_WritableMap[K, V], ReadOnlyBroadcastState[K, V]):
-    """A map that every subtask has a copy of, seen from the broadcast side."""
+    """A map that is copied to every subtask, for the broadcast side, which may change it."""
 
 
 class KeyedStateStore(ABC):
-    """Access to the states of the current key. The name of its descriptor identifies a state.
+    """Access to keyed state. A state is identified by the name of its descriptor.
 
-    The object handed out follows the current key: get it once, in `open`.
+    A state object always refers to the current key: get it once, in `open`.
 
-    Every getter raises StateError on a stream without key, and where the name is already taken by a
-    descriptor of another kind or type.
+    Every getter raises StateError on a stream without key. It also does so if a state with this name has a different
+    kind or type.
     """
 
     @abstractmethod
     def get_state(self, state_descriptor: ValueStateDescriptor[T]) -> ValueState[T]:
-        """One value."""
+        """A single value per key."""
 
     @abstractmethod
     def get_list_state(self, state_descriptor: ListStateDescriptor[T]) -> ListState[T]:
-        """A list."""
+        """A list per key."""
 
     @abstractmethod
     def get_map_state(self, state_descriptor: MapStateDescriptor[K, V]) -> MapState[K, V]:
-        """A map."""
+        """A map per key."""
 
     @abstractmethod
     def get_reducing_state(self, state_descriptor: ReducingStateDescriptor[T]) -> ReducingState[T]:
-        """One value that takes in others."""
+        """A value per key, combined with new elements by a ReduceFunction."""
 
     @abstractmethod
     def get_aggregating_state(
         self, state_descriptor: AggregatingStateDescriptor[IN_contra, Any, OUT_co]
     ) -> AggregatingState[IN_contra, OUT_co]:
-        """An accumulator."""
+        """An accumulator per key, to which an AggregateFunction adds elements."""
 
 
 class OperatorStateStore(ABC):
-    """Access to the operator state of the subtask. The name of its descriptor identifies a state.
+    """Access to operator state, which belongs to a subtask. A state is identified by the name of its descriptor.
 
-    PyFlink has only broadcast state. Flink's Java API also has the lists.
+    PyFlink has only broadcast state. Flink's Java API also has list state.
     """
 
     @abstractmethod
     def get_broadcast_state(
         self, state_descriptor: MapStateDescriptor[K, V]
     ) -> BroadcastState[K, V]:
-        """A map of which every subtask has a copy, also after a change of parallelism."""
+        """A map that is copied to every subtask, also after rescaling."""
 
     @abstractmethod
     def get_list_state(self, state_descriptor: ListStateDescriptor[T]) -> ListState[T]:
-        """A list whose elements are dealt out evenly again when the parallelism changes."""
+        """A list whose elements are redistributed evenly when the parallelism changes."""
 
     @abstractmethod
     def get_union_list_state(self, state_descriptor: ListStateDescriptor[T]) -> ListState[T]:
-        """A list of which every subtask gets all elements of all subtasks after a restore."""
+        """A list that, after a restore, has the elements of all subtasks in every subtask."""
 
     @abstractmethod
     def get_registered_state_names(self) -> frozenset[str]:
@@ -225,15 +225,15 @@ class FunctionSnapshotContext(ABC):
 
     @abstractmethod
     def get_checkpoint_id(self) -> int:
-        """Its number: one more than the one before."""
+        """The id of the checkpoint. Each checkpoint's id is one more than the id before."""
 
     @abstractmethod
     def get_checkpoint_timestamp(self) -> int:
-        """When it was triggered, in milliseconds."""
+        """When the checkpoint was triggered, in milliseconds."""
 
 
 class FunctionInitializationContext(ABC):
-    """Access to the state of a function when it starts, new or restored."""
+    """Access to the state of a function when the function starts."""
 
     @abstractmethod
     def is_restored(self) -> bool:
@@ -241,42 +241,42 @@ class FunctionInitializationContext(ABC):
 
     @abstractmethod
     def get_restored_checkpoint_id(self) -> int | None:
-        """The number of that checkpoint, or None on a fresh start."""
+        """The id of the restored checkpoint. None if the job starts without one."""
 
     @abstractmethod
     def get_operator_state_store(self) -> OperatorStateStore:
-        """State of the subtask, split or united when the parallelism changes."""
+        """The store of operator state, which is redistributed when the parallelism changes."""
 
     @abstractmethod
     def get_keyed_state_store(self) -> KeyedStateStore:
-        """The store of keyed state. States can be created here, and used once a key is current."""
+        """The store of keyed state. States can be created here, but only be used while there is a current key."""
 
 
 class CheckpointedFunction(ABC):
-    """A mixin for functions with operator state, or with state that they write only at checkpoints.
+    """A mixin for functions with operator state, or with fields that they save only at checkpoints.
 
-    Flink has it in Java only.
+    In Flink, only the Java API has it.
     """
 
     @abstractmethod
     def snapshot_state(self, context: FunctionSnapshotContext) -> None:
-        """Writes the function's fields to the states that `initialize_state` created."""
+        """Saves the fields of the function to the states that `initialize_state` created."""
 
     @abstractmethod
     def initialize_state(self, context: FunctionInitializationContext) -> None:
-        """Makes the states, and reads them where `context.is_restored()`; runs before `open`."""
+        """Creates the states, and reads them if `context.is_restored()`. Called before `open`."""
 
 
 class CheckpointListener(ABC):
-    """A mixin for functions that are notified when checkpoints complete or fail. Flink has it in Java only.
+    """A mixin for functions that are notified when checkpoints complete or fail. In Flink, only the Java API has it.
 
-    In an unbounded job on Spark it hears so at the start of the next epoch, before its records. A task that has
-    moved to another process, or was restored, hears of the checkpoint that it resumes from.
+    In an unbounded job on Spark, the notification comes at the start of the next epoch, before its records. A task that
+    was restored or moved to another process is notified of the checkpoint that it resumes from.
     """
 
     @abstractmethod
     def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
-        """The checkpoint is complete, and so is everything before it; may be skipped or repeated."""
+        """The checkpoint and all earlier ones are complete. Notifications may be skipped or repeated."""
 
     def notify_checkpoint_aborted(self, checkpoint_id: int) -> None:
         """The checkpoint failed. A later checkpoint includes its changes."""

@@ -46,25 +46,25 @@ class StateDescriptor(ABC, Generic[S_co]):
 
     @property
     def name(self) -> str:
-        """The name."""
+        """The name of the state."""
         return self._name
 
     @property
     def type_info(self) -> TypeInformation[Any]:
-        """The type of the contents: of the value, the list, the map, or the accumulator."""
+        """The type of the value, the list, the map, or the accumulator."""
         return self._type_info
 
     @property
     def ttl_config(self) -> StateTtlConfig | None:
-        """The time to live, or None if the state never expires."""
+        """The time to live. None if the state never expires."""
         return self._ttl_config
 
     def get_name(self) -> str:
-        """The name."""
+        """The name of the state."""
         return self._name
 
     def enable_time_to_live(self, ttl_config: StateTtlConfig) -> None:
-        """Makes the state expire. Call it before the state is requested."""
+        """Sets a time to live. Call it before the descriptor is used to get the state."""
         self._ttl_config = ttl_config
 
     def __eq__(self, other: object) -> bool:
@@ -108,12 +108,12 @@ class ListStateDescriptor(StateDescriptor[ListState[T]], Generic[T]):
 
 
 class MapStateDescriptor(StateDescriptor[MapState[K, V]], Generic[K, V]):
-    """Describes a map, also one of broadcast state.
+    """Describes a map, as keyed state or broadcast state.
 
     Args:
         name: The name; not empty.
-        key_type_info: The type of a key, or None for any object.
-        value_type_info: The type of a value, or None for any object.
+        key_type_info: The type of the map's keys, or None for any object.
+        value_type_info: The type of the map's values, or None for any object.
     """
 
     def __init__(
@@ -127,12 +127,12 @@ class MapStateDescriptor(StateDescriptor[MapState[K, V]], Generic[K, V]):
 
 
 class ReducingStateDescriptor(StateDescriptor[ReducingState[T]], Generic[T]):
-    """Describes one value that takes in others.
+    """Describes a value that a ReduceFunction combines with new elements.
 
     Args:
         name: The name; not empty.
-        reduce_function: A ReduceFunction, or a callable of two values; its `open` is not called.
-        type_info: The value's type, or None for any object.
+        reduce_function: A ReduceFunction, or a callable with two parameters. Its `open` is not called.
+        type_info: The type of the value, or None for any object.
 
     Raises:
         TypeError: `reduce_function` is neither.
@@ -157,12 +157,12 @@ class ReducingStateDescriptor(StateDescriptor[ReducingState[T]], Generic[T]):
 class AggregatingStateDescriptor(
     StateDescriptor[AggregatingState[IN_contra, OUT_co]], Generic[IN_contra, ACC, OUT_co]
 ):
-    """Describes an accumulator.
+    """Describes an accumulator to which an AggregateFunction adds elements.
 
     Args:
         name: The name; not empty.
         agg_function: The AggregateFunction. Its `open` is not called.
-        state_type_info: The accumulator's type, or None for any object.
+        state_type_info: The type of the accumulator, or None for any object.
 
     Raises:
         TypeError: `agg_function` is not an AggregateFunction.

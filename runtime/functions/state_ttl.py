@@ -22,7 +22,7 @@ _DEFAULT_COMPACTION = Duration.of_days(30)
 
 
 class _Settings:
-    """Immutable settings, which are equal if class and attributes are equal."""
+    """Immutable settings. Two objects are equal if their classes and attributes are equal."""
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and vars(self) == vars(other)
@@ -45,11 +45,11 @@ class StateTtlConfig:
     """
 
     class CleanupStrategies(_Settings):
-        """The strategies that remove expired state, in addition to the removal at each read.
+        """The strategies that remove expired state that is not read.
 
         Args:
-            strategies: The settings of each strategy that was configured.
-            is_cleanup_in_background: Whether the backend's default clean-up runs if none is configured.
+            strategies: The settings of each configured strategy.
+            is_cleanup_in_background: Whether the backend's default clean-up runs if no strategy is configured.
         """
 
         class Strategies(Enum):
@@ -60,17 +60,17 @@ class StateTtlConfig:
             ROCKSDB_COMPACTION_FILTER = 2
 
         class CleanupStrategy(_Settings):
-            """The settings of one kind."""
+            """The settings of a kind of clean-up."""
 
         class EmptyCleanupStrategy(CleanupStrategy):
-            """A kind without settings."""
+            """A kind of clean-up without settings."""
 
         class IncrementalCleanupStrategy(CleanupStrategy):
-            """Looks at a few entries with each use of the state.
+            """Checks a few entries whenever the state is used.
 
             Args:
-                cleanup_size: How many entries; at least 1.
-                run_cleanup_for_every_record: Also with records that don't use the state.
+                cleanup_size: The number of entries to check; at least 1.
+                run_cleanup_for_every_record: Whether to also check entries for records that do not use the state.
             """
 
             def __init__(self, cleanup_size: int, run_cleanup_for_every_record: bool) -> None:
@@ -83,20 +83,19 @@ class StateTtlConfig:
                 self._run_cleanup_for_every_record = run_cleanup_for_every_record
 
             def get_cleanup_size(self) -> int:
-                """How many entries are looked at each time."""
+                """The number of entries to check each time."""
                 return self._cleanup_size
 
             def run_cleanup_for_every_record(self) -> bool:
-                """Whether entries are also looked at with records that don't use the state."""
+                """Whether entries are also checked for records that do not use the state."""
                 return self._run_cleanup_for_every_record
 
         class RocksdbCompactFilterCleanupStrategy(CleanupStrategy):
-            """Drops entries while the embedded backend compacts its files.
+            """Removes entries while RocksDB compacts its files. It has no effect here.
 
             Args:
-                query_time_after_num_entries: How many entries are processed with one reading of the clock.
-                periodic_compaction_time: The age at which a file is compacted for this alone; 30 days
-                    if None.
+                query_time_after_num_entries: The number of entries to process before the clock is read again.
+                periodic_compaction_time: The age at which a file is compacted. None: 30 days.
             """
 
             def __init__(
@@ -108,11 +107,11 @@ class StateTtlConfig:
                 self._periodic_compaction_time = periodic_compaction_time or _DEFAULT_COMPACTION
 
             def get_query_time_after_num_entries(self) -> int:
-                """How many entries are processed with one reading of the clock."""
+                """The number of entries to process before the clock is read again."""
                 return self._query_time_after_num_entries
 
             def get_periodic_compaction_time(self) -> Duration | Time:
-                """The age at which a file is compacted for this alone."""
+                """The age at which a file is compacted."""
                 return self._periodic_compaction_time
 
         EMPTY_STRATEGY = EmptyCleanupStrategy()
@@ -129,11 +128,11 @@ class StateTtlConfig:
             return self._is_cleanup_in_background
 
         def in_full_snapshot(self) -> bool:
-            """Whether full snapshots leave expired entries out."""
+            """Whether full snapshots omit expired entries."""
             return self.Strategies.FULL_STATE_SCAN_SNAPSHOT in dict(self._strategies)
 
         def get_incremental_cleanup_strategy(self) -> IncrementalCleanupStrategy | None:
-            """The incremental clean-up, or None. By default it checks 5 entries each time."""
+            """The incremental clean-up, or None. By default, it checks 5 entries each time."""
             chosen = dict(self._strategies).get(self.Strategies.INCREMENTAL_CLEANUP)
             if isinstance(chosen, self.IncrementalCleanupStrategy):
                 return chosen
@@ -144,7 +143,7 @@ class StateTtlConfig:
         def get_rocksdb_compact_filter_cleanup_strategy(
             self,
         ) -> RocksdbCompactFilterCleanupStrategy | None:
-            """The clean-up at compaction, or None."""
+            """The clean-up during compaction, or None."""
             chosen = dict(self._strategies).get(self.Strategies.ROCKSDB_COMPACTION_FILTER)
             if isinstance(chosen, self.RocksdbCompactFilterCleanupStrategy):
                 return chosen
@@ -163,10 +162,10 @@ class StateTtlConfig:
             raise ValueError(f"a state's time to live is {self.ttl_ms} ms; it must be positive")
 
     class UpdateType(Enum):
-        """The accesses that renew the time to live of an entry."""
+        """Which accesses restart the time to live of an entry."""
 
         Disabled = 0
-        """Nothing: entries live forever."""
+        """None: entries never expire."""
         OnCreateAndWrite = 1
         OnReadAndWrite = 2
 
@@ -174,12 +173,12 @@ class StateTtlConfig:
         """Whether a read may return an expired entry."""
 
         ReturnExpiredIfNotCleanedUp = 0
-        """The entry, if it is still there."""
+        """A read returns an expired entry that has not been removed yet."""
         NeverReturnExpired = 1
-        """The same as if there were none."""
+        """A read treats an expired entry as missing."""
 
     class TtlTimeCharacteristic(Enum):
-        """The clock; Flink has this one only."""
+        """The clock of the time to live. Flink has only processing time."""
 
         ProcessingTime = 0
 
@@ -190,11 +189,11 @@ class StateTtlConfig:
 
     @staticmethod
     def new_builder(ttl: Time | Duration | timedelta | int) -> StateTtlConfig.Builder:
-        """Starts a configuration; an int is milliseconds."""
+        """Returns a builder. An int is milliseconds."""
         return StateTtlConfig.Builder(ttl)
 
     def get_update_type(self) -> StateTtlConfig.UpdateType:
-        """The accesses that renew the time to live of an entry."""
+        """Which accesses restart the time to live of an entry."""
         return self.update_type
 
     def get_state_visibility(self) -> StateTtlConfig.StateVisibility:
@@ -202,23 +201,23 @@ class StateTtlConfig:
         return self.state_visibility
 
     def get_ttl(self) -> Time | Duration | timedelta | int:
-        """The time to live as it was given."""
+        """The time to live, as passed to the builder."""
         return self.ttl
 
     def get_ttl_time_characteristic(self) -> StateTtlConfig.TtlTimeCharacteristic:
-        """The clock."""
+        """The clock: always processing time."""
         return self.ttl_time_characteristic
 
     def is_enabled(self) -> bool:
-        """Whether entries expire at all."""
+        """Whether entries expire."""
         return self.update_type is not StateTtlConfig.UpdateType.Disabled
 
     def get_cleanup_strategies(self) -> StateTtlConfig.CleanupStrategies:
-        """How expired entries are removed that are not read again."""
+        """The strategies that remove expired entries that are not read."""
         return self.cleanup_strategies
 
     class Builder:
-        """Builds a StateTtlConfig; every method but `build` returns the builder."""
+        """Builds a StateTtlConfig. All methods but `build` return the builder."""
 
         def __init__(self, ttl: Time | Duration | timedelta | int) -> None:
             self._ttl = ttl
@@ -232,16 +231,16 @@ class StateTtlConfig:
             ] = {}
 
         def set_update_type(self, update_type: StateTtlConfig.UpdateType) -> StateTtlConfig.Builder:
-            """Sets the accesses that renew the time to live; OnCreateAndWrite by default."""
+            """Sets which accesses restart the time to live; OnCreateAndWrite by default."""
             self._update_type = update_type
             return self
 
         def update_ttl_on_create_and_write(self) -> StateTtlConfig.Builder:
-            """Writing an entry restarts its time to live."""
+            """Restarts the time to live of an entry when it is written."""
             return self.set_update_type(StateTtlConfig.UpdateType.OnCreateAndWrite)
 
         def update_ttl_on_read_and_write(self) -> StateTtlConfig.Builder:
-            """Writing or reading an entry restarts its time to live."""
+            """Restarts the time to live of an entry when it is written or read."""
             return self.set_update_type(StateTtlConfig.UpdateType.OnReadAndWrite)
 
         def set_state_visibility(
@@ -252,30 +251,30 @@ class StateTtlConfig:
             return self
 
         def return_expired_if_not_cleaned_up(self) -> StateTtlConfig.Builder:
-            """A read may still give an expired entry."""
+            """Lets reads return expired entries that have not been removed yet."""
             return self.set_state_visibility(
                 StateTtlConfig.StateVisibility.ReturnExpiredIfNotCleanedUp
             )
 
         def never_return_expired(self) -> StateTtlConfig.Builder:
-            """A read never gives an expired entry."""
+            """Makes reads treat expired entries as missing."""
             return self.set_state_visibility(StateTtlConfig.StateVisibility.NeverReturnExpired)
 
         def set_ttl_time_characteristic(
             self, ttl_time_characteristic: StateTtlConfig.TtlTimeCharacteristic
         ) -> StateTtlConfig.Builder:
-            """The clock; there is one."""
+            """Sets the clock. There is only processing time."""
             self._ttl_time_characteristic = ttl_time_characteristic
             return self
 
         def use_processing_time(self) -> StateTtlConfig.Builder:
-            """The machine's clock."""
+            """Sets processing time as the clock. This is the default."""
             return self.set_ttl_time_characteristic(
                 StateTtlConfig.TtlTimeCharacteristic.ProcessingTime
             )
 
         def cleanup_full_snapshot(self) -> StateTtlConfig.Builder:
-            """Leaves expired entries out of full snapshots; they stay in the running state."""
+            """Omits expired entries from full snapshots. They stay in the running state."""
             strategies = StateTtlConfig.CleanupStrategies
             self._strategies[strategies.Strategies.FULL_STATE_SCAN_SNAPSHOT] = (
                 strategies.EMPTY_STRATEGY
@@ -285,11 +284,11 @@ class StateTtlConfig:
         def cleanup_incrementally(
             self, cleanup_size: int, run_cleanup_for_every_record: bool
         ) -> StateTtlConfig.Builder:
-            """Looks at this many entries whenever the state is used (hash map backend).
+            """Checks this many entries whenever the state is used.
 
             Args:
-                cleanup_size: Entries looked at each time; at least 1.
-                run_cleanup_for_every_record: Also with each record that doesn't use the state.
+                cleanup_size: The number of entries to check each time; at least 1.
+                run_cleanup_for_every_record: Whether to also check entries for records that do not use the state.
             """
             strategies = StateTtlConfig.CleanupStrategies
             self._strategies[strategies.Strategies.INCREMENTAL_CLEANUP] = (
@@ -302,11 +301,11 @@ class StateTtlConfig:
             query_time_after_num_entries: int,
             periodic_compaction_time: Duration | Time | None = None,
         ) -> StateTtlConfig.Builder:
-            """Has no effect, and logs so: the backend on disk has no filter for its compaction.
+            """Has no effect and logs a warning, because the RocksDB backend has no compaction filter.
 
             Args:
-                query_time_after_num_entries: How many entries are processed with one reading of the clock.
-                periodic_compaction_time: Files older than this are compacted; 30 days if None.
+                query_time_after_num_entries: The number of entries to process before the clock is read again.
+                periodic_compaction_time: The age at which a file is compacted. None: 30 days.
             """
             strategies = StateTtlConfig.CleanupStrategies
             self._strategies[strategies.Strategies.ROCKSDB_COMPACTION_FILTER] = (
@@ -321,17 +320,17 @@ class StateTtlConfig:
             return self
 
         def disable_cleanup_in_background(self) -> StateTtlConfig.Builder:
-            """Disables the default clean-up. Configured strategies stay enabled."""
+            """Disables the default clean-up. Configured strategies still run."""
             self._is_cleanup_in_background = False
             return self
 
         def set_ttl(self, ttl: Time | Duration | timedelta | int) -> StateTtlConfig.Builder:
-            """The time to live; an int is milliseconds."""
+            """Sets the time to live. An int is milliseconds."""
             self._ttl = ttl
             return self
 
         def build(self) -> StateTtlConfig:
-            """The configuration.
+            """Returns the configuration.
 
             Raises:
                 ValueError: The time to live is not positive.

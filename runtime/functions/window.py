@@ -1,7 +1,7 @@
-"""Windows, the functions over their elements, and their bytes in Flink's formats (big-endian 64-bit numbers).
+"""Windows, window functions, and serializers of windows in Flink's formats (big-endian 64-bit numbers).
 
 Windows are keys of state and timers. So they are immutable, equal by value, and have the same hash in every process.
-They can be sorted, so that code which iterates over several windows has a fixed order.
+They can be sorted, so code that iterates over several windows has a fixed order.
 """
 
 from __future__ import annotations
@@ -26,27 +26,27 @@ if TYPE_CHECKING:
 
 
 class Window(ABC):
-    """A bucket of records with a last timestamp, after which all of them have come.
+    """The base class of windows. A window is complete when the watermark has passed its last timestamp.
 
-    A window of your own must be immutable, hashable, comparable with `<`, and must pickle.
+    A custom window must be immutable, hashable, comparable with `<`, and picklable.
     """
 
     __slots__ = ()
 
     @abstractmethod
     def max_timestamp(self) -> int:
-        """The last timestamp, in milliseconds, that still belongs to the window."""
+        """The last timestamp in milliseconds that belongs to the window."""
 
 
 class MergeCallback(Protocol):
-    """Receives the windows to merge. Flink: MergingWindowAssigner.MergeCallback, which fits it."""
+    """Receives the windows to merge. Flink: MergingWindowAssigner.MergeCallback."""
 
     def merge(self, to_be_merged: Iterable[Any], merge_result: Any) -> None:
         """Merges the windows into `merge_result`."""
 
 
 class TimeWindow(Window):
-    """The timestamps from `start` to just before `end`, in milliseconds.
+    """A window of the timestamps from `start` (inclusive) to `end` (exclusive), in milliseconds.
 
     >>> TimeWindow(0, 10).max_timestamp()
     9
@@ -59,20 +59,20 @@ class TimeWindow(Window):
         self.end = end
 
     def max_timestamp(self) -> int:
-        """The last timestamp inside."""
+        """The last timestamp of the window."""
         return self.end - 1
 
     def intersects(self, other: TimeWindow) -> bool:
-        """Whether the windows overlap or touch: in Flink [0, 5) and [5, 9) do intersect."""
+        """Whether the windows overlap or touch. In Flink, [0, 5) and [5, 9) also intersect."""
         return self.start <= other.end and self.end >= other.start
 
     def cover(self, other: TimeWindow) -> TimeWindow:
-        """The smallest window that contains both."""
+        """The smallest window that contains both windows."""
         return TimeWindow(min(self.start, other.start), max(self.end, other.end))
 
     @staticmethod
     def get_window_start_with_offset(timestamp: int, offset: int, window_size: int) -> int:
-        """The start of the window that contains a timestamp, also before the Unix epoch.
+        """The start of the window that contains a timestamp. Timestamps before 1970 are supported.
 
         >>> [TimeWindow.get_window_start_with_offset(t, 0, 10) for t in (-1, 0, 9, 10)]
         [-10, 0, 0, 10]
@@ -81,11 +81,11 @@ class TimeWindow(Window):
 
     @staticmethod
     def merge_windows(windows: Iterable[TimeWindow], callback: MergeCallback) -> None:
-        """Reports each group of windows that overlap or touch, and the window that covers the group.
+        """Calls the callback with each group of windows that overlap or touch, and the window that covers the group.
 
-        Windows belong to a group also through others. A window that stands alone is not reported.
-        Groups come by start. PyFlink gives the windows of a group as a set, and the contents of sessions that become
-        one are put together in the order of that set; here they come in the same order.
+        Two windows are also in one group if other windows connect them. A window without neighbours is not reported.
+        Groups are sorted by start. The windows of a group have the order of the set in which PyFlink passes them,
+        because the contents of merged sessions are concatenated in that order.
         """
         for group in _groups(sorted(set(windows))):
             if len(group) > 1:
@@ -118,7 +118,7 @@ class TimeWindow(Window):
 
 
 class _SetMember:
-    """A window with its hash code in PyFlink."""
+    """A window with the hash code that it has in PyFlink."""
 
     __slots__ = ("window",)
 
@@ -134,7 +134,7 @@ class _SetMember:
 
 
 class CountWindow(Window):
-    """A window with a number. Its end is not a time."""
+    """A window with a number. It has no end in time."""
 
     __slots__ = ("id",)
 
@@ -142,7 +142,7 @@ class CountWindow(Window):
         self.id = id
 
     def max_timestamp(self) -> int:
-        """The end of time."""
+        """The largest timestamp, 2**63 - 1."""
         return MAX_LONG_VALUE
 
     def __eq__(self, other: object) -> bool:
@@ -171,11 +171,11 @@ class GlobalWindow(Window):
 
     @staticmethod
     def get() -> GlobalWindow:
-        """The window."""
+        """The only instance."""
         return _GLOBAL_WINDOW
 
     def max_timestamp(self) -> int:
-        """The end of time."""
+        """The largest timestamp, 2**63 - 1."""
         return MAX_LONG_VALUE
 
     def __eq__(self, other: object) -> bool:
@@ -201,7 +201,7 @@ _GLOBAL_WINDOW = GlobalWindow()
 
 
 def _groups(windows: list[TimeWindow]) -> list[list[TimeWindow]]:
-    """Sorted windows, in groups without a gap."""
+    """Groups sorted windows, so that the windows of a group overlap or touch."""
     groups: list[list[TimeWindow]] = []
     end = None
     for window in windows:
@@ -219,10 +219,10 @@ _ID = struct.Struct(">q")
 
 
 class TimeWindowSerializer(TypeSerializer[TimeWindow]):
-    """Start and end, 16 bytes."""
+    """Writes a window as start and end, in 16 bytes."""
 
     def serialize(self, element: TimeWindow, stream: BytesIO) -> None:
-        """Appends the window."""
+        """Writes the window to the stream."""
         stream.write(_START_AND_END.pack(element.start, element.end))
 
     def deserialize(self, stream: BytesIO) -> TimeWindow:
@@ -231,10 +231,10 @@ class TimeWindowSerializer(TypeSerializer[TimeWindow]):
 
 
 class CountWindowSerializer(TypeSerializer[CountWindow]):
-    """The number, 8 bytes."""
+    """Writes a window as its number, in 8 bytes."""
 
     def serialize(self, element: CountWindow, stream: BytesIO) -> None:
-        """Appends the window."""
+        """Writes the window to the stream."""
         stream.write(_ID.pack(element.id))
 
     def deserialize(self, stream: BytesIO) -> CountWindow:
@@ -243,10 +243,10 @@ class CountWindowSerializer(TypeSerializer[CountWindow]):
 
 
 class GlobalWindowSerializer(TypeSerializer[GlobalWindow]):
-    """One zero byte."""
+    """Writes the window as one zero byte."""
 
     def serialize(self, element: GlobalWindow, stream: BytesIO) -> None:  # noqa: ARG002 - there is one
-        """Appends the window."""
+        """Writes the window to the stream."""
         stream.write(b"\0")
 
     def deserialize(self, stream: BytesIO) -> GlobalWindow:
@@ -256,10 +256,10 @@ class GlobalWindowSerializer(TypeSerializer[GlobalWindow]):
 
 
 class PickledWindowSerializer(TypeSerializer[T]):
-    """Any window, as a pickle."""
+    """Writes any window as a pickle."""
 
     def serialize(self, element: T, stream: BytesIO) -> None:
-        """Appends the window."""
+        """Writes the window to the stream."""
         pickle.dump(element, stream)
 
     def deserialize(self, stream: BytesIO) -> T:
@@ -269,21 +269,21 @@ class PickledWindowSerializer(TypeSerializer[T]):
 
 
 class WindowFunction(Function, Generic[IN_contra, OUT_co, KEY_contra, W_contra]):
-    """Evaluates one window of one key when it fires."""
+    """Processes the records of a window of one key when the window fires."""
 
     @abstractmethod
     def apply(
         self, key: KEY_contra, window: W_contra, inputs: Iterable[IN_contra]
     ) -> Iterable[OUT_co] | None:
-        """Yields, or returns as an iterable, the window's results."""
+        """Yields the results of the window, or returns them as an iterable."""
 
 
 class AllWindowFunction(Function, Generic[IN_contra, OUT_co, W_contra]):
-    """Evaluates one window of `window_all` when it fires."""
+    """Processes the records of a window of `window_all` when the window fires."""
 
     @abstractmethod
     def apply(self, window: W_contra, inputs: Iterable[IN_contra]) -> Iterable[OUT_co] | None:
-        """Yields, or returns as an iterable, the window's results."""
+        """Yields the results of the window, or returns them as an iterable."""
 
 
 class _WindowContext(ABC, Generic[W_co]):
@@ -295,26 +295,26 @@ class _WindowContext(ABC, Generic[W_co]):
 
     @abstractmethod
     def window_state(self) -> KeyedStateStore:
-        """State of this key and this window. `clear` must clear it."""
+        """State of this key and window. Clear it in `clear`."""
 
     @abstractmethod
     def global_state(self) -> KeyedStateStore:
-        """State of this key over all its windows."""
+        """State of this key, shared by all its windows."""
 
 
 class ProcessWindowFunction(Function, Generic[IN_contra, OUT_co, KEY_contra, W_contra]):
-    """Evaluates one window of one key when it fires, with a context."""
+    """Like WindowFunction, with a context."""
 
     class Context(_WindowContext[W_co]):
         """The window, the clocks, and state."""
 
         @abstractmethod
         def current_processing_time(self) -> int:
-            """The machine's time in milliseconds."""
+            """The current time of the machine in milliseconds."""
 
         @abstractmethod
         def current_watermark(self) -> int:
-            """The event time reached so far, in milliseconds."""
+            """The current watermark in milliseconds."""
 
     @abstractmethod
     def process(
@@ -323,14 +323,14 @@ class ProcessWindowFunction(Function, Generic[IN_contra, OUT_co, KEY_contra, W_c
         context: ProcessWindowFunction.Context[W_contra],
         elements: Iterable[IN_contra],
     ) -> Emitted[OUT_co]:
-        """Yields the window's results; `yield tag, value` goes to a side output."""
+        """Yields the results of the window. `yield tag, value` emits to a side output."""
 
     def clear(self, context: ProcessWindowFunction.Context[W_contra]) -> None:
-        """Runs when the window is dropped for good: the place to clear `window_state`."""
+        """Called when the window is removed. Clear `window_state` here."""
 
 
 class ProcessAllWindowFunction(Function, Generic[IN_contra, OUT_co, W_contra]):
-    """Evaluates one window of `window_all` when it fires, with a context."""
+    """Like AllWindowFunction, with a context."""
 
     class Context(_WindowContext[W_co]):
         """The window and state."""
@@ -339,17 +339,17 @@ class ProcessAllWindowFunction(Function, Generic[IN_contra, OUT_co, W_contra]):
     def process(
         self, context: ProcessAllWindowFunction.Context[W_contra], elements: Iterable[IN_contra]
     ) -> Emitted[OUT_co]:
-        """Yields the window's results; `yield tag, value` goes to a side output."""
+        """Yields the results of the window. `yield tag, value` emits to a side output."""
 
     def clear(self, context: ProcessAllWindowFunction.Context[W_contra]) -> None:
-        """Runs when the window is dropped for good: the place to clear `window_state`."""
+        """Called when the window is removed. Clear `window_state` here."""
 
 
 class PassThroughWindowFunction(WindowFunction[T, T, "Any", "Any"]):
     """Emits the elements unchanged, for `reduce` and `aggregate` without a window function."""
 
     def apply(self, key: Any, window: Any, inputs: Iterable[T]) -> Iterable[T]:  # noqa: ARG002
-        """The inputs."""
+        """Returns the elements."""
         return inputs
 
 
@@ -357,5 +357,5 @@ class PassThroughAllWindowFunction(AllWindowFunction[T, T, "Any"]):
     """Emits the elements of `window_all` unchanged."""
 
     def apply(self, window: Any, inputs: Iterable[T]) -> Iterable[T]:  # noqa: ARG002
-        """The inputs."""
+        """Returns the elements."""
         return inputs
