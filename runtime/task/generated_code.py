@@ -21,6 +21,7 @@ from opchain.runtime.records.record_copy import IMMUTABLE, own_copy
 from opchain.runtime.state.keyed.keyed_backend import VOID
 from opchain.runtime.state.keys.key_identity import key_of
 from opchain.runtime.time import MIN_LONG_VALUE, timer_millis
+from opchain.runtime.types.coders import coder_converter
 from opchain.runtime.types.output_tag import OutputTag
 from opchain.runtime.types.row import row_of
 
@@ -322,6 +323,9 @@ _MEANINGS: dict[str, Callable[..., Any]] = {
     "keyed_state": lambda chain, index: chain.operators[index].context.keyed_state,
     "key": lambda chain, index, number: chain.operators[index].program.keys[number].selector,
     "context": lambda chain, index: chain.operators[index].function_context,
+    "field_converter": lambda chain, index, position: coder_converter(
+        chain.operators[index].program.record_type.field_types[position]
+    ),
     "as_tagged": lambda chain, index, tag: chain.outputs[index].side_converters[tag],
     "collect_tagged": lambda chain, index: _collect_tagged(chain.outputs[index]),
     "plain_keys": lambda chain, index: chain.operators[index].context.keyed_state.identity.plain,

@@ -30,7 +30,7 @@ from opchain.runtime.types.container_types import (
 )
 from opchain.runtime.types.printed_form import float_text
 from opchain.runtime.types.record_types import ExternalTypeInfo, RowTypeInfo, TupleTypeInfo
-from opchain.runtime.types.row import Row, RowKind
+from opchain.runtime.types.row import Row, row_of
 from opchain.runtime.types.time_types import DateTypeInfo, TimestampTypeInfo, TimeTypeInfo
 from opchain.runtime.types.type_information import BasicType, BasicTypeInfo, TypeInformation
 
@@ -204,7 +204,7 @@ def _to_double(value: Any) -> Any:
 
 
 def _to_float(value: Any) -> Any:
-    number = _double(value, "FLOAT")
+    number = value if value.__class__ is float else _double(value, "FLOAT")
     try:
         single: float = _FLOAT32.unpack(_FLOAT32.pack(number))[0]
     except OverflowError:
@@ -283,20 +283,21 @@ def _to_row(record_type: RowTypeInfo) -> Converter:
     converters = [coder_converter(each) for each in record_type.field_types]
 
     def convert(record: Any) -> Any:
-        values = record_type.values_of(record)
+        is_row = isinstance(record, Row)
+        values = record.get_fields_by_names(names) if is_row else record_type.values_of(record)
         if len(values) < len(converters):
             raise IndexError(
                 f"{short_repr(record)} has {len(values)} fields; its type has {len(converters)}"
             )
-        kind = record.get_row_kind() if isinstance(record, Row) else RowKind.INSERT
-        row = Row.of_kind(
-            kind,
-            *[
+        row = row_of(
+            [
                 value if value is None or convert_field is None else convert_field(value)
                 for convert_field, value in zip(converters, values)  # noqa: B905 - more fields are dropped
             ],
+            [*names],
         )
-        row.set_field_names(names)
+        if is_row:
+            row.set_row_kind(record.get_row_kind())
         return row
 
     return convert

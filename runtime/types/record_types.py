@@ -117,8 +117,7 @@ class RowTypeInfo(TypeInformation[Row]):
     def values_of(self, obj: Any) -> Sequence[Any]:
         """The fields, in order, of all that `to_internal_type` takes."""
         if isinstance(obj, Row):
-            names = self.get_field_names()
-            return obj.get_fields_by_names(names) if obj.has_field_names() else list(obj)
+            return obj.get_fields_by_names(self.get_field_names())
         if isinstance(obj, (tuple, list)):
             return obj
         by_name = obj if isinstance(obj, Mapping) else getattr(obj, "__dict__", None)

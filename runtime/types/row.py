@@ -125,7 +125,7 @@ class Row:
             ValueError: The row has no field of such a name.
         """
         fields = self._fields
-        if fields is None or list(names) == fields:
+        if fields is None or names == fields:
             return list(self._values)
         unknown = [name for name in names if name not in fields]
         if unknown:

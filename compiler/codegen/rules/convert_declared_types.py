@@ -26,6 +26,7 @@ from opchain.runtime.records.columns import Shape
 from opchain.runtime.types.coders import class_of, form_test, may_be_none
 from opchain.runtime.types.record_types import RowTypeInfo, TupleTypeInfo
 from opchain.runtime.types.row import Row
+from opchain.runtime.types.time_types import DateTypeInfo, TimestampTypeInfo, TimeTypeInfo
 from opchain.runtime.types.type_information import BasicTypeInfo, TypeInformation
 
 if TYPE_CHECKING:
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from opchain.compiler.codegen.form import Form, Function
 
 _BUILTINS: dict[str, type] = {"int": int, "float": float, "str": str, "bool": bool}
+_WITHOUT_PARTS = (BasicTypeInfo, DateTypeInfo, TimeTypeInfo, TimestampTypeInfo)
+"""Types whose converted values never change."""
 
 
 def convert_declared_types(form: Form) -> None:
@@ -82,65 +85,147 @@ def _converted(
     if statement.tag is not None:
         declared = dict(of_operator.side_types)[statement.tag]
     assert declared is not None
-    if isinstance(declared, RowTypeInfo):
-        lines = _row_by_fields(form, function, statement, declared, types)
+    display = display_of(value, form.constants)
+    if display is not None and isinstance(declared, (RowTypeInfo, TupleTypeInfo)):
+        lines = _by_fields(form, function, statement, display, declared, types)
         if lines is not None:
             return lines
-    known = type_of(value, types)
-    test = form_test(declared, "value", plain_type(known))
+    test = form_test(declared, "value", plain_type(type_of(value, types)))
     if test == "":
         return [f.let(row, value, operator)]
     function.types[row] = None if may_be_none(declared) else _form_of(declared)
     call = ast.Call(f.name(statement.convert), [value], [])
-    if test is None:
+    if test is None or display is not None:
         return [f.let(row, call, operator)]
-    display = display_of(value, form.constants)
-    if display is not None and display.shape is None:
-        made = function.types[row]
-        items = made.items if isinstance(made, TupleOf) else [None] * len(display.elements)
-        return _by_fields(form, function, statement, display, test, items)
     condition = f.replaced(ast.parse(test, mode="eval").body, {"value": value})
     return [f.let(row, ast.IfExp(condition, value, call), operator)]
 
 
-def _row_by_fields(
+def _by_fields(
     form: Form,
     function: Function,
     statement: f.Convert,
-    declared: RowTypeInfo,
+    display: Display,
+    declared: RowTypeInfo | TupleTypeInfo,
     types: dict[str, StaticType | None],
 ) -> list[ast.stmt] | None:
-    """A Row with the declared names, from the fields of a record that is not built."""
-    display = display_of(statement.value, form.constants)
-    names = tuple(declared.get_field_names())
-    if display is None or len(display.elements) != len(names) or not _are_keywords(names):
+    """A tuple, or a Row with the declared names, from the fields of a record that is not built."""
+    is_row = isinstance(declared, RowTypeInfo)
+    names = tuple(declared.get_field_names()) if isinstance(declared, RowTypeInfo) else ()
+    if len(display.elements) != len(declared.field_types) or (is_row and not _are_keywords(names)):
         return None
-    lines: list[ast.stmt] = []
-    shape = display.shape
-    if shape is not None and shape.kind in (Row, dict) and shape.names:
-        if set(shape.names) != set(names):
-            return None
-        lines, display = _in_order(statement, display, shape.names, names)
-    elif shape is not None and (shape.kind is dict or display.names is not None):
+    arranged = _arranged(statement, display, names)
+    if arranged is None:
         return None
-    known = [type_of(element, types) for element in display.elements]
+    lines, display = arranged
+    place, operator = statement.target.id.removeprefix("row_"), f.operator_of(statement)
     tests = [
-        form_test(field_type, f"value[{position}]", plain_type(known[position]))
-        for position, field_type in enumerate(declared.field_types)
+        _test_of(field_type, position, element, types)
+        for position, (field_type, element) in enumerate(
+            zip(declared.field_types, display.elements, strict=True)
+        )
     ]
-    if None in tests:
+    if None in tests and statement.tag is not None:
         return None
-    # A field that may need a conversion may be None after it.
-    items = [None if test else kind for test, kind in zip(tests, known, strict=True)]
-    condition = " and ".join(filter(None, tests))
-    made = _by_fields(form, function, statement, display, condition, items, Shape(Row, names))
-    return [*lines, *made]
+    elements, targets = list(display.elements), [f.target("_") for _ in display.elements]
+    for position, element in enumerate(display.elements):
+        if tests[position] == "" and isinstance(element, (ast.Name, ast.Constant)):
+            continue
+        name = f"field_of_{place}_{position}"
+        if tests[position] == "":
+            function.types[name] = type_of(element, types)
+        else:
+            field_type = declared.field_types[position]
+            # A field of a Row may be None.
+            function.types[name] = None if is_row else _form_of(field_type)
+            if isinstance(field_type, _WITHOUT_PARTS):
+                function.fresh.add(name)
+            targets[position] = f.target(name)
+        if not f.is_load_of(element, name):
+            lines.append(f.let(name, element, operator))
+        elements[position] = f.name(name)
+    fields = replace(display, elements=elements)
+    alone = [position for position, test in enumerate(tests) if test is None]
+    test = " and ".join(filter(None, tests))
+    lines += _conversion(form, statement, fields, targets, test, alone, may_hold_none=is_row)
+    if not is_row:
+        function.types[statement.target.id] = _form_of(declared)
+    made = replace(fields, shape=Shape(Row, names) if is_row else None).expression(form)
+    return f.marked([*lines, f.let(statement.target.id, made, operator)], operator)
 
 
-def _in_order(
-    statement: f.Convert, display: Display, names: tuple[str, ...], declared: tuple[str, ...]
-) -> tuple[list[ast.stmt], Display]:
-    """The same fields as a Row in the order of the declared names, after lines that compute them in their own order."""
+def _test_of(
+    declared: TypeInformation[Any],
+    position: int,
+    element: ast.expr,
+    types: dict[str, StaticType | None],
+) -> str | None:
+    """What is true of an item of `value` that needs no conversion; empty if it never needs one, None if that is long."""
+    test = form_test(declared, f"value[{position}]", plain_type(type_of(element, types)))
+    if test and isinstance(element, ast.Constant):
+        is_right = eval(test, {"value": {position: element.value}})  # noqa: S307 - our own text
+        return "" if is_right else test
+    return test
+
+
+def _conversion(
+    form: Form,
+    statement: f.Convert,
+    fields: Display,
+    targets: Sequence[ast.expr],
+    test: str,
+    alone: Sequence[int],
+    *,
+    may_hold_none: bool,
+) -> list[ast.stmt]:
+    """Converts the fields of a record that is not built.
+
+    Args:
+        form: The vertex.
+        statement: What is written out.
+        fields: The variables of the fields.
+        targets: The variables that are set, of all fields.
+        test: What is true if the fields need no conversion, over items of `value`; empty if they never need one.
+        alone: The fields that have no test, and are converted one by one if all others have their form.
+        may_hold_none: Whether such a field may be None, and stays so.
+    """
+    operator = f.operator_of(statement)
+    by_field: list[ast.stmt] = []
+    for position in alone:
+        convert = form.names.bind(
+            f"{statement.convert}_{position}", "field_converter", operator, position
+        )
+        field = fields.elements[position]
+        call: ast.expr = ast.Call(f.name(convert), [field], [])
+        if may_hold_none:
+            call = f.expression("field if field is None else call", field=field, call=call)
+        by_field.append(ast.Assign([targets[position]], call, lineno=0))
+    if not test:
+        return by_field
+    condition = ast.parse(test, mode="eval").body
+    is_right = FieldReads(Display(fields.elements), "value", fields.elements).visit(condition)
+    whole = ast.Call(f.name(statement.convert), [fields.expression(form)], [])
+    convert_all = ast.Assign([ast.Tuple([*targets], ast.Store())], whole, lineno=0)
+    return [ast.If(ast.UnaryOp(ast.Not(), is_right), [convert_all], by_field)]
+
+
+def _arranged(
+    statement: f.Convert, display: Display, declared: tuple[str, ...]
+) -> tuple[list[ast.stmt], Display] | None:
+    """The fields in the order of a Row's declared names, after lines that compute them in their own order.
+
+    A tuple has no declared names. The result is None for a record that only the converter knows how to read.
+    """
+    shape = display.shape
+    if shape is None:
+        return [], display
+    if not declared or display.names is not None:
+        return None
+    names = shape.names
+    if shape.kind not in (Row, dict) or not names:
+        return None if shape.kind is dict else ([], display)
+    if set(names) != set(declared):
+        return None
     if names == declared:
         return [], replace(display, shape=Shape(Row))
     lines: list[ast.stmt] = []
@@ -152,49 +237,6 @@ def _in_order(
             lines.append(f.let(variable, element, f.operator_of(statement)))
             elements[name] = f.name(variable)
     return lines, Display([elements[name] for name in declared], Shape(Row))
-
-
-def _by_fields(
-    form: Form,
-    function: Function,
-    statement: f.Convert,
-    display: Display,
-    test: str,
-    items: Sequence[StaticType | None],
-    shape: Shape | None = None,
-) -> list[ast.stmt]:
-    """Checks the fields of a record that is not built.
-
-    Args:
-        form: The vertex.
-        function: The function that the statement is in.
-        statement: What is written out.
-        display: The record.
-        test: What is true if the fields need no conversion, over items of `value`; empty if they never need one.
-        items: The types of the fields behind the conversion.
-        shape: What the record is behind the conversion.
-    """
-    operator = f.operator_of(statement)
-    place = statement.target.id.removeprefix("row_")
-    condition = ast.parse(test or "True", mode="eval").body
-    converted = {f.constant_item(node, "value") for node in ast.walk(condition)}  # type: ignore[arg-type]
-    lines: list[ast.stmt] = []
-    elements, targets = list(display.elements), [f.target("_") for _ in display.elements]
-    for position, element in enumerate(display.elements):
-        if position in converted or not isinstance(element, (ast.Name, ast.Constant)):
-            name = f"field_of_{place}_{position}"
-            function.types[name] = items[position]
-            lines.append(f.let(name, element, operator))
-            elements[position], targets[position] = f.name(name), f.target(name)
-    fields = replace(display, elements=elements)
-    if test:
-        is_right = FieldReads(Display(elements), "value", elements).visit(condition)
-        call = ast.Call(f.name(statement.convert), [fields.expression(form)], [])
-        convert = ast.Assign([ast.Tuple(list(targets), ast.Store())], call, lineno=0)
-        lines.append(ast.If(ast.UnaryOp(ast.Not(), is_right), [convert], []))
-    made = replace(fields, shape=shape).expression(form)
-    lines.append(f.let(statement.target.id, made, operator))
-    return f.marked(lines, operator)
 
 
 def _are_keywords(names: tuple[str, ...]) -> bool:

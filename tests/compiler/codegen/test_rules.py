@@ -172,6 +172,16 @@ def declared(env: Any) -> None:
     pair = Types.TUPLE([Types.LONG(), Types.DOUBLE()])
     rows = env.from_sequence(0, 60).map(lambda x: (x, x / 2 if x % 2 else x // 2), output_type=pair)
     seen(rows.key_by(lambda row: row[0] % 3, key_type=Types.LONG()).map(lambda row: row), "rows")
+    fields = [Types.INT(), Types.FLOAT(), Types.LIST(Types.FLOAT()), Types.SHORT()]
+    made = env.from_sequence(0, 20).map(lambda x: (x, x / 7, [x / 3, x], 5), Types.TUPLE(fields))
+    seen(made.key_by(lambda row: row[0] % 3).map(lambda row: row), "converted fields")
+    named = Types.ROW_NAMED(["a", "b", "c", "d"], fields)
+    kept = env.from_sequence(0, 20).map(
+        lambda x: Row(x, x / 7 if x % 2 else None, None if x % 3 else [x], x * 7), named
+    )
+    seen(kept.key_by(lambda row: row.a % 3).map(lambda row: row), "converted rows")
+    plain = env.from_sequence(0, 9).map(lambda x: (x, None, [x], 5), named)
+    seen(plain.key_by(lambda row: row.a % 3).map(lambda row: row), "rows of tuples")
 
 
 def arithmetic(env: Any) -> None:
@@ -537,6 +547,31 @@ def test_a_reduce_of_records_keeps_a_tuple_of_the_fields_that_vary(kind: Any) ->
     assert "entry_0 = (1, field_2) if previous_0 is None else " in (
         ran.job.vertices[1].source or ""
     )
+
+
+@pytest.mark.parametrize("form", ["interpreted", "generated", "inlined"])
+def test_a_declared_tuple_drops_fields_of_longer_ones(form: str) -> None:
+    def draw(env: Any) -> None:
+        kind = Types.TUPLE([Types.LONG(), Types.LONG()])
+        pairs = env.from_sequence(0, 3).map(lambda x: (x, x + 1))
+        made = pairs.map(lambda value: (value[0], value[1], "more"), kind)
+        seen(made.key_by(lambda row: row[0] % 2).map(lambda row: row), "rows")
+
+    assert sorted(run_form(draw, form).records("rows")) == [(x, x + 1) for x in range(4)]
+
+
+@pytest.mark.parametrize("form", ["interpreted", "generated", "inlined"])
+@pytest.mark.parametrize("wrong", [0, 1, 2])
+def test_the_first_field_that_does_not_fit_fails(wrong: int, form: str) -> None:
+    def draw(env: Any) -> None:
+        kind = Types.TUPLE([Types.FLOAT(), Types.INT(), Types.FLOAT()])
+        fields = env.from_collection([[1.5, 2, 3.5]]).map(
+            lambda row: [*row[:wrong], *["text"] * (3 - wrong)]
+        )
+        seen(fields.map(lambda row: (row[0], row[1], row[2]), kind).rebalance().map(str), "rows")
+
+    declared = ["FLOAT", "INT", "FLOAT"][wrong]
+    assert f"'text' is declared as {declared}" in str(failure_of(draw, form))
 
 
 @pytest.mark.parametrize("names", [("key", "n"), ("n", "key")])
