@@ -1,4 +1,4 @@
-"""Watermark generators: they see every record, and are asked for watermarks periodically.
+"""Watermark generators: called with every record, and periodically to emit watermarks.
 
 The arithmetic is that of Flink's package org.apache.flink.api.common.eventtime.
 """
@@ -17,34 +17,34 @@ if TYPE_CHECKING:
 
 
 class WatermarkOutput(ABC):
-    """Takes the watermarks of a generator. Flink: WatermarkOutput."""
+    """Receives the watermarks of a generator. Flink: WatermarkOutput."""
 
     @abstractmethod
     def emit_watermark(self, timestamp: int) -> None:
-        """States that no record with this timestamp, in milliseconds, or an earlier one will follow.
+        """Emits a watermark: no record with this timestamp (milliseconds) or an earlier one will follow.
 
-        Does nothing where it is not ahead of the last one. Else the output is active again.
+        A watermark that is not greater than the last one is ignored. Otherwise the output also becomes active again.
         """
 
     @abstractmethod
     def mark_idle(self) -> None:
-        """States that nothing may come for a while, so that others need not wait for this input."""
+        """Marks this input idle: downstream operators do not wait for its watermark."""
 
     @abstractmethod
     def mark_active(self) -> None:
-        """Takes back `mark_idle`."""
+        """Marks this input active again."""
 
 
 class WatermarkGenerator(ABC, Generic[T]):
-    """Makes the watermarks of one source, split or subtask. Flink: WatermarkGenerator."""
+    """Generates the watermarks of one source, split or subtask. Flink: WatermarkGenerator."""
 
     @abstractmethod
     def on_event(self, event: T, event_timestamp: int, output: WatermarkOutput) -> None:
-        """Called for every record, to remember its timestamp, or to emit a watermark at once."""
+        """Called for every record. It may store the timestamp, or emit a watermark."""
 
     @abstractmethod
     def on_periodic_emit(self, output: WatermarkOutput) -> None:
-        """Called once in an auto watermark interval, to emit a watermark or not."""
+        """Called once per auto-watermark interval. It may emit a watermark."""
 
 
 @dataclass(frozen=True)
@@ -52,9 +52,9 @@ class WatermarkGeneratorContext:
     """The services of the task for a generator. Flink: WatermarkGeneratorSupplier.Context.
 
     Attributes:
-        clock_ns: Nanoseconds from any origin. It stands still while the input is kept waiting, so
-            that back-pressure is not taken for an idle input (Flink: getInputActivityClock).
-        metric_group: Where the generator may register metrics of its own.
+        clock_ns: A clock in nanoseconds with any origin. It stops while the input is blocked, so back-pressure does not
+            make an input idle (Flink: getInputActivityClock).
+        metric_group: The metric group for the generator's own metrics.
     """
 
     clock_ns: Callable[[], int]
@@ -62,19 +62,19 @@ class WatermarkGeneratorContext:
 
 
 class NoWatermarksGenerator(WatermarkGenerator[T]):
-    """Emits nothing."""
+    """Never emits a watermark."""
 
     def on_event(self, event: T, event_timestamp: int, output: WatermarkOutput) -> None:
-        """Nothing."""
+        """Does nothing."""
 
     def on_periodic_emit(self, output: WatermarkOutput) -> None:
-        """Nothing."""
+        """Does nothing."""
 
 
 class BoundedOutOfOrdernessWatermarks(WatermarkGenerator[T]):
-    """Trails the greatest timestamp so far by the bound and one millisecond.
+    """Emits the greatest timestamp so far, minus the bound, minus one millisecond.
 
-    Emits -2**63 while there was no record: one that says nothing.
+    Before the first record it emits -2**63, which has no effect.
     """
 
     def __init__(self, max_out_of_orderness: Duration) -> None:
@@ -82,27 +82,27 @@ class BoundedOutOfOrdernessWatermarks(WatermarkGenerator[T]):
         self._max_timestamp = MIN_LONG_VALUE + self._out_of_orderness_ms + 1
 
     def on_event(self, event: T, event_timestamp: int, output: WatermarkOutput) -> None:  # noqa: ARG002 - the contract
-        """Remembers the timestamp if it is the greatest."""
+        """Updates the greatest timestamp."""
         if event_timestamp > self._max_timestamp:  # noqa: PLR1730 - half the cost of max()
             self._max_timestamp = event_timestamp
 
     def on_periodic_emit(self, output: WatermarkOutput) -> None:
-        """Emits the greatest timestamp, less the bound, less one: equal timestamps may still come."""
+        """Emits the greatest timestamp, minus the bound, minus one: records with equal timestamps may still follow."""
         output.emit_watermark(self._max_timestamp - self._out_of_orderness_ms - 1)
 
 
 class AscendingTimestampsWatermarks(BoundedOutOfOrdernessWatermarks[T]):
-    """For timestamps that never fall: a bound of zero."""
+    """For timestamps that never decrease: a bound of zero."""
 
     def __init__(self) -> None:
         super().__init__(Duration(0))
 
 
 class IdlenessTimer:
-    """Tells when nothing has happened for longer than a timeout.
+    """Detects that there was no activity for longer than a timeout.
 
-    The time is measured from the first check that saw no activity, not from the last activity.
-    Flink: WatermarksWithIdleness.IdlenessTimer.
+    The time is measured from the first check without activity, not from the last activity. Flink:
+    WatermarksWithIdleness.IdlenessTimer.
     """
 
     def __init__(self, clock_ns: Callable[[], int], idle_timeout: Duration) -> None:
@@ -118,20 +118,20 @@ class IdlenessTimer:
         self._timeout_ns, self._was_active, self._idle_since_ns = state
 
     def use_clock(self, clock_ns: Callable[[], int]) -> None:
-        """Goes by this clock from now on; a checkpoint keeps no clock."""
+        """Sets the clock, after creation or a restore: checkpoints do not contain the clock."""
         self._clock_ns = clock_ns
 
     def activity(self) -> None:
-        """Notes that something happened."""
+        """Records activity."""
         self._was_active = True
 
     def due_ns(self) -> int:
-        """When the timeout passes if nothing happens until then."""
+        """The time at which the timeout passes if there is no activity before."""
         since = self._clock_ns() if self._idle_since_ns is None else self._idle_since_ns
         return since + self._timeout_ns
 
     def check_if_idle(self) -> bool:
-        """Whether the timeout has passed; to be called again and again."""
+        """Whether the timeout has passed. Call it repeatedly."""
         if self._was_active:
             self._was_active = False
             self._idle_since_ns = None
@@ -144,10 +144,10 @@ class IdlenessTimer:
 
 
 class WatermarksWithIdleness(WatermarkGenerator[T]):
-    """Adds idleness to another generator: marks the output idle when records stay away.
+    """Wraps a generator, and marks the output idle if no records arrive for a timeout.
 
-    While idle, the other generator is not asked for watermarks. The output becomes active again with
-    the next watermark that moves ahead. Flink: WatermarksWithIdleness.
+    While the output is idle, the wrapped generator is not called periodically. The output becomes active with the next
+    greater watermark. Flink: WatermarksWithIdleness.
     """
 
     def __init__(
@@ -161,21 +161,21 @@ class WatermarksWithIdleness(WatermarkGenerator[T]):
         self._is_idle = False
 
     def use_clock(self, clock_ns: Callable[[], int]) -> None:
-        """Goes by this clock from now on."""
+        """Sets the clock."""
         self._timer.use_clock(clock_ns)
 
     def idle_at_ns(self) -> int | None:
-        """When the output becomes idle if no record comes; None if it is idle."""
+        """The time at which the output becomes idle if no record arrives. None if it is idle."""
         return None if self._is_idle else self._timer.due_ns()
 
     def on_event(self, event: T, event_timestamp: int, output: WatermarkOutput) -> None:
-        """Passes the record on, and starts the timeout again."""
+        """Calls the wrapped generator, and restarts the timeout."""
         self._watermarks.on_event(event, event_timestamp, output)
         self._timer.activity()
         self._is_idle = False
 
     def on_periodic_emit(self, output: WatermarkOutput) -> None:
-        """Marks the output idle, once, after the timeout; asks for a watermark before it."""
+        """Marks the output idle, once, when the timeout has passed. Before that, calls the wrapped generator."""
         if not self._timer.check_if_idle():
             self._watermarks.on_periodic_emit(output)
         elif not self._is_idle:

@@ -1,11 +1,11 @@
-"""The watermarks of a source's splits, and alignment: sources of one group that are ahead wait for the slowest one.
+"""Watermarks per split of a source, and watermark alignment: fast sources of a group wait for the slowest.
 
-Each split has a generator of its own, and the least watermark counts. A split holds the source's watermark back from
-its registration until its release. An idle split does not. Flink: `WatermarkOutputMultiplexer` and
-`CombinedWatermarkStatus`, as `SourceOperator` uses them (FLIP-27).
+Each split has its own generator. The source's watermark is the minimum over its active splits, from their registration
+to their release. Flink: `WatermarkOutputMultiplexer` and `CombinedWatermarkStatus`, as `SourceOperator` uses them
+(FLIP-27).
 
-Flink aligns with FLIP-182 and FLIP-217, `SourceCoordinator.announceCombinedWatermark`. There sources report to the
-JobManager at an interval; in one process they report after each batch.
+For alignment, Flink has FLIP-182, FLIP-217 and `SourceCoordinator.announceCombinedWatermark`. There, sources report to
+the JobManager at an interval. Here, within one process, they report after each batch.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 
 class SplitWatermarks(WatermarkOutput):
-    """The watermark of one split, and the generator that makes it.
+    """The watermark of a split, and the generator that computes it.
 
     Attributes:
         name: The split's name.
-        generator: Sees the records of this split only.
-        watermark: The last one that the generator emitted.
-        is_idle: Whether the source continues without this split.
+        generator: Sees only the records of this split.
+        watermark: The last watermark of the generator.
+        is_idle: Whether the split is ignored for the source's watermark.
     """
 
     __slots__ = ("_owner", "generator", "is_idle", "is_released", "is_waiting", "name", "watermark")
@@ -45,31 +45,31 @@ class SplitWatermarks(WatermarkOutput):
         self.is_waiting = False
 
     def emit_watermark(self, timestamp: int) -> None:
-        """Raises the split's watermark, and perhaps the source's. The split is active again."""
+        """Raises the split's watermark, and possibly the source's. Marks the split active."""
         self.mark_active()
         if timestamp > self.watermark:
             self.watermark = timestamp
             self._owner.rise()
 
     def mark_idle(self) -> None:
-        """Has the source continue without this split."""
+        """Excludes the split from the source's watermark."""
         if not self.is_idle:
             self.is_idle = True
             self._owner.rise()
 
     def mark_active(self) -> None:
-        """Has the source wait for this split again."""
+        """Includes the split in the source's watermark again."""
         if self.is_idle:
             self.is_idle = False
             self._owner.wait_for(self)
 
 
 class CombinedWatermarks:
-    """The splits that a source subtask works on.
+    """The watermarks of the splits of a source subtask.
 
     Args:
-        output: Gets the least watermark of the active splits, and idleness when all splits are idle.
-        make_generator: Makes the generator of a split.
+        output: Receives the minimum watermark of the active splits, and idleness if all splits are idle.
+        make_generator: Creates the generator of a split.
     """
 
     def __init__(
@@ -78,8 +78,8 @@ class CombinedWatermarks:
         self._output = output
         self._make_generator = make_generator
         self._splits: dict[str, SplitWatermarks] = {}
-        # One entry per active split. An entry's watermark may be out of date: it is renewed when it
-        # becomes the least, so a split that is ahead costs nothing.
+        # A heap with one entry per active split. Entries may have an outdated watermark. An entry is updated when it
+        # becomes the minimum, so a split that is ahead costs nothing.
         self._least: list[tuple[int, int, SplitWatermarks]] = []
         self._entries = 0
 
@@ -90,7 +90,7 @@ class CombinedWatermarks:
         return len(self._splits)
 
     def register(self, name: str) -> SplitWatermarks:
-        """The split of this name, which holds the source's watermark back from now on."""
+        """Adds a split with this name, which holds back the source's watermark from now on."""
         split = self._splits.get(name)
         if split is None:
             split = self._splits[name] = SplitWatermarks(self, name, self._make_generator())
@@ -98,21 +98,21 @@ class CombinedWatermarks:
         return split
 
     def release(self, split: SplitWatermarks) -> None:
-        """Forgets a split that has ended: it no longer holds the watermark back."""
+        """Removes a split that has ended, which no longer holds back the source's watermark."""
         del self._splits[split.name]
         split.is_released = True
         if self._splits:
             self.rise()
 
     def wait_for(self, split: SplitWatermarks) -> None:
-        """Counts an active split."""
+        """Adds an active split to the minimum."""
         if not split.is_waiting:
             split.is_waiting = True
             self._entries += 1
             heapq.heappush(self._least, (split.watermark, self._entries, split))
 
     def rise(self) -> None:
-        """Emits the least watermark of the active splits; marks the output idle if there is none."""
+        """Emits the minimum watermark of the active splits. Marks the output idle if there are none."""
         heap = self._least
         while heap:
             watermark, entry, split = heap[0]
@@ -129,10 +129,10 @@ class CombinedWatermarks:
 
 
 class AlignmentGroup:
-    """The watermarks of a group's source subtasks; used by the threads of all of them.
+    """The watermarks of the source subtasks of a group. Thread-safe.
 
     Args:
-        members: All subtasks. No subtask may run ahead of one that has not begun.
+        members: All subtasks. Until a subtask has reported, the others must not run ahead of it.
     """
 
     def __init__(self, members: Iterable[Hashable]) -> None:
@@ -141,7 +141,7 @@ class AlignmentGroup:
         self._least = MIN_LONG_VALUE
 
     def report(self, member: Hashable, watermark: int) -> None:
-        """Notes how far a subtask is; 2**63 - 1 for one that is idle or has ended."""
+        """Stores the watermark of a subtask. 2**63 - 1 means that it is idle or has ended."""
         with self._changed:
             if self._watermarks[member] == watermark:
                 return
@@ -150,15 +150,15 @@ class AlignmentGroup:
             self._changed.notify_all()
 
     def limit(self, drift_ms: int) -> int:
-        """The greatest watermark of a source or split that may continue."""
+        """The greatest watermark at which a source or split may continue."""
         return limit_of(self._least, drift_ms)
 
     def wait(self, watermark: int, drift_ms: int, timeout_s: float) -> None:
-        """Waits until a split at this watermark may continue, or the time is over."""
+        """Waits until a split at this watermark may continue, or until the timeout."""
         with self._changed:
             self._changed.wait_for(lambda: watermark <= self.limit(drift_ms), timeout_s)
 
 
 def limit_of(least: int, drift_ms: int) -> int:
-    """The greatest watermark that is allowed where the least of the group is this one."""
+    """The greatest allowed watermark, given the minimum of the group."""
     return min(least + drift_ms, MAX_LONG_VALUE)

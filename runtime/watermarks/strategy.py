@@ -1,4 +1,4 @@
-"""Event time as the user describes it: where timestamps come from, and how watermarks follow them."""
+"""WatermarkStrategy: how timestamps are extracted and watermarks are generated."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ if TYPE_CHECKING:
 
 
 class TimestampAssigner(ABC, Generic[T_contra]):
-    """Gives records their event time. Flink: TimestampAssigner."""
+    """Extracts the event time of records. Flink: TimestampAssigner."""
 
     @abstractmethod
     def extract_timestamp(self, value: T_contra, record_timestamp: int) -> int:
-        """The record's time in milliseconds since the epoch.
+        """Returns the event time of a record in milliseconds since the epoch.
 
         Args:
             value: The record.
-            record_timestamp: The time that it has so far; -2**63 for none.
+            record_timestamp: The current timestamp of the record; -2**63 for none.
         """
 
 
 @dataclass(frozen=True)
 class RecordTimestampAssigner(TimestampAssigner[Any]):
-    """Leaves the timestamps that the source gave."""
+    """Keeps the timestamps of the source."""
 
     def extract_timestamp(self, value: Any, record_timestamp: int) -> int:  # noqa: ARG002 - the contract
-        """The time that the record has."""
+        """The current timestamp."""
         return record_timestamp
 
 
@@ -57,44 +57,44 @@ class FunctionTimestampAssigner(TimestampAssigner[T_contra]):
 
 
 class WatermarkGeneratorSupplier(Protocol[T]):
-    """Makes the generator of one subtask, on the executor; picklable."""
+    """Creates the generator of a subtask, on the executor. It must be picklable."""
 
     def __call__(self, context: WatermarkGeneratorContext, /) -> WatermarkGenerator[T]:
-        """A generator that no other subtask shares."""
+        """Creates a new generator."""
 
 
 @dataclass(frozen=True)
 class NoWatermarks:
-    """Supplies generators that emit nothing."""
+    """Creates generators that never emit a watermark."""
 
     def __call__(self, _context: WatermarkGeneratorContext, /) -> WatermarkGenerator[Any]:
-        """Such a generator."""
+        """Creates a new generator."""
         return NoWatermarksGenerator()
 
 
 @dataclass(frozen=True)
 class MonotonousTimestamps:
-    """Supplies generators for timestamps that never fall."""
+    """Creates generators for timestamps that never decrease."""
 
     def __call__(self, _context: WatermarkGeneratorContext, /) -> WatermarkGenerator[Any]:
-        """Such a generator."""
+        """Creates a new generator."""
         return AscendingTimestampsWatermarks()
 
 
 @dataclass(frozen=True)
 class BoundedOutOfOrderness:
-    """Supplies generators for timestamps that fall behind the greatest by at most a bound."""
+    """Creates generators for timestamps that are behind the greatest timestamp by at most a bound."""
 
     max_out_of_orderness: Duration
 
     def __call__(self, _context: WatermarkGeneratorContext, /) -> WatermarkGenerator[Any]:
-        """Such a generator."""
+        """Creates a new generator."""
         return BoundedOutOfOrdernessWatermarks(self.max_out_of_orderness)
 
 
 @dataclass(frozen=True)
 class WatermarkAlignmentParams:
-    """Sources of one group wait for the slowest when they are further ahead than the drift allows."""
+    """Sources of one group wait for the slowest source if they are ahead of it by more than the drift."""
 
     watermark_group: str
     max_allowed_watermark_drift: Duration
@@ -103,14 +103,15 @@ class WatermarkAlignmentParams:
 
 @dataclass(frozen=True)
 class WatermarkStrategy(Generic[T]):
-    """Timestamps and watermarks of a stream. A `with_...` method returns a new strategy, except for the first assigner.
+    """Timestamps and watermarks of a stream. The `with_...` methods return a new strategy, with one exception.
 
     >>> strategy = WatermarkStrategy.for_bounded_out_of_orderness(Duration.of_seconds(5))
     >>> strategy.with_idleness(Duration.of_minutes(1)).idle_timeout
     Duration(1 min)
 
-    Flink: WatermarkStrategy. As in PyFlink, `with_timestamp_assigner` changes a strategy that has no assigner yet. PyFlink
-    also replaces an assigner in place, and loses the assigner in a later `with_idleness`; here neither happens.
+    The exception: as in PyFlink, `with_timestamp_assigner` changes a strategy that has no assigner yet. PyFlink also
+    replaces an existing assigner in place, and loses the assigner in a later `with_idleness`. Neither happens here.
+    Flink: WatermarkStrategy.
     """
 
     generator_supplier: WatermarkGeneratorSupplier[T]
@@ -120,28 +121,28 @@ class WatermarkStrategy(Generic[T]):
 
     @staticmethod
     def for_monotonous_timestamps() -> WatermarkStrategy[Any]:
-        """For timestamps that never fall within a subtask."""
+        """For timestamps that never decrease within a subtask."""
         return WatermarkStrategy(MonotonousTimestamps())
 
     @staticmethod
     def for_bounded_out_of_orderness(max_out_of_orderness: Duration) -> WatermarkStrategy[Any]:
-        """For records that come at most this much later than one with a greater timestamp."""
+        """For records whose timestamps are at most this much behind the greatest timestamp so far."""
         method = "for_bounded_out_of_orderness"
         _require_span(method, "max_out_of_orderness", max_out_of_orderness, Duration(0))
         return WatermarkStrategy(BoundedOutOfOrderness(max_out_of_orderness))
 
     @staticmethod
     def no_watermarks() -> WatermarkStrategy[Any]:
-        """For processing time alone: only the end of a bounded input gives a watermark."""
+        """For jobs in processing time. Only the end of a bounded input emits a watermark."""
         return WatermarkStrategy(NoWatermarks())
 
     @staticmethod
     def for_generator(
         generator_supplier: WatermarkGeneratorSupplier[T],
     ) -> WatermarkStrategy[T]:
-        """For a generator of one's own: `for_generator(lambda context: MyGenerator())`.
+        """For a custom generator: `for_generator(lambda context: MyGenerator())`.
 
-        Flink: forGenerator, in Java only.
+        Flink: forGenerator, only in the Java API.
         """
         if not callable(generator_supplier):
             raise TypeError(
@@ -158,8 +159,7 @@ class WatermarkStrategy(Generic[T]):
         A strategy without an assigner is changed and returned, because PyFlink programs may ignore the result.
 
         Args:
-            timestamp_assigner: A TimestampAssigner, or a function of a record and the timestamp it
-                has so far.
+            timestamp_assigner: A TimestampAssigner, or a function of a record and its current timestamp.
         """
         if not isinstance(timestamp_assigner, TimestampAssigner):
             if not callable(timestamp_assigner):
@@ -174,7 +174,7 @@ class WatermarkStrategy(Generic[T]):
         return self
 
     def with_idleness(self, idle_timeout: Duration) -> WatermarkStrategy[T]:
-        """Lets others continue without this input after it gave no record for this long.
+        """Marks an input idle after this time without records. Downstream operators do not wait for an idle input.
 
         A second call replaces the timeout.
         """
@@ -187,17 +187,17 @@ class WatermarkStrategy(Generic[T]):
         max_allowed_watermark_drift: Duration,
         update_interval: Duration | None = None,
     ) -> WatermarkStrategy[T]:
-        """Makes sources of a group wait for the slowest of it.
+        """Makes the sources of a group wait for the slowest source.
 
-        In unbounded jobs a source, or one of its splits, that is ahead is not read. In jobs with epochs the
-        watermarks are compared when an epoch has ended: a source or a partition of Kafka that is ahead gets
-        no input in the next epoch. In bounded jobs nothing has to wait: a task reads its inputs in the
-        order of event time. Flink: FLIP-182 and FLIP-217.
+        Reading pauses for a source, or one of its splits, that is too far ahead. In jobs with epochs, watermarks are
+        compared at the end of each epoch: a source or a Kafka partition that is too far ahead gets no input in the next
+        epoch. In bounded jobs it has no effect, because a task reads its inputs in the order of event time. Flink:
+        FLIP-182 and FLIP-217.
 
         Args:
-            watermark_group: The group's name.
-            max_allowed_watermark_drift: How far ahead of the slowest a source may read.
-            update_interval: Taken as in PyFlink. Here sources compare after each batch or epoch.
+            watermark_group: The name of the group.
+            max_allowed_watermark_drift: How far a source may be ahead of the slowest one.
+            update_interval: Accepted as in PyFlink, but not used: sources compare after each batch or epoch.
         """
         method = "with_watermark_alignment"
         drift = max_allowed_watermark_drift
@@ -208,20 +208,20 @@ class WatermarkStrategy(Generic[T]):
 
     @property
     def makes_watermarks(self) -> bool:
-        """Whether generators emit watermarks; not with `no_watermarks`."""
+        """Whether generators emit watermarks. False for `no_watermarks`."""
         return not isinstance(self.generator_supplier, NoWatermarks)
 
     def create_timestamp_assigner(self) -> TimestampAssigner[T]:
-        """The assigner; without one, the one that leaves timestamps as they are."""
+        """The assigner. The default keeps the timestamps of the source."""
         return self.timestamp_assigner or RecordTimestampAssigner()
 
     def create_watermark_generator(
         self, context: WatermarkGeneratorContext
     ) -> WatermarkGenerator[T]:
-        """A new generator for one subtask, with idleness if there is a timeout.
+        """Creates the generator of a subtask, with idleness if a timeout is set.
 
         Raises:
-            TypeError: The function of `for_generator` gave something else.
+            TypeError: The function of `for_generator` did not return a generator.
         """
         generator = self.generator_supplier(context)
         if not isinstance(generator, WatermarkGenerator):
@@ -235,10 +235,10 @@ class WatermarkStrategy(Generic[T]):
 
 
 class AssignerWithPeriodicWatermarksWrapper:
-    """Holds a Java assigner in PyFlink; not available. Write a WatermarkGenerator instead.
+    """PyFlink's wrapper of a Java assigner; not supported. Write a WatermarkGenerator instead.
 
     Raises:
-        UnsupportedFeatureError: When it is made.
+        UnsupportedFeatureError: Always, in the constructor.
     """
 
     def __init__(self, j_assigner_with_periodic_watermarks: Any) -> None:  # noqa: ARG002 - PyFlink's signature

@@ -1,1 +1,1 @@
-"""Windows: what they are, which a record falls into, when they fire, what is evicted."""
+"""Window assigners, triggers and evictors."""

@@ -1,4 +1,4 @@
-"""The contract of a window assigner, which chooses the windows of a record.
+"""The base class of window assigners, which choose the windows of a record.
 
 The assigners are in time_windows.py and global_windows.py.
 """
@@ -22,41 +22,41 @@ if TYPE_CHECKING:
 
 
 class WindowAssigner(ABC, Generic[T_contra, W]):
-    """Puts each record into zero or more windows.
+    """Assigns each record to zero or more windows.
 
-    The class's name is the operator's name in the plan, as in Flink.
+    The name of the class is the name of the operator in plans, as in Flink.
     """
 
     class WindowAssignerContext(ABC):
-        """Information about the task for an assigner."""
+        """Gives an assigner access to its task."""
 
         @abstractmethod
         def get_current_processing_time(self) -> int:
-            """The machine's time in milliseconds."""
+            """The current time of the machine in milliseconds."""
 
         @abstractmethod
         def get_runtime_context(self) -> RuntimeContext:
-            """The window operator's context, with state of the current key. PyFlink only."""
+            """The context of the window operator, with state of the current key. Only in PyFlink, not in Flink."""
 
         def get_operator_state_store(self) -> OperatorStateStore:
-            """State of the subtask, which assigners with something to remember keep theirs in. Not in Flink."""
+            """The operator state, for assigners that have state per subtask. Not in Flink."""
             raise NotImplementedError(f"{type(self).__name__} has no operator state")
 
     @abstractmethod
     def assign_windows(
         self, element: T_contra, timestamp: int, context: WindowAssigner.WindowAssignerContext
     ) -> Collection[W]:
-        """The windows of a record.
+        """Returns the windows of a record.
 
         Args:
             element: The record.
-            timestamp: Its event time in milliseconds; -2**63 where it has none.
-            context: See WindowAssignerContext.
+            timestamp: Its event time in milliseconds; -2**63 for a record without timestamp.
+            context: Access to the task.
         """
 
     @abstractmethod
     def get_default_trigger(self, env: Any) -> Trigger[Any, W]:
-        """The trigger of a stream that doesn't name one.
+        """The trigger for streams that set none.
 
         Args:
             env: The StreamExecutionEnvironment.
@@ -64,30 +64,30 @@ class WindowAssigner(ABC, Generic[T_contra, W]):
 
     @property
     def plan_name(self) -> str:
-        """The assigner in the name of the operator."""
+        """The text of the assigner in the operator's description."""
         return str(self)
 
     def get_window_serializer(self) -> TypeSerializer[W]:
-        """How PyFlink stores the windows. Here they are pickled, and this is never asked."""
+        """PyFlink's serializer of the windows. It is never called here, because windows are pickled."""
         return PickledWindowSerializer()
 
     @abstractmethod
     def is_event_time(self) -> bool:
-        """Whether windows end by event time: lateness and late records exist only then."""
+        """Whether windows end in event time. Only such windows have allowed lateness and late records."""
 
 
 class MergingWindowAssigner(WindowAssigner[T_contra, W]):
-    """An assigner whose windows grow together, such as sessions."""
+    """An assigner whose windows can be merged, such as session windows."""
 
     class MergeCallback(ABC, Generic[W_contra]):
-        """Takes the windows that an assigner merges."""
+        """Receives the windows to merge."""
 
         @abstractmethod
         def merge(self, to_be_merged: Iterable[W_contra], merge_result: W_contra) -> None:
-            """Says that these windows become that one."""
+            """Called with the windows to merge, and the resulting window."""
 
     @abstractmethod
     def merge_windows(
         self, windows: Iterable[W], callback: MergingWindowAssigner.MergeCallback[W]
     ) -> None:
-        """Looks for windows that belong together, and reports each group of them once."""
+        """Finds windows to merge, and calls the callback once for each group."""

@@ -1,5 +1,5 @@
-"""Triggers that look at elements (their number, their distance), and triggers that wrap another trigger."""
-# ruff: noqa: ARG002 - the arguments are the trigger contract's
+"""Triggers that depend on the elements (CountTrigger, DeltaTrigger), and triggers that wrap another trigger."""
+# ruff: noqa: ARG002 - the base class defines the arguments
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
 
 class CountTrigger(ContinuingTrigger[Any, Window]):
-    """Fires with every so many elements, and counts from 0 again.
+    """Fires when a number of elements have arrived, and then starts counting from 0.
 
     Args:
-        window_size: How many; 1 or less fires with each.
+        window_size: The number of elements. With 1 or less, each element fires.
     """
 
     def __init__(self, window_size: int) -> None:
@@ -40,7 +40,7 @@ class CountTrigger(ContinuingTrigger[Any, Window]):
 
     @staticmethod
     def of(window_size: int) -> CountTrigger:
-        """The trigger."""
+        """Creates the trigger."""
         return CountTrigger(window_size)
 
     def __repr__(self) -> str:
@@ -49,7 +49,7 @@ class CountTrigger(ContinuingTrigger[Any, Window]):
     def on_element(
         self, element: Any, timestamp: int, window: Window, ctx: Trigger.TriggerContext
     ) -> TriggerResult:
-        """Counts, and fires when the number is reached."""
+        """Counts the element, and fires when the number is reached."""
         count = ctx.get_partitioned_state(self.count)
         count.add(1)
         if (count.get() or 0) < self.window_size:
@@ -58,23 +58,23 @@ class CountTrigger(ContinuingTrigger[Any, Window]):
         return TriggerResult.FIRE
 
     def can_merge(self) -> bool:
-        """It can."""
+        """Always True."""
         return True
 
     def on_merge(self, window: Window, ctx: Trigger.OnMergeContext) -> None:
-        """Adds up the counts; a sum over the limit fires with the next element."""
+        """Adds up the counts. If the sum reaches the number, the next element fires."""
         ctx.merge_partitioned_state(self.count)
 
     def clear(self, window: Window, ctx: Trigger.TriggerContext) -> None:
-        """Forgets the count."""
+        """Removes the count."""
         ctx.get_partitioned_state(self.count).clear()
 
 
 class DeltaTrigger(ContinuingTrigger[T, Window]):
-    """Fires with an element that is further than a threshold from the last one that fired.
+    """Fires when an element's distance from the last element that fired exceeds a threshold.
 
-    The first element of a window fires nothing; it is what the next ones are measured from. Windows
-    that merge are refused, as in Flink, which has this trigger in Java only.
+    The first element of a window does not fire: the distance of the next elements is measured from it. As in Flink, it
+    does not support merging windows. In Flink, only the Java API has this trigger.
     """
 
     def __init__(
@@ -93,10 +93,10 @@ class DeltaTrigger(ContinuingTrigger[T, Window]):
         delta_function: DeltaFunction[T] | Callable[[T, T], float],
         type_info: TypeInformation[T] | None = None,
     ) -> DeltaTrigger[T]:
-        """The trigger.
+        """Creates the trigger.
 
         Args:
-            threshold: The distance that must be exceeded.
+            threshold: The trigger fires if the distance is greater.
             delta_function: Called with the last element that fired and the new one.
             type_info: The type of the elements, or None for any object.
         """
@@ -108,7 +108,7 @@ class DeltaTrigger(ContinuingTrigger[T, Window]):
     def on_element(
         self, element: T, timestamp: int, window: Window, ctx: Trigger.TriggerContext
     ) -> TriggerResult:
-        """Measures, and fires when the threshold is exceeded."""
+        """Computes the distance, and fires if it exceeds the threshold."""
         state = ctx.get_partitioned_state(self._last_element)
         last = state.value()
         if last is None:
@@ -120,19 +120,19 @@ class DeltaTrigger(ContinuingTrigger[T, Window]):
         return TriggerResult.FIRE
 
     def clear(self, window: Window, ctx: Trigger.TriggerContext) -> None:
-        """Forgets the last element."""
+        """Removes the last element."""
         ctx.get_partitioned_state(self._last_element).clear()
 
 
 class PurgingTrigger(Trigger[T, W]):
-    """Drops the window's contents whenever the other trigger fires."""
+    """Purges the contents of the window whenever the nested trigger fires."""
 
     def __init__(self, nested_trigger: Trigger[T, W]) -> None:
         self.nested_trigger = _checked(nested_trigger, "PurgingTrigger")
 
     @staticmethod
     def of(nested_trigger: Trigger[T, W]) -> PurgingTrigger[T, W]:
-        """The trigger around another one."""
+        """Wraps a trigger."""
         return PurgingTrigger(nested_trigger)
 
     def __repr__(self) -> str:
@@ -141,37 +141,37 @@ class PurgingTrigger(Trigger[T, W]):
     def on_element(
         self, element: T, timestamp: int, window: W, ctx: Trigger.TriggerContext
     ) -> TriggerResult:
-        """Asks the other trigger."""
+        """Calls the nested trigger."""
         return _purging(self.nested_trigger.on_element(element, timestamp, window, ctx))
 
     def on_processing_time(
         self, time: int, window: W, ctx: Trigger.TriggerContext
     ) -> TriggerResult:
-        """Asks the other trigger."""
+        """Calls the nested trigger."""
         return _purging(self.nested_trigger.on_processing_time(time, window, ctx))
 
     def on_event_time(self, time: int, window: W, ctx: Trigger.TriggerContext) -> TriggerResult:
-        """Asks the other trigger."""
+        """Calls the nested trigger."""
         return _purging(self.nested_trigger.on_event_time(time, window, ctx))
 
     def can_merge(self) -> bool:
-        """Whether the other trigger can."""
+        """Whether the nested trigger supports merging windows."""
         return self.nested_trigger.can_merge()
 
     def on_merge(self, window: W, ctx: Trigger.OnMergeContext) -> None:
-        """Tells the other trigger."""
+        """Calls the nested trigger."""
         self.nested_trigger.on_merge(window, ctx)
 
     def clear(self, window: W, ctx: Trigger.TriggerContext) -> None:
-        """Clears the other trigger."""
+        """Clears the nested trigger."""
         self.nested_trigger.clear(window, ctx)
 
 
 class ProcessingTimeoutTrigger(Trigger[T, W]):
-    """Fires when the other trigger does, or when a span of the machine's time is over.
+    """Fires when the nested trigger fires, or when a timeout in processing time has passed.
 
-    The span begins with the first element (or each, see `of`) and ends early when the other trigger
-    fires. Windows that merge are refused, as in Flink, which has this trigger in Java only.
+    The timeout starts with the first element (or restarts with each element, see `of`). It is cancelled when the nested
+    trigger fires. As in Flink, it does not support merging windows. In Flink, only the Java API has this trigger.
     """
 
     def __init__(
@@ -194,14 +194,13 @@ class ProcessingTimeoutTrigger(Trigger[T, W]):
         reset_timer_on_new_record: bool = False,
         should_clear_on_timeout: bool = True,
     ) -> ProcessingTimeoutTrigger[T, W]:
-        """The trigger around another one.
+        """Wraps a trigger.
 
         Args:
-            nested_trigger: The other trigger.
-            timeout: The span; an int is milliseconds.
-            reset_timer_on_new_record: Whether each element begins the span again.
-            should_clear_on_timeout: Whether a timer that fires also clears the other trigger, so
-                that, for one, a count begins again at 0.
+            nested_trigger: The wrapped trigger.
+            timeout: The timeout; an int is milliseconds.
+            reset_timer_on_new_record: Whether each element restarts the timeout.
+            should_clear_on_timeout: Whether the timeout also clears the nested trigger, for example its count.
         """
         return ProcessingTimeoutTrigger(
             nested_trigger, millis_of(timeout), reset_timer_on_new_record, should_clear_on_timeout
@@ -213,7 +212,7 @@ class ProcessingTimeoutTrigger(Trigger[T, W]):
     def on_element(
         self, element: T, timestamp: int, window: W, ctx: Trigger.TriggerContext
     ) -> TriggerResult:
-        """Asks the other trigger; where it doesn't fire, sees to it that the span is running."""
+        """Calls the nested trigger. If it does not fire, makes sure that a timer is registered."""
         result = self._nested_trigger.on_element(element, timestamp, window, ctx)
         if result.is_fire():
             self.clear(window, ctx)
@@ -232,13 +231,13 @@ class ProcessingTimeoutTrigger(Trigger[T, W]):
     def on_processing_time(
         self, time: int, window: W, ctx: Trigger.TriggerContext
     ) -> TriggerResult:
-        """Fires, whichever of the two triggers set the timer; purges if the other one says so."""
+        """Fires for a timer of either trigger. Purges if the nested trigger purges."""
         return self._timed_out(
             self._nested_trigger.on_processing_time(time, window, ctx), window, ctx
         )
 
     def on_event_time(self, time: int, window: W, ctx: Trigger.TriggerContext) -> TriggerResult:
-        """Fires; purges if the other trigger says so."""
+        """Fires. Purges if the nested trigger purges."""
         return self._timed_out(self._nested_trigger.on_event_time(time, window, ctx), window, ctx)
 
     def _timed_out(
@@ -249,7 +248,7 @@ class ProcessingTimeoutTrigger(Trigger[T, W]):
         return TriggerResult.FIRE_AND_PURGE if result.is_purge() else TriggerResult.FIRE
 
     def clear(self, window: W, ctx: Trigger.TriggerContext) -> None:
-        """Ends the span, and clears the other trigger."""
+        """Cancels the timeout, and clears the nested trigger."""
         state = ctx.get_partitioned_state(self._timeout)
         running = state.value()
         if running is not None:

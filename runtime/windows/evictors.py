@@ -1,5 +1,5 @@
-# ruff: noqa: ARG002 - the arguments are the evictor contract's
-"""Evictors: what is taken out of a window before or after it is evaluated. Java only in Flink."""
+# ruff: noqa: ARG002 - the base class defines the arguments
+"""Evictors remove elements from a window before or after the window function. In Flink, only the Java API has them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class TimestampedValue(Generic[T]):
-    """An element of a window with its event time in milliseconds, None where it has none."""
+    """An element of a window with its event time in milliseconds. None for an element without timestamp."""
 
     value: T
     timestamp: int | None = None
@@ -32,32 +32,32 @@ class TimestampedValue(Generic[T]):
         return self.value
 
     def get_timestamp(self) -> int:
-        """The event time.
+        """The event time in milliseconds.
 
         Raises:
-            ValueError: there is none.
+            ValueError: The element has no timestamp.
         """
         if self.timestamp is None:
             raise ValueError(f"window element {short_repr(self.value)} has no timestamp")
         return self.timestamp
 
     def has_timestamp(self) -> bool:
-        """Whether there is an event time."""
+        """Whether the element has a timestamp."""
         return self.timestamp is not None
 
 
 class Evictor(ABC, Generic[T, W_contra]):
-    """Takes elements out of a window: it removes them from the list that it is given.
+    """Removes elements from a window: the methods remove them from their list.
 
-    A window with an evictor keeps all its elements, also where it reduces or aggregates.
+    A window with an evictor keeps all its elements, even with `reduce` or `aggregate`.
     """
 
     class EvictorContext(ABC):
-        """The clocks."""
+        """The clocks and the metric group."""
 
         @abstractmethod
         def get_current_processing_time(self) -> int:
-            """The machine's time in milliseconds."""
+            """The current time of the machine in milliseconds."""
 
         @abstractmethod
         def get_metric_group(self) -> Any:
@@ -65,7 +65,7 @@ class Evictor(ABC, Generic[T, W_contra]):
 
         @abstractmethod
         def get_current_watermark(self) -> int:
-            """The event time reached so far, in milliseconds."""
+            """The current watermark in milliseconds."""
 
     @abstractmethod
     def evict_before(
@@ -75,13 +75,13 @@ class Evictor(ABC, Generic[T, W_contra]):
         window: W_contra,
         evictor_context: Evictor.EvictorContext,
     ) -> None:
-        """Removes from `elements`, in place, what the window function is not to see.
+        """Removes the elements that the window function must not get from `elements`, in place.
 
         Args:
-            elements: The window's elements in the order in which they came.
-            size: How many they are.
+            elements: The elements of the window in the order of their arrival.
+            size: The number of elements.
             window: The window that fires.
-            evictor_context: The clocks.
+            evictor_context: The clocks and the metric group.
         """
 
     @abstractmethod
@@ -92,11 +92,11 @@ class Evictor(ABC, Generic[T, W_contra]):
         window: W_contra,
         evictor_context: Evictor.EvictorContext,
     ) -> None:
-        """Removes from `elements`, in place, what the next firing is not to see; see `evict_before`."""
+        """Removes the elements that the next firing must not get from `elements`, in place; see `evict_before`."""
 
 
 class _OneSidedEvictor(Evictor[T, Window]):
-    """Evicts either before or after the evaluation."""
+    """Evicts either before or after the window function."""
 
     def __init__(self, do_evict_after: bool) -> None:
         self._do_evict_after = do_evict_after
@@ -108,7 +108,7 @@ class _OneSidedEvictor(Evictor[T, Window]):
         window: Window,
         evictor_context: Evictor.EvictorContext,
     ) -> None:
-        """Evicts, unless it was told to do so afterwards."""
+        """Evicts, unless `do_evict_after` is set."""
         if not self._do_evict_after:
             self._evict(elements, size)
 
@@ -119,7 +119,7 @@ class _OneSidedEvictor(Evictor[T, Window]):
         window: Window,
         evictor_context: Evictor.EvictorContext,
     ) -> None:
-        """Evicts, if it was told to do so afterwards."""
+        """Evicts, if `do_evict_after` is set."""
         if self._do_evict_after:
             self._evict(elements, size)
 
@@ -129,7 +129,7 @@ class _OneSidedEvictor(Evictor[T, Window]):
 
 
 class CountEvictor(_OneSidedEvictor[Any]):
-    """Keeps the last so many elements."""
+    """Keeps the last `max_count` elements."""
 
     def __init__(self, max_count: int, do_evict_after: bool = False) -> None:
         super().__init__(do_evict_after)
@@ -137,11 +137,11 @@ class CountEvictor(_OneSidedEvictor[Any]):
 
     @staticmethod
     def of(max_count: int, do_evict_after: bool = False) -> CountEvictor:
-        """The evictor.
+        """Creates the evictor.
 
         Args:
-            max_count: How many elements stay.
-            do_evict_after: Whether it evicts after the window function instead of before.
+            max_count: The number of elements to keep.
+            do_evict_after: Whether to evict after the window function instead of before.
         """
         return CountEvictor(max_count, do_evict_after)
 
@@ -153,9 +153,9 @@ class CountEvictor(_OneSidedEvictor[Any]):
 
 
 class TimeEvictor(_OneSidedEvictor[Any]):
-    """Keeps the elements of the last span before the newest one; the span's far end is left out.
+    """Keeps the elements whose timestamps are less than `window_size` before the newest timestamp.
 
-    Does nothing where the first element has no timestamp, as in Flink.
+    As in Flink, it does nothing if the first element has no timestamp.
     """
 
     def __init__(self, window_size: int, do_evict_after: bool = False) -> None:
@@ -166,11 +166,11 @@ class TimeEvictor(_OneSidedEvictor[Any]):
     def of(
         window_size: Time | Duration | timedelta | int, do_evict_after: bool = False
     ) -> TimeEvictor:
-        """The evictor.
+        """Creates the evictor.
 
         Args:
-            window_size: The span; an int is milliseconds.
-            do_evict_after: Whether it evicts after the window function instead of before.
+            window_size: The time span; an int is milliseconds.
+            do_evict_after: Whether to evict after the window function instead of before.
         """
         return TimeEvictor(millis_of(window_size), do_evict_after)
 
@@ -185,7 +185,7 @@ class TimeEvictor(_OneSidedEvictor[Any]):
 
 
 class DeltaEvictor(_OneSidedEvictor[T]):
-    """Removes the elements that are a threshold or more from the newest one."""
+    """Removes elements whose distance from the newest element is at least a threshold."""
 
     def __init__(
         self,
@@ -203,12 +203,12 @@ class DeltaEvictor(_OneSidedEvictor[T]):
         delta_function: DeltaFunction[T] | Callable[[T, T], float],
         do_evict_after: bool = False,
     ) -> DeltaEvictor[T]:
-        """The evictor.
+        """Creates the evictor.
 
         Args:
-            threshold: The distance at which an element is removed.
+            threshold: The distance from which an element is removed.
             delta_function: Called with an element and the newest one.
-            do_evict_after: Whether it evicts after the window function instead of before.
+            do_evict_after: Whether to evict after the window function instead of before.
         """
         return DeltaEvictor(threshold, delta_function, do_evict_after)
 

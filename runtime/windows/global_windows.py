@@ -1,12 +1,11 @@
 """The global window with its triggers, and count windows.
 
-The assigner of count windows keeps the number of records per key in state, and this number chooses the windows of a
-record. So a window is complete when it fires. In Flink's Java API, count windows are a trigger on the global window:
-there the first window of a sliding pair fires before it has its full size.
-At the end of the input, windows that are not full do not fire.
+The assigner of count windows counts the records of each key in state, and the count decides the windows of a record. So
+a window fires when it is complete. In Flink's Java API, count windows are a trigger on the global window: the first
+window of a sliding pair fires before it has its full size. Windows that are incomplete at the end of the input do not
+fire.
 """
-# ruff: noqa: ARG002 - the arguments are the assigner contract's
-# ruff: noqa: ARG002 - the arguments are the contracts'
+# ruff: noqa: ARG002 - the base classes define the arguments
 
 from __future__ import annotations
 
@@ -32,50 +31,53 @@ class NeverTrigger(ContinuingTrigger[Any, Window]):
     def on_element(
         self, element: Any, timestamp: int, window: Window, ctx: Trigger.TriggerContext
     ) -> TriggerResult:
-        """Goes on."""
+        """Never fires."""
         return TriggerResult.CONTINUE
 
     def clear(self, window: Window, ctx: Trigger.TriggerContext) -> None:
-        """Has nothing to clear."""
+        """Does nothing: the trigger has no state."""
 
 
 class EndOfStreamTrigger(NeverTrigger):
-    """Fires once, when the input has ended. Java only in Flink."""
+    """Fires once, when the input has ended. In Flink, only the Java API has this trigger."""
 
     def on_element(
         self, element: Any, timestamp: int, window: Window, ctx: Trigger.TriggerContext
     ) -> TriggerResult:
-        """Waits for the last watermark."""
+        """Registers a timer for the last watermark, which comes at the end of the input."""
         ctx.register_event_time_timer(window.max_timestamp())
         return TriggerResult.CONTINUE
 
     def on_event_time(
         self, time: int, window: Window, ctx: Trigger.TriggerContext
     ) -> TriggerResult:
-        """Fires at the end of time."""
+        """Fires at the last watermark."""
         return TriggerResult.FIRE if time == window.max_timestamp() else TriggerResult.CONTINUE
 
 
 class GlobalWindows(WindowAssigner[Any, GlobalWindow]):
-    """Puts all records of a key into one window, which needs a trigger to fire at all."""
+    """Assigns all records of a key to one window. Without a trigger, the window never fires."""
 
     def __init__(self, default_trigger: Trigger[Any, Window] | None = None) -> None:
         self._default_trigger = default_trigger or NeverTrigger()
 
     @staticmethod
     def create() -> GlobalWindows:
-        """The assigner; its window fires only by the trigger that the stream names."""
+        """Creates the assigner. Its window never fires unless the stream sets a trigger."""
         return GlobalWindows()
 
     @staticmethod
     def create_with_end_of_stream_trigger() -> GlobalWindows:
-        """The assigner with a window that fires at the end of the input. Java only in Flink."""
+        """Creates the assigner. Its window fires at the end of the input.
+
+        In Flink, only the Java API has this method.
+        """
         return GlobalWindows(EndOfStreamTrigger())
 
     def assign_windows(
         self, element: Any, timestamp: int, context: WindowAssigner.WindowAssignerContext
     ) -> list[GlobalWindow]:
-        """The one window."""
+        """Returns the global window."""
         return [GlobalWindow.get()]
 
     def get_default_trigger(self, env: Any = None) -> Trigger[Any, Window]:
@@ -83,11 +85,11 @@ class GlobalWindows(WindowAssigner[Any, GlobalWindow]):
         return self._default_trigger
 
     def get_window_serializer(self) -> GlobalWindowSerializer:
-        """Flink's."""
+        """Flink's serializer of global windows."""
         return GlobalWindowSerializer()
 
     def is_event_time(self) -> bool:
-        """It is not."""
+        """Always False."""
         return False
 
     def __repr__(self) -> str:
@@ -100,47 +102,47 @@ class _CountWindows(WindowAssigner[Any, CountWindow]):
         self.count = ValueStateDescriptor(descriptor_name, Types.LONG())
 
     def _count_up(self, context: WindowAssigner.WindowAssignerContext) -> int:
-        """How many records of the key came before this one."""
+        """Counts the record, and returns how many records of the key came before it."""
         state = context.get_runtime_context().get_state(self.count)
         before = state.value() or 0
         state.update(before + 1)
         return before
 
     def get_default_trigger(self, env: Any = None) -> PurgingTrigger[Any, CountWindow]:
-        """Fires when the window is full, and drops its contents, which nothing asks for again.
+        """Fires and purges when the window is full.
 
-        PyFlink's doesn't purge, and keeps the contents of each window forever.
+        PyFlink's trigger does not purge, so PyFlink keeps the contents of each window forever.
         """
         return PurgingTrigger(CountTrigger(self.window_size))
 
     def get_window_serializer(self) -> CountWindowSerializer:
-        """Flink's."""
+        """Flink's serializer of count windows."""
         return CountWindowSerializer()
 
     def is_event_time(self) -> bool:
-        """It is not."""
+        """Always False."""
         return False
 
 
 class CountTumblingWindowAssigner(_CountWindows):
-    """Windows of so many records of a key, one after the other."""
+    """Windows of `window_size` records of a key, without overlap."""
 
     def __init__(self, window_size: int) -> None:
         super().__init__(window_size, "tumble-count-assigner")
 
     @staticmethod
     def of(window_size: int) -> CountTumblingWindowAssigner:
-        """The assigner.
+        """Creates the assigner.
 
         Raises:
-            ValueError: the size is not positive.
+            ValueError: The size is not positive.
         """
         return CountTumblingWindowAssigner(window_size)
 
     def assign_windows(
         self, element: Any, timestamp: int, context: WindowAssigner.WindowAssignerContext
     ) -> list[CountWindow]:
-        """The one window that is being filled."""
+        """Returns the current window of the key."""
         return [CountWindow(self._count_up(context) // self.window_size)]
 
     def __repr__(self) -> str:
@@ -148,7 +150,7 @@ class CountTumblingWindowAssigner(_CountWindows):
 
 
 class CountSlidingWindowAssigner(_CountWindows):
-    """Windows of so many records of a key, one starting with every so many."""
+    """Windows of `window_size` records of a key. A window starts every `window_slide` records."""
 
     def __init__(self, window_size: int, window_slide: int) -> None:
         super().__init__(window_size, "slide-count-assigner")
@@ -156,17 +158,17 @@ class CountSlidingWindowAssigner(_CountWindows):
 
     @staticmethod
     def of(window_size: int, window_slide: int) -> CountSlidingWindowAssigner:
-        """The assigner.
+        """Creates the assigner.
 
         Raises:
-            ValueError: a number is not positive.
+            ValueError: The size or the slide is not positive.
         """
         return CountSlidingWindowAssigner(window_size, window_slide)
 
     def assign_windows(
         self, element: Any, timestamp: int, context: WindowAssigner.WindowAssignerContext
     ) -> list[CountWindow]:
-        """The windows that are being filled, the latest one first."""
+        """Returns the incomplete windows of the key, the latest one first."""
         position = self._count_up(context)
         latest = position // self._window_slide
         earliest = max(0, -((self.window_size - 1 - position) // self._window_slide))

@@ -1,5 +1,5 @@
-# ruff: noqa: ARG002 - the arguments are the assigner contract's
-"""Windows of a span of time: tumbling and sliding windows of a fixed size, and sessions, which merge."""
+# ruff: noqa: ARG002 - the base classes define the arguments
+"""Time windows: tumbling and sliding windows of a fixed size, and session windows, which merge."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ class _TimeWindows(WindowAssigner[T_contra, TimeWindow]):
     def _windows_at(
         self, element: T_contra, time: int, context: WindowAssigner.WindowAssignerContext
     ) -> list[TimeWindow]:
-        """The windows of a record at a time of the assigner's clock, the latest one first, as Flink lists them."""
+        """The windows of a record at a time of the assigner's clock. As in Flink, the latest one comes first."""
 
     def get_window_serializer(self) -> TimeWindowSerializer:
-        """Flink's."""
+        """Flink's serializer of time windows."""
         return TimeWindowSerializer()
 
 
@@ -42,9 +42,11 @@ class _ByEventTime(_TimeWindows[T_contra]):
     def assign_windows(
         self, element: T_contra, timestamp: int, context: WindowAssigner.WindowAssignerContext
     ) -> list[TimeWindow]:
-        """The windows that hold the timestamp, the latest one first; the session that the record alone would make.
+        """Returns the windows that contain the timestamp, the latest one first.
 
-        A record without timestamp is an error. Flink lets it into a session at the beginning of time.
+        For sessions, the session of this record alone.
+
+        A record without timestamp is an error. Flink puts it into a session at the smallest timestamp.
         """
         check_timestamp(element, timestamp, self)
         return self._windows_at(element, timestamp, context)
@@ -54,7 +56,7 @@ class _ByEventTime(_TimeWindows[T_contra]):
         return EventTimeTrigger()
 
     def is_event_time(self) -> bool:
-        """True."""
+        """Always True."""
         return True
 
 
@@ -62,7 +64,10 @@ class _ByProcessingTime(_TimeWindows[T_contra]):
     def assign_windows(
         self, element: T_contra, timestamp: int, context: WindowAssigner.WindowAssignerContext
     ) -> list[TimeWindow]:
-        """The windows that hold the machine's time, the latest one first; the session that the record alone would make."""
+        """Returns the windows that contain the current time, the latest one first.
+
+        For sessions, the session of this record alone.
+        """
         return self._windows_at(element, context.get_current_processing_time(), context)
 
     def get_default_trigger(self, env: Any = None) -> ProcessingTimeTrigger:
@@ -70,24 +75,26 @@ class _ByProcessingTime(_TimeWindows[T_contra]):
         return ProcessingTimeTrigger()
 
     def is_event_time(self) -> bool:
-        """False."""
+        """Always False."""
         return False
 
 
 class WindowStagger(Enum):
-    """How far the tumbling windows of one subtask start from those of the others. Flink: WindowStagger.
+    """How the tumbling windows of different subtasks are offset from each other. Flink: WindowStagger.
 
-    The offset of a subtask is chosen at its first record, and is part of the job's checkpoints. Flink chooses it again
-    after each restore.
+    The offset of a subtask is chosen at its first record, and is stored in checkpoints. Flink chooses it again after
+    each restore.
     """
 
     ALIGNED = 0
-    """All subtasks' windows start at the same times: the default."""
+    """The windows of all subtasks start at the same times. This is the default."""
     RANDOM = 1
-    """A subtask's windows start anywhere within the size. The offset follows from the operator's name and the subtask's
-    number, so that a job gives the same results each time."""
+    """Each subtask has a random offset.
+
+    It is computed from the operator's name and the number of the subtask, so a job gives the same results each time.
+    """
     NATURAL = 2
-    """A subtask's windows start at the time of day of its first record, by the machine's clock."""
+    """The windows of a subtask start relative to the processing time of its first record."""
 
 
 class _TumblingWindows(_TimeWindows[Any]):
@@ -110,7 +117,7 @@ class _TumblingWindows(_TimeWindows[Any]):
 
     @property
     def pace(self) -> tuple[int, int, int]:
-        """Size, slide (here the size too) and offset in milliseconds."""
+        """Size, slide (equal to the size) and offset in milliseconds."""
         return self._size, self._size, self._offset
 
     @classmethod
@@ -120,18 +127,19 @@ class _TumblingWindows(_TimeWindows[Any]):
         offset: Span | None = None,
         window_stagger: WindowStagger = WindowStagger.ALIGNED,
     ) -> Self:
-        """The assigner. Spans may be a Time, Duration, timedelta, or an int of milliseconds.
+        """Creates the assigner. A span is a Time, Duration or timedelta, or an int of milliseconds.
 
         >>> TumblingEventTimeWindows.of(3_600_000, offset=-900_000)
         TumblingEventTimeWindows(3600000, -900000)
 
         Args:
-            size: How long a window is.
-            offset: How far windows start from the full multiple: -8 hours for days in China.
-            window_stagger: Whether the windows of different subtasks start at different times. Java only in Flink.
+            size: The size of a window.
+            offset: The offset of the window starts from multiples of the size: -8 hours for days in China.
+            window_stagger: Whether windows of different subtasks start at different times. In Flink, only in the Java
+                API.
 
         Raises:
-            ValueError: the offset is not smaller than the size, or the size not positive.
+            ValueError: The size is not positive, or the offset is not smaller than the size.
         """
         return cls(millis_of(size), millis_of(offset or 0), window_stagger)
 
@@ -145,7 +153,7 @@ class _TumblingWindows(_TimeWindows[Any]):
         return [TimeWindow(start, start + self._size)]
 
     def _choose_stagger(self, context: WindowAssigner.WindowAssignerContext) -> int:
-        """The subtask's offset: from its state, else a new one."""
+        """The offset of the subtask: restored from its state, or newly chosen."""
         chosen = context.get_operator_state_store().get_list_state(_STAGGER)
         for offset_ms in chosen.get():
             return offset_ms
@@ -164,7 +172,7 @@ class _TumblingWindows(_TimeWindows[Any]):
 
     @property
     def plan_name(self) -> str:
-        """Flink's toString, which leaves out the offset."""
+        """The result of Flink's toString, which omits the offset."""
         return f"{type(self).__name__}({self._size})"
 
 
@@ -172,11 +180,11 @@ _STAGGER = ListStateDescriptor("opchain-window-stagger", Types.LONG())
 
 
 class TumblingEventTimeWindows(_TumblingWindows, _ByEventTime[Any]):
-    """Windows of one size without gaps, by the records' timestamps."""
+    """Windows of a fixed size without gaps, in event time."""
 
 
 class TumblingProcessingTimeWindows(_TumblingWindows, _ByProcessingTime[Any]):
-    """Windows of one size without gaps, by the machine's time when a record comes."""
+    """Windows of a fixed size without gaps, in processing time."""
 
 
 class _SlidingWindows(_TimeWindows[Any]):
@@ -197,15 +205,15 @@ class _SlidingWindows(_TimeWindows[Any]):
 
     @classmethod
     def of(cls, size: Span, slide: Span, offset: Span | None = None) -> Self:
-        """The assigner. Spans may be a Time, Duration, timedelta, or an int of milliseconds.
+        """Creates the assigner. A span is a Time, Duration or timedelta, or an int of milliseconds.
 
         Args:
-            size: How long a window is.
-            slide: How far apart windows start.
-            offset: How far windows start from the full multiple of the slide.
+            size: The size of a window.
+            slide: The distance between the starts of two windows.
+            offset: The offset of the window starts from multiples of the slide.
 
         Raises:
-            ValueError: the offset is not smaller than the slide, or a length not positive.
+            ValueError: The size or slide is not positive, or the offset is not smaller than the slide.
         """
         return cls(millis_of(size), millis_of(slide), millis_of(offset or 0))
 
@@ -223,27 +231,26 @@ class _SlidingWindows(_TimeWindows[Any]):
 
     @property
     def plan_name(self) -> str:
-        """Flink's toString, which leaves out the offset."""
+        """The result of Flink's toString, which omits the offset."""
         return f"{type(self).__name__}({self._size}, {self._slide})"
 
 
 class SlidingEventTimeWindows(_SlidingWindows, _ByEventTime[Any]):
-    """Windows of one size that start every so often, by the records' timestamps.
+    """Windows of a fixed size that start at regular intervals (the slide), in event time.
 
-    They overlap where the slide is smaller than the size; where it is larger, records between two
-    windows fall into none.
+    They overlap if the slide is smaller than the size. If it is larger, records between two windows are in no window.
     """
 
 
 class SlidingProcessingTimeWindows(_SlidingWindows, _ByProcessingTime[Any]):
-    """Windows of one size that start every so often, by the machine's time when a record comes."""
+    """Windows of a fixed size that start at regular intervals (the slide), in processing time."""
 
 
 def check_timestamp(element: Any, timestamp: int, assigner: WindowAssigner[Any, Any]) -> None:
-    """Refuses a record without event time.
+    """Raises an error for a record without event time.
 
     Raises:
-        ValueError: the timestamp is -2**63, the mark of a record that has none.
+        ValueError: The timestamp is -2**63, which means that the record has none.
     """
     if timestamp <= MIN_LONG_VALUE:
         raise ValueError(
@@ -254,22 +261,25 @@ def check_timestamp(element: Any, timestamp: int, assigner: WindowAssigner[Any, 
 
 
 class SessionWindowTimeGapExtractor(ABC, Generic[T_contra]):
-    """Says how long a session waits after a record."""
+    """Computes the session gap of a record."""
 
     @abstractmethod
     def extract(self, element: T_contra) -> int:
-        """The gap in milliseconds; more than 0."""
+        """Returns the gap in milliseconds; more than 0."""
 
 
 class _SessionWindows(_TimeWindows[T_contra], MergingWindowAssigner[T_contra, TimeWindow]):
-    """Gives each record a window of its own, from its time over the gap; those that touch merge."""
+    """Assigns each record its own window, from the record's time until the gap has passed.
+
+    Windows that touch are merged.
+    """
 
     def merge_windows(
         self,
         windows: Iterable[TimeWindow],
         callback: MergingWindowAssigner.MergeCallback[TimeWindow],
     ) -> None:
-        """Merges the sessions that overlap or touch."""
+        """Merges sessions that overlap or touch."""
         TimeWindow.merge_windows(windows, callback)
 
     def _windows_at(
@@ -279,7 +289,7 @@ class _SessionWindows(_TimeWindows[T_contra], MergingWindowAssigner[T_contra, Ti
 
     @abstractmethod
     def gap_of(self, element: T_contra) -> int:
-        """How long a session waits after a record, in milliseconds."""
+        """The session gap of a record in milliseconds."""
 
 
 class _FixedGap(_SessionWindows[Any]):
@@ -292,13 +302,13 @@ class _FixedGap(_SessionWindows[Any]):
 
     @classmethod
     def with_gap(cls, size: Span) -> Self:
-        """The assigner.
+        """Creates the assigner.
 
         Args:
-            size: The gap: a Time, Duration, timedelta, or an int of milliseconds.
+            size: The gap: a Time, Duration or timedelta, or an int of milliseconds.
 
         Raises:
-            ValueError: the gap is not positive.
+            ValueError: The gap is not positive.
         """
         return cls(millis_of(size))
 
@@ -329,13 +339,13 @@ class _DynamicGap(_SessionWindows[T]):
     def with_dynamic_gap(
         cls, extractor: SessionWindowTimeGapExtractor[T] | Callable[[T], int]
     ) -> Self:
-        """The assigner.
+        """Creates the assigner.
 
         Args:
-            extractor: Gives the gap after a record in milliseconds; an extractor or a callable.
+            extractor: Returns the gap of a record in milliseconds: a SessionWindowTimeGapExtractor or a callable.
 
         Raises:
-            TypeError: it is neither.
+            TypeError: The extractor is neither.
         """
         return cls(extractor)
 
@@ -353,30 +363,30 @@ class _DynamicGap(_SessionWindows[T]):
 
 
 class EventTimeSessionWindows(_FixedGap, _ByEventTime[Any]):
-    """Sessions by the records' timestamps; a session ends a fixed gap after its last record."""
+    """Sessions in event time. A session ends a fixed gap after its last record."""
 
     @staticmethod
     def with_dynamic_gap(
         extractor: SessionWindowTimeGapExtractor[T] | Callable[[T], int],
     ) -> DynamicEventTimeSessionWindows[T]:
-        """An assigner whose gap depends on the record."""
+        """Creates an assigner with a gap that depends on the record."""
         return DynamicEventTimeSessionWindows(extractor)
 
 
 class ProcessingTimeSessionWindows(_FixedGap, _ByProcessingTime[Any]):
-    """Sessions by the machine's time; a session ends a fixed gap after its last record came."""
+    """Sessions in processing time. A session ends a fixed gap after its last record has arrived."""
 
     @staticmethod
     def with_dynamic_gap(
         extractor: SessionWindowTimeGapExtractor[T] | Callable[[T], int],
     ) -> DynamicProcessingTimeSessionWindows[T]:
-        """An assigner whose gap depends on the record."""
+        """Creates an assigner with a gap that depends on the record."""
         return DynamicProcessingTimeSessionWindows(extractor)
 
 
 class DynamicEventTimeSessionWindows(_DynamicGap[T], _ByEventTime[T]):
-    """Sessions by the records' timestamps, with a gap that depends on the record."""
+    """Sessions in event time, with a gap that depends on the record."""
 
 
 class DynamicProcessingTimeSessionWindows(_DynamicGap[T], _ByProcessingTime[T]):
-    """Sessions by the machine's time, with a gap that depends on the record."""
+    """Sessions in processing time, with a gap that depends on the record."""

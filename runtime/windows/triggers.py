@@ -1,5 +1,5 @@
-"""The contract of a trigger, which decides when a window fires, and the triggers that follow a clock."""
-# ruff: noqa: ARG002 - the arguments are the trigger contract's
+"""The base class of triggers, which decide when a window fires, and the triggers that depend on time."""
+# ruff: noqa: ARG002 - the base class defines the arguments
 
 from __future__ import annotations
 
@@ -30,27 +30,27 @@ class TriggerResult(Enum):
     PURGE = (False, True)
 
     def is_fire(self) -> bool:
-        """Whether the window function is called, if the window holds anything."""
+        """Whether the window function is called. It is not called for an empty window."""
         return self.value[0]
 
     def is_purge(self) -> bool:
-        """Whether the window's contents are dropped (its trigger's state and timers stay)."""
+        """Whether the window's contents are dropped. The trigger's state and timers are kept."""
         return self.value[1]
 
 
 class Trigger(ABC, Generic[T_contra, W_contra]):
-    """Decides when the contents of one window under one key are evaluated, and when dropped.
+    """Decides when a window of a key fires, and when its contents are dropped.
 
-    One object serves all keys and windows: what a trigger remembers goes into
-    `ctx.get_partitioned_state`, which is state of that key and window. All times are milliseconds.
+    One object serves all keys and windows. So a trigger must keep its state in `ctx.get_partitioned_state`, which
+    belongs to the current key and window. All times are milliseconds.
     """
 
     class TriggerContext(ABC):
-        """The clocks, timers and state of the key and window at hand."""
+        """The clocks, and the timers and state of the current key and window."""
 
         @abstractmethod
         def get_current_processing_time(self) -> int:
-            """The machine's time."""
+            """The current time of the machine."""
 
         @abstractmethod
         def get_metric_group(self) -> Any:
@@ -58,7 +58,7 @@ class Trigger(ABC, Generic[T_contra, W_contra]):
 
         @abstractmethod
         def get_current_watermark(self) -> int:
-            """The event time reached so far."""
+            """The current watermark."""
 
         @abstractmethod
         def register_processing_time_timer(self, time: int) -> None:
@@ -78,25 +78,25 @@ class Trigger(ABC, Generic[T_contra, W_contra]):
 
         @abstractmethod
         def get_partitioned_state(self, state_descriptor: StateDescriptor[S]) -> S:
-            """The state of this key and window."""
+            """The state of the current key and window."""
 
     class OnMergeContext(TriggerContext):
-        """The context of the window that others were merged into."""
+        """The context of a window that results from a merge."""
 
         @abstractmethod
         def merge_partitioned_state(self, state_descriptor: StateDescriptor[Any]) -> None:
-            """Unites the merged windows' states into this window's; list, reducing, aggregating."""
+            """Merges the states of the merged windows into this window's state: list, reducing or aggregating state."""
 
     @abstractmethod
     def on_element(
         self, element: T_contra, timestamp: int, window: W_contra, ctx: Trigger.TriggerContext
     ) -> TriggerResult:
-        """Asked for each element that is put into the window.
+        """Called for each element that is added to the window.
 
         Args:
             element: The record.
-            timestamp: Its event time; -2**63 where it has none.
-            window: The window; for session windows, after it was merged.
+            timestamp: Its event time; -2**63 for a record without timestamp.
+            window: The window; for session windows, after merging.
             ctx: See TriggerContext.
         """
 
@@ -104,22 +104,22 @@ class Trigger(ABC, Generic[T_contra, W_contra]):
     def on_processing_time(
         self, time: int, window: W_contra, ctx: Trigger.TriggerContext
     ) -> TriggerResult:
-        """Asked when a processing-time timer of this window fires."""
+        """Called when a processing-time timer of this window fires."""
 
     @abstractmethod
     def on_event_time(
         self, time: int, window: W_contra, ctx: Trigger.TriggerContext
     ) -> TriggerResult:
-        """Asked when an event-time timer of this window fires."""
+        """Called when an event-time timer of this window fires."""
 
     def can_merge(self) -> bool:
-        """Whether the trigger works with windows that merge, such as sessions."""
+        """Whether the trigger supports merging windows, such as sessions."""
         return False
 
     def on_merge(self, window: W_contra, ctx: Trigger.OnMergeContext) -> None:
-        """Called when windows were merged into this one: merges their states, and registers timers again.
+        """Called after windows were merged into this one. Must merge their states and register timers again.
 
-        PyFlink makes every trigger write it; here only those that can merge need it.
+        In PyFlink, every trigger must implement it. Here only triggers that support merging need it.
         """
         name = type(self).__name__
         raise NotImplementedError(
@@ -133,25 +133,25 @@ class Trigger(ABC, Generic[T_contra, W_contra]):
 
     @abstractmethod
     def clear(self, window: W_contra, ctx: Trigger.TriggerContext) -> None:
-        """Removes the trigger's timers and state of a window that is dropped for good."""
+        """Removes the trigger's timers and state when the window is removed."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
 
 
 class ContinuingTrigger(Trigger[T_contra, W_contra]):
-    """A trigger that continues when a timer fires. Subclasses override the method of the clock that they follow."""
+    """A trigger that does not fire for timers by default. Subclasses override the method of their clock."""
 
     def on_processing_time(
         self, time: int, window: W_contra, ctx: Trigger.TriggerContext
     ) -> TriggerResult:
-        """Continues."""
+        """Does not fire."""
         return TriggerResult.CONTINUE
 
     def on_event_time(
         self, time: int, window: W_contra, ctx: Trigger.TriggerContext
     ) -> TriggerResult:
-        """Continues."""
+        """Does not fire."""
         return TriggerResult.CONTINUE
 
 
@@ -160,7 +160,7 @@ class EventTimeTrigger(ContinuingTrigger[Any, Window]):
 
     @staticmethod
     def create() -> EventTimeTrigger:
-        """The trigger."""
+        """Creates the trigger."""
         return EventTimeTrigger()
 
     def on_element(
@@ -175,15 +175,15 @@ class EventTimeTrigger(ContinuingTrigger[Any, Window]):
     def on_event_time(
         self, time: int, window: Window, ctx: Trigger.TriggerContext
     ) -> TriggerResult:
-        """Fires at the end of the window. Timers of other code are ignored."""
+        """Fires at the end of the window. Other timers are ignored."""
         return TriggerResult.FIRE if time == window.max_timestamp() else TriggerResult.CONTINUE
 
     def can_merge(self) -> bool:
-        """True."""
+        """Always True."""
         return True
 
     def on_merge(self, window: Window, ctx: Trigger.OnMergeContext) -> None:
-        """Registers a timer for the end of the merged window, unless it has passed."""
+        """Registers a timer for the end of the merged window, unless the watermark has passed it."""
         if window.max_timestamp() > ctx.get_current_watermark():
             ctx.register_event_time_timer(window.max_timestamp())
 
@@ -193,11 +193,11 @@ class EventTimeTrigger(ContinuingTrigger[Any, Window]):
 
 
 class ProcessingTimeTrigger(ContinuingTrigger[Any, Window]):
-    """Fires when the machine's time passes the end of the window."""
+    """Fires when the processing time passes the end of the window."""
 
     @staticmethod
     def create() -> ProcessingTimeTrigger:
-        """The trigger."""
+        """Creates the trigger."""
         return ProcessingTimeTrigger()
 
     def on_element(
@@ -214,11 +214,11 @@ class ProcessingTimeTrigger(ContinuingTrigger[Any, Window]):
         return TriggerResult.FIRE
 
     def can_merge(self) -> bool:
-        """True."""
+        """Always True."""
         return True
 
     def on_merge(self, window: Window, ctx: Trigger.OnMergeContext) -> None:
-        """Registers a timer for the end of the merged window, unless it has passed."""
+        """Registers a timer for the end of the merged window, unless that time has passed."""
         if window.max_timestamp() > ctx.get_current_processing_time():
             ctx.register_processing_time_timer(window.max_timestamp())
 
@@ -230,7 +230,7 @@ class ProcessingTimeTrigger(ContinuingTrigger[Any, Window]):
 class _ContinuousTrigger(ContinuingTrigger[Any, Window]):
     """Fires at every multiple of an interval, and at the end of the window.
 
-    The state `fire-time` has the next time to fire. If windows merge, the earliest one counts.
+    The state `fire-time` is the next time to fire. When windows merge, the earliest time wins.
     """
 
     def __init__(self, interval: int) -> None:
@@ -253,11 +253,11 @@ class _ContinuousTrigger(ContinuingTrigger[Any, Window]):
         """Deletes a timer of the trigger's clock."""
 
     def _start(self, now: int, window: Window, ctx: Trigger.TriggerContext) -> None:
-        """Sets the first time to fire, if there is none: the first multiple after now."""
+        """Sets the first time to fire, if none is set: the first multiple of the interval after now."""
         fire_time = ctx.get_partitioned_state(self.state_desc)
         if fire_time.get() is None:
-            # Flink in Java rounds toward zero, so that before 1970 it leaves out the multiple that
-            # follows `now`; PyFlink rounds down, as here.
+            # Flink's Java trigger rounds toward zero, so before 1970 it skips the multiple after `now`. PyFlink rounds
+            # down, as here.
             self._fire_next_after(now - now % self.interval, window, ctx, fire_time)
 
     def _on_time(self, time: int, window: Window, ctx: Trigger.TriggerContext) -> TriggerResult:
@@ -282,18 +282,18 @@ class _ContinuousTrigger(ContinuingTrigger[Any, Window]):
         self._register(ctx, following)
 
     def can_merge(self) -> bool:
-        """True."""
+        """Always True."""
         return True
 
     def on_merge(self, window: Window, ctx: Trigger.OnMergeContext) -> None:
-        """Fires next when the first of the merged windows would have."""
+        """Registers a timer for the earliest time of the merged windows."""
         ctx.merge_partitioned_state(self.state_desc)
         following = ctx.get_partitioned_state(self.state_desc).get()
         if following is not None:
             self._register(ctx, following)
 
     def clear(self, window: Window, ctx: Trigger.TriggerContext) -> None:
-        """Takes back the timer and forgets the time."""
+        """Deletes the timer and the state."""
         fire_time = ctx.get_partitioned_state(self.state_desc)
         following = fire_time.get()
         if following is not None:
@@ -302,17 +302,17 @@ class _ContinuousTrigger(ContinuingTrigger[Any, Window]):
 
 
 class ContinuousEventTimeTrigger(_ContinuousTrigger):
-    """Fires whenever the watermark passes a multiple of the interval, and the end of the window."""
+    """Fires when the watermark passes a multiple of the interval or the end of the window."""
 
     @staticmethod
     def of(interval: Time | Duration | timedelta | int) -> ContinuousEventTimeTrigger:
-        """The trigger; an int is milliseconds."""
+        """Creates the trigger. An int is milliseconds."""
         return ContinuousEventTimeTrigger(millis_of(interval))
 
     def on_element(
         self, element: Any, timestamp: int, window: Window, ctx: Trigger.TriggerContext
     ) -> TriggerResult:
-        """Fires where the watermark has passed the window already; else waits."""
+        """Fires if the watermark has passed the window. Otherwise registers timers."""
         if window.max_timestamp() <= ctx.get_current_watermark():
             return TriggerResult.FIRE
         ctx.register_event_time_timer(window.max_timestamp())
@@ -322,7 +322,7 @@ class ContinuousEventTimeTrigger(_ContinuousTrigger):
     def on_event_time(
         self, time: int, window: Window, ctx: Trigger.TriggerContext
     ) -> TriggerResult:
-        """Fires at the time it waits for, and at the end of the window."""
+        """Fires at its next time, and at the end of the window."""
         return self._on_time(time, window, ctx)
 
     def _register(self, ctx: Trigger.TriggerContext, time: int) -> None:
@@ -333,24 +333,24 @@ class ContinuousEventTimeTrigger(_ContinuousTrigger):
 
 
 class ContinuousProcessingTimeTrigger(_ContinuousTrigger):
-    """Fires whenever the machine's time passes a multiple of the interval."""
+    """Fires when the processing time passes a multiple of the interval."""
 
     @staticmethod
     def of(interval: Time | Duration | timedelta | int) -> ContinuousProcessingTimeTrigger:
-        """The trigger; an int is milliseconds."""
+        """Creates the trigger. An int is milliseconds."""
         return ContinuousProcessingTimeTrigger(millis_of(interval))
 
     def on_element(
         self, element: Any, timestamp: int, window: Window, ctx: Trigger.TriggerContext
     ) -> TriggerResult:
-        """Waits for the next multiple, counted from now."""
+        """Registers a timer for the next multiple of the interval, if there is none."""
         self._start(ctx.get_current_processing_time(), window, ctx)
         return TriggerResult.CONTINUE
 
     def on_processing_time(
         self, time: int, window: Window, ctx: Trigger.TriggerContext
     ) -> TriggerResult:
-        """Fires at the time it waits for, and at the end of the window."""
+        """Fires at its next time, and at the end of the window."""
         return self._on_time(time, window, ctx)
 
     def _register(self, ctx: Trigger.TriggerContext, time: int) -> None:
