@@ -1,13 +1,12 @@
 """Converts values to their declared types, as PyFlink's coders do.
 
-In PyFlink, the values at the end of a chain of Python functions are encoded for Java, and decoded again. The coder
-of the declared type truncates a float that is declared as INT, rounds a FLOAT to 32 bits, makes a bool of a BOOLEAN's
-number, drops additional fields of a tuple and the microseconds of a timestamp, and fails for a value that it cannot
-encode. The converters here do the same, without encoding. A value that already has its declared form is returned
-unchanged.
+In PyFlink, the results of a chain of Python functions are encoded for Java, and decoded again. So the coder of the
+declared type truncates a float declared as INT, rounds a FLOAT to 32 bits, converts a number declared as BOOLEAN to a
+bool, and drops extra fields of a tuple and the microseconds of a timestamp. It fails for a value that it cannot encode.
+The converters here do the same without encoding. A value that needs no conversion is returned unchanged.
 
-We differ where PyFlink loses data: timestamps before 1970 and after 2038 keep their value, BIG_INT keeps all bits,
-dictionaries keep their order, and a row may be given as a tuple, list, mapping or object.
+There are differences where PyFlink loses data: timestamps before 1970 and after 2038 keep their value, BIG_INT keeps
+all bits, dictionaries keep their order, and a row may be given as a tuple, list, mapping or object.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ _MICROS_PER_MILLI = 1_000
 
 
 def coder_converter(record_type: TypeInformation[Any] | None) -> Converter | None:
-    """The conversion of a declared type at the end of a chain of Python functions; None if values stay as they are.
+    """The converter to a declared type at the end of a chain of Python functions. None if values need no conversion.
 
     >>> from opchain.runtime.types.types import Types
     >>> convert = coder_converter(Types.TUPLE([Types.INT(), Types.DOUBLE()]))
@@ -60,10 +59,10 @@ def coder_converter(record_type: TypeInformation[Any] | None) -> Converter | Non
 
 
 def record_converter(record_type: TypeInformation[Any] | None) -> Converter | None:
-    """The `coder_converter` of a whole record, which may be None where Flink has an object that can be null.
+    """The `coder_converter` of a whole record. The record may be None if Flink's serializer of its type can write null.
 
-    Flink's serializers of STRING, BIG_INT, BIG_DEC, SQL_DATE, SQL_TIME, SQL_TIMESTAMP and INSTANT write null.
-    A field of these types must not be None in a tuple.
+    Flink's serializers of STRING, BIG_INT, BIG_DEC, SQL_DATE, SQL_TIME, SQL_TIMESTAMP and INSTANT can write null.
+    Inside a tuple, a field of these types must not be None.
 
     >>> from opchain.runtime.types.types import Types
     >>> record_converter(Types.STRING())(None) is None
@@ -80,9 +79,9 @@ def record_converter(record_type: TypeInformation[Any] | None) -> Converter | No
 
 
 def collected_converter(record_type: TypeInformation[Any] | None) -> Converter | None:
-    """The conversion of records for `execute_and_collect`; None if it returns the records themselves.
+    """The converter of records for `execute_and_collect`. None if records need no conversion.
 
-    PyFlink reads a FLOAT there from its decimal text, so 0.1 is 0.1 again.
+    PyFlink parses a FLOAT from its decimal text here, so 0.1 is 0.1 again.
 
     >>> from opchain.runtime.types.types import Types
     >>> collected_converter(Types.TUPLE([Types.STRING(), Types.FLOAT()]))(("a", 0.10000000149011612))
@@ -153,7 +152,7 @@ def _article(name: str) -> str:
 
 
 def _integer(value: Any, declared: str) -> int:
-    """The integer that Cython converts a number to, by `__int__`."""
+    """Converts a number to an int with `__int__`, as Cython does."""
     if value.__class__ is int:
         return value
     if isinstance(value, int):
@@ -166,7 +165,7 @@ def _integer(value: Any, declared: str) -> int:
 def integer_converter(
     declared: str, bits: int, whole_number: Callable[[Any, str], int]
 ) -> Converter:
-    """The converter to an integer of `bits` bits; `whole_number` converts other values to int, or refuses them."""
+    """The converter to an integer of `bits` bits. `whole_number` converts other values to int, or raises an error."""
     low, high = -(1 << bits - 1), (1 << bits - 1) - 1
 
     def convert(value: Any) -> Any:
@@ -221,7 +220,7 @@ def _to_string(value: Any) -> Any:
 
 
 def to_decimal(value: Any) -> Decimal:
-    """A number as a BigDecimal, which has no negative zero."""
+    """A Decimal with the value of a number. Like Java's BigDecimal, it has no negative zero."""
     number = value if value.__class__ is Decimal else Decimal(str(value))
     return number or number.copy_abs()
 
@@ -404,22 +403,22 @@ _BITS = {BasicType.LONG: 64, BasicType.INT: 32, BasicType.SHORT: 16, BasicType.B
 
 
 def class_of(record_type: BasicTypeInfo[Any]) -> str | None:
-    """The name of the builtin class of converted values of a basic type, if there is one."""
+    """The name of the builtin class of converted values of a basic type. None if there is none."""
     return _CLASSES.get(record_type.basic_type)
 
 
 def form_test(
     record_type: TypeInformation[Any], value: str, known: Sequence[Any] | type | None
 ) -> str | None:
-    """An expression that is true if a value already has its declared form, so that it needs no conversion.
+    """An expression for generated code that is true if a value needs no conversion to its declared type.
 
-    The result is empty if the value is known to have its form, and None if there is no short test. Integers of known
-    class, and integers in tuples, are assumed to fit into a LONG, which saves a comparison per record.
+    The result is empty if the value is known to need none, and None if there is no short test. Integers of known class,
+    and integers in tuples, are assumed to fit into a LONG, which saves a comparison per record.
 
     Args:
         record_type: The declared type.
-        value: The name of the value in generated code.
-        known: What is known of it: its class, or what is known of each field of a tuple.
+        value: The name of the value in the generated code.
+        known: What the compiler knows of the value: its class, or for a tuple the same for each field.
     """
     while isinstance(record_type, ExternalTypeInfo):
         record_type = record_type.type_info

@@ -1,9 +1,9 @@
 """Converts the records of `from_collection` to their declared type.
 
-PyFlink sends a collection to Java. There a FLOAT has 32 bits, and a tuple that is declared as a row is a Row with the
-row's field names. A value of another class fails in Java, usually with a NullPointerException; here the error names
-the value and the type. If a number is too large, PyFlink keeps its low bits, so 2**40 becomes the INT 0; here it is an
-error. The results of functions are converted by coders.py.
+PyFlink sends a collection to Java. There, a FLOAT has 32 bits, and a tuple declared as a row becomes a Row with the
+field names of the row type. A value of another class fails in Java, usually with a NullPointerException. Here the error
+names the value and the type. PyFlink keeps the low bits of a number that is too large, so 2**40 becomes the INT 0; here
+it is an error. coders.py converts the results of functions.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _NEW_OBJECT = copyreg.__newobj__  # type: ignore[attr-defined]  # how pickle mak
 
 
 def converter_to(record_type: TypeInformation[Any] | None) -> Converter | None:
-    """The function that converts a record to its type; None if every record has the type already.
+    """The converter of a record to its type. None if no record needs a conversion.
 
     >>> from opchain.runtime.types.types import Types
     >>> convert = converter_to(Types.ROW_NAMED(["word"], [Types.STRING()]))
@@ -53,7 +53,7 @@ def converter_to(record_type: TypeInformation[Any] | None) -> Converter | None:
 
 
 def _to_float(value: Any) -> Any:
-    """A float; whole numbers become one."""
+    """Converts to a float; integers are accepted."""
     if value.__class__ is float or value is None:
         return value
     if isinstance(value, bool) or not hasattr(type(value), "__float__"):
@@ -62,7 +62,7 @@ def _to_float(value: Any) -> Any:
 
 
 def _to_float32(value: Any) -> Any:
-    """The nearest float of 32 bits; beyond those infinity, as in Java."""
+    """Converts to the nearest 32-bit float. Values out of range become infinity, as in Java."""
     if value is None:
         return None
     number = _to_float(value)
@@ -86,7 +86,7 @@ def _to_boolean(value: Any) -> Any:
 
 
 def _to_string(value: Any) -> Any:
-    """A str; a whole number becomes its text, as in PyFlink."""
+    """Converts to a str. An integer becomes its text, as in PyFlink."""
     if value is None or isinstance(value, str):
         return value
     if value.__class__ is int:
@@ -111,7 +111,7 @@ def _of_class(kind: type | tuple[type, ...], expected: str, declared: str) -> Co
 
 
 def _to_milliseconds(check: Converter) -> Converter:
-    """Cuts a time or datetime to milliseconds."""
+    """Truncates a time or datetime to milliseconds."""
 
     def convert(value: Any) -> Any:
         checked = check(value)
@@ -181,7 +181,7 @@ def _to_list(record_type: ListTypeInfo[Any]) -> Converter | None:
 
 
 def _to_array(record_type: Any) -> Converter | None:
-    """An array; bytes, and arrays of libraries, stay as they are."""
+    """The converter of an array. Bytes and arrays of libraries need no conversion."""
     element = converter_to(record_type.element_type)
     if element is None:
         return None
@@ -203,7 +203,7 @@ def _to_map(record_type: MapTypeInfo[Any, Any]) -> Converter | None:
 
 
 def _attributes(value: object) -> dict[str, Any] | None:
-    """The data that Java reads from a pickled object of a user's class: attributes and class; None for other objects."""
+    """What Java reads from a pickled object of a user's class: its attributes and class. None for other objects."""
     kind = type(value)
     pickled: Any = value.__reduce_ex__(2)
     if isinstance(pickled, str) or pickled[:2] != (_NEW_OBJECT, (kind,)):

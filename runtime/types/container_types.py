@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from opchain.runtime.types.type_information import BasicType, BasicTypeInfo, TypeInformation
 from opchain.runtime.types.type_variables import K, T, V
 
-# What Java calls the primitive type behind each boxed one.
+# Java's name of the primitive type for each boxed type.
 _PRIMITIVES: Mapping[BasicType, str] = {
     BasicType.BOOLEAN: "boolean",
     BasicType.BYTE: "byte",
@@ -38,7 +38,7 @@ class PrimitiveArrayTypeInfo(_ElementsTypeInfo[Sequence[T]]):
     """An array of numbers, bools or characters without None; bytes for the element type BYTE.
 
     Raises:
-        TypeError: The element type is another.
+        TypeError: The element type is not supported.
 
     Flink: PrimitiveArrayTypeInfo, such as int[].
     """
@@ -48,16 +48,16 @@ class PrimitiveArrayTypeInfo(_ElementsTypeInfo[Sequence[T]]):
 
     @property
     def java_class(self) -> str:
-        """Such as "int[]"."""
+        """For example "int[]"."""
         element = self.element_type
         return f"{_PRIMITIVES[element.basic_type]}[]" if isinstance(element, BasicTypeInfo) else ""
 
 
 class BasicArrayTypeInfo(_ElementsTypeInfo[Sequence[T]]):
-    """An array of numbers, bools, characters or strings, each of which may be None.
+    """An array of numbers, bools, characters or strings. Elements may be None.
 
     Raises:
-        TypeError: The element type is another.
+        TypeError: The element type is not supported.
 
     Flink: BasicArrayTypeInfo, such as Integer[].
     """
@@ -67,12 +67,12 @@ class BasicArrayTypeInfo(_ElementsTypeInfo[Sequence[T]]):
 
     @property
     def java_class(self) -> str:
-        """Such as "Integer[]"."""
+        """For example "Integer[]"."""
         return f"{self.element_type.java_class}[]"
 
 
 class ObjectArrayTypeInfo(_ElementsTypeInfo[Sequence[T]]):
-    """An array of anything, each of which may be None.
+    """An array of elements of any type. Elements may be None.
 
     Flink: ObjectArrayTypeInfo.
     """
@@ -81,12 +81,12 @@ class ObjectArrayTypeInfo(_ElementsTypeInfo[Sequence[T]]):
 
     @property
     def java_class(self) -> str:
-        """Such as "Row[]"."""
+        """For example "Row[]"."""
         return f"{self.element_type.java_class}[]"
 
 
 class ListTypeInfo(_ElementsTypeInfo[list[T]]):
-    """A list.
+    """The type of lists.
 
     Flink: ListTypeInfo.
     """
@@ -95,7 +95,7 @@ class ListTypeInfo(_ElementsTypeInfo[list[T]]):
 
     @property
     def elem_type(self) -> TypeInformation[T]:
-        """The element type, under PyFlink's name."""
+        """The same as `element_type`: PyFlink's name."""
         return self.element_type
 
     @property
@@ -106,7 +106,7 @@ class ListTypeInfo(_ElementsTypeInfo[list[T]]):
 
 @dataclass(frozen=True, repr=False)
 class MapTypeInfo(TypeInformation[dict[K, V]]):
-    """A dict.
+    """The type of dicts.
 
     Flink: MapTypeInfo.
     """
@@ -128,10 +128,10 @@ class MapTypeInfo(TypeInformation[dict[K, V]]):
 
 
 def require_type(where: str, value: Any) -> None:
-    """Refuses what is not a type, such as the Python class `int`.
+    """Checks that an argument is a TypeInformation, and not, for example, the Python class `int`.
 
     Raises:
-        TypeError: It is none.
+        TypeError: The argument is not a TypeInformation.
     """
     if not isinstance(value, TypeInformation):
         raise TypeError(f"Types.{where} takes types such as Types.STRING(), not {value!r}")

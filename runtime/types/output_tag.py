@@ -1,4 +1,4 @@
-"""Side outputs: streams beside the main one, told apart by a tag."""
+"""Side outputs: additional output streams of an operator, identified by tags."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ if TYPE_CHECKING:
 
 
 DEFAULT_OUTPUT_TAG = ""
-"""The tag of the main output. PyFlink: pyflink.common.constants."""
+"""The id of the main output. PyFlink: pyflink.common.constants."""
 
 
 class OutputTag(Generic[T]):
-    """Names a side output. A function emits to it with `yield tag, value`.
+    """Identifies a side output. A function emits to it with `yield tag, value`.
 
-    Tags are equal when their ids are (Flink's `OutputTag`), so a tag may be rebuilt where it is
-    read: `stream.get_side_output(OutputTag("late"))`.
+    Tags with the same id are equal, as in Flink. So a tag can be created again to read the side output:
+    `stream.get_side_output(OutputTag("late"))`.
 
     Args:
         tag_id: The name; not empty.
-        type_info: The records' type, a list of field types for rows, or None for any object.
+        type_info: The type of the records, a list of field types for rows, or None for any object.
 
     Raises:
-        ValueError: the name is missing.
-        TypeError: the type is something else.
+        ValueError: The name is empty.
+        TypeError: The type is invalid.
     """
 
     __slots__ = ("_tag_id", "_type_info")
@@ -51,12 +51,12 @@ class OutputTag(Generic[T]):
 
     @property
     def tag_id(self) -> str:
-        """The name."""
+        """The name of the side output."""
         return self._tag_id
 
     @property
     def type_info(self) -> TypeInformation[Any]:
-        """The type of its records."""
+        """The type of the side output's records."""
         return self._type_info
 
     def __eq__(self, other: object) -> bool:

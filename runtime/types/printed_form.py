@@ -1,8 +1,8 @@
-"""Records as `print` shows them, and as `simple_string_encoder` writes them into files.
+"""The text of records, as `print` shows them and as `simple_string_encoder` writes them to files.
 
-PyFlink does both with Java: a record of a declared type looks as Java shows it (`(a,1)`, `true`, `1.0E10`,
-`+I[a, null]`), any other as Python's `str`. Rows that are printed are an exception, which PyFlink formats itself
-(`+I[a,None]`).
+In PyFlink, Java formats both. A record of a declared type has the text of its Java class (`(a,1)`, `true`, `1.0E10`,
+`+I[a, null]`). Other records have the text of Python's `str`. An exception are printed rows, which PyFlink formats
+itself (`+I[a,None]`).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - the text ends in Z
 
 
 def printer_of(record_type: TypeInformation[Any] | None) -> Callable[[Any], str]:
-    """The function that turns records of a type into text.
+    """The function that returns the printed text of records of a type.
 
     >>> from opchain.runtime.types.types import Types
     >>> printer_of(Types.TUPLE([Types.STRING(), Types.BOOLEAN()]))(("a", True))
@@ -50,7 +50,7 @@ def printer_of(record_type: TypeInformation[Any] | None) -> Callable[[Any], str]
 
 
 def java_text_of(record_type: TypeInformation[Any] | None) -> Callable[[Any], str]:
-    """The function that turns records of a type into the text of their Java class.
+    """The function that returns the Java text of records of a type.
 
     >>> from opchain.runtime.types.types import Types
     >>> java_text_of(Types.ROW([Types.STRING(), Types.DOUBLE()]))(("a", 1e10))
@@ -63,7 +63,7 @@ def java_text_of(record_type: TypeInformation[Any] | None) -> Callable[[Any], st
 
 
 def is_row(record_type: TypeInformation[Any] | None) -> TypeGuard[RowTypeInfo]:
-    """Whether records are Rows, which PyFlink turns into text itself."""
+    """Whether records are Rows, which PyFlink formats itself."""
     return isinstance(record_type, RowTypeInfo) and not record_type.is_row_data
 
 
@@ -129,12 +129,12 @@ def _map_text(record_type: MapTypeInfo[Any, Any]) -> Callable[[Any], str]:
 
 
 def double_text(value: float) -> str:
-    """Java: Double.toString."""
+    """The result of Java's Double.toString."""
     return to_text(float(value))
 
 
 def float_text(value: float) -> str:
-    """Java: Float.toString, the fewest digits that give the same 32-bit float."""
+    """The result of Java's Float.toString: the fewest digits that identify the 32-bit float."""
     single: float = struct.unpack("f", struct.pack("f", value))[0]
     for digits in _FLOAT_DIGITS:
         shortest = float(f"{single:.{digits}g}")
@@ -144,18 +144,18 @@ def float_text(value: float) -> str:
 
 
 def _timestamp(value: datetime) -> str:
-    """Java's Timestamp.toString: at least one digit of the second's fraction."""
+    """The result of Java's Timestamp.toString: the fraction of the second has at least one digit."""
     fraction = f"{value.microsecond:06d}".rstrip("0") or "0"
     return f"{value:%Y-%m-%d %H:%M:%S}.{fraction}"
 
 
 def _time(value: Any) -> str:
-    """Java: java.sql.Time.toString, which has no fraction of a second."""
+    """The result of Java's java.sql.Time.toString, which omits the fraction of the second."""
     return f"{value:%H:%M:%S}" if isinstance(value, (time, datetime)) else str(value)
 
 
 def _instant(value: Any) -> str:
-    """Java: Instant.toString, with 0, 3, 6 or 9 digits behind the second."""
+    """The result of Java's Instant.toString: the fraction of the second has 0, 3, 6 or 9 digits."""
     if not isinstance(value, Instant):
         return str(value)
     fraction = f"{value.nanos:09d}"

@@ -1,4 +1,4 @@
-"""Types of rows and tuples, and the type of what has none."""
+"""Types of rows and tuples, and the type of records without a declared type."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from opchain.runtime.types.type_variables import T
 
 @dataclass(frozen=True, repr=False)
 class PickledBytesTypeInfo(TypeInformation[Any]):
-    """Any Python object; what a stream has whose type was not named.
+    """The type of any Python object, for streams without a declared type.
 
     Flink: PickledByteArrayTypeInfo of PyFlink.
     """
@@ -27,14 +27,14 @@ class PickledBytesTypeInfo(TypeInformation[Any]):
 
 @dataclass(frozen=True, repr=False)
 class RowTypeInfo(TypeInformation[Row]):
-    """A Row; fields without names are called f0, f1, ...
+    """The type of Rows. Fields without names are called f0, f1, ...
 
-    Row types are equal when their field types are, whatever the names: Flink's RowTypeInfo. Rows that formats of
-    tables read are Flink's RowData, which has another Java text: `+I(a,1)`.
+    As in Flink, two row types are equal if their field types are equal; names are ignored. Rows that table formats read
+    are Flink's RowData, whose Java text differs: `+I(a,1)`.
 
     Raises:
         TypeError: A field type is not a type.
-        ValueError: There are more or fewer names than types, or a name comes twice.
+        ValueError: The numbers of names and types differ, or a name occurs twice.
     """
 
     field_types: Sequence[TypeInformation[Any]]
@@ -56,7 +56,7 @@ class RowTypeInfo(TypeInformation[Row]):
             raise ValueError(f"Types.ROW_NAMED got a field name twice in {list(names)}")
 
     def _repr_html_(self) -> str:
-        """The type as HTML, for notebooks: a row for each field."""
+        """The type as an HTML table for notebooks, with one line per field."""
         fields = zip(self.get_field_names(), self.field_types, strict=True)
         rows = "".join(
             f"<tr><td>{html.escape(name)}</td><td>{html.escape(repr(type_info))}</td></tr>"
@@ -66,20 +66,20 @@ class RowTypeInfo(TypeInformation[Row]):
 
     @property
     def java_class(self) -> str:
-        """Flink's Row."""
+        """The class name of Flink's Row."""
         return "Row"
 
     def get_field_names(self) -> list[str]:
-        """The names, in order."""
+        """The names of the fields, in order."""
         if self.field_names is None:
             return [f"f{position}" for position in range(len(self.field_types))]
         return list(self.field_names)
 
     def get_field_index(self, field_name: str) -> int:
-        """The position of a field; -1 for an unknown one of a row type without names.
+        """The position of a field. -1 for an unknown field of a row type without names.
 
         Raises:
-            ValueError: The row type has names, and this is none of them.
+            ValueError: The row type has names, and this field is not among them.
         """
         names = self.get_field_names()
         if field_name in names:
@@ -89,21 +89,21 @@ class RowTypeInfo(TypeInformation[Row]):
         raise ValueError(f"{field_name!r} is not one of the fields {names} of {self!r}")
 
     def get_field_types(self) -> list[TypeInformation[Any]]:
-        """The types, in order."""
+        """The types of the fields, in order."""
         return list(self.field_types)
 
     def need_conversion(self) -> bool:
-        """True."""
+        """Always True."""
         return True
 
     def to_internal_type(self, obj: Any) -> tuple[Any, ...] | None:
-        """The number of the row's kind, then the fields, converted.
+        """Returns the number of the row's kind, followed by the converted fields.
 
-        Takes a Row, a tuple or list in field order, a dict, or an object with attributes of the
-        fields' names; what a dict or an object lacks is None.
+        Accepts a Row, a tuple or list in field order, a dict, or an object whose attributes have the names of the
+        fields. Missing keys and attributes become None.
 
         Raises:
-            ValueError: It is none of these.
+            ValueError: The argument is none of these.
         """
         if obj is None:
             return None
@@ -111,11 +111,11 @@ class RowTypeInfo(TypeInformation[Row]):
         return (kind.value, *_convert(self.field_types, self.values_of(obj)))
 
     def from_internal_type(self, obj: Any) -> Any:
-        """The fields, converted, as a tuple; a tuple or list is taken to be converted already."""
+        """Returns the converted fields as a tuple. A tuple or list counts as already converted."""
         return _restore(self.field_types, obj)
 
     def values_of(self, obj: Any) -> Sequence[Any]:
-        """The fields, in order, of all that `to_internal_type` takes."""
+        """The fields, in order, of any argument that `to_internal_type` accepts."""
         if isinstance(obj, Row):
             return obj.get_fields_by_names(self.get_field_names())
         if isinstance(obj, (tuple, list)):
@@ -134,7 +134,7 @@ class RowTypeInfo(TypeInformation[Row]):
 
 @dataclass(frozen=True, repr=False)
 class TupleTypeInfo(TypeInformation[tuple[Any, ...]]):
-    """A tuple.
+    """The type of tuples.
 
     Flink: TupleTypeInfo.
 
@@ -149,22 +149,22 @@ class TupleTypeInfo(TypeInformation[tuple[Any, ...]]):
 
     @property
     def java_class(self) -> str:
-        """Flink's Tuple, of any length."""
+        """The class name of Flink's Tuple, for any length."""
         return "Tuple"
 
     def get_field_types(self) -> list[TypeInformation[Any]]:
-        """The types, in order."""
+        """The types of the fields, in order."""
         return list(self.field_types)
 
     def need_conversion(self) -> bool:
-        """True."""
+        """Always True."""
         return True
 
     def to_internal_type(self, obj: Any) -> tuple[Any, ...] | None:
-        """The fields, converted.
+        """Returns the converted fields.
 
         Raises:
-            ValueError: It is not a tuple, list or Row.
+            ValueError: The argument is not a tuple, list or Row.
         """
         if obj is None:
             return None
@@ -173,7 +173,7 @@ class TupleTypeInfo(TypeInformation[tuple[Any, ...]]):
         return _convert(self.field_types, list(obj))
 
     def from_internal_type(self, obj: Any) -> Any:
-        """The fields, converted, as a tuple; a tuple or list is taken to be converted already."""
+        """Returns the converted fields as a tuple. A tuple or list counts as already converted."""
         return _restore(self.field_types, obj)
 
     def __repr__(self) -> str:
@@ -182,7 +182,7 @@ class TupleTypeInfo(TypeInformation[tuple[Any, ...]]):
 
 @dataclass(frozen=True, repr=False)
 class ExternalTypeInfo(TypeInformation[T]):
-    """A type that comes from a table's schema, around the plain one.
+    """Wraps a type that comes from the schema of a table.
 
     Flink: ExternalTypeInfo.
     """
@@ -191,7 +191,7 @@ class ExternalTypeInfo(TypeInformation[T]):
 
     @property
     def java_class(self) -> str:
-        """That of the plain type."""
+        """The Java class of the wrapped type."""
         return self.type_info.java_class
 
     def __repr__(self) -> str:
@@ -199,7 +199,7 @@ class ExternalTypeInfo(TypeInformation[T]):
 
 
 def with_field_names(type_info: TypeInformation[Any]) -> TypeInformation[Any]:
-    """The type, with names for the fields of all row types inside it.
+    """The type, with default names for the fields of all row types in it.
 
     >>> with_field_names(TupleTypeInfo([RowTypeInfo([PickledBytesTypeInfo()])]))
     TupleTypeInfo(RowTypeInfo(f0: PickledByteArrayTypeInfo))
@@ -224,7 +224,7 @@ def _keep_types(of: RowTypeInfo | TupleTypeInfo, where: str) -> None:
 
 
 def _convert(types: Sequence[TypeInformation[Any]], values: Sequence[Any]) -> tuple[Any, ...]:
-    # Flink's rows are not checked for their length here either: the shorter side decides.
+    # As in Flink, the lengths are not compared: extra values or types are ignored.
     return tuple(t.to_internal_type(value) for t, value in zip(types, values, strict=False))
 
 

@@ -1,4 +1,4 @@
-"""Rows: records with positions, and names if they were given."""
+"""Row: a record whose values have positions and, optionally, names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class RowKind(Enum):
-    """The change that a row describes: inserted, updated (before, after), or deleted."""
+    """The kind of change that a row describes: an insert, the old or new row of an update, or a delete."""
 
     INSERT = 0
     UPDATE_BEFORE = 1
@@ -22,7 +22,7 @@ class RowKind(Enum):
         return _SHORT_NAMES[self]
 
     def to_j_row_kind(self) -> Any:
-        """Not available: there is no Java behind this project.
+        """Not supported, because opchain has no Java objects.
 
         Raises:
             UnsupportedFeatureError: Always.
@@ -44,10 +44,10 @@ _INSERT = RowKind.INSERT
 
 
 class Row:
-    """A record of a fixed number of values, by position and, where given, by name.
+    """A record with a fixed number of values, accessed by position or by name.
 
-    Made from values alone, or from names and values; not from both. A row made from values is also a
-    template: calling it makes a row whose field names are those values.
+    Create it from values alone, or from names with values; not from both. A row of values is also a template: calling
+    it creates a row whose field names are those values.
 
     >>> alice = Row(name="Alice", age=11)
     >>> alice.name, alice["age"], alice[0], "age" in alice
@@ -55,10 +55,10 @@ class Row:
     >>> Row("name", "age")("Bob", 5)
     Row(name='Bob', age=5)
 
-    Rows are equal when kind, names (in any order) and the values under them are. A value is changed
-    with `row["age"] = 12`; attributes only read.
+    Rows are equal if they have the same kind and the same values under the same names, in any order. Change a value
+    with `row["age"] = 12`; attributes are read-only.
 
-    Flink: Row of PyFlink. A hash does not depend on the order of the names, as it does there.
+    Flink: Row of PyFlink. As in PyFlink, the hash does not depend on the order of the names.
     """
 
     __slots__ = ("_fields", "_row_kind", "_values")
@@ -83,7 +83,7 @@ class Row:
 
     @staticmethod
     def of_kind(row_kind: RowKind, *args: Any, **kwargs: Any) -> Row:
-        """A row of another kind than INSERT."""
+        """Creates a row of any kind."""
         row = Row(*args, **kwargs)
         row._row_kind = row_kind
         return row
@@ -92,7 +92,7 @@ class Row:
         """The values by name.
 
         Args:
-            recursive: Whether rows inside values, lists and dicts become dicts too.
+            recursive: Whether rows inside values, lists and dicts also become dicts.
 
         Raises:
             TypeError: The row has no names.
@@ -103,26 +103,26 @@ class Row:
         return dict(zip(self._fields, values, strict=False))
 
     def get_row_kind(self) -> RowKind:
-        """The kind; INSERT unless another was set."""
+        """The kind of change; INSERT by default."""
         return self._row_kind
 
     def set_row_kind(self, row_kind: RowKind) -> None:
-        """Changes the kind."""
+        """Changes the kind of change."""
         self._row_kind = row_kind
 
     def has_field_names(self) -> bool:
-        """Whether the values can be read by name."""
+        """Whether the row has field names."""
         return self._fields is not None
 
     def set_field_names(self, field_names: Sequence[str]) -> None:
-        """Names the values, in order; earlier names are gone."""
+        """Sets the field names, in order. They replace earlier names."""
         self._fields = list(field_names)
 
     def get_fields_by_names(self, names: Sequence[str]) -> list[Any]:
-        """The values under these names, in their order; all values where the row has no names.
+        """The values of these names, in the order of the names. All values, if the row has no names.
 
         Raises:
-            ValueError: The row has no field of such a name.
+            ValueError: A name is not a field of the row.
         """
         fields = self._fields
         if fields is None or names == fields:
@@ -133,7 +133,7 @@ class Row:
         return [self._values[fields.index(name)] for name in names]
 
     def __call__(self, *args: Any) -> Row:
-        """A row of these values whose field names are this row's values.
+        """Creates a row of these values, whose field names are the values of this row.
 
         Raises:
             ValueError: There are more values than names.
@@ -168,8 +168,8 @@ class Row:
             raise ValueError(f"{name!r} is not among the fields {_listed(self._fields)}") from None
 
     def __getattr__(self, name: str) -> Any:
-        # Only reached for what is not an attribute. Names with an underscore are never fields: copy and
-        # pickle ask for them before a row has any state.
+        # Only called for missing attributes. Names with an underscore are never fields: copy and pickle look up such
+        # names before a row has any state.
         if name.startswith("_") or self._fields is None or name not in self._fields:
             raise AttributeError(
                 f"{type(self).__name__!r} object has no attribute or field {name!r}"
@@ -199,7 +199,7 @@ class Row:
         return hash(tuple(value for _, value in self._by_name()))
 
     def _by_name(self) -> list[tuple[str, Any]]:
-        """Names and values in the order of the names; equal names keep the order of the fields."""
+        """Names and values, sorted by name. Equal names keep the order of the fields."""
         fields = self._fields or ()
         return sorted(zip(fields, self._values, strict=False), key=lambda field: field[0])
 
@@ -214,7 +214,7 @@ class Row:
         return row
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Row:
-        # Registered before its values are copied: one of them may lead back to this row.
+        # Registered before its values are copied, because a value may refer to this row.
         row = memo[id(self)] = self.__copy__()
         row._values[:] = [copy.deepcopy(value, memo) for value in self._values]  # noqa: SLF001 - its own class
         return row
@@ -227,7 +227,7 @@ class Row:
 
 
 def _restored_row(fields: Sequence[str] | None, values: Sequence[Any], row_kind: RowKind) -> Row:
-    """A row of these parts; what a pickled row is read with."""
+    """Creates a row when it is unpickled."""
     row = _new_row(Row)
     row._fields = None if fields is None else list(fields)
     row._values = list(values)  # noqa: SLF001 - its own module
@@ -236,7 +236,7 @@ def _restored_row(fields: Sequence[str] | None, values: Sequence[Any], row_kind:
 
 
 def row_of(values: list[Any], names: list[str] | None = None) -> Row:
-    """A row that holds these lists themselves: for generated code, since `Row(...)` takes longer (displays.py)."""
+    """Creates a row that uses these lists without copying them. For generated code: it is faster than `Row(...)`."""
     row = _new_row(Row)
     row._fields = names
     row._values = values  # noqa: SLF001 - its own module
@@ -245,8 +245,8 @@ def row_of(values: list[Any], names: list[str] | None = None) -> Row:
 
 
 def rows_of(names: Sequence[str] | None, records: Iterable[Sequence[Any]]) -> list[Row]:
-    """Rows of these names, one per sequence of values; a third of what making them one by one takes."""
-    # Shared: a row that is given other names gets a list of its own.
+    """Creates rows with these names, one per sequence of values. Takes a third of the time of single calls."""
+    # All rows share this list. A row that gets other names gets a new list.
     fields = None if names is None else list(names)
     insert = _INSERT
     rows = []

@@ -1,4 +1,4 @@
-"""Records as bytes: schemas for message queues, encoders and bulk writers for files."""
+"""Conversion of records to and from bytes: schemas for messages, encoders and bulk writers for files."""
 
 from __future__ import annotations
 
@@ -21,44 +21,43 @@ if TYPE_CHECKING:
 
 
 class SerializationSchema(ABC, Generic[T_contra]):
-    """Turns records into the bytes of messages. Flink: SerializationSchema."""
+    """Converts records to the bytes of messages. Flink: SerializationSchema."""
 
     def open(self) -> None:
-        """Called once in each subtask, before any record."""
+        """Called once in each subtask, before the first record."""
 
     @abstractmethod
     def serialize(self, element: T_contra) -> bytes:
-        """The message."""
+        """Returns the message for a record."""
 
 
 class DeserializationSchema(ABC, Generic[T]):
-    """Turns the bytes of messages into records. Flink: DeserializationSchema."""
+    """Converts the bytes of messages to records. Flink: DeserializationSchema."""
 
     def open(self) -> None:
-        """Called once in each subtask, before any message."""
+        """Called once in each subtask, before the first message."""
 
     @abstractmethod
     def deserialize(self, message: bytes) -> T:
-        """The record; None for a message that holds none, which is skipped."""
+        """Returns the record of a message. None skips the message."""
 
     def is_end_of_stream(self, next_element: T) -> bool:  # noqa: ARG002 - the contract
-        """Whether this record says that nothing follows; never, unless overridden."""
+        """Whether the stream ends with this record. The default is never."""
         return False
 
     def get_produced_type(self) -> TypeInformation[Any]:
-        """The type of the records; any object, unless overridden."""
+        """The type of the records. The default is the type of any object."""
         return Types.PICKLED_BYTE_ARRAY()
 
 
 @dataclass(frozen=True)
 class SimpleStringSchema(SerializationSchema[str], DeserializationSchema[str]):
-    """Strings in a character set.
+    """Converts strings in a character set.
 
-    What the character set cannot say becomes "?" on the way out, and bytes that it does not know
-    U+FFFD on the way in, as in Java.
+    As in Java, a character that cannot be encoded becomes "?", and bytes that cannot be decoded become U+FFFD.
 
     Raises:
-        ValueError: There is no such character set.
+        ValueError: The character set is unknown.
     """
 
     charset: str = "UTF-8"
@@ -68,38 +67,38 @@ class SimpleStringSchema(SerializationSchema[str], DeserializationSchema[str]):
         object.__setattr__(self, "_codec", _Charset.named(self.charset))
 
     def serialize(self, element: str) -> bytes:
-        """The string's bytes."""
+        """Encodes the string."""
         return self._codec.encode(element)
 
     def deserialize(self, message: bytes) -> str:
-        """The string."""
+        """Decodes the message."""
         return self._codec.decode(message)
 
     def get_produced_type(self) -> TypeInformation[str]:
-        """Types.STRING()."""
+        """Always Types.STRING()."""
         return Types.STRING()
 
 
 @dataclass(frozen=True)
 class ByteArraySchema(SerializationSchema[bytes], DeserializationSchema[bytes]):
-    """Bytes as they are."""
+    """Passes bytes through unchanged."""
 
     def serialize(self, element: bytes) -> bytes:
-        """The same bytes."""
+        """Returns the same bytes."""
         return element
 
     def deserialize(self, message: bytes) -> bytes:
-        """The same bytes."""
+        """Returns the same bytes."""
         return message
 
     def get_produced_type(self) -> TypeInformation[Any]:
-        """Types.PRIMITIVE_ARRAY(Types.BYTE())."""
+        """Always Types.PRIMITIVE_ARRAY(Types.BYTE())."""
         return Types.PRIMITIVE_ARRAY(Types.BYTE())
 
 
 @dataclass(frozen=True)
 class RowFieldExtractorSchema(SerializationSchema["Row"]):
-    """One field of a row, which must hold bytes; None gives no bytes.
+    """Writes one field of a row, which must be bytes. None becomes an empty message.
 
     Raises:
         ValueError: The index is negative.
@@ -114,11 +113,11 @@ class RowFieldExtractorSchema(SerializationSchema["Row"]):
             )
 
     def serialize(self, element: Row) -> bytes:
-        """The field's bytes.
+        """Returns the bytes of the field.
 
         Raises:
             ValueError: The row has no such field.
-            TypeError: The field holds no bytes.
+            TypeError: The value of the field is not bytes.
         """
         if self.field_index >= len(element):
             raise ValueError(
@@ -137,36 +136,38 @@ class RowFieldExtractorSchema(SerializationSchema["Row"]):
 
 
 class Encoder(ABC, Generic[T_contra]):
-    """Writes records to a file, one after the other. Flink: Encoder."""
+    """Writes records to a file, one after another. Flink: Encoder."""
 
     @abstractmethod
     def encode(self, element: T_contra, stream: BinaryIO) -> None:
-        """Appends one record to the open file."""
+        """Writes one record to the open file."""
 
     def encode_batch(self, elements: Sequence[T_contra], stream: BinaryIO) -> None:
-        """Appends records: one by one, unless overridden by something faster."""
+        """Writes several records. The default calls `encode` for each; override it if there is a faster way."""
         for element in elements:
             self.encode(element, stream)
 
     def for_type(self, record_type: TypeInformation[Any]) -> Encoder[T_contra]:  # noqa: ARG002 - as it is
-        """The encoder for records of a declared type: this one, unless overridden."""
+        """The encoder for records of a declared type. The default is this encoder."""
         return self
 
     @staticmethod
     def simple_string_encoder(charset_name: str = "UTF-8") -> Encoder[Any]:
-        """Writes a record's text and a line feed.
+        """An encoder that writes the text of each record, and a line feed.
 
         Raises:
-            ValueError: There is no such character set.
+            ValueError: The character set is unknown.
         """
         return SimpleStringEncoder(charset_name)
 
 
 @dataclass(frozen=True)
 class SimpleStringEncoder(Encoder[Any]):
-    """Writes a record's text and a line feed, which is always the single byte 10, as in Flink.
+    """Writes the text of each record, and a line feed.
 
-    The text of a record of a declared type is Java's; of any other it is `str`.
+    As in Flink, the line feed is the single byte 10 in any character set.
+
+    A record of a declared type has the text of its Java class. Other records have the text of `str`.
     """
 
     charset_name: str = "UTF-8"
@@ -177,43 +178,43 @@ class SimpleStringEncoder(Encoder[Any]):
         object.__setattr__(self, "_codec", _Charset.named(self.charset_name))
 
     def encode(self, element: Any, stream: BinaryIO) -> None:
-        """Appends one line."""
+        """Writes one line."""
         stream.write(self._codec.encode(self._text(element)) + b"\n")
 
     def encode_batch(self, elements: Sequence[Any], stream: BinaryIO) -> None:
-        """Appends a line for each record, at once."""
+        """Writes a line for each record, with a single call."""
         stream.write(self._codec.lines(map(self._text, elements)))
 
     def for_type(self, record_type: TypeInformation[Any]) -> SimpleStringEncoder:
-        """The same for records of the type."""
+        """An encoder for records of the type."""
         return replace(self, record_type=record_type)
 
     @cached_property
     def _text(self) -> Callable[[Any], str]:
-        # Made where it is used: it cannot be pickled, its type can.
-        from opchain.runtime.types.printed_form import java_text_of  # noqa: PLC0415 - likewise
+        # Created on first use: the function cannot be pickled, but its type can.
+        from opchain.runtime.types.printed_form import java_text_of  # noqa: PLC0415 - only for declared types
 
         return java_text_of(self.record_type)
 
 
 class BulkWriter(ABC, Generic[T_contra]):
-    """Writes the records of one file in a form that is only complete at its end, such as Parquet.
+    """Writes the records of a file in a format that is only readable once the file is complete, such as Parquet.
 
     Flink: BulkWriter.
     """
 
     @abstractmethod
     def add_element(self, element: T_contra) -> None:
-        """Takes one record; it may stay in memory."""
+        """Adds a record. It may be buffered."""
 
     def add_batch(self, elements: Sequence[T_contra]) -> None:
-        """Takes records: one by one, unless overridden by something faster."""
+        """Adds several records. The default calls `add_element` for each; override it if there is a faster way."""
         for element in elements:
             self.add_element(element)
 
     @abstractmethod
     def flush(self) -> None:
-        """Writes out what stayed in memory."""
+        """Writes the buffered records."""
 
     @abstractmethod
     def finish(self) -> None:
@@ -221,15 +222,15 @@ class BulkWriter(ABC, Generic[T_contra]):
 
 
 class BulkWriterFactory(ABC, Generic[T_contra]):
-    """Makes a BulkWriter for each file. Flink: BulkWriter.Factory."""
+    """Creates a BulkWriter for each file. Flink: BulkWriter.Factory."""
 
     @abstractmethod
     def create(self, stream: BinaryIO) -> BulkWriter[T_contra]:
-        """A writer into the open file."""
+        """Creates a writer to the open file."""
 
 
 class RowDataBulkWriterFactory(BulkWriterFactory["Row"]):
-    """Makes bulk writers for rows of one type."""
+    """Creates bulk writers for rows of one type."""
 
     def __init__(self, row_type: RowTypeInfo) -> None:
         self._row_type = row_type
@@ -241,12 +242,12 @@ class RowDataBulkWriterFactory(BulkWriterFactory["Row"]):
 
 @dataclass(frozen=True)
 class _Charset:
-    """A character set by Java's or Python's name, giving the same bytes on every machine.
+    """A character set with the same bytes on every machine, given by its name in Java or Python.
 
     Attributes:
-        encoding: Python's name of it, without byte order marks.
-        mark: What a text begins with, unless it is empty.
-        marked: How a message is read that begins with one of `marks`.
+        encoding: The name in Python, of the variant without byte order mark.
+        mark: The byte order mark at the start of an encoded text; may be empty.
+        marked: The encoding of a message that begins with one of `marks`.
     """
 
     encoding: str
@@ -258,7 +259,7 @@ class _Charset:
     def named(charset: str) -> _Charset:
         try:
             name = codecs.lookup(charset).name
-            "".encode(name)  # refuses codecs that are no character sets, such as base64
+            "".encode(name)  # fails for codecs that are not character sets, such as base64
         except LookupError as error:
             raise ValueError(f"unknown character set {charset!r}") from error
         return _MARKED_CHARSETS.get(name) or _Charset(name)
@@ -267,7 +268,7 @@ class _Charset:
         return self.mark + text.encode(self.encoding, errors="replace") if text else b""
 
     def lines(self, texts: Iterable[str]) -> bytes:
-        """The texts with a line feed behind each."""
+        """Encodes the texts, each followed by a line feed."""
         if self.encoding in _ASCII_AND_MORE:
             return "".join([f"{text}\n" for text in texts]).encode(self.encoding, errors="replace")
         return b"".join([self.encode(text) + b"\n" for text in texts])
@@ -280,7 +281,7 @@ class _Charset:
 _ASCII_AND_MORE = frozenset({"utf-8", "ascii", "iso8859-1"})
 """Character sets without state and byte order marks, in which a line feed is the byte 10."""
 
-# Python writes these in the machine's byte order. Java: big-endian, and UTF-16 alone with a mark.
+# Python writes these in the machine's byte order. Java writes big-endian, and a byte order mark only for UTF-16.
 _MARKED_CHARSETS = {
     "utf-16": _Charset(
         "utf-16-be", codecs.BOM_UTF16_BE, "utf-16", (codecs.BOM_UTF16_BE, codecs.BOM_UTF16_LE)

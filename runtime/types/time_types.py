@@ -1,5 +1,5 @@
 """Types of dates and times (java.sql and java.time), and of decimals with precision and scale."""
-# ruff: noqa: N802 - the names of the factories are PyFlink's
+# ruff: noqa: N802 - the factory methods have PyFlink's names
 
 from __future__ import annotations
 
@@ -16,48 +16,48 @@ _MICROS_PER_SECOND = 1_000_000
 
 
 class SqlTimeTypeInfo(TypeInformation[Any]):
-    """The types that Java's java.sql has.
+    """The types of Java's java.sql package.
 
     Flink: SqlTimeTypeInfo.
     """
 
     @staticmethod
     def DATE() -> DateTypeInfo:
-        """A date."""
+        """The type of dates."""
         return DateTypeInfo()
 
     @staticmethod
     def TIME() -> TimeTypeInfo:
-        """A time of day."""
+        """The type of times of day."""
         return TimeTypeInfo()
 
     @staticmethod
     def TIMESTAMP() -> TimestampTypeInfo:
-        """A datetime."""
+        """The type of datetimes."""
         return TimestampTypeInfo()
 
 
 @dataclass(frozen=True, repr=False)
 class DateTypeInfo(TypeInformation[date]):
-    """A date; internally days since the epoch."""
+    """The type of dates. The internal value is the number of days since the epoch."""
 
     EPOCH_ORDINAL: ClassVar[int] = _EPOCH_ORDINAL
 
     @property
     def java_class(self) -> str:
-        """That of java.sql."""
+        """The class in java.sql."""
         return "Date"
 
     def need_conversion(self) -> bool:
-        """True."""
+        """Always True."""
         return True
 
     def to_internal_type(self, d: date | None) -> int | None:
-        """Days since the epoch."""
+        """The number of days since the epoch."""
         return None if d is None else d.toordinal() - _EPOCH_ORDINAL
 
     def from_internal_type(self, v: int | None) -> date | None:
-        """The date of that day."""
+        """The date of a number of days since the epoch."""
         return None if v is None else date.fromordinal(v + _EPOCH_ORDINAL)
 
     def __repr__(self) -> str:
@@ -66,24 +66,27 @@ class DateTypeInfo(TypeInformation[date]):
 
 @dataclass(frozen=True, repr=False)
 class TimeTypeInfo(TypeInformation[time]):
-    """A time of day; internally microseconds since midnight UTC.
+    """The type of times of day. The internal value is the number of microseconds since midnight UTC.
 
-    A time without zone counts in the zone that the machine had at the epoch, as in PyFlink.
+    As in PyFlink, a time without time zone is in the zone offset that the machine had at the epoch.
     """
 
     EPOCH_ORDINAL: ClassVar[int] = _EPOCH_ORDINAL * 24 * 3600 * _MICROS_PER_SECOND
 
     @property
     def java_class(self) -> str:
-        """That of java.sql."""
+        """The class in java.sql."""
         return "Time"
 
     def need_conversion(self) -> bool:
-        """True."""
+        """Always True."""
         return True
 
     def to_internal_type(self, t: time | None) -> int | None:
-        """Microseconds since midnight UTC; negative where the zone's day began earlier."""
+        """The number of microseconds since midnight UTC.
+
+        It is negative if the time falls on the previous day in UTC.
+        """
         if t is None:
             return None
         offset = _local_offset_at_epoch() if t.tzinfo is None else t.utcoffset() or timedelta()
@@ -93,10 +96,10 @@ class TimeTypeInfo(TypeInformation[time]):
         return (since_midnight - offset) // timedelta(microseconds=1)
 
     def from_internal_type(self, t: int | None) -> time | None:
-        """The time of day in the machine's zone, without zone."""
+        """The time of day in the machine's time zone, as a time without zone."""
         if t is None:
             return None
-        # The seconds of a timedelta are those of its last day, so they wrap at midnight.
+        # `timedelta.seconds` is within one day, so the time wraps at midnight.
         of_day = timedelta(microseconds=t) + _local_offset_at_epoch()
         minutes, seconds = divmod(of_day.seconds, 60)
         hours, minutes = divmod(minutes, 60)
@@ -108,30 +111,30 @@ class TimeTypeInfo(TypeInformation[time]):
 
 @dataclass(frozen=True, repr=False)
 class TimestampTypeInfo(TypeInformation[datetime]):
-    """A datetime; internally microseconds since the epoch.
+    """The type of datetimes. The internal value is the number of microseconds since the epoch.
 
-    A datetime without zone counts in the machine's zone, as in PyFlink; none comes back.
+    As in PyFlink, a datetime without time zone is in the machine's zone, and results have no time zone.
     """
 
     @property
     def java_class(self) -> str:
-        """That of java.sql."""
+        """The class in java.sql."""
         return "Timestamp"
 
     def need_conversion(self) -> bool:
-        """True."""
+        """Always True."""
         return True
 
     def to_internal_type(self, dt: datetime | None) -> int | None:
-        """Microseconds since the epoch."""
+        """The number of microseconds since the epoch."""
         if dt is None:
             return None
-        # Whole seconds first: a float holds no microseconds of today's timestamps exactly.
+        # A float cannot represent today's timestamps to the microsecond, so whole seconds are converted first.
         seconds = int(dt.replace(microsecond=0).timestamp())
         return seconds * _MICROS_PER_SECOND + dt.microsecond
 
     def from_internal_type(self, ts: int | None) -> datetime | None:
-        """The datetime of that microsecond in the machine's zone, without zone."""
+        """The datetime in the machine's time zone, as a datetime without zone."""
         if ts is None:
             return None
         seconds, micros = divmod(ts, _MICROS_PER_SECOND)
@@ -143,13 +146,13 @@ class TimestampTypeInfo(TypeInformation[datetime]):
 
 @dataclass(frozen=True, repr=False)
 class LocalTimeTypeInfo(TypeInformation[Any]):
-    """The types without zone that Java's java.time has.
+    """The types without time zone of Java's java.time package.
 
     Flink: LocalTimeTypeInfo.
     """
 
     class TimeType(Enum):
-        """Which of them."""
+        """The types of java.time."""
 
         LOCAL_DATE = 0
         LOCAL_TIME = 1
@@ -159,7 +162,7 @@ class LocalTimeTypeInfo(TypeInformation[Any]):
 
     @property
     def java_class(self) -> str:
-        """LocalDate, LocalTime or LocalDateTime."""
+        """One of LocalDate, LocalTime and LocalDateTime."""
         return "".join(word.capitalize() for word in self.time_type.name.split("_"))
 
     def __repr__(self) -> str:
@@ -171,16 +174,16 @@ def _local_offset_at_epoch() -> timedelta:
 
 
 DEFAULT_PRECISION, DEFAULT_SCALE = 38, 18
-"""Precision and scale of `Types.BIG_DEC()` in formats that need them, as for Flink's legacy types."""
+"""Precision and scale of `Types.BIG_DEC()` in formats that need them, as in Flink's legacy types."""
 
 _MAX_PRECISION = 38
 
 
 @dataclass(frozen=True, repr=False)
 class BigDecimalTypeInfo(BasicTypeInfo[Decimal]):
-    """A Decimal of `precision` digits, `scale` of them behind the point.
+    """The type of Decimals with `precision` digits, of which `scale` are after the decimal point.
 
-    Flink: BigDecimalTypeInfo. Everywhere but in formats it is a plain Decimal.
+    Flink: BigDecimalTypeInfo. Only formats use precision and scale.
 
     Raises:
         ValueError: The precision is not from 1 to 38, or the scale not from 0 to the precision.
@@ -198,7 +201,7 @@ class BigDecimalTypeInfo(BasicTypeInfo[Decimal]):
 
     @staticmethod
     def of(precision: int, scale: int) -> BigDecimalTypeInfo:
-        """The type of this precision and scale."""
+        """The type with this precision and scale."""
         return BigDecimalTypeInfo(BasicType.BIG_DEC, precision, scale)
 
     def __repr__(self) -> str:

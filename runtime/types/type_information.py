@@ -1,10 +1,9 @@
-"""TypeInformation, the basic types, and serializers that users write.
+"""TypeInformation, the basic types, and the base class of users' serializers.
 
-A program may name a type wherever PyFlink takes one. Records are Python objects whatever is named;
-a type decides how keys are hashed (see `java_class`), how formats read and write fields, and what the
-plan shows.
+Declaring types is optional, as records are Python objects. A declared type decides how keys are hashed (see
+`java_class`), how formats read and write fields, and what plans show.
 """
-# ruff: noqa: N802 - the names of the factories are PyFlink's
+# ruff: noqa: N802 - the factory methods have PyFlink's names
 
 from __future__ import annotations
 
@@ -23,33 +22,33 @@ if TYPE_CHECKING:
 
 
 class TypeInformation(Generic[T]):
-    """Describes records of Python type `T`. Types are immutable, and equal when they describe the same.
+    """Describes records of the Python type `T`. Types are immutable, and compared by value.
 
     Flink: TypeInformation.
     """
 
     @property
     def java_class(self) -> str:
-        """The simple name of the Java class that Flink uses for such records, such as "Integer".
+        """The simple name of Flink's Java class for such records, such as "Integer".
 
-        It says how a key of this type is hashed. "Object" leaves that to the key itself.
+        It decides how a key of this type is hashed. With "Object", the class of the key decides.
         """
         return "Object"
 
     def need_conversion(self) -> bool:
-        """Whether `to_internal_type` changes anything."""
+        """Whether `to_internal_type` changes the value."""
         return False
 
     def to_internal_type(self, obj: Any) -> Any:
-        """The plain numbers and tuples that Flink keeps for a record, such as days for a date."""
+        """Converts a record to Flink's internal numbers and tuples, such as days for a date."""
         return obj
 
     def from_internal_type(self, obj: Any) -> Any:
-        """The record again."""
+        """Converts the internal value back to a record."""
         return obj
 
     def get_java_type_info(self) -> NoReturn:
-        """Not available: there is no Java behind this project.
+        """Not supported, because opchain has no Java objects.
 
         Raises:
             UnsupportedFeatureError: Always.
@@ -58,7 +57,7 @@ class TypeInformation(Generic[T]):
 
 
 class BasicType(Enum):
-    """The basic types; the value is the name that is printed."""
+    """The basic types. The value is the printed name."""
 
     STRING = "String"
     BYTE = "Byte"
@@ -76,7 +75,7 @@ class BasicType(Enum):
 
 @dataclass(frozen=True, repr=False)
 class BasicTypeInfo(TypeInformation[T]):
-    """One of the basic types.
+    """A basic type, such as an int or a str.
 
     Flink: BasicTypeInfo.
     """
@@ -85,7 +84,7 @@ class BasicTypeInfo(TypeInformation[T]):
 
     @property
     def java_class(self) -> str:
-        """The boxed class, such as "Integer"."""
+        """The boxed Java class, such as "Integer"."""
         return "Character" if self.basic_type is BasicType.CHAR else self.basic_type.value
 
     def __repr__(self) -> str:
@@ -133,7 +132,7 @@ class BasicTypeInfo(TypeInformation[T]):
 
     @staticmethod
     def CHAR_TYPE_INFO() -> BasicTypeInfo[str]:
-        """A str of one UTF-16 unit."""
+        """A str that is one UTF-16 code unit."""
         return BasicTypeInfo(BasicType.CHAR)
 
     @staticmethod
@@ -153,38 +152,38 @@ class BasicTypeInfo(TypeInformation[T]):
 
 
 class InstantTypeInfo(BasicTypeInfo[Instant]):
-    """An Instant; internally microseconds since the epoch, of which only whole milliseconds count."""
+    """The type of Instants. The internal value is in microseconds since the epoch, truncated to milliseconds."""
 
     def need_conversion(self) -> bool:
-        """True."""
+        """Always True."""
         return True
 
     def to_internal_type(self, obj: Instant | None) -> int | None:
-        """Microseconds since the epoch."""
+        """The number of microseconds since the epoch."""
         return None if obj is None else obj.to_epoch_milli() * 1_000
 
     def from_internal_type(self, obj: int | None) -> Instant | None:
-        """The instant of that microsecond."""
+        """The Instant of a number of microseconds."""
         return None if obj is None else Instant.of_epoch_milli(obj // 1_000)
 
 
 void = b""
-"""The only namespace of state that has none."""
+"""The namespace of state without a namespace."""
 
 
 class TypeSerializer(ABC, Generic[T]):
-    """Writes and reads values of one type. Equal when class and attributes are.
+    """Writes and reads values of one type. Two serializers are equal if their classes and attributes are equal.
 
     Flink: TypeSerializer of PyFlink.
     """
 
     @abstractmethod
     def serialize(self, element: T, stream: BytesIO) -> None:
-        """Appends the value to the stream."""
+        """Writes the value to the stream."""
 
     @abstractmethod
     def deserialize(self, stream: BytesIO) -> T:
-        """Takes one value off the stream, and leaves the stream behind it."""
+        """Reads one value from the stream."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, self.__class__) and self.__dict__ == other.__dict__
@@ -197,18 +196,18 @@ class TypeSerializer(ABC, Generic[T]):
 
 
 class VoidNamespaceSerializer(TypeSerializer[bytes]):
-    """Serializes the namespace of state that has none, into nothing."""
+    """Serializes the namespace of state without a namespace, as zero bytes."""
 
     def serialize(self, element: bytes, stream: BytesIO) -> None:
         """Writes nothing."""
 
     def deserialize(self, stream: BytesIO) -> bytes:  # noqa: ARG002 - nothing was written
-        """`void`."""
+        """Returns `void`."""
         return void
 
 
 class ResultTypeQueryable(ABC):
-    """Mixed into sources and formats that name their records' type."""
+    """A mixin for sources and formats that know the type of their records."""
 
     @abstractmethod
     def get_produced_type(self) -> TypeInformation[Any]:

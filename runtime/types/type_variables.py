@@ -1,8 +1,8 @@
-"""The type variables of everything a user subclasses or hands over.
+"""The type variables of public classes and functions.
 
-For a type checker each defaults to `Any`, so that `class Parse(MapFunction)` is as good as
-`class Parse(MapFunction[str, int])` under the strictest settings. At run time they are plain
-`typing.TypeVar`s: defaults need Python 3.13, and executors have the standard library alone.
+For a type checker each defaults to `Any`, so `class Parse(MapFunction)` passes the strictest settings, like `class
+Parse(MapFunction[str, int])`. At run time they are plain `typing.TypeVar`s: defaults need Python 3.13, and executors
+only have the standard library.
 """
 
 from __future__ import annotations

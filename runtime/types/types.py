@@ -1,5 +1,5 @@
-# ruff: noqa: N802 - the names of the factories are PyFlink's
-"""`Types`: one factory for each type of record."""
+# ruff: noqa: N802 - the factory methods have PyFlink's names
+"""`Types`: the factory of record types."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Types:
-    """Makes types of records.
+    """Creates types of records.
 
     >>> Types.ROW_NAMED(["id", "tags"], [Types.LONG(), Types.LIST(Types.STRING())])
     RowTypeInfo(id: Long, tags: ListTypeInfo<String>)
@@ -54,7 +54,7 @@ class Types:
 
     @staticmethod
     def INT() -> TypeInformation[int]:
-        """An int of 32 bits. A key of this type hashes as Java's Integer, not as Long."""
+        """An int of 32 bits. A key of this type is hashed like Java's Integer, not like Long."""
         return BasicTypeInfo.INT_TYPE_INFO()
 
     @staticmethod
@@ -74,7 +74,7 @@ class Types:
 
     @staticmethod
     def CHAR() -> TypeInformation[str]:
-        """A str of one UTF-16 unit."""
+        """A str that is one UTF-16 code unit."""
         return BasicTypeInfo.CHAR_TYPE_INFO()
 
     @staticmethod
@@ -109,7 +109,7 @@ class Types:
 
     @staticmethod
     def PICKLED_BYTE_ARRAY() -> TypeInformation[Any]:
-        """Any Python object; the type of a stream whose type is not named."""
+        """Any Python object: the type of a stream without a declared type."""
         return PickledBytesTypeInfo()
 
     @staticmethod
@@ -124,7 +124,7 @@ class Types:
         """A Row with these field names.
 
         Raises:
-            ValueError: There are more or fewer names than types, or a name comes twice.
+            ValueError: The numbers of names and types differ, or a name occurs twice.
         """
         return RowTypeInfo(field_types, field_names)
 
@@ -138,22 +138,22 @@ class Types:
         """An array of numbers, bools or characters without None; bytes for BYTE.
 
         Raises:
-            TypeError: The element type is another.
+            TypeError: The element type is not supported.
         """
         return PrimitiveArrayTypeInfo(element_type)
 
     @staticmethod
     def BASIC_ARRAY(element_type: TypeInformation[T]) -> TypeInformation[Sequence[T]]:
-        """An array of numbers, bools, characters or strings, each of which may be None.
+        """An array of numbers, bools, characters or strings. Elements may be None.
 
         Raises:
-            TypeError: The element type is another.
+            TypeError: The element type is not supported.
         """
         return BasicArrayTypeInfo(element_type)
 
     @staticmethod
     def OBJECT_ARRAY(element_type: TypeInformation[T]) -> TypeInformation[Sequence[T]]:
-        """An array of anything, each of which may be None."""
+        """An array of elements of any type. Elements may be None."""
         return ObjectArrayTypeInfo(element_type)
 
     @staticmethod
