@@ -1,1 +1,1 @@
-"""Files: where they lie, how they are found, cut, unpacked and published."""
+"""Files: file systems, listing, ranges of files, decompression and publishing."""

@@ -1,4 +1,4 @@
-"""Files below paths, parts of files, and which subtask reads which."""
+"""Lists files, splits them into ranges, and assigns the ranges to subtasks."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ if TYPE_CHECKING:
 
 
 class FileRange(NamedTuple):
-    """The records that begin in the bytes `start` to `stop` of a file, but for the first `skip`.
+    """The records that start in the bytes `start` to `stop` of a file, without the first `skip` records.
 
-    `stop` is None for all of a file that can't be cut. `skip` is the position in the range: a reader
-    that has given n more records continues, elsewhere or later, with `after(n)`. Flink: FileSourceSplit
-    with its CheckpointedPosition.
+    `stop` is None for a whole file that cannot be split. `skip` is the position in the range: to continue after n more
+    records, use `after(n)`. Flink: FileSourceSplit with its CheckpointedPosition.
     """
 
     path: str
@@ -26,16 +25,16 @@ class FileRange(NamedTuple):
     skip: int = 0
 
     def after(self, records: int) -> FileRange:
-        """The same range, after a further number of its records was read."""
+        """The same range, after this number of additional records."""
         return self._replace(skip=self.skip + records)
 
 
 def divide_files(
     files: Sequence[FileStatus], parallelism: int, can_be_cut: Callable[[str], bool]
 ) -> list[list[FileRange]]:
-    """The bytes of all files in contiguous parts of equal size, one for each subtask.
+    """Divides the bytes of all files into contiguous parts of equal size, one for each subtask.
 
-    A file that can't be cut goes to the subtask to whose part its first byte belongs.
+    A file that cannot be split goes to the subtask whose part contains its first byte.
     """
     parts: list[list[FileRange]] = [[] for _ in range(parallelism)]
     total = sum(file.size for file in files)
@@ -62,10 +61,10 @@ def divide_files(
 def assign_whole_files(
     files: Sequence[FileStatus], parallelism: int, can_be_cut: Callable[[str], bool]
 ) -> list[list[FileRange]]:
-    """Whole files, one after the other, each to the subtask that has the fewest bytes to read so far.
+    """Assigns each file to the subtask that has the fewest bytes so far.
 
-    That is what Flink's readers get, which ask for the next file when they have read one, if all are equally
-    fast. So a subtask that reads several files gets them in the order of their paths.
+    In Flink, a reader requests its next file when it has read one. If all readers are equally fast, they get the same
+    files as here. A subtask reads its files in the order of their paths.
     """
     parts: list[list[FileRange]] = [[] for _ in range(parallelism)]
     waiting = [(0, number) for number in range(parallelism)]
@@ -82,20 +81,20 @@ _MAGIC = frozenset("*?[")
 
 
 def list_files(paths: Iterable[str]) -> list[FileStatus]:
-    """The files at qualified paths: files, folders with all that is below them, patterns.
+    """Lists the files at qualified paths: files, folders with all their contents, and patterns.
 
-    Names that begin with "." or "_" are left out, unless a path names them itself. A pattern stands for
-    a file once, also where it matches folders above it. Flink: `NonSplittingRecursiveEnumerator` with its
-    `DefaultFileFilter`; patterns are ours.
+    Names that begin with "." or "_" are skipped, unless a path names them itself. Each file is listed once per pattern,
+    even if the pattern also matches its folders. Flink: `NonSplittingRecursiveEnumerator` with `DefaultFileFilter`. Not
+    in Flink: patterns.
 
     Raises:
-        FileNotFoundError: A path does not exist, or nothing matches a pattern.
+        FileNotFoundError: A path does not exist, or a pattern matches nothing.
     """
     return [file for path in paths for file in _files_at(path)]
 
 
 def is_pattern(path: str) -> bool:
-    """Whether a path that does not exist may stand for several files."""
+    """Whether a path that does not exist is a pattern."""
     return not _MAGIC.isdisjoint(path)
 
 
@@ -119,7 +118,7 @@ def _files_matching(file_system: FileSystem, pattern: str) -> Iterator[FileStatu
     fixed = next(number for number, part in enumerate(parts) if not _MAGIC.isdisjoint(part))
     asks_for_hidden = any(part.startswith(_HIDDEN) for part in parts[fixed:])
     for match in file_system.matches(pattern):
-        # fsspec may put one slash more behind the scheme: then one fixed part is looked at as well.
+        # fsspec may add a slash after the scheme. Then one fixed part is checked as well.
         found = match.split("/")[fixed:]
         if any(part.startswith(_HIDDEN) for part in found) and not asks_for_hidden:
             continue
@@ -131,10 +130,10 @@ def _files_matching(file_system: FileSystem, pattern: str) -> Iterator[FileStatu
 
 
 def _files_below(file_system: FileSystem, folder: str) -> Iterator[FileStatus]:
-    """In the order of their paths, folders and files mixed."""
+    """All files in a folder and its subfolders, in the order of their paths."""
     content = file_system.content(folder)
     if content is None:
-        return  # gone since it was listed
+        return  # removed since it was listed
     files = {file.path: file for file in content.files}
     for path in sorted((*files, *content.folders), key=name_of):
         if name_of(path).startswith(_HIDDEN):

@@ -1,7 +1,7 @@
-"""File systems: local disks, and through fsspec object stores, HDFS, SFTP and others.
+"""File systems: local disks and, through fsspec, object stores, HDFS, SFTP and others.
 
-Credentials and options come from fsspec's own configuration (its `conf` folder, or variables such as
-FSSPEC_S3_KEY), which executors must have too.
+Credentials and options are set in fsspec's own configuration: its `conf` folder, or variables such as FSSPEC_S3_KEY.
+The executors need the same configuration.
 """
 
 from __future__ import annotations
@@ -27,45 +27,45 @@ class FileStatus(NamedTuple):
 
 
 class FolderContent(NamedTuple):
-    """The files and folders directly in a folder; both sorted by path."""
+    """The files and subfolders of a folder, both sorted by path."""
 
     files: list[FileStatus]
     folders: list[str]
 
 
 class FileSystem(ABC):
-    """The operations that sources and sinks need of a file system. Flink: FileSystem.
+    """The file system operations of sources and sinks. Flink: FileSystem.
 
     Paths are absolute: results of `qualified_path`.
     """
 
     @abstractmethod
     def status(self, path: str) -> FileStatus | None:
-        """The file at a path; None where there is none, or a folder."""
+        """The file at a path. None if there is no file, or if it is a folder."""
 
     @abstractmethod
     def content(self, folder: str) -> FolderContent | None:
-        """The content of a folder as of now; None if there is no such folder."""
+        """The current content of a folder. None if the folder does not exist."""
 
     @abstractmethod
     def matches(self, pattern: str) -> list[str]:
-        """The files and folders that a pattern of *, ?, [..] and ** matches, sorted."""
+        """The files and folders that match a pattern with *, ?, [..] and **, sorted."""
 
     @abstractmethod
     def open_input(self, path: str) -> BinaryIO:
-        """A file for reading, which can seek."""
+        """Opens a file for reading. The file supports seek."""
 
     @abstractmethod
     def create(self, path: str) -> BinaryIO:
-        """A new file for writing, in a folder that is made where it is missing."""
+        """Creates a file for writing. A missing folder is created too."""
 
     @abstractmethod
     def make_folder(self, path: str) -> None:
-        """Makes a folder, and those above it, unless it is there."""
+        """Creates a folder and its parents, if they do not exist."""
 
     @abstractmethod
     def complete(self, stream: BinaryIO) -> None:
-        """Closes a file of `create`. Afterwards all of it survives a crash."""
+        """Closes a file of `create`. Afterwards, its contents survive a crash."""
 
     @abstractmethod
     def delete(self, path: str) -> None:
@@ -73,31 +73,33 @@ class FileSystem(ABC):
 
     @abstractmethod
     def move(self, path: str, target: str) -> None:
-        """Gives a complete file a name that no other file ever has, in a folder that is there.
+        """Renames a complete file.
 
-        On disks, HDFS and object stores no reader sees half a file under the new name. Called again after an
-        interruption, it ends with the file under the new name.
+        The folder of the new name must exist, and no other file may ever have had that name.
+
+        On disks, HDFS and object stores, readers never see a partial file under the new name. After an interruption,
+        call it again to complete the move.
 
         Raises:
-            FileNotFoundError: There is no such file.
+            FileNotFoundError: The file does not exist.
         """
 
     @abstractmethod
     def touch(self, path: str) -> None:
-        """Makes an empty file; nothing happens if there is one."""
+        """Creates an empty file, if it does not exist."""
 
     def sync_folder(self, folder: str) -> None:
-        """Makes the names in a folder survive a crash of the machine, if the file system needs that."""
+        """Makes the names in a folder survive a crash of the machine, if the file system requires this."""
 
     def remove_empty_folder(self, path: str) -> None:
-        """Removes a folder in which there is nothing, where a file system has such folders."""
+        """Removes an empty folder, if the file system has folders."""
 
 
 def qualified_path(path: str | os.PathLike[str]) -> str:
-    """An absolute path, since executors may work in another folder, or a URL as it is.
+    """Makes a local path absolute, because executors may have another working directory. A URL is returned unchanged.
 
     Raises:
-        TypeError: It is not a path.
+        TypeError: The argument is not a path.
     """
     text = os.fspath(path)
     if not isinstance(text, str):
@@ -110,7 +112,7 @@ def qualified_path(path: str | os.PathLike[str]) -> str:
 
 
 def dataset_of(path: str) -> tuple[str, str]:
-    """Namespace and name of a path as OpenLineage has them.
+    """OpenLineage's namespace and name of a path.
 
     >>> dataset_of("/data/in"), dataset_of("s3://bucket/in/a.csv")
     (('file', '/data/in'), ('s3://bucket', 'in/a.csv'))
@@ -125,7 +127,7 @@ def file_system_of(path: str) -> FileSystem:
     """The file system of a qualified path.
 
     Raises:
-        MissingLibraryError: The path is a URL, and fsspec (or what it needs for it) is not installed.
+        MissingLibraryError: The path is a URL, and fsspec or the library for this kind of URL is not installed.
     """
     if SCHEME_END in path:
         from opchain.runtime.files.file_systems import (  # noqa: PLC0415 - as needed
@@ -141,7 +143,7 @@ def file_system_of(path: str) -> FileSystem:
 
 
 def joined(folder: str, *names: str) -> str:
-    """A path below a folder; the same for local paths and URLs."""
+    """Joins path parts, for local paths and URLs."""
     return "/".join((folder.rstrip("/"), *names))
 
 
@@ -155,7 +157,7 @@ _ATTEMPTS = 5
 
 
 class LocalFileSystem(FileSystem):
-    """The file system that the process sees; paths are plain."""
+    """The local file system. Paths are plain."""
 
     def status(self, path: str) -> FileStatus | None:
         """The file at a path."""
@@ -173,8 +175,8 @@ class LocalFileSystem(FileSystem):
                 if entry.is_dir():
                     folders.append(entry.path)
                 else:
-                    # Gone since it was listed, as hidden names are when they are committed; or a link
-                    # to nothing, as editors' locks are.
+                    # Either the file was removed since it was listed, as hidden names are when they are committed, or
+                    # it is a dangling link, such as the lock of an editor.
                     with suppress(FileNotFoundError):
                         files.append(FileStatus(entry.path, entry.stat().st_size))
         return FolderContent(files, folders)
@@ -188,20 +190,20 @@ class LocalFileSystem(FileSystem):
         return open(path, "rb")  # noqa: PTH123 - the caller closes it
 
     def create(self, path: str) -> BinaryIO:
-        """A new file; FileExistsError where there is one."""
+        """Creates a file. Raises FileExistsError if it exists."""
         for _ in range(_ATTEMPTS):
-            # A job that ends may remove a folder in which there is nothing yet.
+            # A job that ends may remove an empty folder at the same time.
             with suppress(FileNotFoundError):
                 self.make_folder(os.path.dirname(path))  # noqa: PTH120
                 return io.BufferedWriter(_NamedFile(path, "xb"), _BUFFER_SIZE)
         raise FileNotFoundError(f"{path} can't be made: its folder was removed {_ATTEMPTS} times")
 
     def make_folder(self, path: str) -> None:
-        """Makes a folder."""
+        """Creates a folder."""
         os.makedirs(path, exist_ok=True)  # noqa: PTH103
 
     def complete(self, stream: BinaryIO) -> None:
-        """Syncs and closes."""
+        """Syncs and closes the file."""
         stream.flush()
         os.fsync(stream.fileno())
         stream.close()
@@ -215,7 +217,7 @@ class LocalFileSystem(FileSystem):
         os.rename(path, target)  # noqa: PTH104 - str paths throughout
 
     def touch(self, path: str) -> None:
-        """Makes an empty file."""
+        """Creates an empty file."""
         with suppress(FileExistsError), self.create(path) as stream:
             self.complete(stream)
 
@@ -230,12 +232,12 @@ class LocalFileSystem(FileSystem):
 
     def remove_empty_folder(self, path: str) -> None:
         """Removes the folder."""
-        with suppress(OSError):  # it is not empty, or another job has removed it
+        with suppress(OSError):  # the folder is not empty, or another job has removed it
             os.rmdir(path)  # noqa: PTH106
 
 
 class _NamedFile(io.FileIO):
-    """A file whose errors name it, such as that of a full disk; Python's own name no file."""
+    """A file that adds its name to errors, such as those of a full disk. Python's errors have no file name."""
 
     def write(self, data: Any, /) -> int:
         """Writes bytes."""
@@ -253,8 +255,8 @@ def fsspec_file_system(url: str) -> FsspecFileSystem:
     """The file system of a URL.
 
     Raises:
-        MissingLibraryError: fsspec is not installed, or not what it needs for this kind of URL.
-        ValueError: fsspec knows no such kind of URL.
+        MissingLibraryError: fsspec or the library for this kind of URL is not installed.
+        ValueError: fsspec does not know this kind of URL.
     """
     fsspec = imported("fsspec", "files", f"the path '{url}'")
     try:
@@ -269,7 +271,7 @@ def fsspec_file_system(url: str) -> FsspecFileSystem:
 
 
 class FsspecFileSystem(FileSystem):
-    """A file system of fsspec; paths are URLs."""
+    """A file system of fsspec. Paths are URLs."""
 
     def __init__(self, file_system: Any) -> None:
         self._fs = file_system
@@ -282,7 +284,7 @@ class FsspecFileSystem(FileSystem):
         return FileStatus(path, self._fs.size(path))
 
     def content(self, folder: str) -> FolderContent | None:
-        """The content of a folder, listed again and not from a cache."""
+        """The content of a folder, without fsspec's cache."""
         self._fs.invalidate_cache()
         if not self._fs.isdir(folder):
             return None
@@ -293,7 +295,7 @@ class FsspecFileSystem(FileSystem):
             url = self._url(entry["name"])
             if entry["type"] == "directory":
                 folders.append(url)
-            elif url != own:  # object stores may keep an empty object in place of a folder
+            elif url != own:  # object stores may have an empty object for a folder
                 files.append(FileStatus(url, entry["size"]))
         return FolderContent(files, folders)
 
@@ -307,19 +309,19 @@ class FsspecFileSystem(FileSystem):
         return cast("BinaryIO", self._fs.open(path, "rb"))
 
     def create(self, path: str) -> BinaryIO:
-        """A new file. Its name must be one that nobody else takes: an older file is replaced."""
+        """Creates a file. The name must be unique: an older file is replaced."""
         self._fs.makedirs(path.rpartition("/")[0], exist_ok=True)
         return cast("BinaryIO", self._fs.open(path, "wb"))
 
     def make_folder(self, path: str) -> None:
-        """Makes a folder; where there are only files, an empty one whose name hides it."""
+        """Creates a folder. If the file system has no folders, creates an empty hidden file."""
         self._fs.makedirs(path, exist_ok=True)
         self._fs.invalidate_cache()
         if not self._fs.isdir(path):
             self._fs.pipe_file(f"{path.rstrip('/')}/{_FOLDER}", b"")
 
     def complete(self, stream: BinaryIO) -> None:
-        """Closes: an upload is over then."""
+        """Closes the file, which completes an upload."""
         stream.close()
 
     def delete(self, path: str) -> None:
@@ -327,11 +329,11 @@ class FsspecFileSystem(FileSystem):
         self._fs.rm_file(path)
 
     def move(self, path: str, target: str) -> None:
-        """Moves the file: object stores copy it and remove the original, which may come in two steps."""
+        """Moves the file. An object store copies the file and then removes the original."""
         self._fs.mv(path, target)
 
     def touch(self, path: str) -> None:
-        """Makes an empty file."""
+        """Creates an empty file."""
         self._fs.makedirs(path.rpartition("/")[0], exist_ok=True)
         self._fs.pipe_file(path, b"")
 

@@ -1,4 +1,4 @@
-"""Bytes of a file in blocks of whole lines, from any range; and files that are compressed, by the ends of their names."""
+"""Reads a range of a file in blocks of whole lines, and decompresses files by their file name extension."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _CHUNK_SIZE = 1 << 16
 
 
 def is_compressed(path: str) -> bool:
-    """Whether the file must be unpacked: such a file can't be cut."""
+    """Whether the file is compressed. Such a file cannot be split."""
     return _suffix(path) in _DECOMPRESSED
 
 
 def decompressed(file: BinaryIO, path: str) -> BinaryIO:
-    """What is in a file: itself, or its unpacked bytes. Closing it leaves `file` open.
+    """The decompressed contents of a file, or the file itself. Closing the result does not close `file`.
 
     Flink: `StandardDeCompressors`.
 
@@ -39,7 +39,7 @@ def decompressed(file: BinaryIO, path: str) -> BinaryIO:
 
 
 class _Inflated(io.RawIOBase):
-    """The bytes of a zlib stream."""
+    """The decompressed bytes of a zlib stream."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -88,21 +88,21 @@ def _suffix(path: str) -> str:
 
 
 BLOCK_SIZE = 1 << 20
-"""Bytes read at once: enough to hide the call, small enough to stay in the cache."""
+"""The number of bytes to read at once: large enough to make few calls, small enough for the processor's cache."""
 
 _SEARCH_SIZE = 1 << 16
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 
 
 class LineBlock(NamedTuple):
-    """Whole lines with their ends, and the position of the first one (in the unpacked file)."""
+    """Whole lines with their ends, and the position of the first line in the decompressed file."""
 
     offset: int
     data: bytes
 
 
 def line_blocks(part: FileRange) -> Iterator[LineBlock]:
-    r"""The lines (ended by \n, \r\n or \r) that start in a range; compressed files are unpacked."""
+    r"""Yields the lines (ended by \n, \r\n or \r) that start in a range. Compressed files are decompressed."""
     with file_system_of(part.path).open_input(part.path) as file:
         if part.stop is None:
             with decompressed(file, part.path) as unpacked:
@@ -114,7 +114,7 @@ def line_blocks(part: FileRange) -> Iterator[LineBlock]:
 
 
 def line_offset(block: LineBlock, index: int) -> int:
-    """The position of a block's line in the file."""
+    """The position in the file of a line of the block."""
     position = 0
     for _ in range(index):
         end = _LINE_END.search(block.data, position)
@@ -125,10 +125,10 @@ def line_offset(block: LineBlock, index: int) -> int:
 
 
 def _line_start(file: BinaryIO, position: int) -> int:
-    """The first position from here on at which a line starts; the file's size if none does."""
+    """The first start of a line at this position or later. The size of the file if there is none."""
     if position == 0:
         return 0
-    # A line starts behind a line end, so the search begins one byte before.
+    # A line starts after a line end, so the search begins one byte before the position.
     offset = position - 1
     file.seek(offset)
     while block := file.read(_SEARCH_SIZE):
@@ -145,7 +145,7 @@ def _line_start(file: BinaryIO, position: int) -> int:
 
 
 def _blocks(file: BinaryIO, start: int, stop: int | None) -> Iterator[LineBlock]:
-    """What follows, up to `stop` (a line's start), in blocks of whole lines."""
+    """Yields the bytes from the start up to `stop` (the start of a line) in blocks of whole lines."""
     offset = position = start
     pending: list[bytes] = []
     while stop is None or position < stop:
@@ -153,7 +153,7 @@ def _blocks(file: BinaryIO, start: int, stop: int | None) -> Iterator[LineBlock]
         if not block:
             break
         position += len(block)
-        # A block may end between \r and \n, so a lone \r counts only before the last byte.
+        # A block may end between \r and \n, so a single \r only counts before the last byte.
         border = block.rfind(b"\n") + 1 or block.rfind(b"\r", 0, len(block) - 1) + 1
         if border:
             whole = memoryview(block)[:border]  # copied once, by the join

@@ -1,4 +1,4 @@
-"""Policies for text that is not a record: fail the job, count it, or send it to a side output."""
+"""Policies for malformed records of files: fail the job, skip and count them, or send them to a side output."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 FAIL, SKIP = "fail", "skip"
 
 MALFORMED_COUNTER = "numRecordsInErrors"
-"""The metric of the source that counts what was skipped or sent to a side output, as in Flink."""
+"""The source's metric for records that were skipped or sent to a side output. The name is Flink's."""
 
 
 class MalformedRecordError(StreamError, ValueError):
-    """A file holds something that is not a record of its format.
+    """A record of a file does not have the file's format.
 
-    What to do: Correct the file at the named place, or call `on_malformed` on the source's builder to skip or to collect
-    such records.
+    What to do: Correct the file at the named place, or call `on_malformed` on the source's builder to skip or to
+    collect such records.
     """
 
 
 class MalformedRecord(NamedTuple):
-    """Text that is not a record: what a side output of malformed records gets.
+    """A malformed record, as sent to a side output.
 
     `place` is the position in the file: "byte 120", "line 7", "block at byte 4096".
     """
@@ -40,10 +40,10 @@ class MalformedRecord(NamedTuple):
 
 
 def checked_policy(policy: object) -> OnMalformed:
-    """What `on_malformed` takes.
+    """Returns the argument of `on_malformed` if it is a valid policy.
 
     Raises:
-        ValueError: It is none of these.
+        ValueError: The policy is invalid.
     """
     if policy == FAIL:
         return "fail"
@@ -56,9 +56,9 @@ def checked_policy(policy: object) -> OnMalformed:
 
 @dataclass
 class MalformedRecords:
-    """Takes what a format can't read, and does as the user said; the context comes with the task.
+    """Applies the user's policy to malformed records. The task sets the context.
 
-    While `is_muted`, nothing is done: the records were taken before.
+    While `is_muted`, records are ignored, because they were reported before.
     """
 
     policy: OnMalformed = "fail"
@@ -66,10 +66,10 @@ class MalformedRecords:
     is_muted: bool = field(default=False, compare=False)
 
     def take(self, record: MalformedRecord, cause: BaseException, count: int = 1) -> None:
-        """Fails, counts, or emits; `count` says how many records are lost with it.
+        """Fails, counts, or emits the record. `count` is the number of records that are lost with it.
 
         Raises:
-            MalformedRecordError: The policy is to fail.
+            MalformedRecordError: The policy is "fail".
         """
         if self.is_muted:
             return
@@ -86,6 +86,6 @@ class MalformedRecords:
             self.context.emit_to(self.policy, record)
 
     def count(self, count: int = 1) -> None:
-        """Counts what is wrong, in the source's metric."""
+        """Adds to the source's metric of malformed records."""
         if self.context is not None and not self.is_muted:
             self.context.metric_group().counter(MALFORMED_COUNTER).inc(count)

@@ -1,1 +1,1 @@
-"""Records as text lines, CSV, JSON, Parquet and Avro: in files and in messages."""
+"""Formats of records in files and messages: text lines, CSV, JSON, Parquet and Avro."""

@@ -1,6 +1,6 @@
-"""Avro in files and in messages: its schemas, the types of rows that stand for them, reading and writing.
+"""Avro in files and messages: schemas, the corresponding row types, readers and writers.
 
-Files are read block by block. The marker after each block lets several subtasks read one file.
+Files are read block by block. The sync marker after each block lets several subtasks read one file.
 """
 
 from __future__ import annotations
@@ -46,16 +46,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class AvroSchema:
-    """A schema by its JSON text. Flink: AvroSchema of PyFlink."""
+    """An Avro schema, given as JSON text. Flink: AvroSchema of PyFlink."""
 
     text: str
 
     @staticmethod
     def parse_string(json_schema: str) -> AvroSchema:
-        """The schema that a text says.
+        """Parses a schema.
 
         Raises:
-            ValueError: It is not JSON.
+            ValueError: The text is not JSON.
         """
         try:
             json.loads(json_schema)
@@ -67,10 +67,10 @@ class AvroSchema:
 
     @staticmethod
     def parse_file(file_path: str) -> AvroSchema:
-        """The schema in a file of the driver's.
+        """Parses the schema in a file on the driver.
 
         Raises:
-            ValueError: It is not JSON.
+            ValueError: The text is not JSON.
         """
         return AvroSchema.parse_string(Path(file_path).read_text(encoding="utf-8"))
 
@@ -78,11 +78,11 @@ class AvroSchema:
         return self.text
 
     def parsed(self) -> Any:
-        """The schema as fastavro uses it.
+        """The schema, parsed by fastavro.
 
         Raises:
             MissingLibraryError: fastavro is not installed.
-            ValueError: It is not a schema of Avro.
+            ValueError: The text is not an Avro schema.
         """
         fastavro = imported("fastavro", "files", "Avro")
         try:
@@ -91,10 +91,10 @@ class AvroSchema:
             raise ValueError(f"{self.text[:80]!r} is not an Avro schema ({error!r})") from error
 
     def row_type(self) -> RowTypeInfo:
-        """The type of rows with the record's fields.
+        """The row type with the fields of the record.
 
         Raises:
-            UnsupportedFeatureError: The schema is none of records, or has unions of several types.
+            UnsupportedFeatureError: The schema does not describe records, or has unions of several types.
         """
         found = _type_of(json.loads(self.text), {})
         if not isinstance(found, RowTypeInfo):
@@ -104,7 +104,7 @@ class AvroSchema:
 
 @dataclass(frozen=True, repr=False)
 class GenericRecordAvroTypeInfo(TypeInformation[dict[str, Any]]):
-    """Records of a schema: dicts. Flink: GenericRecordAvroTypeInfo."""
+    """The type of records of a schema, which are dicts. Flink: GenericRecordAvroTypeInfo."""
 
     schema: AvroSchema
 
@@ -178,7 +178,7 @@ def _complex_type(
 
 
 class _AvroMessages:
-    """The schema of messages. It is parsed at the first message, in each process."""
+    """The schema of messages. Each process parses it at the first message."""
 
     def __init__(
         self, record_class: str | None = None, avro_schema_string: str | None = None
@@ -192,21 +192,21 @@ class _AvroMessages:
 
 
 class AvroRowDeserializationSchema(_AvroMessages, DeserializationSchema["Row"]):
-    """A row from each message: one record of the schema, without a header.
+    """Reads a row from each message: one Avro record without a header.
 
     Flink: AvroRowDeserializationSchema.
 
     Args:
-        record_class: A class of Java's; not available.
-        avro_schema_string: The schema, as JSON.
+        record_class: A Java class; not supported.
+        avro_schema_string: The schema as JSON.
 
     Raises:
-        TypeError: There is no schema.
-        UnsupportedFeatureError: A class of Java is named, or the schema has unions of several types.
+        TypeError: The schema is missing.
+        UnsupportedFeatureError: A Java class is given, or the schema has unions of several types.
     """
 
     def deserialize(self, message: bytes) -> Row:
-        """The row.
+        """Returns the row of a message.
 
         Raises:
             ValueError: The message is not a record of the schema.
@@ -231,13 +231,13 @@ class AvroRowDeserializationSchema(_AvroMessages, DeserializationSchema["Row"]):
 
 
 class AvroRowSerializationSchema(_AvroMessages, SerializationSchema["Row"]):
-    """A message from each row: one record of the schema, without a header.
+    """Writes each row as a message: one Avro record without a header.
 
     Flink: AvroRowSerializationSchema. Arguments and errors are those of AvroRowDeserializationSchema.
     """
 
     def serialize(self, element: Row) -> bytes:
-        """The message."""
+        """Returns the message for a row."""
         fastavro = imported("fastavro", "files", "writing Avro")
         if self._parsed is None:
             self._parsed = self.schema.parsed()
@@ -258,7 +258,7 @@ def _schema_of(record_class: str | None, avro_schema_string: str | None) -> Avro
 
 
 def _as_rows(kind: TypeInformation[Any], value: Any) -> Any:
-    """The result of fastavro, with rows for records, and instants for datetimes with a zone."""
+    """Converts fastavro's values: records become Rows, and datetimes with a zone become Instants."""
     if value is None:
         return None
     if isinstance(kind, RowTypeInfo):
@@ -273,7 +273,7 @@ def _as_rows(kind: TypeInformation[Any], value: Any) -> Any:
 
 
 def _as_records(kind: TypeInformation[Any], value: Any) -> Any:
-    """The other way round."""
+    """Converts values for fastavro; the inverse of `_as_rows`."""
     if value is None:
         return None
     if isinstance(kind, RowTypeInfo):
@@ -293,36 +293,36 @@ _VARINT_BYTES = 10
 
 
 class AvroReaders:
-    """Makes formats for FileSource. PyFlink has AvroInputFormat only; the name follows Parquet's."""
+    """Creates formats for FileSource. Not in PyFlink, which only has AvroInputFormat; the name follows Parquet's."""
 
     @staticmethod
     def for_generic_record(schema: AvroSchema | None = None) -> AvroRecordFormat:
-        """Records as dicts, with the fields of the schema, or of each file where there is none."""
+        """Reads records as dicts, with the fields of the schema or, without one, of each file."""
         return AvroRecordFormat(schema)
 
 
 class AvroRecordFormat(StreamFormat[dict[str, Any]]):
     """Reads records as dicts.
 
-    What cannot be decoded is malformed block by block: the records of a block that is skipped are all
-    counted. Flink: AvroInputFormat, which stops reading a file at such a block.
+    If a block cannot be decoded, the whole block counts as malformed. If it is skipped, all its records are counted.
+    Flink: AvroInputFormat, which stops reading a file at such a block.
     """
 
     def __init__(self, schema: AvroSchema | None) -> None:
         self.schema = schema
 
     def can_be_cut(self, path: str) -> bool:  # noqa: ARG002 - all of them; they are compressed inside
-        """Always, between blocks."""
+        """Always True: files are split between blocks."""
         return True
 
     def get_produced_type(self) -> TypeInformation[Any] | None:
-        """Records of the schema."""
+        """The type of records of the schema."""
         return None if self.schema is None else GenericRecordAvroTypeInfo(self.schema)
 
     def read(
         self, part: FileRange, batch_size: int, malformed: MalformedRecords
     ) -> Iterator[Sequence[dict[str, Any]]]:
-        """The records of the blocks whose preceding marker begins in the range."""
+        """Yields the records of the blocks whose preceding sync marker starts in the range."""
         fastavro = imported("fastavro", "files", f"reading the Avro file '{part.path}'")
         schema = None if self.schema is None else self.schema.parsed()
         with file_system_of(part.path).open_input(part.path) as file:
@@ -352,7 +352,7 @@ class AvroRecordFormat(StreamFormat[dict[str, Any]]):
 
 
 class _Header(NamedTuple):
-    """The bytes of a file's header, the last of which are its marker."""
+    """The header of a file. Its last bytes are the sync marker."""
 
     data: bytes
 
@@ -362,7 +362,7 @@ class _Header(NamedTuple):
 
 
 class _Section:
-    """A file of the header and some of the blocks, to be read from its beginning on."""
+    """A file object that consists of the header and some of the blocks of an Avro file."""
 
     def __init__(self, header: bytes, file: BinaryIO, start: int, stop: int | None) -> None:
         self._header = header
@@ -372,7 +372,7 @@ class _Section:
         file.seek(start)
 
     def read(self, size: int) -> bytes:
-        """The next bytes; fewer at the end."""
+        """Returns the next bytes, and fewer at the end."""
         begin, self._position = self._position, self._position + size
         if begin < len(self._header):
             return self._header[begin : self._position]
@@ -382,7 +382,7 @@ class _Section:
         return self._file.read(size)
 
     def tell(self) -> int:
-        """How many bytes were read."""
+        """The number of bytes that were read."""
         return self._position
 
 
@@ -394,7 +394,7 @@ def _read_header(fastavro: Any, file: BinaryIO) -> _Header:
 
 
 def _block_behind(file: BinaryIO, header: _Header, position: int) -> int:
-    """The start of the first block whose sync marker begins at this position or later; else the end."""
+    """The start of the first block whose sync marker starts at this position or later. Else the end of the file."""
     first = len(header.data) - _MARKER_SIZE
     if position <= first:
         return len(header.data)
@@ -411,7 +411,7 @@ def _block_behind(file: BinaryIO, header: _Header, position: int) -> int:
 
 
 def _count_at(file: BinaryIO, position: int) -> int:
-    """How many records a block says it has; 1 where it says nonsense."""
+    """The number of records in the header of a block. 1 if the number is invalid."""
     file.seek(position)
     number = 0
     for index, byte in enumerate(file.read(_VARINT_BYTES)):
@@ -423,22 +423,22 @@ def _count_at(file: BinaryIO, position: int) -> int:
 
 
 class AvroBulkWriters:
-    """Makes factories for FileSink. Flink: AvroBulkWriters of PyFlink."""
+    """Creates factories for FileSink. Flink: AvroBulkWriters of PyFlink."""
 
     @staticmethod
     def for_generic_record(schema: AvroSchema) -> AvroBulkWriterFactory:
-        """Writes dicts (or what behaves like them) with the fields of the schema."""
+        """Writes dicts (or other mappings) with the fields of the schema."""
         return AvroBulkWriterFactory(schema)
 
 
 class AvroBulkWriterFactory(BulkWriterFactory[Any]):
-    """Makes writers of Avro files, uncompressed as Flink's."""
+    """Creates writers of Avro files. As in Flink, the files are not compressed."""
 
     def __init__(self, schema: AvroSchema) -> None:
         self.schema = schema
 
     def create(self, stream: BinaryIO) -> AvroBulkWriter:
-        """A writer into the open file.
+        """Creates a writer to the open file.
 
         Raises:
             MissingLibraryError: fastavro is not installed.
@@ -447,23 +447,23 @@ class AvroBulkWriterFactory(BulkWriterFactory[Any]):
 
 
 class AvroBulkWriter(BulkWriter[Any]):
-    """Gathers records to blocks."""
+    """Buffers records, and writes them as blocks."""
 
     def __init__(self, schema: AvroSchema, stream: BinaryIO) -> None:
         fastavro_write = imported("fastavro.write", "files", "writing Avro")
         invalid = imported("fastavro.validation", "files", "writing Avro").ValidationError
         self._refusals = (ValueError, KeyError, TypeError, AttributeError, OverflowError, invalid)
-        # Any marker will do that is not in the data by chance: this one is the same in every run.
+        # A hash of the schema as sync marker: unlike a random marker, it is the same in every run.
         marker = hashlib.md5(schema.text.encode(), usedforsecurity=False).digest()
         self._writer = fastavro_write.Writer(
             stream, schema.parsed(), sync_marker=marker, validator=True
         )
 
     def add_element(self, element: Any) -> None:
-        """Takes one record.
+        """Adds a record.
 
         Raises:
-            ValueError: It is none of the schema.
+            ValueError: It is not a record of the schema.
         """
         try:
             self._writer.write(element)
@@ -471,12 +471,12 @@ class AvroBulkWriter(BulkWriter[Any]):
             raise ValueError(f"{element!r} is not a record of the Avro schema: {error}") from error
 
     def add_batch(self, elements: Sequence[Any]) -> None:
-        """Takes records."""
+        """Adds records."""
         for element in elements:
             self.add_element(element)
 
     def flush(self) -> None:
-        """Writes the block that gathers."""
+        """Writes the buffered records as a block."""
         self._writer.flush()
 
     def finish(self) -> None:

@@ -1,6 +1,6 @@
-"""Reads CSV files: rows of a schema. A file that can be split is read from any line on, others from the beginning.
+"""Reads CSV files as rows of a schema. If a file can be split, a subtask may start reading at any line.
 
-Numbers are in the notation of Java. A decimal with a declared scale is rounded to it, as in Flink.
+Numbers have Java's notation. A decimal with a declared scale is rounded to it, as in Flink.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _UNQUOTED = frozenset(
 
 
 def dialect_of(schema: CsvSchema) -> dict[str, Any]:
-    """The arguments of the csv module for a schema. Also removes its limit for the size of a field."""
+    """The arguments for the csv module. Also removes the module's limit for the size of a field."""
     csv.field_size_limit(sys.maxsize)
     return {
         "delimiter": schema.column_separator,
@@ -63,7 +63,7 @@ def dialect_of(schema: CsvSchema) -> dict[str, Any]:
 
 
 def row_reader(schema: CsvSchema) -> Callable[[Sequence[Sequence[str]]], list[Row]]:
-    """The function that turns lists of fields into rows. It raises ValueError if a field does not have its type."""
+    """The function that converts lists of fields to rows. It raises ValueError if a field does not have its type."""
     names = schema.names
     readers = [_column_reader(column, schema.null_value) for column in schema.columns]
 
@@ -84,7 +84,7 @@ def row_reader(schema: CsvSchema) -> Callable[[Sequence[Sequence[str]]], list[Ro
 
 
 def unescaped(schema: CsvSchema) -> Callable[[str], str]:
-    """The function that replaces escapes of control characters by escaped control characters, which the csv module reads."""
+    """The function that replaces escapes of control characters by escaped control characters, for the csv module."""
     escape = schema.escape_char
     if escape is None:
         return lambda text: text
@@ -95,12 +95,12 @@ def unescaped(schema: CsvSchema) -> Callable[[str], str]:
 
 
 def quoting(schema: CsvSchema) -> Callable[[str], str]:
-    """The function that quotes a text if it needs quotes. Jackson: CsvEncoder.
+    """The function that quotes a text if necessary, like Jackson's CsvEncoder.
 
-    As there, a text is quoted if it is longer than 24 UTF-16 units, or has a character up to the greatest of
-    separator, quote and line end.
+    Jackson quotes a text if it is longer than 24 UTF-16 code units. It also quotes a text with a character whose code
+    is not greater than the greatest code of separator, quote and line end.
 
-    The function raises a ValueError where a text needs quotes, and the schema has none.
+    The function raises a ValueError if a text needs quotes, but the schema has none.
     """
     quote, escape = schema.quote_char, schema.escape_char
     if quote is None:
@@ -149,7 +149,7 @@ def _without_quotes(schema: CsvSchema) -> Callable[[str], str]:
 
 
 def field_writer(schema: CsvSchema) -> Callable[[Iterable[Any]], list[tuple[str, ...]]]:
-    """The function that turns rows into tuples of fields, with quotes where they are needed."""
+    """The function that converts rows to tuples of fields, with quotes where necessary."""
     row_type = schema.row_type
     null = "" if schema.null_value is None else schema.null_value
     quoted = quoting(schema)
@@ -180,11 +180,11 @@ def _column_reader(
 
 
 def _nulls(kind: TypeInformation[Any], null_value: str | None) -> set[str]:
-    """The texts that are None, as a field or as an element of one."""
+    """The texts that mean None, as a field or as an element of an array."""
     nulls = {null_value} if null_value is not None else set()
     if isinstance(kind, LISTS) and not is_bytes(kind):
-        return nulls  # empty text is an empty list
-    # Empty text is not a value of most types, but it may be one of bytes.
+        return nulls  # empty text is an empty list, not None
+    # Empty text means None for most types, but it is a value of bytes.
     if not _is_text(kind) and (null_value is None or not is_bytes(kind)):
         nulls.add("")
     return nulls
@@ -256,13 +256,13 @@ def _decimal_text(kind: TypeInformation[Any], value: Any) -> str:
 
 
 def _in_scale(value: Decimal, kind: BigDecimalTypeInfo) -> Decimal | None:
-    """The decimal rounded half up to the scale; None where it has too many digits. Flink: DecimalData.fromBigDecimal."""
+    """The decimal, rounded half up to the scale. None if it has too many digits. Flink: DecimalData.fromBigDecimal."""
     scaled = value.quantize(Decimal(1).scaleb(-kind.scale), decimal.ROUND_HALF_UP, _EXACTLY)
     return scaled if len(scaled.as_tuple().digits) <= kind.precision else None
 
 
 def _without_zeros(value: Decimal) -> Decimal:
-    """Java: BigDecimal.stripTrailingZeros, which Jackson calls."""
+    """Like Java's BigDecimal.stripTrailingZeros, which Jackson calls."""
     return value.normalize(_EXACTLY) if value else Decimal(0)
 
 
@@ -282,9 +282,9 @@ _MARK = "\ufeff"
 class CsvReaderFormat(LineRecordsFormat[Row]):
     """Reads rows of a schema. Flink: CsvReaderFormat.
 
-    Where fields may hold line ends (in quotes, or escaped) a file can't be cut, and one subtask reads
-    all of it; `one_record_per_line()` says that they don't. The standard library's csv parses, in C; what
-    takes time is the making of rows, so that a faster parser would gain little.
+    If fields may contain line ends (in quotes, or escaped), a file cannot be split, and one subtask reads all of it.
+    Call `one_record_per_line()` if they never do. The csv module of the standard library parses the lines, in C. Most
+    of the time is spent on creating rows, so a faster parser would gain little.
     """
 
     def __init__(self, schema: CsvSchema) -> None:
@@ -293,11 +293,11 @@ class CsvReaderFormat(LineRecordsFormat[Row]):
 
     @staticmethod
     def for_schema(schema: CsvSchema) -> CsvReaderFormat:
-        """Rows of the schema's columns.
+        """Reads rows with the columns of the schema.
 
         Raises:
-            TypeError: It is not a schema.
-            ValueError: It has no columns.
+            TypeError: The argument is not a CsvSchema.
+            ValueError: The schema has no columns.
         """
         if not isinstance(schema, CsvSchema):
             raise TypeError(f"CsvReaderFormat.for_schema got {schema!r}; it takes a CsvSchema")
@@ -306,16 +306,16 @@ class CsvReaderFormat(LineRecordsFormat[Row]):
         return CsvReaderFormat(schema)
 
     def one_record_per_line(self) -> CsvReaderFormat:
-        """Says that no field holds a line end: large files are cut, and read by several subtasks.
+        """Declares that no field contains a line end. Large files are then split, and read by several subtasks.
 
-        A quote that is not closed on its line makes it malformed then. Not in Flink.
+        A line with an unclosed quote is then malformed. Not in Flink.
         """
         changed = copy.copy(self)
         changed.is_line_by_line = True
         return changed
 
     def with_ignore_parse_errors(self) -> CsvReaderFormat:
-        """Skips what is not a row; the same as `.on_malformed("skip")` of the source's builder."""
+        """Skips malformed records, like `.on_malformed("skip")` of the source's builder."""
         changed = copy.copy(self)
         changed.on_malformed = checked_policy("skip")
         return changed
@@ -327,19 +327,19 @@ class CsvReaderFormat(LineRecordsFormat[Row]):
         return self.is_line_by_line and not skips_more and not is_compressed(path)
 
     def get_produced_type(self) -> TypeInformation[Any]:
-        """Rows of the columns, whose text is that of Flink's RowData."""
+        """The row type of the columns. Its Java text is that of Flink's RowData."""
         return replace(self.schema.row_type, is_row_data=True)
 
     def read(
         self, part: FileRange, batch_size: int, malformed: MalformedRecords
     ) -> Iterator[Sequence[Row]]:
-        """The rows, line by line where the file can be cut."""
+        """Yields the rows; line by line if the file can be split."""
         if not self.can_be_cut(part.path):
             return _rows_of_whole_file(self.schema, part, batch_size, malformed)
         return super().read(part, batch_size, malformed)
 
     def first_line(self, part: FileRange) -> int:
-        """1 where the header is in this part."""
+        """1 if this part of the file contains the header, else 0."""
         if part.start or not self.schema.use_header:
             return 0
         if self.schema.strict_headers:
@@ -356,7 +356,7 @@ class CsvReaderFormat(LineRecordsFormat[Row]):
 
 
 def csv_decoder(schema: CsvSchema) -> Decode:
-    """The function that decodes lines to rows; empty lines are skipped."""
+    """The function that decodes lines to rows. Empty lines are skipped."""
     dialect, rows_of, skips_comments = dialect_of(schema), row_reader(schema), schema.allow_comments
     prepare = unescaped(schema)
     blank = _blank_line(schema)
@@ -378,7 +378,7 @@ def csv_decoder(schema: CsvSchema) -> Decode:
 
 
 def _blank_line(schema: CsvSchema) -> list[str]:
-    """The fields of a blank line: one where there is one column, else none, and the line is skipped."""
+    """The fields of a blank line: one empty field for a schema with one column. Otherwise the line is skipped."""
     return [""] if len(schema) == 1 else []
 
 
@@ -393,7 +393,7 @@ def _check_header(schema: CsvSchema, fields: Sequence[str], path: str) -> None:
 def _rows_of_whole_file(
     schema: CsvSchema, part: FileRange, batch_size: int, malformed: MalformedRecords
 ) -> Iterator[Sequence[Row]]:
-    """The rows of a file from its beginning on, whose fields may hold line ends."""
+    """Reads the rows of a whole file, whose fields may contain line ends."""
     rows_of = row_reader(schema)
     records = _Records(schema, part, malformed)
     to_skip = schema.use_header + schema.skip_first_data_row
@@ -428,7 +428,7 @@ def _good_ones(
 
 
 def _are_utf_8(fields: Sequence[str]) -> bool:
-    """Whether the fields can be encoded: bytes that are not UTF-8 have become what cannot."""
+    """Whether the fields can be encoded. Bytes that are not UTF-8 were decoded to characters that cannot be encoded."""
     try:
         "".join(fields).encode()
     except UnicodeEncodeError:
@@ -447,11 +447,13 @@ class _Records:
         self._blank = _blank_line(schema)
         self._line = 0
         self._has_bad_bytes = False
-        self._begins = True  # the next line begins a record: inside of one there are no comments
+        self._begins = (
+            True  # whether the next line begins a record: there are no comments inside a record
+        )
         self._reader = csv.reader(self._lines(part), **dialect_of(schema))
 
     def take(self, count: int) -> list[tuple[int, list[str]]]:
-        """The next records, at most so many; none at the end."""
+        """Returns the next records, up to a maximum number. An empty result means the end."""
         found: list[tuple[int, list[str]]] = []
         while len(found) < count:
             first = self._line + 1
@@ -472,7 +474,7 @@ class _Records:
         return found
 
     def refuse(self, line: int, text: str, error: BaseException) -> None:
-        """Hands over what is not a row."""
+        """Reports a malformed record."""
         record = MalformedRecord(self._path, f"line {line}", text, reason_of(error))
         self._malformed.take(record, error)
 
@@ -484,8 +486,8 @@ class _Records:
             return block.data.decode("utf-8", "surrogateescape")
 
     def _lines(self, part: FileRange) -> Iterator[str]:
-        """The lines with their ends, which may be inside of fields; comments come as empty lines."""
-        # newline="" keeps the ends as they are, and knows all kinds.
+        """Yields the lines with their ends, which may be inside a field. Comments become empty lines."""
+        # newline="" keeps all kinds of line ends.
         texts = map(self._text_of, line_blocks(part))
         for line in chain.from_iterable(io.StringIO(text, newline="") for text in texts):
             self._line += 1

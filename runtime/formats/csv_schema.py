@@ -1,4 +1,4 @@
-"""The columns of a CSV file, and how its text is cut into them, with PyFlink's builder."""
+"""CsvSchema: the columns and special characters of CSV files, with PyFlink's builder."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ARRAY_SEPARATOR = ";"
 
 @dataclass(frozen=True)
 class CsvColumn:
-    """A column; `separator` stands between the elements of an array."""
+    """A column. `separator` separates the elements of an array."""
 
     name: str
     type_info: TypeInformation[Any]
@@ -28,18 +28,17 @@ class CsvColumn:
 
 @dataclass(frozen=True)
 class CsvSchema:
-    """Columns, and the characters between and around fields. Flink: Jackson's CsvSchema.
+    """The columns, and the characters that separate and quote fields. Flink: Jackson's CsvSchema.
 
     Attributes:
-        quote_char: None where fields are never quoted.
-        escape_char: None where no character escapes the next one.
-        line_separator: What ends a written line; all kinds are read.
-        null_value: The text that stands for None in every column. Where it is None, empty text does, in
-            all columns but those of strings, where it is an empty string.
-        use_header: A file's first line has the columns' names: skipped, or written.
-        strict_headers: The names must be those of the columns.
-        skip_first_data_row: The next line is skipped too.
-        allow_comments: Lines that begin with # are skipped.
+        quote_char: The quote; None if fields are never quoted.
+        escape_char: The escape character; None for no escapes.
+        line_separator: The end of written lines. Readers accept all line ends.
+        null_value: The text of None in every column. If it is not set, empty text means None, except in string columns.
+        use_header: Whether the first line of a file is a header, which is skipped or written.
+        strict_headers: Whether the header must match the columns.
+        skip_first_data_row: Whether the first line after the header is skipped.
+        allow_comments: Whether lines that begin with # are skipped.
     """
 
     columns: tuple[CsvColumn, ...] = ()
@@ -55,7 +54,7 @@ class CsvSchema:
 
     @staticmethod
     def builder() -> CsvSchemaBuilder:
-        """Starts a schema without columns."""
+        """Returns a builder for a schema without columns."""
         return CsvSchemaBuilder()
 
     def size(self) -> int:
@@ -78,17 +77,17 @@ class CsvSchema:
 
     @property
     def names(self) -> list[str]:
-        """The columns' names."""
+        """The names of the columns."""
         return [column.name for column in self.columns]
 
     @property
     def row_type(self) -> RowTypeInfo:
-        """The type of the rows."""
+        """The row type of the columns."""
         return Types.ROW_NAMED(self.names, [column.type_info for column in self.columns])
 
 
 def _kind_of(type_info: TypeInformation[Any]) -> str:
-    """Jackson's name for the kind of a column."""
+    """Jackson's name of the column's type."""
     if isinstance(type_info, ListTypeInfo):
         return "ARRAY"
     if type_info == Types.BOOLEAN():
@@ -98,17 +97,17 @@ def _kind_of(type_info: TypeInformation[Any]) -> str:
 
 @dataclass
 class CsvSchemaBuilder:
-    """Builds a CSV schema. Its methods return the builder."""
+    """Builds a CSV schema. All methods but `build` and `size` return the builder."""
 
     _columns: list[CsvColumn] = field(default_factory=list)
     _settings: CsvSchema = field(default_factory=CsvSchema)
     _array_separator: str = ARRAY_SEPARATOR
 
     def build(self) -> CsvSchema:
-        """The schema.
+        """Returns the schema.
 
         Raises:
-            ValueError: A column's name comes twice.
+            ValueError: A column name occurs twice.
         """
         names = [column.name for column in self._columns]
         twice = sorted({name for name in names if names.count(name) > 1})
@@ -120,14 +119,14 @@ class CsvSchemaBuilder:
         return replace(self._settings, columns=tuple(columns))
 
     def add_column(self, name: str, type_info: Any) -> CsvSchemaBuilder:
-        """Adds a column of any type that has a text: dates, times, decimals, bytes. Not in Flink."""
+        """Adds a column of any type with a text form: dates, times, decimals, bytes. Not in Flink."""
         self._columns.append(CsvColumn(name, type_of_field(type_info, "add_column")))
         return self
 
     def add_array_column(
         self, name: str, separator: str = ARRAY_SEPARATOR, element_type: Any = None
     ) -> CsvSchemaBuilder:
-        """Adds a column of lists; of strings if no type is given."""
+        """Adds a column of lists. The default element type is STRING."""
         element = (
             Types.STRING()
             if element_type is None
@@ -137,11 +136,11 @@ class CsvSchemaBuilder:
         return self
 
     def add_boolean_column(self, name: str) -> CsvSchemaBuilder:
-        """Adds a column of true and false."""
+        """Adds a column of bools, written as true and false."""
         return self.add_column(name, Types.BOOLEAN())
 
     def add_number_column(self, name: str, number_type: Any = None) -> CsvSchemaBuilder:
-        """Adds a column of numbers; ints of 64 bits if no type is given."""
+        """Adds a column of numbers. The default type is LONG."""
         kind = (
             Types.LONG() if number_type is None else type_of_field(number_type, "add_number_column")
         )
@@ -157,16 +156,16 @@ class CsvSchemaBuilder:
         return self
 
     def clear_columns(self) -> CsvSchemaBuilder:
-        """Drops all columns."""
+        """Removes all columns."""
         self._columns.clear()
         return self
 
     def set_allow_comments(self, allow: bool = True) -> CsvSchemaBuilder:
-        """Whether lines that begin with # are skipped."""
+        """Sets whether lines that begin with # are skipped."""
         return self._set(allow_comments=allow)
 
     def set_any_property_name(self, name: str) -> NoReturn:
-        """Not supported: rows have the columns that are named.
+        """Not supported: rows only have the declared columns.
 
         Raises:
             UnsupportedFeatureError: Always.
@@ -177,57 +176,60 @@ class CsvSchemaBuilder:
         )
 
     def disable_array_element_separator(self) -> CsvSchemaBuilder:
-        """Array columns that have no separator of their own have one element."""
+        """Removes the default separator: arrays of columns without a separator then have one element."""
         return self.set_array_element_separator("")
 
     def remove_array_element_separator(self, index: int) -> CsvSchemaBuilder:
-        """Takes the separator of one array column away: it has that of `set_array_element_separator`."""
+        """Removes the separator of an array column, which then uses that of `set_array_element_separator`."""
         self._columns[index] = replace(self._columns[index], separator="")
         return self
 
     def set_array_element_separator(self, separator: str) -> CsvSchemaBuilder:
-        """Sets the separator of array columns that have none: `add_array_column` gives one, a semicolon by default."""
+        """Sets the default separator of array elements.
+
+        It only applies to columns without a separator: `add_array_column` sets one, a semicolon by default.
+        """
         self._array_separator = separator
         return self
 
     def set_column_separator(self, char: str) -> CsvSchemaBuilder:
-        """Sets what stands between columns; a comma if not called."""
+        """Sets the separator of columns; a comma by default."""
         return self._set(column_separator=_one_character(char, "column separator"))
 
     def disable_escape_char(self) -> CsvSchemaBuilder:
-        """No character escapes another: the default."""
+        """Removes the escape character. There is none by default."""
         return self._set(escape_char=None)
 
     def set_escape_char(self, char: str) -> CsvSchemaBuilder:
-        """Sets what takes the next character its meaning."""
+        """Sets the escape character. It makes the next character a normal one."""
         return self._set(escape_char=_one_character(char, "escape char"))
 
     def set_line_separator(self, separator: str) -> CsvSchemaBuilder:
-        r"""Sets what ends a written line; \n if not called. All kinds are read."""
+        r"""Sets the end of written lines; \n by default. Readers accept all line ends."""
         return self._set(line_separator=separator)
 
     def set_null_value(self, null_value: str) -> CsvSchemaBuilder:
-        r"""Sets the text that stands for None, such as \N."""
+        r"""Sets the text that means None, such as \N."""
         return self._set(null_value=null_value)
 
     def disable_quote_char(self) -> CsvSchemaBuilder:
-        """Fields are never quoted."""
+        """Removes the quote: fields are never quoted."""
         return self._set(quote_char=None)
 
     def set_quote_char(self, char: str) -> CsvSchemaBuilder:
-        """Sets what stands around fields with special characters; a double quote if not called."""
+        """Sets the quote for fields with special characters; a double quote by default."""
         return self._set(quote_char=_one_character(char, "quote char"))
 
     def set_skip_first_data_row(self, skip: bool = True) -> CsvSchemaBuilder:
-        """Whether the first line (the first one after the header) is skipped."""
+        """Sets whether the first line after the header is skipped."""
         return self._set(skip_first_data_row=skip)
 
     def set_strict_headers(self, strict: bool = True) -> CsvSchemaBuilder:
-        """Whether the header's names must be those of the columns, in order."""
+        """Sets whether the header must match the names and order of the columns."""
         return self._set(strict_headers=strict)
 
     def set_use_header(self, use: bool = True) -> CsvSchemaBuilder:
-        """Whether a file begins with a line of the columns' names."""
+        """Sets whether the first line of a file is a header."""
         return self._set(use_header=use)
 
     def size(self) -> int:

@@ -1,4 +1,4 @@
-"""CSV files, written; and CSV in messages: rows to bytes and back."""
+"""CSV writers for files, and CSV schemas for messages."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
 
 class CsvBulkWriters:
-    """Makes factories for FileSink. Flink: CsvBulkWriters of PyFlink."""
+    """Creates factories for FileSink. Flink: CsvBulkWriters of PyFlink."""
 
     @staticmethod
     def for_schema(schema: CsvSchema) -> CsvBulkWriterFactory:
-        """Writes rows, tuples, dicts or objects with the columns' names, in UTF-8.
+        """Writes rows, tuples, and dicts or objects that have the names of the columns, in UTF-8.
 
         Raises:
-            TypeError: It is not a schema.
+            TypeError: The argument is not a CsvSchema.
         """
         if not isinstance(schema, CsvSchema):
             raise TypeError(f"CsvBulkWriters.for_schema got {schema!r}; it takes a CsvSchema")
@@ -41,19 +41,19 @@ class CsvBulkWriters:
 
 
 class CsvBulkWriterFactory(RowDataBulkWriterFactory):
-    """Makes writers of CSV files."""
+    """Creates writers of CSV files."""
 
     def __init__(self, schema: CsvSchema) -> None:
         super().__init__(schema.row_type)
         self.schema = schema
 
     def create(self, stream: BinaryIO) -> CsvBulkWriter:
-        """A writer into the open file, which begins with the header where the schema has one."""
+        """Creates a writer to the open file, and writes the header if the schema has one."""
         return CsvBulkWriter(self.schema, stream)
 
 
 class CsvBulkWriter(BulkWriter["Row"]):
-    """Writes rows as they come: a batch at a time where they come in batches."""
+    """Writes rows without buffering them."""
 
     def __init__(self, schema: CsvSchema, stream: BinaryIO) -> None:
         self._stream = stream
@@ -70,14 +70,14 @@ class CsvBulkWriter(BulkWriter["Row"]):
         self._stream.write(self._text.of_rows(elements))
 
     def flush(self) -> None:
-        """Does nothing: no row stays here."""
+        """Does nothing: rows are not buffered."""
 
     def finish(self) -> None:
-        """Does nothing: the file is complete behind every row."""
+        """Does nothing: the file is complete after each row."""
 
 
 class CsvText:
-    """Rows as lines of bytes."""
+    """Encodes rows as lines of bytes."""
 
     def __init__(self, schema: CsvSchema) -> None:
         self._fields_of = field_writer(schema)
@@ -85,21 +85,21 @@ class CsvText:
         self._line_end = schema.line_separator
 
     def of_rows(self, rows: Sequence[Any]) -> bytes:
-        """The lines of rows.
+        """Encodes rows as lines.
 
         Raises:
-            ValueError: A field cannot be written: it needs quotes, and the schema has none.
+            ValueError: A field needs quotes, but the schema has none.
         """
         return self.lines(self._fields_of(rows))
 
     def lines(self, fields: Iterable[Sequence[str]]) -> bytes:
-        """The lines of fields, which are quoted already."""
+        """Encodes lines of fields that are already quoted."""
         separator, line_end = self._separator, self._line_end
         return "".join([f"{separator.join(row)}{line_end}" for row in fields]).encode()
 
 
 class CsvRowDeserializationSchema(DeserializationSchema["Row"]):
-    """A row from each message. Flink: CsvRowDeserializationSchema."""
+    """Reads a row from each message. Flink: CsvRowDeserializationSchema."""
 
     def __init__(self, schema: CsvSchema, *, ignores_parse_errors: bool) -> None:
         self.schema = schema
@@ -110,7 +110,7 @@ class CsvRowDeserializationSchema(DeserializationSchema["Row"]):
         return self.__dict__ | {"_decode": None}
 
     def deserialize(self, message: bytes) -> Row:
-        """The row; None for a message that is none, where parse errors are ignored.
+        """Returns the row of a message. None for a malformed message if parse errors are ignored.
 
         Raises:
             ValueError: The message is not a row of the type.
@@ -135,7 +135,7 @@ class CsvRowDeserializationSchema(DeserializationSchema["Row"]):
         return self.schema.row_type
 
     class Builder:
-        """A schema in the making, for rows of a type."""
+        """Builds a schema for rows of a type."""
 
         def __init__(self, type_info: Any) -> None:
             where = "CsvRowDeserializationSchema.Builder"
@@ -143,53 +143,53 @@ class CsvRowDeserializationSchema(DeserializationSchema["Row"]):
             self._ignores_parse_errors = False
 
         def set_field_delimiter(self, delimiter: str) -> CsvRowDeserializationSchema.Builder:
-            """Sets what stands between fields; a comma if not called."""
+            """Sets the separator of fields; a comma by default."""
             self._schema = replace(self._schema, column_separator=delimiter)
             return self
 
         def set_allow_comments(self, allow_comments: bool) -> CsvRowDeserializationSchema.Builder:
-            """Whether messages that begin with # are malformed, or none."""
+            """Sets whether a message that begins with # is a comment, and so not a row."""
             self._schema = replace(self._schema, allow_comments=allow_comments)
             return self
 
         def set_array_element_delimiter(
             self, delimiter: str
         ) -> CsvRowDeserializationSchema.Builder:
-            """Sets what stands between elements of lists; a semicolon if not called."""
+            """Sets the separator of array elements; a semicolon by default."""
             self._schema = _with_array_separator(self._schema, delimiter)
             return self
 
         def set_quote_character(self, c: str) -> CsvRowDeserializationSchema.Builder:
-            """Sets what stands around fields with special characters."""
+            """Sets the quote for fields with special characters."""
             self._schema = replace(self._schema, quote_char=c)
             return self
 
         def set_escape_character(self, c: str) -> CsvRowDeserializationSchema.Builder:
-            """Sets what takes the next character its meaning."""
+            """Sets the escape character. It makes the next character a normal one."""
             self._schema = replace(self._schema, escape_char=c)
             return self
 
         def set_null_literal(self, null_literal: str) -> CsvRowDeserializationSchema.Builder:
-            """Sets the text that stands for None."""
+            """Sets the text that means None."""
             self._schema = replace(self._schema, null_value=null_literal)
             return self
 
         def set_ignore_parse_errors(
             self, ignore_parse_errors: bool
         ) -> CsvRowDeserializationSchema.Builder:
-            """Whether messages that are not rows are skipped."""
+            """Sets whether malformed messages are skipped."""
             self._ignores_parse_errors = ignore_parse_errors
             return self
 
         def build(self) -> CsvRowDeserializationSchema:
-            """The schema."""
+            """Returns the schema."""
             return CsvRowDeserializationSchema(
                 self._schema, ignores_parse_errors=self._ignores_parse_errors
             )
 
 
 class CsvRowSerializationSchema(SerializationSchema["Row"]):
-    """A message from each row. Flink: CsvRowSerializationSchema."""
+    """Writes each row as a message. Flink: CsvRowSerializationSchema."""
 
     def __init__(self, schema: CsvSchema) -> None:
         self.schema = schema
@@ -199,54 +199,54 @@ class CsvRowSerializationSchema(SerializationSchema["Row"]):
         return self.__dict__ | {"_text": None}
 
     def serialize(self, element: Row) -> bytes:
-        """The message, which ends as the line delimiter says."""
+        """Returns the message for a row. It ends with the line delimiter."""
         if self._text is None:
             self._text = CsvText(self.schema)
         return self._text.of_rows([element])
 
     class Builder:
-        """A schema in the making, for rows of a type."""
+        """Builds a schema for rows of a type."""
 
         def __init__(self, type_info: Any) -> None:
             self._schema = _schema_of(type_info, "CsvRowSerializationSchema.Builder")
 
         def set_field_delimiter(self, c: str) -> CsvRowSerializationSchema.Builder:
-            """Sets what stands between fields; a comma if not called."""
+            """Sets the separator of fields; a comma by default."""
             self._schema = replace(self._schema, column_separator=c)
             return self
 
         def set_line_delimiter(self, delimiter: str) -> CsvRowSerializationSchema.Builder:
-            """Sets what each message ends with; a line feed if not called."""
+            """Sets the end of each message; a line feed by default."""
             self._schema = replace(self._schema, line_separator=delimiter)
             return self
 
         def set_array_element_delimiter(self, delimiter: str) -> CsvRowSerializationSchema.Builder:
-            """Sets what stands between elements of lists; a semicolon if not called."""
+            """Sets the separator of array elements; a semicolon by default."""
             self._schema = _with_array_separator(self._schema, delimiter)
             return self
 
         def disable_quote_character(self) -> CsvRowSerializationSchema.Builder:
-            """Fields are never quoted."""
+            """Removes the quote: fields are never quoted."""
             self._schema = replace(self._schema, quote_char=None)
             return self
 
         def set_quote_character(self, c: str) -> CsvRowSerializationSchema.Builder:
-            """Sets what stands around fields with special characters."""
+            """Sets the quote for fields with special characters."""
             self._schema = replace(self._schema, quote_char=c)
             return self
 
         def set_escape_character(self, c: str) -> CsvRowSerializationSchema.Builder:
-            """Sets what takes the next character its meaning."""
+            """Sets the escape character. It makes the next character a normal one."""
             self._schema = replace(self._schema, escape_char=c)
             return self
 
         def set_null_literal(self, s: str) -> CsvRowSerializationSchema.Builder:
-            """Sets the text that stands for None."""
+            """Sets the text that means None."""
             self._schema = replace(self._schema, null_value=s)
             return self
 
         def build(self) -> CsvRowSerializationSchema:
-            """The schema."""
+            """Returns the schema."""
             return CsvRowSerializationSchema(self._schema)
 
 

@@ -1,4 +1,4 @@
-"""JSON in files, one value per line, and in messages: rows to bytes and back."""
+"""JSON lines in files, and JSON schemas for messages."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class JsonRowDeserializationSchema(DeserializationSchema["Row"]):
-    """A row from each message. Flink: JsonRowDeserializationSchema."""
+    """Reads a row from each message. Flink: JsonRowDeserializationSchema."""
 
     def __init__(
         self, row_type: RowTypeInfo, *, fails_on_missing_field: bool, ignores_parse_errors: bool
@@ -40,11 +40,11 @@ class JsonRowDeserializationSchema(DeserializationSchema["Row"]):
 
     @staticmethod
     def builder() -> JsonRowDeserializationSchema.Builder:
-        """Starts a schema."""
+        """Returns a builder."""
         return JsonRowDeserializationSchema.Builder()
 
     def deserialize(self, message: bytes) -> Row:
-        """The row; None for a message that is none, where parse errors are ignored.
+        """Returns the row of a message. None for a malformed message if parse errors are ignored.
 
         Raises:
             ValueError: The message is not a row of the type.
@@ -70,7 +70,7 @@ class JsonRowDeserializationSchema(DeserializationSchema["Row"]):
         return self.row_type
 
     class Builder:
-        """A schema in the making."""
+        """Builds a schema."""
 
         def __init__(self) -> None:
             self._row_type: RowTypeInfo | None = None
@@ -78,7 +78,7 @@ class JsonRowDeserializationSchema(DeserializationSchema["Row"]):
             self._ignores_parse_errors = False
 
         def type_info(self, type_info: Any) -> JsonRowDeserializationSchema.Builder:
-            """Sets the rows' type: fields are found by their names."""
+            """Sets the row type. Fields are matched by name."""
             self._row_type = type_of_rows(type_info, "JsonRowDeserializationSchema.type_info")
             return self
 
@@ -94,20 +94,20 @@ class JsonRowDeserializationSchema(DeserializationSchema["Row"]):
             )
 
         def fail_on_missing_field(self) -> JsonRowDeserializationSchema.Builder:
-            """A message without one of the fields is not a row; if not said, the field is None."""
+            """Makes a message with a missing field malformed. By default, the field is None."""
             self._fails_on_missing_field = True
             return self
 
         def ignore_parse_errors(self) -> JsonRowDeserializationSchema.Builder:
-            """Messages that are not rows are skipped."""
+            """Skips malformed messages."""
             self._ignores_parse_errors = True
             return self
 
         def build(self) -> JsonRowDeserializationSchema:
-            """The schema.
+            """Returns the schema.
 
             Raises:
-                TypeError: The rows' type is not set.
+                TypeError: The row type is not set.
             """
             if self._row_type is None:
                 raise TypeError("JsonRowDeserializationSchema has no type; set it with type_info()")
@@ -119,7 +119,7 @@ class JsonRowDeserializationSchema(DeserializationSchema["Row"]):
 
 
 class JsonRowSerializationSchema(SerializationSchema["Row"]):
-    """A message from each row. Flink: JsonRowSerializationSchema."""
+    """Writes each row as a message. Flink: JsonRowSerializationSchema."""
 
     def __init__(self, row_type: RowTypeInfo) -> None:
         self.row_type = row_type
@@ -130,33 +130,33 @@ class JsonRowSerializationSchema(SerializationSchema["Row"]):
 
     @staticmethod
     def builder() -> JsonRowSerializationSchema.Builder:
-        """Starts a schema."""
+        """Returns a builder."""
         return JsonRowSerializationSchema.Builder()
 
     def serialize(self, element: Row) -> bytes:
-        """The message."""
+        """Returns the message for a row."""
         if self._texts is None:
             self._texts = to_json(self.row_type)
         (text,) = self._texts([element])
         return text.encode()
 
     class Builder:
-        """A schema in the making."""
+        """Builds a schema."""
 
         def __init__(self) -> None:
             self._row_type: RowTypeInfo | None = None
 
         def with_type_info(self, type_info: Any) -> JsonRowSerializationSchema.Builder:
-            """Sets the rows' type."""
+            """Sets the row type."""
             where = "JsonRowSerializationSchema.with_type_info"
             self._row_type = type_of_rows(type_info, where)
             return self
 
         def build(self) -> JsonRowSerializationSchema:
-            """The schema.
+            """Returns the schema.
 
             Raises:
-                TypeError: The rows' type is not set.
+                TypeError: The row type is not set.
             """
             if self._row_type is None:
                 raise TypeError(
@@ -166,9 +166,11 @@ class JsonRowSerializationSchema(SerializationSchema["Row"]):
 
 
 class JsonReaderFormat(LineRecordsFormat[Any]):
-    """Reads a JSON value from each line. PyFlink has JSON in messages only; the name follows CSV's.
+    """Reads a JSON value from each line.
 
-    Files are cut and read by several subtasks. msgspec is used where it is installed.
+    Not in PyFlink, which only reads JSON messages; the name follows CsvReaderFormat.
+
+    Large files are split, and read by several subtasks. msgspec is used if it is installed.
     """
 
     def __init__(
@@ -179,18 +181,18 @@ class JsonReaderFormat(LineRecordsFormat[Any]):
 
     @staticmethod
     def for_type(type_info: Any = None) -> JsonReaderFormat:
-        """Records of a type.
+        """Reads records of a type.
 
         Args:
-            type_info: A type of `Types` or `DataTypes`: for one of rows each line is an object whose
-                fields make a Row, missing ones as None. Without it records are what JSON says: dict,
-                list, str, int, float, bool, None.
+            type_info: A type of `Types` or `DataTypes`. With a row type, each line is an object, whose fields become a
+                Row; missing fields are None. Without a type, records are JSON values: dict, list, str, int, float, bool
+                or None.
         """
         where = "JsonReaderFormat.for_type"
         return JsonReaderFormat(None if type_info is None else type_of_field(type_info, where))
 
     def fail_on_missing_field(self) -> JsonReaderFormat:
-        """An object that lacks a field is malformed."""
+        """Makes an object with a missing field malformed. By default, the field is None."""
         return JsonReaderFormat(self.record_type, needs_all_fields=True)
 
     def get_produced_type(self) -> TypeInformation[Any] | None:
@@ -203,7 +205,7 @@ class JsonReaderFormat(LineRecordsFormat[Any]):
 
 
 def json_decoder(kind: TypeInformation[Any] | None, *, needs_all_fields: bool = False) -> Decode:
-    """The function that decodes lines of JSON to values of a type; empty lines are skipped."""
+    """The function that decodes lines of JSON to values of a type. Empty lines are skipped."""
     parse = _parser(keeps_decimals=kind is not None and _has_decimals(kind))
     convert = None if kind is None else from_json(kind, needs_all_fields=needs_all_fields)
 
@@ -230,7 +232,10 @@ def _parser(*, keeps_decimals: bool) -> Callable[[Sequence[str]], list[Any]]:
 
 
 def _msgspec_parser(msgspec: Any) -> Callable[[Sequence[str]], list[Any]]:
-    """Msgspec's values are equal to those of the standard library, which takes a little more."""
+    """Parses with msgspec. Lines that msgspec refuses are parsed by the standard library.
+
+    The values are equal, and the standard library accepts a little more.
+    """
     decode, standard = msgspec.json.Decoder().decode, _standard_parser(json.JSONDecoder())
 
     def parse(lines: Sequence[str]) -> list[Any]:
@@ -246,8 +251,8 @@ def _standard_parser(decoder: json.JSONDecoder) -> Callable[[Sequence[str]], lis
     scan: Any = decoder.scan_once  # type: ignore[attr-defined]  # typeshed leaves it out
 
     def parse(lines: Sequence[str]) -> list[Any]:
-        # One call into C for each line. Where a line begins with no value it raises StopIteration,
-        # which ends the list early: then, as with anything behind a value, each line is looked at.
+        # One call into C for each line. It raises StopIteration if a line does not begin with a value, which ends the
+        # list early. Then, or if text follows a value, each line is checked.
         found = list(map(scan, lines, repeat(0)))
         if len(found) == len(lines) and all(map(_is_whole, found, lines)):
             return [value for value, _ in found]
@@ -275,8 +280,8 @@ class JsonLinesEncoder(Encoder[Any]):
     """Writes each record as a line of JSON: `FileSink.for_row_format(path, JsonLinesEncoder())`.
 
     Args:
-        type_info: A type of `Types` or `DataTypes`; for one of rows records may be rows, tuples or
-            dicts. Without it records must be what JSON knows.
+        type_info: A type of `Types` or `DataTypes`. With a row type, records may be rows, tuples or dicts. Without a
+            type, records must be JSON values.
     """
 
     type_info: Any = None
@@ -291,11 +296,11 @@ class JsonLinesEncoder(Encoder[Any]):
         return {"type_info": self.type_info, "_texts": None}
 
     def encode(self, element: Any, stream: BinaryIO) -> None:
-        """Appends one line."""
+        """Writes one line."""
         self.encode_batch([element], stream)
 
     def encode_batch(self, elements: Sequence[Any], stream: BinaryIO) -> None:
-        """Appends a line for each record, at once."""
+        """Writes a line for each record, with a single call."""
         if self._texts is None:
             object.__setattr__(self, "_texts", to_json(self.type_info))
         stream.write("".join(f"{text}\n" for text in self._texts(elements)).encode())

@@ -1,4 +1,4 @@
-"""Values of a declared type from what JSON knows, and as JSON text; a column at a time."""
+"""Converts columns of JSON values to values of a declared type, and columns of values to JSON text."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ _NULL = type(None)
 
 
 def from_json(kind: TypeInformation[Any], *, needs_all_fields: bool = False) -> Convert:
-    """The function that converts a column of parsed JSON to values of the type; None stays None.
+    """The function that converts a column of parsed JSON to values of the type. None stays None.
 
-    The converter raises a ValueError where a value is none of the type.
+    It raises a ValueError if a value does not have the type.
 
     Args:
         kind: The type.
-        needs_all_fields: A field that an object lacks is an error, not None.
+        needs_all_fields: Whether a missing field of an object is an error; otherwise it is None.
     """
     if isinstance(kind, PickledBytesTypeInfo):
         return lambda column: column
@@ -69,10 +69,10 @@ def from_json(kind: TypeInformation[Any], *, needs_all_fields: bool = False) -> 
 
 
 def to_json(kind: TypeInformation[Any] | None) -> Callable[[Column], list[str]]:
-    """The function that turns each value of a column into JSON text; without a type, with `json.dumps`.
+    """The function that converts each value of a column to JSON text. Without a type, it uses `json.dumps`.
 
     Raises:
-        UnsupportedFeatureError: The type has no form in JSON.
+        UnsupportedFeatureError: JSON does not support the type.
     """
     if kind is None or isinstance(kind, PickledBytesTypeInfo):
         dumps = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
@@ -109,7 +109,7 @@ def _writer(kind: TypeInformation[Any]) -> Callable[[Any], str]:
 
 
 def _float_text(value: float) -> str:
-    """JSON has no text for these three; as strings they come back, here and in Flink."""
+    """JSON has no NaN and infinities. They are written as strings, which both opchain and Flink can read."""
     if math.isfinite(value):
         return float.__repr__(float(value))
     return '"NaN"' if math.isnan(value) else f'"{"-" if value < 0 else ""}Infinity"'
@@ -169,7 +169,7 @@ _OF_NUMBER: dict[BasicType, Callable[[Any], Any]] = {
 
 
 def _scalar(kind: TypeInformation[Any], read: Callable[[str], Any], value: Any) -> Any:
-    """One value; strings are read as text, other things converted where nothing is lost."""
+    """Converts one value. Strings are parsed as text; other values are converted if nothing is lost."""
     if isinstance(value, str):
         return read(value)
     made: dict[BasicType, Callable[[Any], Any]] = {}
@@ -184,7 +184,7 @@ def _scalar(kind: TypeInformation[Any], read: Callable[[str], Any], value: Any) 
 
 
 def _nullable(convert: Convert) -> Convert:
-    """The same for columns with None."""
+    """Wraps a converter for columns with None."""
 
     def column_of(column: Column) -> Column:
         if None not in column:
@@ -204,7 +204,7 @@ def _nullable_text(convert: Callable[[Column], list[str]]) -> Callable[[Column],
 
 
 def _nested(of: type, inner: Convert, made: Callable[[Any], Any], what: str) -> Convert:
-    """Converts what several containers hold at once."""
+    """Converts the contents of several containers as one column."""
 
     def column_of(column: Column) -> Column:
         for value in column:

@@ -1,6 +1,6 @@
-"""Parquet files: written row group by row group, read in record batches.
+"""Writes Parquet files in row groups, and reads them in record batches.
 
-Several subtasks may read row groups of one file. Files of Avro's schema give dicts instead of rows.
+Several subtasks can read row groups of one file. With an Avro schema, records are dicts instead of rows.
 """
 
 from __future__ import annotations
@@ -40,32 +40,31 @@ if TYPE_CHECKING:
     from opchain.runtime.types.type_information import TypeInformation
 
 ROWS_PER_GROUP = 128 * 1024
-"""Rows that stay in memory until they are written, as one group: what one subtask reads at least."""
+"""Number of rows to buffer before they are written as a row group. A subtask reads at least one row group."""
 
 _COMPRESSION = "parquet.compression"
 _CODECS = ("UNCOMPRESSED", "SNAPPY", "GZIP", "LZ4", "ZSTD", "BROTLI")
 
 
 class ParquetBulkWriters:
-    """Makes factories for FileSink. Flink: ParquetBulkWriters of PyFlink."""
+    """Creates factories for FileSink. Flink: ParquetBulkWriters of PyFlink."""
 
     @staticmethod
     def for_row_type(
         row_type: Any, hadoop_config: Configuration | None = None, utc_timestamp: bool = False
     ) -> ParquetBulkWriterFactory:
-        """Writes rows, tuples, dicts or objects with the fields' names.
+        """Writes rows, tuples, and dicts or objects that have the names of the fields.
 
         Args:
-            row_type: A type of rows of `DataTypes` or `Types`. A plain BIG_DEC has 18 digits behind the
-                point, as Flink's; DataTypes.DECIMAL says how many.
-            hadoop_config: May have `parquet.compression`: UNCOMPRESSED, SNAPPY (the default), GZIP, LZ4,
-                ZSTD or BROTLI.
-            utc_timestamp: Datetimes without a zone are written as instants, as if in UTC; else as what
-                they are, without a zone. (Flink: as if in the machine's zone.)
+            row_type: A row type of `DataTypes` or `Types`. As in Flink, BIG_DEC has 18 digits after the decimal point.
+                Use DataTypes.DECIMAL for another number.
+            hadoop_config: May set `parquet.compression`: UNCOMPRESSED, SNAPPY (the default), GZIP, LZ4, ZSTD or BROTLI.
+            utc_timestamp: Whether datetimes without time zone are written as instants in UTC. Otherwise they are
+                written as timestamps without zone. (Flink: as instants in the machine's zone.)
 
         Raises:
-            TypeError: It is not a type of rows.
-            UnsupportedFeatureError: The configuration asks for something else.
+            TypeError: The argument is not a row type.
+            UnsupportedFeatureError: The configuration has another option.
         """
         where = "ParquetBulkWriters.for_row_type"
         codec = _codec({} if hadoop_config is None else hadoop_config.to_dict())
@@ -86,7 +85,7 @@ def _codec(options: dict[str, str]) -> str:
 
 
 class ParquetBulkWriterFactory(RowDataBulkWriterFactory):
-    """Makes writers of Parquet files."""
+    """Creates writers of Parquet files."""
 
     def __init__(self, row_type: RowTypeInfo, codec: str, utc_timestamp: bool) -> None:
         super().__init__(row_type)
@@ -94,7 +93,7 @@ class ParquetBulkWriterFactory(RowDataBulkWriterFactory):
         self.utc_timestamp = utc_timestamp
 
     def create(self, stream: BinaryIO) -> ParquetWriter:
-        """A writer into the open file."""
+        """Creates a writer to the open file."""
         row_type = self.get_row_type()
         schema = arrow_schema(row_type)
         if self.utc_timestamp:
@@ -112,13 +111,13 @@ class ParquetBulkWriterFactory(RowDataBulkWriterFactory):
 
 
 class ParquetWriter(BulkWriter[Any]):
-    """Keeps rows until there are enough for a group.
+    """Buffers rows until there are enough for a row group.
 
     Args:
         stream: The open file.
-        schema: Arrow's.
+        schema: The Arrow schema.
         codec: pyarrow's name of the compression.
-        columns_of: What makes Arrow's arrays of records.
+        columns_of: Converts records to Arrow arrays.
     """
 
     def __init__(
@@ -136,17 +135,17 @@ class ParquetWriter(BulkWriter[Any]):
         self._writer: Any = None
 
     def add_element(self, element: Any) -> None:
-        """Keeps one record."""
+        """Buffers a record."""
         self.add_batch([element])
 
     def add_batch(self, elements: Sequence[Any]) -> None:
-        """Keeps records, and writes a group where there are enough."""
+        """Buffers records, and writes a row group if there are enough."""
         self._records += elements
         if len(self._records) >= ROWS_PER_GROUP:
             self.flush()
 
     def flush(self) -> None:
-        """Writes what stayed here, as a group."""
+        """Writes the buffered records as a row group."""
         records, self._records = self._records, []
         if not records:
             return
@@ -155,7 +154,7 @@ class ParquetWriter(BulkWriter[Any]):
         self._open().write_batch(batch, row_group_size=len(records))
 
     def finish(self) -> None:
-        """Writes what stayed here, and the footer."""
+        """Writes the buffered records and the footer."""
         self.flush()
         self._open().close()
 
@@ -185,22 +184,22 @@ _LOG = logging.getLogger("opchain.files")
 
 
 class ParquetColumnarRowInputFormat(BulkFormat[Row]):
-    """Reads the columns of a row type. Flink: ParquetColumnarRowInputFormat, which has no nested types.
+    """Reads the columns of a row type. Flink: ParquetColumnarRowInputFormat, which does not support nested types.
 
-    Other columns are not read at all; a column that a file lacks is None. A file that is damaged fails
-    the job: Parquet has no single record that could be skipped.
+    Other columns of the file are not read. A missing column is None. A damaged file fails the job, because Parquet
+    cannot skip single records.
 
     Args:
-        row_type: A type of rows of `DataTypes` or `Types`; None (not in Flink) takes all columns as the
-            file has them.
-        hadoop_config: Taken as in PyFlink; pyarrow reads, and asks for nothing of it.
-        batch_size: Rows that are read at once.
-        is_utc_timestamp: An instant in the file becomes the datetime of UTC, where TIMESTAMP is declared;
-            else that of the machine's zone.
-        is_case_sensitive: The names must be written as in the file.
+        row_type: A row type of `DataTypes` or `Types`. None (not in Flink) reads all columns with the types in the
+            file.
+        hadoop_config: Accepted as in PyFlink, but not used by pyarrow.
+        batch_size: The number of rows to read at once.
+        is_utc_timestamp: Whether an instant in the file that is declared as TIMESTAMP becomes a datetime in UTC.
+            Otherwise it is in the machine's time zone.
+        is_case_sensitive: Whether names must have the same case as in the file.
 
     Raises:
-        TypeError: It is not a type of rows.
+        TypeError: The argument is not a row type.
     """
 
     def __init__(
@@ -218,7 +217,7 @@ class ParquetColumnarRowInputFormat(BulkFormat[Row]):
         self.is_case_sensitive = is_case_sensitive
 
     def can_be_cut(self, path: str) -> bool:  # noqa: ARG002 - all of them
-        """Always, between row groups."""
+        """Always True: files are split between row groups."""
         return True
 
     def get_produced_type(self) -> TypeInformation[Any] | None:
@@ -231,7 +230,7 @@ class ParquetColumnarRowInputFormat(BulkFormat[Row]):
         batch_size: int,
         malformed: MalformedRecords,  # noqa: ARG002 - see above
     ) -> Iterator[Sequence[Row]]:
-        """The rows of the row groups that begin in the range."""
+        """Yields the rows of the row groups that start in the range."""
         size = min(batch_size, self.batch_size)
         with open_parquet(part.path) as file:
             groups = groups_in(file, part)
@@ -251,7 +250,7 @@ class ParquetColumnarRowInputFormat(BulkFormat[Row]):
                 row += batch.num_rows
 
     def _columns_in(self, names: Sequence[str], path: str) -> list[str | None]:
-        """The file's name of each column; None where it has no such column."""
+        """The name of each column in the file. None for a missing column."""
         assert self.row_type is not None
         fields = self.row_type.get_field_names()
         if self.is_case_sensitive:
@@ -268,7 +267,7 @@ class ParquetColumnarRowInputFormat(BulkFormat[Row]):
     def _named(known: dict[str, str], fields: Sequence[str], path: str) -> list[str | None]:
         for field in fields:
             if field not in known:
-                # As in Flink, which warns of it, too.
+                # As in Flink, which also warns about it.
                 _LOG.warning(
                     "'%s' has no column '%s', so this field is None in its rows; the file has %s",
                     path,
@@ -294,7 +293,7 @@ class ParquetColumnarRowInputFormat(BulkFormat[Row]):
 
 @contextmanager
 def open_parquet(path: str) -> Iterator[Any]:
-    """A file of pyarrow.
+    """Opens a file with pyarrow.
 
     Raises:
         MissingLibraryError: pyarrow is not installed.
@@ -305,7 +304,7 @@ def open_parquet(path: str) -> Iterator[Any]:
 
 
 def groups_in(file: Any, part: FileRange) -> list[int]:
-    """The numbers of the row groups that begin in a range."""
+    """The numbers of the row groups that start in a range."""
     if part.stop is None:
         return list(range(file.num_row_groups))
     return [
@@ -316,7 +315,7 @@ def groups_in(file: Any, part: FileRange) -> list[int]:
 
 
 def _offset(group: Any) -> int:
-    """The first byte of a row group: the start of its first page, of values or of a dictionary."""
+    """The first byte of a row group: the start of its first page, which holds values or a dictionary."""
     pages: list[int | None] = []
     for number in range(group.num_columns):
         column = group.column(number)
@@ -325,9 +324,9 @@ def _offset(group: Any) -> int:
 
 
 def _cast(array: Any, kind: TypeInformation[Any], what: str, first_row: int) -> Any:
-    """The column as the declared type has it, but for zones and units of time, which are read later.
+    """Casts a column to the declared type, except for time zones and time units, which are converted later.
 
-    `first_row` is the number of its first row in the file, from 0.
+    `first_row` is the number of the column's first row in the file, from 0.
     """
     pa = pyarrow("reading Parquet")
     wanted = arrow_type(kind)
@@ -346,7 +345,7 @@ def _cast(array: Any, kind: TypeInformation[Any], what: str, first_row: int) -> 
 
 
 def _first_misfit(array: Any, wanted: Any) -> int | None:
-    """The first value that is not of a type; None where no value is."""
+    """The first value that does not have the type. None if no single value is the reason."""
     pa = pyarrow("reading Parquet")
     for row in range(len(array)):
         try:
@@ -362,11 +361,11 @@ ROWS_PER_BATCH = 4096
 
 
 class AvroParquetReaders:
-    """Makes formats for FileSource. Flink: AvroParquetReaders of PyFlink."""
+    """Creates formats for FileSource. Flink: AvroParquetReaders of PyFlink."""
 
     @staticmethod
     def for_generic_record(schema: AvroSchema) -> AvroParquetRecordFormat:
-        """Records as dicts, with the fields of the schema.
+        """Reads records as dicts, with the fields of the schema.
 
         Raises:
             UnsupportedFeatureError: The schema has unions of several types.
@@ -375,11 +374,11 @@ class AvroParquetReaders:
 
 
 class AvroParquetWriters:
-    """Makes factories for FileSink. Flink: AvroParquetWriters of PyFlink."""
+    """Creates factories for FileSink. Flink: AvroParquetWriters of PyFlink."""
 
     @staticmethod
     def for_generic_record(schema: AvroSchema) -> ParquetBulkWriterFactory:
-        """Writes dicts (or what behaves like them) with the fields of the schema.
+        """Writes dicts (or other mappings) with the fields of the schema.
 
         Raises:
             UnsupportedFeatureError: The schema has unions of several types.
@@ -388,24 +387,24 @@ class AvroParquetWriters:
 
 
 class AvroParquetRecordFormat(StreamFormat[dict[str, Any]]):
-    """Reads records as dicts; points of time are datetimes with a zone, as from Avro files."""
+    """Reads records as dicts. Instants are datetimes with a time zone, as from Avro files."""
 
     def __init__(self, schema: AvroSchema) -> None:
         self.schema = schema
         self._rows = ParquetColumnarRowInputFormat(schema.row_type(), batch_size=ROWS_PER_BATCH)
 
     def can_be_cut(self, path: str) -> bool:
-        """Always, between row groups."""
+        """Always True: files are split between row groups."""
         return self._rows.can_be_cut(path)
 
     def get_produced_type(self) -> TypeInformation[Any]:
-        """Records of the schema."""
+        """The type of records of the schema."""
         return GenericRecordAvroTypeInfo(self.schema)
 
     def read(
         self, part: FileRange, batch_size: int, malformed: MalformedRecords
     ) -> Iterator[Sequence[dict[str, Any]]]:
-        """The records of the row groups that begin in the range."""
+        """Yields the records of the row groups that start in the range."""
         for rows in self._rows.read(part, batch_size, malformed):
             yield list(map(_record_of, rows))
 

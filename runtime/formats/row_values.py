@@ -1,4 +1,4 @@
-"""Rows and columns of values: what every format that knows fields goes through, a batch at a time."""
+"""Converts between rows and columns of values, a batch at a time, for all formats with fields."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _SECOND = timedelta(seconds=1)
 
 
 def type_of_field(declared: Any, where: str) -> TypeInformation[Any]:
-    """The type behind what a program may name: a type of `Types`, or one of `DataTypes`.
+    """The TypeInformation of an argument, which may be a type of `Types` or of `DataTypes`.
 
     Raises:
-        TypeError: It is neither.
+        TypeError: The argument is neither.
     """
     if isinstance(declared, TypeInformation):
         return declared
@@ -35,10 +35,10 @@ def type_of_field(declared: Any, where: str) -> TypeInformation[Any]:
 
 
 def type_of_rows(declared: Any, where: str) -> RowTypeInfo:
-    """The type of rows behind what a program may name.
+    """The row type of an argument, which may be a type of `Types` or of `DataTypes`.
 
     Raises:
-        TypeError: It is not a type, or not one of rows.
+        TypeError: The argument is not a row type.
     """
     found = type_of_field(declared, where)
     if not isinstance(found, RowTypeInfo):
@@ -50,12 +50,12 @@ def type_of_rows(declared: Any, where: str) -> RowTypeInfo:
 
 
 def rows_of_columns(names: Sequence[str], columns: Sequence[Sequence[Any]]) -> list[Row]:
-    """Rows from equally long columns, of which there is at least one."""
+    """Creates rows from columns of equal length. There must be at least one column."""
     fields, make, insert = list(names), Row.__new__, RowKind.INSERT
     rows: list[Row] = []
     append = rows.append
-    # Without Row's constructor, whose work is done: a third of the time. All rows share the list of
-    # names, which no row ever changes.
+    # Skips Row's constructor, which takes a third of the time. All rows share the list of names, which no row ever
+    # changes.
     for values in zip(*columns, strict=True):
         row = make(Row)
         row._fields = fields
@@ -66,9 +66,9 @@ def rows_of_columns(names: Sequence[str], columns: Sequence[Sequence[Any]]) -> l
 
 
 def columns_of_rows(row_type: RowTypeInfo, records: Iterable[Any]) -> list[tuple[Any, ...]]:
-    """The columns of records that may be all that a row type takes: rows, tuples, lists, dicts.
+    """The columns of records, which may be rows, tuples, lists or dicts.
 
-    A Row without a field of one of the names counts by position, as all Rows in PyFlink.
+    A Row that lacks one of the names is read by position, as PyFlink does with all Rows.
 
     Raises:
         ValueError: A record is not a row of the type, or has another number of fields.
@@ -96,7 +96,7 @@ def columns_of_rows(row_type: RowTypeInfo, records: Iterable[Any]) -> list[tuple
 
 
 def instant_of(moment: datetime) -> Instant:
-    """The instant of a datetime; one without a zone is in UTC."""
+    """The Instant of a datetime. A datetime without zone is in UTC."""
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=timezone.utc)
     seconds, rest = divmod(moment - _EPOCH, _SECOND)
@@ -104,5 +104,5 @@ def instant_of(moment: datetime) -> Instant:
 
 
 def moment_of(instant: Instant) -> datetime:
-    """The datetime of an instant, in UTC, to the microsecond."""
+    """The datetime of an Instant, in UTC, with microseconds."""
     return _EPOCH + timedelta(seconds=instant.seconds, microseconds=instant.nanos // 1000)

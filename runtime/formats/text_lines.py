@@ -1,8 +1,8 @@
-"""The contract of a file format, and lines of text as records.
+"""The base class of file formats, and lines of text as records.
 
-Lines are read in large blocks. A block is cut into lines only if somebody reads a single line: generated code that
+Lines are read in large blocks. A block is only split into lines if a single line is accessed: generated code that
 splits words works on the text of the whole block (`whole_text`). With 10 words per line, this takes 37 ns per word
-instead of 46.
+instead of 46 ns.
 
 Formats in which each line is a record decode a batch of lines at once. If a line is malformed, they decode the batch
 again, line by line.
@@ -37,41 +37,41 @@ if TYPE_CHECKING:
 
 
 class FileFormat(ABC, Generic[T]):
-    """How files become records. Subclass StreamFormat or BulkFormat for a format of your own.
+    """How files become records. Subclass StreamFormat or BulkFormat for a custom format.
 
-    A format is pickled with the program; what it opens, it opens in `read`.
+    A format is pickled with the program, so open resources in `read`.
 
     Attributes:
-        on_malformed: What becomes of text that is not a record, unless the source's builder says.
+        on_malformed: The policy for malformed records, unless the builder of the source sets one.
     """
 
     on_malformed: OnMalformed = "fail"
 
     def can_be_cut(self, path: str) -> bool:  # noqa: ARG002 - depends on the name where it is compressed
-        """Whether ranges of this file can be read apart; no, unless overridden."""
+        """Whether ranges of this file can be read separately. The default is False."""
         return False
 
     @abstractmethod
     def read(
         self, part: FileRange, batch_size: int, malformed: MalformedRecords
     ) -> Iterator[Sequence[T]]:
-        """The records that begin in the range, in batches of about `batch_size`.
+        """Yields the records that start in the range, in batches of about `batch_size`.
 
-        Each record of a file must come from exactly one of the ranges that make up the file. The
-        range's `skip` is the caller's business. What is not a record goes to `malformed.take()`.
+        Each record of a file must be read in exactly one range. The caller handles the range's `skip`. Report malformed
+        records with `malformed.take()`.
         """
 
     def get_produced_type(self) -> TypeInformation[Any] | None:
-        """The records' type; None where they are of any."""
+        """The type of the records. None for records of any type."""
         return None
 
 
 class StreamFormat(FileFormat[T]):
-    """A format that is read from its beginning on, record after record. Flink: StreamFormat."""
+    """A format that is read record by record. Flink: StreamFormat."""
 
     @staticmethod
     def text_line_format(charset_name: str = "UTF-8") -> StreamFormat[str]:
-        """Each line is a record."""
+        """Reads each line as a record."""
         from opchain.runtime.formats.text_lines import TextLineFormat  # noqa: PLC0415 - its subclass
 
         return TextLineFormat(charset_name)
@@ -85,7 +85,7 @@ class LineBatch(Sequence[str]):
     r"""The lines of a text.
 
     Args:
-        text: The lines with \n between each two; none behind the last.
+        text: The lines, separated by \n. There is no \n after the last line.
     """
 
     __slots__ = ("_count", "_lines", "text")
@@ -122,25 +122,26 @@ class LineBatch(Sequence[str]):
 
 
 def whole_text(lines: Sequence[str]) -> str:
-    r"""The texts of a batch as one, with \n between each two."""
+    r"""The texts of a batch as one text, separated by \n."""
     return lines.text if lines.__class__ is LineBatch else "\n".join(lines)
 
 
 PIECE_LENGTH = 1 << 16
-"""Characters whose lines make a batch: what a chain makes of them, words for example, stays in the cache.
+"""The number of characters per batch. The results of a batch, such as its words, then fit into the processor's cache.
 
 Word count took a third longer with batches of 4,096 lines.
 """
 
 
 class TextLineFormat(StreamFormat[str]):
-    r"""The lines of files, without their ends (\n, \r\n or \r).
+    r"""Reads the lines of files, without their ends (\n, \r\n or \r).
 
-    Flink: TextLineInputFormat, which does not cut files. As there, bytes that are not text become U+FFFD; such lines are
-    counted as errors of the source. With `on_malformed("skip")` or an OutputTag they are left out, as malformed records.
+    Flink: TextLineInputFormat, which does not split files. As in Flink, bytes that cannot be decoded become U+FFFD.
+    Such lines are counted as errors of the source. With `on_malformed("skip")` or an OutputTag, they are treated as
+    malformed records.
 
     Raises:
-        ValueError: There is no such character set.
+        ValueError: The character set is unknown.
     """
 
     def __init__(self, charset_name: str = "UTF-8") -> None:
@@ -156,11 +157,11 @@ class TextLineFormat(StreamFormat[str]):
         return f"TextLineFormat({self.charset_name!r})"
 
     def get_produced_type(self) -> TypeInformation[str]:
-        """STRING."""
+        """Always STRING."""
         return BasicTypeInfo.STRING_TYPE_INFO()
 
     def can_be_cut(self, path: str) -> bool:
-        """Unless it is compressed, or a line end is not one byte in its character set."""
+        """False if the file is compressed, or if a line end is not one byte in the character set."""
         return self._ends_are_bytes and not is_compressed(path)
 
     def read(
@@ -169,7 +170,7 @@ class TextLineFormat(StreamFormat[str]):
         batch_size: int,
         malformed: MalformedRecords,
     ) -> Iterator[Sequence[str]]:
-        """The lines, block by block."""
+        """Yields the lines, block by block."""
         for text in self._texts(part, malformed):
             for piece in _pieces(text):
                 lines = LineBatch(piece.removesuffix("\n"))
@@ -180,7 +181,7 @@ class TextLineFormat(StreamFormat[str]):
                     yield lines[first : first + batch_size]
 
     def _texts(self, part: FileRange, malformed: MalformedRecords) -> Iterator[str]:
-        """Blocks of whole lines, ended by a line feed each, but maybe for the file's last."""
+        """Yields blocks of whole lines. Each ends with a line feed, except possibly the last block of a file."""
         if not self._ends_are_bytes:
             yield from self._texts_of_whole_file(part.path)
             return
@@ -195,14 +196,14 @@ class TextLineFormat(StreamFormat[str]):
     def _text_with_errors(
         self, block: blocks.LineBlock, path: str, malformed: MalformedRecords
     ) -> str:
-        """The text of a block in which some lines are not of the character set."""
+        """The text of a block with lines that cannot be decoded."""
         texts, offset = [], block.offset
         for line in block.data.splitlines(keepends=True):
             try:
                 texts.append(line.decode(self.charset_name))
             except UnicodeDecodeError as error:
                 text = line.decode(self.charset_name, "replace")
-                if malformed.policy == FAIL:  # as in Flink, which knows no other policy
+                if malformed.policy == FAIL:  # as in Flink, which has no other policy
                     malformed.count()
                     texts.append(text)
                 else:
@@ -235,7 +236,7 @@ class TextLineFormat(StreamFormat[str]):
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """The text in pieces of whole lines."""
+    """Splits the text into pieces of whole lines."""
     start = 0
     while start < len(text):
         stop = text.find("\n", start + PIECE_LENGTH) + 1 or len(text)
@@ -244,21 +245,21 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 def with_line_feeds(text: str) -> str:
-    r"""The text with \n for all line ends; text with Unix line ends, the usual kind, is not copied."""
+    r"""Replaces all line ends by \n. Text with Unix line ends, the usual kind, is not copied."""
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
 MALFORMED = (ValueError, TypeError, LookupError, ArithmeticError, RecursionError)
-"""The exceptions of decoders for text that is not a record."""
+"""The exceptions that decoders raise for malformed text."""
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class LineRecordsFormat(StreamFormat[T]):
-    """Lines in UTF-8, each of which is a record, or none where it is empty."""
+    """Reads each line of a UTF-8 file as a record. Empty lines are skipped."""
 
     def can_be_cut(self, path: str) -> bool:
-        """Unless it is compressed."""
+        """False if the file is compressed."""
         return not is_compressed(path)
 
     @abstractmethod
@@ -266,14 +267,14 @@ class LineRecordsFormat(StreamFormat[T]):
         """The function that decodes lines without their ends. It raises one of MALFORMED."""
 
     def first_line(self, part: FileRange) -> int:
-        """How many lines at the beginning of a part are none of its records; none, unless overridden."""
+        """The number of lines to skip at the start of a part of a file. The default is 0."""
         del part
         return 0
 
     def read(
         self, part: FileRange, batch_size: int, malformed: MalformedRecords
     ) -> Iterator[Sequence[T]]:
-        """The records of the lines, block by block."""
+        """Yields the records of the lines, block by block."""
         decode = self.decoder()
         begin = self.first_line(part)
         for read in line_blocks(part):
@@ -301,11 +302,11 @@ def _good_ones(
     decode: Decode,
     malformed: MalformedRecords,
 ) -> list[Any]:
-    """The records of the lines that have one; the others go to `malformed`."""
+    """Decodes line by line. Returns the records, and reports malformed lines to `malformed`."""
     records: list[Any] = []
     for index, line in enumerate(lines, first):
         try:
-            line.encode()  # bytes that are not UTF-8 have become what cannot be encoded
+            line.encode()  # bytes that are not UTF-8 were decoded to characters that cannot be encoded
             records += decode([line])
         except MALFORMED as error:  # noqa: PERF203 - only where a batch has a bad line
             shown = line.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
@@ -315,7 +316,7 @@ def _good_ones(
 
 
 def reason_of(error: BaseException) -> str:
-    """Why text is not a record, in one line."""
+    """The reason why a text is malformed, in one line."""
     if isinstance(error, UnicodeError):
         return "it is not UTF-8"
     text = " ".join(str(error).split())
@@ -323,7 +324,7 @@ def reason_of(error: BaseException) -> str:
 
 
 def _without_mark(block: LineBlock) -> LineBlock:
-    """Without the mark that some programs write at the beginning of a file."""
+    """Removes the byte order mark that some programs write at the start of a file."""
     if block.offset == 0 and block.data.startswith(_BYTE_ORDER_MARK):
         size = len(_BYTE_ORDER_MARK)
         return LineBlock(size, block.data[size:])
@@ -331,7 +332,7 @@ def _without_mark(block: LineBlock) -> LineBlock:
 
 
 def _text_of(data: bytes) -> tuple[str, bool]:
-    """The text, and whether all of it was UTF-8."""
+    """The decoded text, and whether all of it was valid UTF-8."""
     try:
         return data.decode(), True
     except UnicodeDecodeError:

@@ -1,6 +1,6 @@
-"""Single values of a declared type as text, and back: the fields of CSV, the strings of JSON.
+"""Converts single values of a declared type to text and back, for CSV fields and JSON strings.
 
-Dates and times are ISO 8601, bytes base64, as Flink has them in both.
+As in Flink, dates and times are ISO 8601, and bytes are base64.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _TRUTHS = {"true": True, "false": False}
 
 
 def text_reader(kind: TypeInformation[Any]) -> Callable[[str], Any] | None:
-    """The function that turns text into a value, or raises ValueError; None if the type has no text form."""
+    """The function that converts text to a value, or raises ValueError. None if the type has no text form."""
     if isinstance(kind, BasicTypeInfo):
         return _READERS[kind.basic_type]
     if isinstance(kind, DateTypeInfo):
@@ -44,7 +44,7 @@ def text_reader(kind: TypeInformation[Any]) -> Callable[[str], Any] | None:
 
 
 def text_writer(kind: TypeInformation[Any]) -> Callable[[Any], str] | None:
-    """The function that turns a value into text; None if the type has no text form."""
+    """The function that converts a value to text. None if the type has no text form."""
     if isinstance(kind, BasicTypeInfo):
         return _WRITERS.get(kind.basic_type, str)
     if isinstance(kind, (DateTypeInfo, TimeTypeInfo)):
@@ -66,10 +66,10 @@ def is_bytes(kind: TypeInformation[Any]) -> bool:
 
 
 def checked_range(value: int, bits: int) -> int:
-    """The number, if it has no more bits.
+    """Returns the number if it fits into the bits.
 
     Raises:
-        ValueError: It has.
+        ValueError: It does not fit.
     """
     if not -(1 << (bits - 1)) <= value < 1 << (bits - 1):
         raise ValueError(f"{value} has more than {bits} bits")
@@ -77,7 +77,7 @@ def checked_range(value: int, bits: int) -> int:
 
 
 def _integer(text: str) -> int:
-    if "_" in text:  # which Python alone takes for a number
+    if "_" in text:  # a number only in Python
         raise ValueError(f"{text!r} is not a whole number")
     return int(text)
 
@@ -103,12 +103,12 @@ def _decimal(text: str) -> Decimal:
 
 
 def _integer_text(value: Any) -> str:
-    """The digits of an int, or of what is as good as one: in JSON any other text would be no number."""
+    """The digits of an int, or of a whole number of another class. Other text would not be a JSON number."""
     return int.__repr__(index(value))
 
 
 def _decimal_text(value: Any) -> str:
-    """A number with all its digits, a float as Python shows it. `format()` alone gives six decimals."""
+    """The text of a number with all its digits, a float as in Python. `format()` alone writes six decimals."""
     exact = value if isinstance(value, Decimal) else Decimal(str(value))
     if not exact.is_finite():
         raise ValueError(f"{value!r} is not a decimal")
@@ -127,9 +127,9 @@ def _moment(text: str) -> datetime:
 
 
 def _in_time(parse: Callable[[str], T], text: str) -> T:
-    """What ISO text says, to the microsecond.
+    """Parses ISO text of a date or time, to the microsecond.
 
-    Java writes fractions of 1 to 9 digits; Python 3.10 takes 3 or 6, later ones any number.
+    Java writes fractions of 1 to 9 digits. Python 3.10 only parses 3 or 6 digits; later versions parse any number.
     """
     text = text.strip().removesuffix("Z")
     try:
