@@ -65,7 +65,7 @@ def _item_of(form: Form, function: Function, send: f.Send) -> str | None:  # noq
         if isinstance(statement, ast.Assign)
         and isinstance(statement.targets[0], ast.Name)
         and statement.targets[0].id == send.time.id
-        and not isinstance(statement.value, ast.Call)
+        and not f.called(statement.value).startswith("as_timestamp_")
     ]
     if len(settings) != 1:
         return None

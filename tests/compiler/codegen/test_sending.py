@@ -49,7 +49,13 @@ TRUTH: Any = lambda row, _: row[2]  # noqa: E731 - True counts as 1
 SUM: Any = lambda row, _: row[1] + 1  # noqa: E731
 
 
-@pytest.mark.parametrize("assigner", [ITEM, TRUTH, SUM])
+def either(row: Any, _: Any) -> Any:
+    if row[2]:
+        return row[1]
+    return int(row[0])
+
+
+@pytest.mark.parametrize("assigner", [ITEM, TRUTH, SUM, either])
 @pytest.mark.parametrize("draw", [keyed, mapped, forked, united])
 @pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
 def test_timestamps_arrive_however_they_travel(draw: Any, assigner: Any, mode: str) -> None:
