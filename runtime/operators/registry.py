@@ -55,6 +55,7 @@ from opchain.runtime.operators.windows.session_window_operator import (
 )
 from opchain.runtime.operators.windows.window_operator import (
     CountWindowOperator,
+    KeyByKeyCountWindowOperator,
     KeyedWindowOperator,
     ProcessingTimeWindowOperator,
     WindowOperator,
@@ -83,7 +84,7 @@ def window_operator_class(spec: WindowSpec, *, is_batch: bool) -> type[KeyedWind
     if isinstance(spec.assigner, MergingWindowAssigner):
         return SessionWindowOperator if has_plain_sessions(spec) else MergingWindowOperator
     if has_plain_counts(spec):
-        return CountWindowOperator
+        return KeyByKeyCountWindowOperator if is_batch else CountWindowOperator
     return ProcessingTimeWindowOperator if has_plain_processing_time(spec) else WindowOperator
 
 

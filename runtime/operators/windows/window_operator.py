@@ -412,3 +412,32 @@ class CountWindowOperator(WindowOperator):
             backend.leave(self._of_window, window)
         contents.emit(window)
         contents.clear()
+
+
+class KeyByKeyCountWindowOperator(WindowOperator):
+    """Runs these windows in batch mode, where only the current key has an open one: it is kept in attributes."""
+
+    def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
+        super().__init__(program, context, output)
+        self._size: int = self.assigner.window_size  # type: ignore[attr-defined]
+        self._key: Any = object()
+        self._windows = self._count = 0
+        self._held: Any = None
+
+    def process_element(self, value: Any, timestamp: int | None) -> None:  # noqa: ARG002 - time plays no role
+        """Puts the record into the window of its key, and fires the window if it is full."""
+        backend, kind = self.backend, self.contents.kind
+        backend.set_current_key(self.select_key(value))
+        if backend.state_key != self._key:
+            self._key = backend.state_key
+            self._windows = self._count = 0
+            self._held = None
+        self._held = kind.added(self._held, value)
+        self._count += 1
+        if self._count == self._size:
+            window, held = CountWindow(self._windows), self._held
+            self._windows += 1
+            self._count, self._held = 0, None
+            elements = None if held is None else kind.elements(held)
+            if elements is not None:
+                self.evaluation.emit(backend.current_key, window, elements)

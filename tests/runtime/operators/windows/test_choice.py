@@ -14,6 +14,7 @@ from opchain.runtime.operators.windows.merging_window_operator import MergingWin
 from opchain.runtime.operators.windows.session_window_operator import SessionWindowOperator
 from opchain.runtime.operators.windows.window_operator import (
     CountWindowOperator,
+    KeyByKeyCountWindowOperator,
     ProcessingTimeWindowOperator,
     WindowOperator,
 )
@@ -78,6 +79,7 @@ class Clears(ProcessWindowFunction[Any, Any, Any, Any]):
         ),
         (WindowOperator, {"assigner": GlobalWindows.create()}, False),
         (CountWindowOperator, {"assigner": CountTumblingWindowAssigner.of(3)}, False),
+        (KeyByKeyCountWindowOperator, {"assigner": CountTumblingWindowAssigner.of(3)}, True),
         (WindowOperator, {"assigner": CountSlidingWindowAssigner.of(3, 2)}, False),
         (
             WindowOperator,
