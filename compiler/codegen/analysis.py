@@ -94,6 +94,8 @@ def _looked_at(node: ast.AST) -> ast.Name | None:
 def _settings(block: list[ast.stmt]) -> Iterator[Setting]:
     for statement in f.all_statements(block):
         yield from _settings_of(statement)
+        for handler in getattr(statement, "handlers", ()):
+            yield handler.name or "", lambda _: None
         for node in (node for part in f.own_expressions(statement) for node in ast.walk(part)):
             if isinstance(node, ast.NamedExpr):
                 yield node.target.id, _shared(_typed(node.value))
@@ -201,6 +203,9 @@ def fresh_of(function: Function, types: Types) -> set[str]:  # noqa: C901, PLR09
             for node in ast.walk(statement.target):
                 if isinstance(node, ast.Name) and node.id not in function.fresh:
                     setting.setdefault(node.id, []).append(None)
+        elif isinstance(statement, ast.Try):
+            for handler in statement.handlers:
+                setting.setdefault(handler.name or "", []).append(None)
         elif (isinstance(statement, f.Fold) and statement.target is not None) or (
             isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name)
         ):

@@ -291,10 +291,12 @@ def comment_of(statement: ast.AST) -> str | None:
 
 def blocks(statement: ast.AST) -> Iterator[list[ast.stmt]]:
     """The suites of a statement."""
-    for part in ("side", "body", "orelse"):
+    for part in ("side", "body", "orelse", "finalbody"):
         block = getattr(statement, part, None)
         if isinstance(block, list):
             yield block
+    for handler in getattr(statement, "handlers", ()):
+        yield handler.body
 
 
 def all_statements(block: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
@@ -312,6 +314,9 @@ def own_expressions(statement: ast.stmt) -> Iterator[ast.expr]:
             yield value
         elif isinstance(value, list):
             yield from (item for item in value if isinstance(item, ast.expr))
+    for handler in getattr(statement, "handlers", ()):
+        if handler.type is not None:
+            yield handler.type
 
 
 def is_load_of(node: ast.AST, variable: str) -> bool:
@@ -365,8 +370,13 @@ def stores(block: Sequence[ast.stmt]) -> dict[str, int]:
         for node in ast.walk(statement):
             if id(node) in kept:
                 continue
+            name = None
             if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-                found[node.id] = found.get(node.id, 0) + 1
+                name = node.id
+            elif isinstance(node, ast.ExceptHandler):
+                name = node.name
+            if name is not None:
+                found[name] = found.get(name, 0) + 1
     return found
 
 
@@ -376,10 +386,8 @@ def rewritten(
     """A block with replaced statements, the innermost first. A replacement of None keeps the statement."""
     done: list[ast.stmt] = []
     for statement in block:
-        for part in ("side", "body", "orelse"):
-            inner = getattr(statement, part, None)
-            if isinstance(inner, list):
-                setattr(statement, part, rewritten(inner, rewrite))
+        for inner in blocks(statement):
+            inner[:] = rewritten(inner, rewrite)
         found = rewrite(statement)
         done += [statement] if found is None else found
     return done
@@ -396,6 +404,13 @@ class _Replaced(ast.NodeTransformer):
         if isinstance(part, ast.Name):
             return ast.Name(part.id, node.ctx)
         return copy.deepcopy(part)
+
+    def visit_ExceptHandler(self, node: ast.ExceptHandler) -> ast.ExceptHandler:
+        part = self._parts.get(node.name or "")
+        if isinstance(part, ast.Name):
+            node.name = part.id
+        self.generic_visit(node)
+        return node
 
 
 def replaced(node: Node, parts: Mapping[str, ast.expr]) -> Node:

@@ -120,20 +120,28 @@ class _Function:
             )
         self.line(depth, head, statement)
         self.block(statement.body, depth + 1, "continue")
-        if statement.orelse:
-            self._text.add(depth, "else:")
-            self.block(statement.orelse, depth + 1, None)
+        self._optional("else:", statement.orelse, depth)
 
     def _while(self, statement: ast.While, depth: int, _ends: str | None) -> None:
         self.line(depth, f"while {ast.unparse(statement.test)}:", statement)
         self.block(statement.body, depth + 1, "continue")
+        self._optional("else:", statement.orelse, depth)
 
     def _try(self, statement: ast.Try, depth: int, _ends: str | None) -> None:
-        """A `try` with a `finally` and nothing else."""
         self.line(depth, "try:", statement)
         self.block(statement.body, depth + 1, None)
-        self._text.add(depth, "finally:")
-        self.block(statement.finalbody, depth + 1, None)
+        for handler in statement.handlers:
+            kind = "" if handler.type is None else f" {ast.unparse(handler.type)}"
+            name = f" as {handler.name}" if handler.name else ""
+            self._text.add(depth, f"except{kind}{name}:", f.operator_of(statement))
+            self.block(handler.body, depth + 1, None)
+        self._optional("else:", statement.orelse, depth)
+        self._optional("finally:", statement.finalbody, depth)
+
+    def _optional(self, head: str, block: list[ast.stmt], depth: int) -> None:
+        if block:
+            self._text.add(depth, head)
+            self.block(block, depth + 1, None)
 
     # Ours
 

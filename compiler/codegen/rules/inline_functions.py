@@ -13,7 +13,8 @@ functions that these call. A body takes the call's place when:
 - each of its names is a local variable that is certainly set before it is read, a constant that is sent with
   the function, a builtin, or a global name, which is looked up where the function runs;
 - nothing in it outlives the call (an inner function, a generator that is not used up at once);
-- it returns at its end, or in branches of an `if`.
+- it returns at its end, or in branches of an `if`, and from a loop or a `try` where nothing else is left to do there
+  (returns.py).
 
 Global names may be replaced while a job runs. The function of a batch looks once, when the batch begins, whether
 they still stand for the same; if not, a function without inlining takes the batch.
@@ -42,6 +43,7 @@ from opchain.compiler.codegen.function_source import (
     meaning_of,
 )
 from opchain.compiler.codegen.names import readable
+from opchain.compiler.codegen.returns import returns_within, structured, yields_behind_tries
 from opchain.runtime.functions.callables import takes_collector
 from opchain.runtime.program.vertex_program import FIRST_OUTPUT, NO_OPERATOR
 from opchain.runtime.task.generated_code import digest_of
@@ -82,7 +84,7 @@ _LOOK_AROUND = frozenset(
 )
 _SIMPLE = (
     *(ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return, ast.Pass, ast.Raise),
-    *(ast.Continue, ast.Break, ast.Assert, ast.If, ast.For, ast.While),
+    *(ast.Continue, ast.Break, ast.Assert, ast.If, ast.For, ast.While, ast.Try),
 )
 _OUTLIVES = (ast.Lambda, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _REFUSED = (ast.Await, ast.AsyncFor, ast.AsyncWith)
@@ -153,14 +155,37 @@ class _Inliner:
         found = self._inlined(statement, operator)
         if found is not None:
             return f.with_comment(found, f.comment_of(statement))
-        for part in ("side", "body", "orelse"):
-            inner = getattr(statement, part, None)
-            if isinstance(inner, list) and not (
-                isinstance(statement, f.ForEachResult) and part == "body"
-            ):
-                setattr(statement, part, self.block(inner))
+        before: Lines = []
+        if isinstance(statement, ast.If):
+            before = self._condition(statement, operator)
+        elif isinstance(statement, f.Send) and statement.key is not None:
+            to = FIRST_OUTPUT - statement.number
+            before, statement.key = self._computed("key", statement.key, to)
+        for inner in f.blocks(statement):
+            if not (isinstance(statement, f.ForEachResult) and inner is statement.body):
+                inner[:] = self.block(inner)
         self._expressions(statement)
-        return [statement]
+        return [*before, statement]
+
+    def _condition(self, statement: ast.If, operator: int) -> Lines:
+        """Inlines a function that decides, such as a filter. Returns its statements before the condition."""
+        before, statement.test = self._computed("kept", statement.test, operator)
+        if before:
+            f.with_comment(before, f.comment_of(statement))
+            statement.comment = None  # type: ignore[attr-defined]
+        return before
+
+    def _computed(self, name: str, call: ast.expr, operator: int) -> tuple[Lines, ast.expr]:
+        """The statements of a called function, and an expression for its value, if it is inlined. Else the call."""
+        variable = self._fresh(name, operator)
+        give = partial(_assigned, [f.target(variable)])
+        found = self._attempt(call, operator, partial(self._returning, operator, give))
+        if not found:
+            return [], call
+        last = found[-1]
+        if isinstance(last, ast.Assign) and ast.unparse(last.targets[0]) == variable:
+            return found[:-1], last.value
+        return found, f.name(variable)
 
     def _inlined(self, statement: ast.stmt, operator: int) -> Lines | None:
         """What takes the place of a statement whose expression is a call; None if the call stays."""
@@ -247,31 +272,37 @@ class _Inliner:
         if definition.is_generator:
             raise Refused(f"{definition.name} is a generator; return its one result")
         body = self._body(definition, call, operator)
-        return _structured(body, lambda value: give(value or ast.Constant(None)), definition)
+        return structured(body, _value_given(give), definition)
 
     def _emits(self, statement: f.ForEachResult, definition: Definition, call: ast.Call) -> Lines:
         """The body of a function that emits, with the downstream code in place of each emitted record."""
-        body = self._body(definition, call, f.operator_of(statement))
+        operator = f.operator_of(statement)
+        body = self._body(definition, call, operator)
         places = _Places(self, statement)
         loop_over = places.loop_over
         if definition.is_generator:
+            fresh = partial(self._fresh, operator=operator)
+            body = yields_behind_tries(body, fresh, definition)
             inner = _each_yield(body)
             if inner is not None and _is_iterable(inner):
                 lines = loop_over(inner)
             else:
-                lines = _structured(
+                lines = structured(
                     _with_yields(body, places.emit, loop_over, definition), lambda _: [], definition
                 )
+        elif returns_within(body):
+            result = self._fresh("result", operator)
+            give = partial(_assigned, [f.target(result)])
+            lines = structured(body, _value_given(give), definition)
+            lines += loop_over(f.name(result))
         elif statement.nullable:
-            lines = _structured(
+            lines = structured(
                 body,
                 lambda value: [] if _is_none(value) else loop_over(value or ast.Constant(None)),
                 definition,
             )
         else:
-            lines = _structured(
-                body, lambda value: loop_over(value or ast.Constant(None)), definition
-            )
+            lines = structured(body, _value_given(loop_over), definition)
         size = sum(1 for _ in f.all_statements(statement.body))
         if max(0, places.count - 1) * size + places.copied > MOST_COPIES:
             raise Refused(
@@ -594,6 +625,11 @@ class _Places:
         return [f.replaced(item, parts) for item in (first, *lines)]
 
 
+def _value_given(give: Give) -> Callable[[ast.expr | None], Lines]:
+    """What happens to a value, None where a function returns none."""
+    return lambda value: give(value or ast.Constant(None))
+
+
 def _assigned(targets: list[ast.expr], value: ast.expr) -> Lines:
     """The statement that sets variables."""
     return [ast.Assign(copy.deepcopy(targets), value, lineno=0)]
@@ -829,7 +865,7 @@ def _comprehended(body: Lines) -> set[str]:
     }
 
 
-def _check_set_before_read(  # noqa: C901 - one branch a statement
+def _check_set_before_read(  # noqa: C901, PLR0912 - one branch a statement
     body: Lines, known: set[str], local: set[str], definition: Definition
 ) -> set[str] | None:
     """The variables that are certainly set after a block; None if its end is never reached.
@@ -866,6 +902,21 @@ def _check_set_before_read(  # noqa: C901 - one branch a statement
             if isinstance(statement, ast.For):
                 inner |= set(f.stores([ast.Expr(statement.target)]))
             _check_set_before_read(statement.body, inner, local, definition)
+        elif isinstance(statement, ast.Try):
+            ends = [_check_set_before_read(statement.body, set(known), local, definition)]
+            if ends[0] is not None:
+                ends[0] = _check_set_before_read(statement.orelse, ends[0], local, definition)
+            for handler in statement.handlers:
+                if handler.type is not None:
+                    look(handler.type)
+                named = {handler.name} if handler.name else set()
+                end = _check_set_before_read(handler.body, known | named, local, definition)
+                ends.append(None if end is None else end - named)
+            last = _check_set_before_read(statement.finalbody, set(known), local, definition)
+            reached = [end for end in ends if end is not None]
+            if not reached or last is None:
+                return None
+            known = set.intersection(*reached) | last
         elif isinstance(statement, (ast.Return, ast.Raise, ast.Continue, ast.Break)):
             look(statement)
             return None
@@ -884,62 +935,6 @@ def _check_set_before_read(  # noqa: C901 - one branch a statement
             look(statement)
             known |= set(f.stores([statement]))
     return known
-
-
-def _structured(  # noqa: C901, PLR0912 - one branch a statement
-    body: Lines, give: Callable[[ast.expr | None], Lines], definition: Definition
-) -> Lines:
-    """A body whose `return`s, at its end or in branches, are replaced by what happens to the value."""
-    done: Lines = []
-    for position, statement in enumerate(body):
-        rest = body[position + 1 :]
-        if isinstance(statement, ast.Return):
-            return [*done, *give(statement.value)]
-        if isinstance(statement, ast.Raise):
-            return [*done, statement]
-        if isinstance(statement, ast.If) and _returns(statement):
-            if _leaves(statement.body):
-                branches = statement.body, [*statement.orelse, *rest]
-            elif _leaves(statement.orelse):
-                branches = [*statement.body, *rest], statement.orelse
-            else:
-                raise Refused(
-                    f"{definition.name} returns from the middle (line {statement.lineno}); return from both "
-                    "branches, or at the end"
-                )
-            first, second = (_structured(branch, give, definition) for branch in branches)
-            if first:
-                done.append(ast.If(statement.test, first, second))
-            elif second:
-                done.append(ast.If(ast.UnaryOp(ast.Not(), statement.test), second, []))
-            else:
-                done.append(ast.Expr(statement.test))
-            return done
-        if isinstance(statement, (ast.For, ast.While)) and _returns(statement):
-            raise Refused(
-                f"{definition.name} returns from within a loop (line {statement.lineno}); break, and return behind it"
-            )
-        if isinstance(statement, ast.Pass):
-            continue
-        if isinstance(statement, ast.AnnAssign):
-            if statement.value is not None:
-                done.append(ast.Assign([statement.target], statement.value, lineno=0))
-            continue
-        done.append(statement)
-    return [*done, *give(None)]
-
-
-def _returns(statement: ast.stmt) -> bool:
-    return any(isinstance(node, ast.Return) for node in ast.walk(statement))
-
-
-def _leaves(block: Lines) -> bool:
-    if not block:
-        return False
-    last = block[-1]
-    if isinstance(last, ast.If):
-        return _leaves(last.body) and _leaves(last.orelse)
-    return isinstance(last, (ast.Return, ast.Raise))
 
 
 def _is_iterable(node: ast.expr) -> bool:

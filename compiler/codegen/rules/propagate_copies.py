@@ -46,7 +46,7 @@ def propagate_copies(form: Form) -> None:
             _forward(function, kept="key_" if shows_key else "timestamp")
 
 
-def _forward(function: Function, *, kept: str) -> None:  # noqa: C901 - two small steps
+def _forward(function: Function, *, kept: str) -> None:
     times = f.stores([*function.before, *function.body])
     parts: dict[str, ast.expr] = {}
     copied = {
@@ -73,10 +73,8 @@ def _forward(function: Function, *, kept: str) -> None:  # noqa: C901 - two smal
         done: list[ast.stmt] = []
         pending: str | None = None
         for statement in statements:
-            for part in ("side", "body", "orelse"):
-                inner = getattr(statement, part, None)
-                if isinstance(inner, list):
-                    setattr(statement, part, block(inner))
+            for inner in f.blocks(statement):
+                inner[:] = block(inner)
             found = rewrite(statement)
             if found is not None:
                 pending = pending or f.comment_of(statement)

@@ -300,10 +300,8 @@ class _Apart:
                 elif comment:
                     f.with_comment(rest, comment)
                 return [*done, *lines, *rest]
-            for part in ("side", "body", "orelse"):
-                inner = getattr(statement, part, None)
-                if isinstance(inner, list):
-                    setattr(statement, part, self._block(inner))
+            for inner in f.blocks(statement):
+                inner[:] = self._block(inner)
             done.append(statement)
         return done
 

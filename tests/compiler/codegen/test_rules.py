@@ -6,6 +6,7 @@ import json
 import re
 import sys
 from collections import namedtuple
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -455,10 +456,147 @@ def halved(value: int) -> int:
     return pair[0] - pair[1]
 
 
+def parsed_or_none(text: str) -> Any:
+    try:
+        return int(text)
+    except ValueError:
+        return None
+
+
+def parsed_or_less(text: str) -> Any:
+    try:
+        number = int(text) * 10
+    except (ValueError, TypeError) as error:
+        return -len(str(error))
+    if number > 100:
+        return 100
+    return number
+
+
+def parsed_behind(text: str) -> Any:
+    try:
+        if not text:
+            return "", 0
+        return text, 7 // int(text)
+    except ValueError:
+        pass
+    except ZeroDivisionError:
+        return text, -1
+    return None
+
+
+def first_digit(text: str) -> Any:
+    for letter in text:
+        try:
+            return int(letter), text
+        except ValueError:  # noqa: PERF203 - as users write it
+            continue
+    return -1, text
+
+
+def parsed_list(text: str) -> Any:
+    try:
+        return [int(part) for part in text.split("-")]
+    except ValueError:
+        return []
+
+
+class Numbers(ProcessFunction[Any, Any]):
+    """Generators that yield in a `try`, in an `except` and behind both."""
+
+    def process_element(self, value: Any, ctx: Any) -> Any:
+        try:
+            pair = {"text": value, "number": int(value)}
+        except ValueError as error:
+            yield ODD, str(error)
+            return
+        yield pair["text"], pair["number"] + 1
+
+
+class Quotients(ProcessFunction[Any, Any]):
+    def __init__(self) -> None:
+        self.failed = 0
+
+    def process_element(self, value: Any, ctx: Any) -> Any:
+        try:
+            yield value, 10 // int(value)
+        except ZeroDivisionError:
+            self.failed += 1
+        except ValueError as error:
+            self.failed += 1
+            yield ODD, (value, self.failed, type(error).__name__)
+
+
+def digits(text: str) -> Any:
+    for part in text.split("-"):
+        if part == "9":
+            return  # a loop that ends
+        try:
+            yield int(part), text
+        except ValueError:
+            yield -1, part
+        length = len(part)
+        if length > 1:
+            yield length, ""
+
+
+def with_finally(text: str) -> Any:
+    tries = []
+    try:
+        tries.append(int(text))
+    except ValueError:
+        tries.append(-1)
+    else:
+        tries.append(0)
+    finally:
+        tries.append(len(tries))
+    return tries
+
+
+def parsed_key(text: str) -> int:
+    try:
+        return int(text) % 3
+    except ValueError:
+        return -1
+
+
+def merged_texts(one: Any, other: Any) -> Any:
+    try:
+        return other[0], one[1] + int(other[0])
+    except ValueError:
+        return one
+
+
+def is_number(text: str) -> bool:
+    try:
+        int(text)
+    except ValueError:
+        return False
+    return True
+
+
 def caught(env: Any) -> None:
-    """Functions that raise errors."""
+    """Functions that raise and catch errors."""
     numbers = env.from_sequence(0, 60)
     seen(numbers.map(halved), "more")
+    texts = numbers.map(lambda x: ("", "a", f"{x}", f"b{x}", f"{x}-9-1", f"x-{x}", "0")[x % 7])
+    seen(texts.map(parsed_or_none), "signs")
+    seen(texts.map(parsed_or_less).map(lambda x: (x, x + 1)), "rows")
+    seen(texts.map(parsed_behind), "whole rows")
+    seen(texts.map(first_digit).map(lambda row: row[0]), "clicks")
+    seen(texts.flat_map(parsed_list), "named")
+    processed = texts.process(Numbers())
+    seen(processed.map(lambda row: row[1]), "some")
+    seen(processed.get_side_output(ODD), "odd")
+    quotients = texts.process(Quotients())
+    seen(quotients, "pairs")
+    seen(quotients.get_side_output(ODD).map(lambda row: row[0]), "ones")
+    seen(texts.flat_map(digits).map(lambda row: row[0]), "two")
+    seen(texts.map(with_finally), "changed")
+    keyed = texts.map(lambda text: (text, 0)).key_by(lambda pair: parsed_key(pair[0]))
+    seen(keyed.reduce(merged_texts), "sums")
+    seen(texts.filter(is_number).map(int), "counted")
+    seen(texts.key_by(parsed_key).map(parsed_or_none), "last")
 
 
 PROGRAMS = (
@@ -634,8 +772,9 @@ def test_without_any_of_the_rules_a_job_gives_the_same(draw: Any) -> None:
 
 def returns_early(value: int) -> int:
     for number in range(9):
-        if number == value:
-            return number
+        for other in range(9):
+            if number * other == value:
+                return number
     return -1
 
 
@@ -645,9 +784,26 @@ def doubled(value: int, factor: int = 2) -> int:
 
 def tries(value: int) -> int:
     try:
-        return 1 // value
+        if not value:
+            return 0
+        number = 1 // value
     except ZeroDivisionError:
         return 0
+    return number
+
+
+def goes_on(value: int) -> int:
+    try:
+        return 1 // value
+    except ZeroDivisionError:
+        value += 1
+    return 1 // value
+
+
+def locked(value: int) -> int:
+    with suppress(ZeroDivisionError):
+        value = 1 // value
+    return value
 
 
 @pytest.mark.parametrize(
@@ -655,7 +811,12 @@ def tries(value: int) -> int:
     [
         (returns_early, "returns from within a loop (line {}); break, and return behind it"),
         (doubled, "has default arguments; pass all of them, without defaults"),
-        (tries, "has a statement 'try' (line {}); move that to another function"),
+        (tries, "returns from the middle of a try (line {}); set a variable, and return behind it"),
+        (
+            goes_on,
+            "goes on behind an except (line {}) beside which it returns; return from each except",
+        ),
+        (locked, "has a statement 'with' (line {}); move that to another function"),
     ],
 )
 def test_a_remark_says_why_a_function_is_called_and_what_would_change_it(
@@ -687,6 +848,53 @@ def test_a_local_variable_and_a_global_that_differ_in_case_are_told_apart() -> N
         seen(env.from_sequence(0, 9).map(leveled), "levels")
 
     assert run_form(draw).records("levels") == [leveled(price) for price in range(10)]
+
+
+class Inverse(ProcessFunction[Any, Any]):
+    def process_element(self, value: Any, ctx: Any) -> Any:
+        try:
+            yield 1 // (value - 3)
+        except ValueError:
+            yield ODD, value
+
+
+class Caught(ProcessFunction[Any, Any]):
+    def process_element(self, value: Any, ctx: Any) -> Any:
+        try:
+            value = 1 // (value - 3)
+        except ZeroDivisionError:
+            yield -1
+        else:
+            yield value
+
+
+@pytest.mark.parametrize("form", ["interpreted", "generated", "inlined"])
+def test_an_error_in_a_try_that_does_not_catch_it_names_the_operator_and_the_record(
+    form: str,
+) -> None:
+    error = failure_of(lambda env: env.from_sequence(0, 9).process(Inverse()).print(), form)
+    assert type(error) is ZeroDivisionError
+    assert "in 'Process' (test_rules.py:" in notes_of(error)
+    assert "at record 3" in notes_of(error)
+
+
+@pytest.mark.parametrize("form", ["interpreted", "generated", "inlined"])
+def test_an_error_behind_an_except_is_not_about_what_was_caught(form: str) -> None:
+    def draw(env: Any) -> None:
+        caught = env.from_sequence(0, 9).process(Caught())
+        seen(caught.map(lambda x: {0: 0, -1: [][x]}[x]), "rows")
+
+    error = failure_of(draw, form)
+    assert type(error) is IndexError
+    assert error.__context__ is None
+
+
+def test_functions_that_catch_errors_are_inlined() -> None:
+    remarks = [
+        text for vertex in job_of(caught).vertices for _, texts in vertex.remarks for text in texts
+    ]
+    refused = [text for text in remarks if text.startswith("not inlined: '")]
+    assert refused == []
 
 
 def source_of(draw: Any) -> str:

@@ -1,0 +1,228 @@
+"""The statements of an inlined function without its `return`s, and its `yield`s outside of its `try`s.
+
+What happens to a returned value takes the place of a `return` at the end of a function or of a branch. In a loop or a
+`try` it must be an assignment, since an error in other code would be the function's to catch. Emitted records leave a
+`try` before anything happens to them:
+
+    try:                                    try:
+        yield parse(value)                      parsed = parse(value)
+    except ValueError as error:             except ValueError as error:
+        yield BAD, str(error)         ->        text, is_caught = str(error), True
+                                            else:
+                                                yield parsed
+                                            if is_caught:
+                                                yield BAD, text
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from itertools import takewhile
+from typing import TYPE_CHECKING
+
+from opchain.compiler.codegen import form as f
+from opchain.compiler.codegen.function_source import Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from opchain.compiler.codegen.function_source import Definition
+
+    Lines = list[ast.stmt]
+    Give = Callable[[ast.expr | None], Lines]
+    """What happens to the value that a function returns; None where it returns nothing."""
+
+_LOOPS = (ast.For, ast.While)
+_YIELDS = (ast.Yield, ast.YieldFrom)
+
+
+def structured(body: Lines, give: Give, definition: Definition) -> Lines:
+    """A body whose `return`s are replaced by what happens to the value."""
+    done: Lines = []
+    for position, statement in enumerate(body):
+        rest = body[position + 1 :]
+        if isinstance(statement, ast.Return):
+            return [*done, *give(statement.value)]
+        if isinstance(statement, ast.Raise):
+            return [*done, statement]
+        if _returns(statement):
+            if isinstance(statement, ast.If):
+                lines = _branches(statement, rest, give, definition)
+            elif isinstance(statement, _LOOPS):
+                lines = _loop(statement, rest, give, definition)
+            else:
+                assert isinstance(statement, ast.Try)
+                lines = _try(statement, rest, give, definition)
+            return [*done, *lines]
+        if isinstance(statement, ast.Pass):
+            continue
+        if isinstance(statement, ast.AnnAssign):
+            if statement.value is not None:
+                done.append(ast.Assign([statement.target], statement.value, lineno=0))
+            continue
+        done.append(statement)
+    return [*done, *give(None)]
+
+
+def returns_within(body: Lines) -> bool:
+    """Whether a loop or a `try` has a `return`."""
+    return any(
+        isinstance(statement, (*_LOOPS, ast.Try)) and _returns(statement)
+        for statement in f.all_statements(body)
+    )
+
+
+def _branches(statement: ast.If, rest: Lines, give: Give, definition: Definition) -> Lines:
+    if _leaves(statement.body):
+        branches = statement.body, [*statement.orelse, *rest]
+    elif _leaves(statement.orelse):
+        branches = [*statement.body, *rest], statement.orelse
+    else:
+        raise Refused(
+            f"{definition.name} returns from the middle (line {statement.lineno}); return from both "
+            "branches, or at the end"
+        )
+    first, second = (structured(branch, give, definition) for branch in branches)
+    if first:
+        return [ast.If(statement.test, first, second)]
+    if second:
+        return [ast.If(ast.UnaryOp(ast.Not(), statement.test), second, [])]
+    return [ast.Expr(statement.test)]
+
+
+def _loop(statement: ast.For | ast.While, rest: Lines, give: Give, definition: Definition) -> Lines:
+    """A loop that ends where it returned; what follows is its `else`."""
+    within = list(f.all_statements(statement.body))
+    if any(isinstance(item, (*_LOOPS, ast.Break)) for item in within):
+        raise Refused(
+            f"{definition.name} returns from within a loop (line {statement.lineno}); break, and return behind it"
+        )
+
+    def rewrite(item: ast.stmt) -> Lines | None:
+        return [*give(item.value), ast.Break()] if isinstance(item, ast.Return) else None
+
+    statement.body = f.rewritten(statement.body, rewrite)
+    statement.orelse = structured(rest, give, definition)
+    return [statement]
+
+
+def _try(statement: ast.Try, rest: Lines, give: Give, definition: Definition) -> Lines:
+    """A `try` behind which nothing is left to do: what follows is its `else`, or the end of a handler."""
+    emits_caught = list(takewhile(lambda item: getattr(item, "emits_caught", False), rest))
+    rest = rest[len(emits_caught) :]
+    is_simple = _is_harmless(rest)
+    body_returns = any(map(_returns, statement.body))
+    if statement.finalbody or (body_returns and not _leaves(statement.body)):
+        raise Refused(
+            f"{definition.name} returns from the middle of a try (line {statement.lineno}); set a variable, "
+            "and return behind it"
+        )
+    for handler in statement.handlers:
+        if not (_leaves(handler.body) or (is_simple and not any(map(_returns, handler.body)))):
+            raise Refused(
+                f"{definition.name} goes on behind an except (line {handler.lineno}) beside which it returns; "
+                "return from each except"
+            )
+        behind = [] if _leaves(handler.body) else copy.deepcopy(rest)
+        handler.body = structured([*handler.body, *behind], give, definition)
+    if body_returns:
+        statement.body, statement.orelse = structured(statement.body, give, definition), []
+    else:
+        statement.orelse = structured([*statement.orelse, *rest], give, definition)
+    return [statement, *emits_caught]
+
+
+def _is_harmless(rest: Lines) -> bool:
+    """Whether statements do nothing but return a value that is at hand, and so may stand in an `except`."""
+    first = rest[0] if rest else ast.Return()
+    if not isinstance(first, ast.Return):
+        return False
+    value = first.value
+    is_empty = isinstance(value, (ast.List, ast.Tuple)) and not value.elts
+    return value is None or is_empty or isinstance(value, (ast.Constant, ast.Name))
+
+
+def _returns(statement: ast.stmt) -> bool:
+    return any(isinstance(node, ast.Return) for node in ast.walk(statement))
+
+
+def _leaves(block: Lines) -> bool:
+    if not block:
+        return False
+    last = block[-1]
+    if isinstance(last, ast.If):
+        return _leaves(last.body) and _leaves(last.orelse)
+    if isinstance(last, ast.Try):
+        ends = _leaves(last.body) or _leaves(last.orelse)
+        return ends and all(_leaves(handler.body) for handler in last.handlers)
+    return isinstance(last, (ast.Return, ast.Raise))
+
+
+def yields_behind_tries(body: Lines, fresh: Callable[[str], str], definition: Definition) -> Lines:
+    """A generator's body in which no `try` has a `yield`, except in its `else`. `fresh` names variables."""
+
+    def rewrite(statement: ast.stmt) -> Lines | None:
+        if not isinstance(statement, ast.Try):
+            return None
+        before, behind = [], []
+        if _ends_with_yield(statement.body):
+            returned = [statement.body.pop()] if isinstance(statement.body[-1], ast.Return) else []
+            yielded = _taken_out(statement.body, fresh)
+            statement.orelse = [yielded, *returned, *statement.orelse]
+        for handler in statement.handlers:
+            if _ends_with_yield(handler.body):
+                is_caught = fresh("is_caught")
+                returned = [handler.body.pop()] if isinstance(handler.body[-1], ast.Return) else []
+                yielded = _taken_out(handler.body, fresh, handler.name)
+                handler.body += [_set(is_caught, ast.Constant(value=True)), *returned]
+                before.append(_set(is_caught, ast.Constant(value=False)))
+                emits = ast.If(f.name(is_caught), [yielded], [])
+                emits.emits_caught = True  # type: ignore[attr-defined]
+                behind.append(emits)
+        held = [statement.body, statement.finalbody, *(item.body for item in statement.handlers)]
+        if statement.finalbody:
+            held.append(statement.orelse)
+        if any(
+            isinstance(node, _YIELDS) for block in held for item in block for node in ast.walk(item)
+        ):
+            raise Refused(
+                f"{definition.name} yields within a try (line {statement.lineno}); yield behind it, or in its "
+                "last statement"
+            )
+        return [*before, statement, *behind]
+
+    return f.rewritten(body, rewrite)
+
+
+def _ends_with_yield(block: Lines) -> bool:
+    """Whether nothing but a `return` follows a `yield` at the end of a block."""
+    last = block[-2:] if isinstance(block[-1], ast.Return) else block[-1:]
+    return isinstance(last[0], ast.Expr) and isinstance(last[0].value, ast.Yield)
+
+
+def _taken_out(block: Lines, fresh: Callable[[str], str], error: str | None = None) -> ast.stmt:
+    """Takes the `yield` from the end of a block, which computes the value. The variable `error` ends with the block."""
+    statement = block.pop()
+    assert isinstance(statement, ast.Expr)
+    assert isinstance(statement.value, ast.Yield)
+
+    def held(value: ast.expr) -> ast.expr:
+        if isinstance(value, ast.Constant) or (isinstance(value, ast.Name) and value.id != error):
+            return value
+        variable = fresh("yielded")
+        block.append(_set(variable, value))
+        return f.name(variable)
+
+    value = statement.value.value
+    if isinstance(value, ast.Tuple) and not any(isinstance(n, ast.Starred) for n in value.elts):
+        value.elts = list(
+            map(held, value.elts)
+        )  # a pair may be recognized as that of a side output
+    elif value is not None:
+        statement.value.value = held(value)
+    return statement
+
+
+def _set(variable: str, value: ast.expr) -> ast.stmt:
+    return ast.Assign([f.target(variable)], value, lineno=0)
