@@ -29,6 +29,7 @@ _OURS = frozenset(
             "fast_dumps",
             "fast_loads",
             "field_of",
+            "fits",
             "has_plain",
             "interleaved",
             "json_object",

@@ -402,6 +402,50 @@ _CLASSES = {
 _BITS = {BasicType.LONG: 64, BasicType.INT: 32, BasicType.SHORT: 16, BasicType.BYTE: 8}
 
 
+def fitting(record_type: TypeInformation[Any]) -> Callable[[Any], bool]:
+    """A function that says whether a value, other than None, can be converted to a declared type.
+
+    >>> from opchain.runtime.types.types import Types
+    >>> fits = fitting(Types.ROW([Types.INT()]))
+    >>> fits((1,)), fits(("text",))
+    (True, False)
+    """
+    convert = coder_converter(record_type)
+    assert convert is not None
+    names = record_type.get_field_names() if isinstance(record_type, RowTypeInfo) else []
+    have_form = _fields_test(record_type) if isinstance(record_type, RowTypeInfo) else None
+
+    def fits(value: Any) -> bool:
+        if value is None:
+            return False
+        try:
+            if (
+                have_form is None
+                or value.__class__ is not Row
+                or not have_form(value.get_fields_by_names(names))
+            ):
+                convert(value)
+        except Exception:  # noqa: BLE001 - a state that gets the value raises it again
+            return False
+        return True
+
+    return fits
+
+
+def _fields_test(record_type: RowTypeInfo) -> Callable[[list[Any]], bool] | None:
+    """Whether values are enough fields of their declared form; half the time of a conversion."""
+    tests = [
+        form_test(field_type, f"value[{position}]", None)
+        for position, field_type in enumerate(record_type.field_types)
+    ]
+    if None in tests:
+        return None
+    size = f"len(value) >= {len(tests)}"
+    text = f"lambda value: {' and '.join(filter(None, [size, *tests]))}"
+    found: Callable[[list[Any]], bool] = eval(text)  # noqa: S307 - our own text
+    return found
+
+
 def class_of(record_type: BasicTypeInfo[Any]) -> str | None:
     """The name of the builtin class of converted values of a basic type. None if there is none."""
     return _CLASSES.get(record_type.basic_type)

@@ -39,8 +39,9 @@ key as an argument. This saves the calls of the TimerService:
     ctx_0.timer_service().register_event_time_timer(end_0)      add_timer_0(end_0, VOID, field_0)
     ctx_0.get_current_key()                                     field_0
 
-A state refuses values that are not of its declared type. A value that a short test finds to be is stored here, and the
-state decides on all others. Where no test is short enough, writes keep their calls.
+A state refuses values that are not of its declared type. A value that a test finds to be is stored here, and the state
+decides on all others. The test is a call where the type has no short one, such as a Row. Updates of whole lists keep
+their calls.
 """
 
 from __future__ import annotations
@@ -120,6 +121,7 @@ _HARMLESS = (
     "as_timestamp_",
     "discard_timer_",
     "emit_",
+    "fits_",
     "identify_",
     "is_tagged",
     "key_of",
@@ -214,7 +216,7 @@ class _States:
             )
             self.function.guards.insert(0, f.expression(f"({table} := {found}()) is not None"))
             held = f"held_{index}_{name}"
-            lookups = _LookUps(owner, name, kind, items, table, state_key, held)
+            lookups = _LookUps(self.form, owner, name, kind, items, table, state_key, held)
             rest = lookups.block(rest, types)
         at_hand: dict[str, ast.expr] = {current_key: f.name(key_read)}
         rest = self._without_context(rest, index, state_key, types, at_hand)
@@ -453,7 +455,9 @@ def _evaluated(node: ast.expr, definition: Definition) -> Any:
                 return None
         elif (
             isinstance(item, ast.Call) and not isinstance(item.func, ast.Attribute)
-        ) or not isinstance(item, (ast.Call, ast.Attribute, ast.expr_context, ast.List)):
+        ) or not isinstance(
+            item, (ast.Call, ast.Attribute, ast.Constant, ast.expr_context, ast.List)
+        ):
             return None
     return eval(compile(ast.Expression(node), "<descriptor>", "eval"), names)  # noqa: S307 - it calls our types only
 
@@ -501,6 +505,7 @@ class _LookUps(ast.NodeTransformer):
 
     def __init__(
         self,
+        form: Form,
         owner: str,
         name: str,
         kind: str,
@@ -509,6 +514,7 @@ class _LookUps(ast.NodeTransformer):
         key: str,
         held: str,
     ) -> None:
+        self._form = form
         self._owner = owner
         self._name = name
         self._kind = kind
@@ -568,7 +574,7 @@ class _LookUps(ast.NodeTransformer):
     def _tests(
         self, method: str, arguments: list[ast.expr], types: dict[str, Any]
     ) -> list[str] | None:
-        """Expressions that say whether what is written has its declared form; None if there is no short one.
+        """Expressions that say whether what is written has its declared form; None if there are none.
 
         Of `first` and `second`, empty for one that is known to have it. No expressions where any value will do.
         """
@@ -580,9 +586,18 @@ class _LookUps(ast.NodeTransformer):
         ]
         if all(coder_converter(item) is None for item in self._items):
             return []
-        if None in tests or (self._kind, method) == ("list", "update"):
+        if (self._kind, method) == ("list", "update"):
             return None
-        return [test for test in tests if test is not None]
+        return [
+            self._fits(declared, part) if test is None else test
+            for declared, part, test in zip(self._items, ("first", "second"), tests)  # noqa: B905 - two at most
+        ]
+
+    def _fits(self, declared: TypeInformation[Any], part: str) -> str:
+        """A call that says whether a value can be converted to a type without a short test."""
+        index = self._owner.rpartition("_")[2]
+        fits = self._form.names.bind(f"fits_{index}_{self._name}_{part}", "fits", declared)
+        return f"{fits}({part})"
 
     def _with_arguments_before(self, statement: ast.Assign, call: ast.Call) -> Lines:
         """`x = state.get(f(y))`, whose look-up stands for a value that is computed whatever it finds."""

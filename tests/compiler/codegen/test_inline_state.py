@@ -9,7 +9,7 @@ from forms import FORMS, failure_of, job_of, run_form, seen
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from opchain.common import Time, Types
+from opchain.common import Row, Time, Types
 from opchain.datastream import KeyedProcessFunction
 from opchain.datastream.functions import FlatMapFunction, KeyedCoProcessFunction
 from opchain.datastream.state import (
@@ -179,6 +179,54 @@ def test_the_current_key_is_at_hand() -> None:
     records = [(key, 0) for key in (1, True, 1.0, None, 1, True)]
     interpreted = run_form(by_key(CountOfKey(), records), "interpreted").records("results")
     assert repr(run_form(by_key(CountOfKey(), records)).records("results")) == repr(interpreted)
+
+
+class OfLongTypes(KeyedProcessFunction[Any, Any, Any]):
+    """States of types whose values a call looks at. A record is (key, value of the row, number)."""
+
+    def open(self, runtime_context: Any) -> None:
+        row = Types.ROW_NAMED(["a", "b"], [Types.INT(), Types.STRING()])
+        self.row = runtime_context.get_state(ValueStateDescriptor("row", row))
+        self.many = runtime_context.get_list_state(ListStateDescriptor("many", Types.FLOAT()))
+        self.map = runtime_context.get_map_state(
+            MapStateDescriptor("map", Types.INT(), Types.LIST(Types.INT()))
+        )
+
+    def process_element(self, value: Any, ctx: Any) -> Any:
+        self.row.update(value[1])
+        self.many.add(value[2])
+        self.map.put(value[2], [value[2]])
+        yield value[0], repr(self.row.value()), self.many.get(), list(self.map.items())
+
+
+LONG_TYPES: list[Any] = [
+    ("a", Row(1, "x"), 1),
+    ("a", Row(b="x", a=1), 2.5),
+    ("b", Row(None, "x"), 3),
+    ("a", None, 4),
+    ("a", (1, "x"), 5),
+    ("b", {"a": 7}, 6),
+]
+
+
+def test_states_of_types_without_a_short_test_are_tables() -> None:
+    source = fast_source(OfLongTypes())
+    assert "if fits_0_row_first(" in source
+    assert "set_key_0(" not in source
+    interpreted = run_form(by_key(OfLongTypes(), LONG_TYPES), "interpreted").records("results")
+    assert run_form(by_key(OfLongTypes(), LONG_TYPES)).records("results") == interpreted
+    assert len(interpreted) == len(LONG_TYPES)
+
+
+@pytest.mark.parametrize(
+    "record",
+    [("a", Row("x", 1), 1), ("a", Row(1), 1), ("a", Row(c=1, d="x"), 1), ("a", Row(1, "x"), "x")],
+)
+def test_values_that_states_refuse_fail_in_each_form(record: Any) -> None:
+    draw = by_key(OfLongTypes(), [*LONG_TYPES, record])
+    errors = {repr(failure_of(draw, form)) for form in ("interpreted", "inlined")}
+    assert len(errors) == 1
+    assert "state '" in errors.pop()
 
 
 class Wrong(Timers):
