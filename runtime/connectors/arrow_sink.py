@@ -53,17 +53,13 @@ class ArrowWriter(SinkWriter[Any]):
         """Sends a batch.
 
         Raises:
-            RecordSchemaError: A record does not fit the schema.
+            RecordSchemaError: A record does not match the schema.
         """
         self._send(self._encoder.batch(values).serialize().to_pybytes())
 
 
 class ArrowSink(Sink[Any]):
-    """A sink whose Arrow batches the engine takes.
-
-    Args:
-        schema: A type of pyspark, DDL text, or None for the declared type of the stream.
-    """
+    """A sink whose Arrow batches the engine collects."""
 
     reads_timestamps = False
     changes_records = False
@@ -88,15 +84,13 @@ class ArrowSink(Sink[Any]):
         """
         if self.schema is not None:
             return self
-        typed = object.__new__(
-            type(self)
-        )  # copy() would use __getstate__, which leaves attributes out
+        typed = object.__new__(type(self))  # copy() would call __getstate__, which omits attributes
         typed.__dict__.update(self.__dict__)
         typed.schema = spark_type_of(record_type)
         return typed
 
     def create_writer(self, context: RuntimeContext) -> SinkWriter[Any]:
-        """Refuses: only an engine that takes batches can write.
+        """Raises an error: only an engine that takes Arrow batches can write the records.
 
         Raises:
             InternalError: Always.

@@ -22,7 +22,7 @@ _LOG = logging.getLogger("opchain.job")
 
 _INTERVAL_MS = 60 * 1000
 
-# The letters of Java's DateTimeFormatter that are numbers of a fixed width.
+# Letters of Java's DateTimeFormatter that stand for numbers of a fixed width.
 _LETTERS: dict[str, Callable[[datetime], int]] = {
     "y": lambda time: time.year,
     "u": lambda time: time.year,
@@ -58,11 +58,11 @@ class BucketAssigner(ABC):
     def date_time_bucket_assigner(
         format_str: str = "yyyy-MM-dd--HH", timezone_id: str | None = None
     ) -> BucketAssigner:
-        """A folder for each text that the format makes of the machine's time; one per hour by default.
+        """Chooses a folder by formatting the machine's time; by default one folder per hour.
 
         Args:
-            format_str: Java's pattern, of the letters y, M, d, H, m and s.
-            timezone_id: Such as `Europe/Berlin`; the machine's own zone if None.
+            format_str: A Java pattern with the letters y, M, d, H, m and s.
+            timezone_id: A time zone such as `Europe/Berlin`. None: the machine's zone.
         """
         return DateTimeBucketAssigner(format_str, timezone_id)
 
@@ -105,7 +105,7 @@ class BasePathBucketAssigner(BucketAssigner):
 
 
 class DateTimeBucketAssigner(BucketAssigner):
-    """A folder for each text that the format makes of the machine's time; one per hour by default.
+    """Chooses a folder by formatting the machine's time; by default one folder per hour.
 
     >>> DateTimeBucketAssigner("yyyy/MM/dd", "UTC").get_bucket_id("any", None, 0)
     '1970/01/01'

@@ -274,7 +274,7 @@ def _day(value: Any) -> Any:
 
 
 def _bytes(value: Any) -> bytes:
-    if isinstance(value, int):  # `int` first, because ints are frequent
+    if isinstance(value, int):  # bytes(5) would be five zero bytes
         raise TypeError(f"{value!r} is a number")
     return bytes(value)
 

@@ -1,1 +1,1 @@
-"""Rows into PostgreSQL and MySQL, exactly once, under the names of Flink's JDBC connector."""
+"""Sinks and a source for PostgreSQL, and sinks for MySQL, exactly once, with the names of Flink's JDBC connector."""

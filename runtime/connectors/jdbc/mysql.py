@@ -1,7 +1,7 @@
-"""JdbcSink for MySQL and MariaDB: the driver runs the statement, and notes the epoch in the same transaction.
+"""JdbcSink for MySQL and MariaDB: the driver runs the statement, and records the epoch in the same transaction.
 
-Records wait in an outbox beside the checkpoint, since a table in the server would give nothing more: MySQL has no
-block that runs a statement with each row of a table.
+Records are staged in an outbox in the checkpoint directory, not in a table of the server. MySQL has no block that runs
+a statement for each row of a table, so a staging table would have no advantage.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ _NAMES = {
     "connectTimeout": "connect_timeout",
     "characterEncoding": "charset",
 }
-"""Parameters of the Java drivers, and what pymysql calls them."""
+"""Parameters of the Java drivers, and their names in pymysql."""
 
 _WITHOUT_EFFECT = frozenset(
     {"rewriteBatchedStatements", "useServerPrepStmts", "serverTimezone", "useUnicode", "useSSL"}
 )
-"""Parameters of the Java drivers about things that are done otherwise here."""
+"""Parameters of the Java drivers that have no effect here."""
 
 _CHARSETS = {"utf-8": "utf8mb4", "utf8": "utf8mb4"}
 _TABLE = re.compile(r"\b(?:INTO|UPDATE|DELETE\s+FROM)\s+(?P<table>[\w.`]+)", re.IGNORECASE)
@@ -49,7 +49,7 @@ _NO_SUCH_TABLE = 1146
 
 
 def is_mysql(url: object) -> bool:
-    """Whether a URL is one of MySQL or MariaDB."""
+    """Whether the URL is for MySQL or MariaDB."""
     return isinstance(url, str) and url.startswith(("jdbc:mysql:", "jdbc:mariadb:"))
 
 
@@ -57,7 +57,7 @@ def mysql_parameters(options: JdbcConnectionOptions) -> dict[str, Any]:
     """The arguments of `pymysql.connect`.
 
     Raises:
-        ValueError: The URL has what is not understood.
+        ValueError: The URL is malformed, or has an unknown parameter.
     """
     found = _URL.fullmatch(options.url)
     if found is None:
@@ -89,7 +89,7 @@ def mysql_parameters(options: JdbcConnectionOptions) -> dict[str, Any]:
 
 
 class MySqlSink(OutboxSink[Any]):
-    """Runs a statement with each record, in the order of subtasks and records."""
+    """Runs a statement for each record, in the order of subtasks and records."""
 
     def __init__(
         self,
@@ -109,17 +109,17 @@ class MySqlSink(OutboxSink[Any]):
 
     @property
     def datasets(self) -> tuple[tuple[str, str], ...]:
-        """The table, for lineage; none where the statement does not show it."""
+        """The table, for lineage. Empty if the statement does not name it."""
         table, place = self._table(), mysql_parameters(self.connection)
         if table is None:
             return ()
         return ((f"mysql://{place['host']}:{place['port']}", ".".join(table)),)
 
     def stage(self, owner: str, records: Sequence[Any]) -> Any:
-        """Keeps records until their checkpoint is complete.
+        """Stages records until their checkpoint is complete.
 
         Raises:
-            SinkError: One does not fit the statement.
+            SinkError: A record does not match the statement.
         """
         count = self.statement.parameter_count
         for record in records:
@@ -131,13 +131,14 @@ class MySqlSink(OutboxSink[Any]):
         return super().stage(owner, [tuple(record) for record in records])
 
     def send(self, key: str, records: Sequence[Any]) -> None:
-        """Runs the statement with the records in one transaction, unless the note says that it ran.
+        """Runs the statement for the records in one transaction, unless the note says that it already ran.
 
         Raises:
-            SinkError: The server refuses the statement, or can't be reached; the table has no transactions.
+            SinkError: The server refuses the statement or cannot be reached, or the table does not support
+                transactions.
         """
         owner, number, piece = place_of(key)
-        # In the text of the library, % stands for parameters.
+        # pymysql treats % as the start of a parameter.
         pieces = [text.replace("%", "%%") for text in self.statement.pieces]
         with self._connected() as connection, connection.cursor() as cursor:
             cursor.execute(_NOTES)
@@ -194,7 +195,7 @@ class MySqlSink(OutboxSink[Any]):
             ) from error
 
     def _table(self) -> tuple[str, str] | None:
-        """The database and the name of the table, where the statement shows them."""
+        """The database and the name of the table, if the statement names them."""
         found = _TABLE.search(self.sql)
         if found is None:
             return None

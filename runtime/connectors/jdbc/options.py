@@ -123,15 +123,15 @@ class JdbcConnectionOptions:
         return f"{type(self).__name__}({shown}, user_name={self.user_name!r})"
 
     def get_db_url(self) -> str:
-        """The URL as it was given."""
+        """The URL that was set."""
         return self.url
 
     def get_driver_name(self) -> str | None:
-        """The class of the Java driver, which is not used."""
+        """The class of the Java driver. It is not used."""
         return self.driver_name
 
     def get_user_name(self) -> str | None:
-        """The user; None where the URL or the system says it."""
+        """The user. None if the URL or the environment sets it."""
         return self.user_name
 
     def get_password(self) -> str | None:
@@ -139,7 +139,7 @@ class JdbcConnectionOptions:
         return self.password
 
     class JdbcConnectionOptionsBuilder:
-        """Connection options in the making."""
+        """Builds JdbcConnectionOptions."""
 
         def __init__(self) -> None:
             self._options = JdbcConnectionOptions("")
@@ -150,10 +150,10 @@ class JdbcConnectionOptions:
             return self
 
         def with_driver_name(self, driver_name: str) -> Self:
-            """Takes the name of a Java driver, which programs for PyFlink have.
+            """Accepts the class of a Java driver, for PyFlink programs. It is not used.
 
             Raises:
-                UnsupportedFeatureError: It is another database's.
+                UnsupportedFeatureError: The driver is for another database.
             """
             if driver_name not in _DRIVERS:
                 raise UnsupportedFeatureError(
@@ -174,11 +174,11 @@ class JdbcConnectionOptions:
             return self
 
         def build(self) -> JdbcConnectionOptions:
-            """The options.
+            """Returns the options.
 
             Raises:
-                ValueError: The URL is missing, or has what is not understood.
-                UnsupportedFeatureError: It is another database's.
+                ValueError: The URL is missing or malformed, or has an unknown parameter.
+                UnsupportedFeatureError: The URL is for another database.
             """
             if is_mysql(self._options.url):
                 mysql_parameters(self._options)
@@ -189,47 +189,47 @@ class JdbcConnectionOptions:
 
 @dataclass(frozen=True)
 class JdbcExecutionOptions:
-    """How a JdbcSink batches and retries; made by `builder()`."""
+    """Batch size and retries of a JdbcSink. Created by `builder()`."""
 
     batch_interval_ms: int = 0
     batch_size: int = 5000
     max_retries: int = 3
 
     def get_batch_interval_ms(self) -> int:
-        """The interval as it was given; see `with_batch_interval_ms`."""
+        """The value that was set. It has no effect; see `with_batch_interval_ms`."""
         return self.batch_interval_ms
 
     def get_batch_size(self) -> int:
-        """How many records go to the server at once."""
+        """The number of records per batch."""
         return self.batch_size
 
     def get_max_retries(self) -> int:
-        """How often what a lost connection has aborted is tried again."""
+        """The maximum number of retries after a lost connection."""
         return self.max_retries
 
     @staticmethod
     def defaults() -> JdbcExecutionOptions:
-        """Batches of 5000 records, 3 retries."""
+        """Batches of 5000 records, and 3 retries."""
         return JdbcExecutionOptions()
 
     @staticmethod
     def builder() -> JdbcExecutionOptions.Builder:
-        """Starts options."""
+        """Returns a builder."""
         return JdbcExecutionOptions.Builder()
 
     class Builder:
-        """Execution options in the making."""
+        """Builds JdbcExecutionOptions."""
 
         def __init__(self) -> None:
             self._options = JdbcExecutionOptions()
 
         def with_batch_size(self, size: int) -> Self:
-            """Sets how many records go to the server at once, at least 1."""
+            """Sets the number of records per batch; at least 1."""
             self._options = replace(self._options, batch_size=_number(size, 1, "with_batch_size"))
             return self
 
         def with_batch_interval_ms(self, interval_ms: int) -> Self:
-            """Has no effect, and logs so: rows show when the checkpoint or the job is complete."""
+            """Has no effect and logs a warning: rows become visible when the checkpoint or the job is complete."""
             interval = _number(interval_ms, 0, "with_batch_interval_ms")
             _LOG.warning(
                 "JdbcExecutionOptions.with_batch_interval_ms(%d) has no effect: rows show when the checkpoint or the "
@@ -240,13 +240,13 @@ class JdbcExecutionOptions:
             return self
 
         def with_max_retries(self, max_retries: int) -> Self:
-            """Sets how often work is retried that a lost connection has aborted; 0 for never."""
+            """Sets the maximum number of retries after a lost connection. 0 disables retries."""
             retries = _number(max_retries, 0, "with_max_retries")
             self._options = replace(self._options, max_retries=retries)
             return self
 
         def build(self) -> JdbcExecutionOptions:
-            """The options."""
+            """Returns the options."""
             return self._options
 
 

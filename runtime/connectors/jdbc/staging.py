@@ -1,11 +1,11 @@
-"""Staging tables: the tables of the target database in which rows wait for their commit, and the writer that fills them.
+"""Staging tables in the target database, in which rows wait for their commit, and the writer that fills them.
 
     opchain_batches    a batch: its sink (lineage and operator), and the table with its rows
     opchain_staged_*   rows: batch, number, and the parameters of the statement, in their types
     opchain_commits    a sink: the last checkpoint whose rows it has committed
 
-The first use of a sink creates them, in the first schema of the search path. Batches are written by COPY, each in its
-own transaction.
+They are created on first use, in the first schema of the search path. Batches are written with COPY, each in its own
+transaction.
 """
 
 from __future__ import annotations
@@ -61,14 +61,14 @@ EXCEPTION WHEN OTHERS THEN
     END;
 END
 {tag}"""
-"""The statement sees the variables of the row alone, and columns of the same names come before them."""
+"""The statement sees only the variables of the row. Columns have priority over variables of the same name."""
 
 _LOCK = 0x6F70636861696E
-"""The lock for creating tables: two sessions at once would fail, even with IF NOT EXISTS."""
+"""The advisory lock for creating tables. Two concurrent sessions would fail, even with IF NOT EXISTS."""
 
 
 class StagedRows(NamedTuple):
-    """A batch of rows that wait: the committable of a JdbcSink; `checkpoint_id` is None at a job's end."""
+    """A batch of staged rows: the committable of a JdbcSink. `checkpoint_id` is None at the end of the job."""
 
     lineage: str
     operator_id: str
@@ -81,28 +81,28 @@ class StagedRows(NamedTuple):
 
 
 class StagingTable(NamedTuple):
-    """The table for rows of certain types, and the types."""
+    """The name of a staging table, and the types of its parameter columns."""
 
     name: str
     types: tuple[str, ...]
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns of the parameters."""
+        """The names of the parameter columns."""
         return tuple(f"p{number}" for number in range(1, len(self.types) + 1))
 
 
 def psycopg() -> Any:
-    """The library.
+    """Imports psycopg.
 
     Raises:
-        MissingLibraryError: It is not installed.
+        MissingLibraryError: psycopg is not installed.
     """
     return imported("psycopg", "postgresql", "JdbcSink")
 
 
 def connect(options: JdbcConnectionOptions) -> Any:
-    """A connection on which each statement is a transaction of its own."""
+    """Opens a connection in autocommit mode."""
     library = psycopg()
     parameters = {"application_name": "opchain", **connection_parameters(options)}
     connection = library.connect(**parameters, autocommit=True)
@@ -112,15 +112,16 @@ def connect(options: JdbcConnectionOptions) -> Any:
 
 
 def staging_table(connection: Any, statement: Statement, where: str) -> StagingTable:
-    """The table for the rows of a statement, which is made where it is missing.
+    """The staging table for a statement. It is created if it does not exist.
 
     Args:
-        connection: To the database.
-        statement: What is to be run with each row.
+        connection: The connection to the database.
+        statement: The statement to run for each row.
         where: The operator, for errors.
 
     Raises:
-        SinkError: The server refuses the statement, for a table that is missing, say, or to make tables.
+        SinkError: The server refuses the statement, for example because its table is missing, or refuses to create
+            tables.
     """
     types = _parameter_types(connection, statement, where)
     name = f"opchain_staged_{hashlib.blake2b(repr(types).encode(), digest_size=6).hexdigest()}"
@@ -134,13 +135,13 @@ def staging_table(connection: Any, statement: Statement, where: str) -> StagingT
 def block_for_rows(
     statement: Statement, columns: Sequence[str], rows: str, *, explains: bool = False
 ) -> str:
-    """A block of PL/pgSQL that runs a statement with each of some rows.
+    """A PL/pgSQL block that runs a statement for each row of a query.
 
     Args:
         statement: The statement.
         columns: The columns of the rows, one for each parameter.
-        rows: The query that gives the rows.
-        explains: Whether the server only plans the statement, and runs nothing.
+        rows: The query.
+        explains: Whether the server only plans the statement, without running it.
     """
     row = "opchain_row"
     while row in "".join(statement.pieces).lower():
@@ -162,15 +163,15 @@ def block_for_rows(
 
 
 def _try(connection: Any, statement: Statement, table: StagingTable, where: str) -> None:
-    """Has the server plan the statement as the commit will run it, in a transaction that is rolled back.
+    """Lets the server plan the statement as the commit will run it, in a transaction that is rolled back.
 
-    Planning finds missing privileges and constraints, which preparing does not. No trigger and no sequence runs.
+    Planning detects missing privileges and constraints; preparing does not. It runs no trigger and no sequence.
 
     Raises:
         SinkError: The server refuses the statement.
     """
     if statement.is_call:
-        return  # it cannot be explained
+        return  # such a statement cannot be explained
     library = psycopg()
     row_of_nulls = f"SELECT staged.* FROM (SELECT) AS one LEFT JOIN {table.name} AS staged ON false"  # noqa: S608 - a name of ours
     block = block_for_rows(statement, table.columns, row_of_nulls, explains=True)
@@ -189,10 +190,10 @@ def _try(connection: Any, statement: Statement, table: StagingTable, where: str)
 
 
 def _make_tables(connection: Any, table: StagingTable, where: str) -> None:
-    """Makes the tables in which rows wait.
+    """Creates the staging tables.
 
     Raises:
-        SinkError: The user may not.
+        SinkError: The user lacks the privilege.
     """
     library = psycopg()
     columns = ", ".join(
@@ -217,11 +218,11 @@ def _numbers(statement: Statement) -> list[str]:
 
 
 def _parameter_types(connection: Any, statement: Statement, where: str) -> tuple[str, ...]:
-    """The types that the server takes the parameters for."""
+    """The types that the server infers for the parameters."""
     library = psycopg()
     numbered = statement.with_parameters(_numbers(statement))
     try:
-        # What is prepared stays until the connection ends; there is one statement for each.
+        # A prepared statement exists until the connection ends. There is one for each connection.
         prepared = connection.pgconn.prepare(b"opchain", numbered.encode())
         if prepared.status != library.pq.ExecStatus.COMMAND_OK:
             raise library.errors.error_from_result(prepared, encoding="utf-8")
@@ -252,7 +253,7 @@ _RETRY_AFTER_S = 1.0
 class JdbcWriter(SinkWriter[Any]):
     """The writer of one subtask.
 
-    All rows of a checkpoint are one batch, under an id that no other attempt has.
+    All rows of a checkpoint are one batch. The id of a batch is unique to an attempt.
     """
 
     def __init__(
@@ -279,7 +280,7 @@ class JdbcWriter(SinkWriter[Any]):
         )
 
     def write(self, value: Any, timestamp: int | None) -> None:  # noqa: ARG002 - rows have none
-        """Takes one record."""
+        """Writes one record."""
         self.write_batch([value], None)
 
     def write_batch(
@@ -287,10 +288,10 @@ class JdbcWriter(SinkWriter[Any]):
         values: Sequence[Any],
         timestamps: Sequence[int | None] | None,  # noqa: ARG002 - rows have none
     ) -> None:
-        """Takes a batch.
+        """Writes a batch.
 
         Raises:
-            SinkError: A record does not fit the statement.
+            SinkError: A record does not match the statement.
         """
         count = self._statement.parameter_count
         for value in values:
@@ -304,12 +305,12 @@ class JdbcWriter(SinkWriter[Any]):
                 self._send()
 
     def flush(self, *, end_of_input: bool) -> None:  # noqa: ARG002 - rows wait in both cases
-        """Sends what has not been sent."""
+        """Sends all buffered rows."""
         if self._rows:
             self._send()
 
     def prepare_commit_of(self, checkpoint_id: int | None) -> Sequence[StagedRows]:
-        """The batch; none where there were no rows."""
+        """The batch. Empty without rows."""
         if not self._sent:
             return ()
         origin, table = self._origin, self._table
@@ -327,7 +328,7 @@ class JdbcWriter(SinkWriter[Any]):
         return (staged,)
 
     def close(self) -> None:
-        """Ends the connection. What waits and is never committed goes with the sink's next commit."""
+        """Closes the connection. Uncommitted rows are removed by the sink's next commit."""
         if self._connection is not None:
             self._connection.close()
 
@@ -355,7 +356,7 @@ class JdbcWriter(SinkWriter[Any]):
             raise self._refused(error, rows, at) from error
 
     def _begin_batch(self, cursor: Any) -> None:
-        """Notes the batch, and removes rows of a transaction whose end is unknown."""
+        """Registers the batch, and removes rows of a transaction whose outcome is unknown."""
         origin = self._origin
         cursor.execute(
             "INSERT INTO opchain_batches VALUES (%s, %s, %s, %s) ON CONFLICT DO NOTHING",
@@ -367,7 +368,7 @@ class JdbcWriter(SinkWriter[Any]):
         )
 
     def _refused(self, error: Any, rows: list[Row | Sequence[Any]], at: int) -> SinkError:
-        """The reason for which the server or its library refuses a row."""
+        """The error for a row that the server or psycopg refuses."""
         place = _PLACE.search(error.diag.context or "")
         if place is None:
             return SinkError(
@@ -398,7 +399,7 @@ class JdbcWriter(SinkWriter[Any]):
 
 
 def retried(action: Callable[[], T], prepare: Callable[[], None], retries: int, where: str) -> T:
-    """Does something, again where a connection was lost; the second time at once, then ever later.
+    """Runs a function, and retries it after a lost connection: at first immediately, then after increasing pauses.
 
     Raises:
         SinkError: The last attempt failed.

@@ -1,4 +1,4 @@
-"""A statement with `?` in the places of a record's fields, as JDBC has them."""
+"""SQL statements with `?` for the fields of a record, as in JDBC."""
 
 from __future__ import annotations
 
@@ -33,22 +33,22 @@ _KINDS = _WRITING | {"SELECT", "VALUES", "TABLE"}
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """The text between the parameters: one piece more than there are parameters."""
+    """The pieces of text between the parameters: one more than there are parameters."""
 
     pieces: tuple[str, ...]
 
     @property
     def is_call(self) -> bool:
-        """Whether it calls a procedure."""
+        """Whether the statement calls a procedure."""
         return self.pieces[0].lstrip()[:4].upper() == "CALL"
 
     @property
     def parameter_count(self) -> int:
-        """How many `?` there are."""
+        """The number of parameters."""
         return len(self.pieces) - 1
 
     def with_parameters(self, parameters: Sequence[str]) -> str:
-        """The text with something else in the place of each `?`."""
+        """The text with each `?` replaced."""
         found = [self.pieces[0]]
         for parameter, piece in zip(parameters, self.pieces[1:], strict=True):
             found += [parameter, piece]
@@ -56,10 +56,10 @@ class Statement:
 
 
 def parse_statement(sql: str) -> Statement:
-    """Finds the parameters; `??` is an operator, and what stands in quotes or comments is none.
+    """Finds the parameters. `??` is an operator, and a `?` in quotes or comments is not a parameter.
 
     Raises:
-        ValueError: There are none, or several statements, or one that a sink cannot run.
+        ValueError: There are no parameters, there are several statements, or a sink cannot run the statement.
     """
     text = sql.strip().rstrip(";").rstrip()
     pieces: list[str] = []
@@ -89,10 +89,10 @@ def parse_statement(sql: str) -> Statement:
 
 
 def _require_writing(bare: str, sql: str) -> None:
-    """Makes sure that a statement writes and gives no rows back, by its text without quotes and comments.
+    """Checks that a statement writes and returns no rows, by its text without quotes and comments.
 
     Raises:
-        ValueError: It does not.
+        ValueError: The check fails.
     """
     if ";" in bare:
         raise ValueError(

@@ -1,1 +1,1 @@
-"""Kafka under the names of Flink's connector, on the library confluent-kafka."""
+"""Sources and sinks for Kafka, with the names of Flink's connector and the client confluent-kafka."""

@@ -1,4 +1,4 @@
-"""Builds KafkaSource step by step, under PyFlink's names."""
+"""KafkaSourceBuilder, with PyFlink's methods."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ V = TypeVar("V")
 
 
 class KafkaSourceBuilder(Generic[T]):
-    """A KafkaSource in the making. Flink: KafkaSourceBuilder.
+    """Builds a KafkaSource. Flink: KafkaSourceBuilder.
 
-    The servers, what to read, and the deserializer are needed.
+    Required are the brokers, the topics or partitions, and the deserializer.
     """
 
     def __init__(self) -> None:
@@ -39,10 +39,10 @@ class KafkaSourceBuilder(Generic[T]):
         self._admission = Admission()
 
     def build(self) -> KafkaSource[T]:
-        """The source.
+        """Returns the source.
 
         Raises:
-            ValueError: Something that is needed was not set.
+            ValueError: A required setting is missing.
         """
         for value, method in (
             (self._properties.get(SERVERS), "set_bootstrap_servers"),
@@ -68,11 +68,11 @@ class KafkaSourceBuilder(Generic[T]):
         return self.set_property(SERVERS, bootstrap_servers)
 
     def set_group_id(self, group_id: str) -> KafkaSourceBuilder[T]:
-        """The group for which offsets are committed when a checkpoint is complete."""
+        """Sets the consumer group. Offsets are committed for it when a checkpoint is complete."""
         return self.set_property(GROUP, group_id)
 
     def set_topics(self, *topics: str) -> KafkaSourceBuilder[T]:
-        """Reads these topics, which must be there."""
+        """Reads these topics, which must exist."""
         if not topics or not all(isinstance(topic, str) for topic in topics):
             raise TypeError(
                 f"KafkaSourceBuilder.set_topics got {topics!r}; it takes names of topics"
@@ -80,12 +80,12 @@ class KafkaSourceBuilder(Generic[T]):
         return self._subscribe(Subscription(topics=tuple(dict.fromkeys(topics))))
 
     def set_topic_pattern(self, topic_pattern: str) -> KafkaSourceBuilder[T]:
-        """Reads all topics whose whole name matches a regular expression (Python's), also those to come."""
+        """Reads all topics whose full name matches a regular expression (Python's), including topics created later."""
         _check(topic_pattern, str, "set_topic_pattern", "a regular expression")
         return self._subscribe(Subscription(pattern=topic_pattern))
 
     def set_partitions(self, partitions: Collection[KafkaTopicPartition]) -> KafkaSourceBuilder[T]:
-        """Reads these partitions alone."""
+        """Reads only these partitions."""
         if not partitions or not all(isinstance(item, KafkaTopicPartition) for item in partitions):
             raise TypeError(
                 f"KafkaSourceBuilder.set_partitions got {partitions!r}; it takes a set of KafkaTopicPartition"
@@ -95,7 +95,7 @@ class KafkaSourceBuilder(Generic[T]):
     def set_starting_offsets(
         self, starting_offsets_initializer: KafkaOffsetsInitializer
     ) -> KafkaSourceBuilder[T]:
-        """Sets the first offsets of a job that starts without a checkpoint; the earliest ones by default."""
+        """Sets the first offsets for a job that starts without a checkpoint. Default: the earliest offsets."""
         _check_initializer(starting_offsets_initializer, "set_starting_offsets")
         self._starting = starting_offsets_initializer
         return self
@@ -103,7 +103,7 @@ class KafkaSourceBuilder(Generic[T]):
     def set_unbounded(
         self, stopping_offsets_initializer: KafkaOffsetsInitializer
     ) -> KafkaSourceBuilder[T]:
-        """Stops at these offsets; the job is planned and run as an unbounded one all the same."""
+        """Stops at these offsets. The source still counts as unbounded."""
         _check_initializer(stopping_offsets_initializer, "set_unbounded")
         self._stopping, self._is_bounded = stopping_offsets_initializer, False
         return self
@@ -111,7 +111,7 @@ class KafkaSourceBuilder(Generic[T]):
     def set_bounded(
         self, stopping_offsets_initializer: KafkaOffsetsInitializer
     ) -> KafkaSourceBuilder[T]:
-        """Stops at these offsets, as a bounded source. They are looked up when the job starts."""
+        """Stops at these offsets, as a bounded source. The offsets are resolved when the job starts."""
         _check_initializer(stopping_offsets_initializer, "set_bounded")
         self._stopping, self._is_bounded = stopping_offsets_initializer, True
         return self
@@ -119,7 +119,7 @@ class KafkaSourceBuilder(Generic[T]):
     def set_value_only_deserializer(
         self, deserialization_schema: DeserializationSchema[V]
     ) -> KafkaSourceBuilder[V]:
-        """Makes records of the values of messages."""
+        """Converts the values of messages to records."""
         _check(
             deserialization_schema,
             DeserializationSchema,
@@ -131,9 +131,9 @@ class KafkaSourceBuilder(Generic[T]):
     def set_deserializer(
         self, record_deserializer: KafkaRecordDeserializationSchema[V]
     ) -> KafkaSourceBuilder[V]:
-        """Makes records of whole messages: key, value, headers, topic, partition, offset, timestamp.
+        """Converts whole messages to records: key, value, headers, topic, partition, offset and timestamp.
 
-        Flink has it in Java only.
+        In Flink, only the Java API has this method.
         """
         _check(
             record_deserializer,
@@ -144,46 +144,46 @@ class KafkaSourceBuilder(Generic[T]):
         return self._of(record_deserializer)
 
     def set_client_id_prefix(self, prefix: str) -> KafkaSourceBuilder[T]:
-        """The client id, by which brokers' logs and quotas know the source."""
+        """Sets the prefix of the client id, which appears in logs and quotas of the brokers."""
         return self.set_property("client.id", prefix)
 
     def set_property(self, key: str, value: str) -> KafkaSourceBuilder[T]:
-        """A property of Kafka's consumer, under the name of Java's client or of librdkafka."""
+        """Sets a property of the Kafka consumer. Names of the Java client and of librdkafka are accepted."""
         _check(key, str, "set_property", "the name of a property")
         self._properties[key] = value
         return self
 
     def set_properties(self, props: Mapping[str, str]) -> KafkaSourceBuilder[T]:
-        """Several properties."""
+        """Sets several properties."""
         for key, value in props.items():
             self.set_property(key, value)
         return self
 
     def on_malformed(self, policy: OnMalformedMessage) -> KafkaSourceBuilder[T]:
-        """Sets the policy for messages that can't be deserialized; by default the job fails. Not in Flink.
+        """Sets the policy for messages that cannot be deserialized. By default the job fails. Not in Flink.
 
         Args:
-            policy: "fail" stops the job with an error that names topic, partition and offset; "skip" continues;
-                an OutputTag sends a MalformedMessage to this side output of the source's stream and continues. The
-                last two count what is lost in the source's metric `numRecordsInErrors`.
+            policy: "fail" stops the job with an error that names topic, partition and offset; "skip" continues; an
+                OutputTag sends a MalformedMessage to this side output of the source's stream and continues. The last
+                two count such messages in the source's metric `numRecordsInErrors`.
         """
         self._malformed = checked_policy(policy)  # type: ignore[assignment]  # the tag is of our class
         return self
 
     def set_max_records_per_epoch(self, records: int) -> KafkaSourceBuilder[T]:
-        """How many records an epoch of an unbounded job reads at most; 1,000,000 if not given. Not in Flink."""
+        """Sets the maximum number of records per epoch of an unbounded job; 1,000,000 by default. Not in Flink."""
         _check_positive(records, "set_max_records_per_epoch")
         self._admission = self._admission._replace(records=records)
         return self
 
     def set_max_bytes_per_epoch(self, size_bytes: int) -> KafkaSourceBuilder[T]:
-        """About how many bytes an epoch reads at most, going by the size of the next messages. Not in Flink."""
+        """Sets the approximate maximum of bytes per epoch, estimated from the next messages. Not in Flink."""
         _check_positive(size_bytes, "set_max_bytes_per_epoch")
         self._admission = self._admission._replace(size_bytes=size_bytes)
         return self
 
     def set_max_time_per_epoch(self, time: Duration) -> KafkaSourceBuilder[T]:
-        """About how long an epoch takes at most, going by the speed of those before. Not in Flink."""
+        """Sets the approximate maximum time per epoch, estimated from earlier epochs. Not in Flink."""
         _check(time, Duration, "set_max_time_per_epoch", "a Duration")
         time_ms = time.to_millis()
         _check_positive(time_ms, "set_max_time_per_epoch")

@@ -1,7 +1,7 @@
-"""Clients of the library confluent-kafka: their settings, and errors that say what to do.
+"""Clients of confluent-kafka: their settings, and errors that say what to do.
 
-Programs give properties under the names of Kafka's Java clients, as PyFlink's do. The library has the same
-names for nearly all; the others are translated here or refused by name.
+As in PyFlink, programs set properties with the names of Kafka's Java clients. confluent-kafka has the same names for
+nearly all of them. Other names are translated here, or refused with an error.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 SERVERS = "bootstrap.servers"
 GROUP = "group.id"
 READ_COMMITTED = "read_committed"
-"""The level of isolation at which opchain reads, if the property isolation.level does not say another."""
+"""The default of the property isolation.level."""
 API_TIMEOUT = "default.api.timeout.ms"
 API_TIMEOUT_MS = 60_000
-"""How long brokers may take to answer, if that property does not say; as in Java's clients."""
+"""The default of the brokers' response time, as in the Java clients."""
 
 _REQUEST_S = 15.0
-"""After that a request is sent again."""
+"""The time in seconds after which a request is repeated."""
 
 _LOG = logging.getLogger("opchain.kafka")
 
@@ -66,21 +66,21 @@ _SECRET = re.compile(r"password|secret|\.pem$|key$|jaas", re.IGNORECASE)
 class KafkaConnectorError(StreamError):
     """Kafka can't be reached, refuses a request, or has lost messages that the source must read.
 
-    What to do: Check `bootstrap.servers`, the topics and the permissions. Properties have the names
-    of Kafka's Java clients or of librdkafka.
+    What to do: Check `bootstrap.servers`, the topics and the permissions. Properties have the names of Kafka's Java
+    clients or of librdkafka.
     """
 
 
 def kafka_datasets(
     properties: Mapping[str, Any], topics: Iterable[str]
 ) -> tuple[tuple[str, str], ...]:
-    """Namespace and name of topics as OpenLineage has them."""
+    """OpenLineage's namespace and name of topics."""
     first, _, _ = str(properties.get(SERVERS, "")).partition(",")
     return tuple((f"kafka://{first.strip()}", topic) for topic in topics)
 
 
 def confluent_kafka() -> Any:
-    """The library.
+    """Imports confluent_kafka.
 
     Raises:
         MissingLibraryError: It is not installed.
@@ -89,7 +89,7 @@ def confluent_kafka() -> Any:
 
 
 def client_settings(properties: Mapping[str, Any]) -> dict[str, Any]:
-    """Properties of Java's clients under the library's names.
+    """Translates properties of Java clients to those of librdkafka.
 
     Raises:
         KafkaConnectorError: A property has no counterpart.
@@ -128,7 +128,7 @@ def _truststore(name: str, value: Any, properties: Mapping[str, Any]) -> dict[st
 
 
 def connection_properties(properties: Mapping[str, Any]) -> dict[str, Any]:
-    """The properties that say where the brokers are, and how to log in."""
+    """The properties for the connection to the brokers and the login."""
     return {
         name: value
         for name, value in properties.items()
@@ -137,34 +137,34 @@ def connection_properties(properties: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class Heard:
-    """The messages of a client's callbacks, such as the reason why it can't connect."""
+    """The errors that a client reports to its callbacks, such as the reason why it cannot connect."""
 
     def __init__(self) -> None:
         self.last: Any = None
 
     def __call__(self, error: Any) -> None:
-        """Keeps an error. "All brokers are down" never says why, so it does not replace one that does."""
+        """Stores an error. "All brokers are down" gives no reason, so it does not replace an error with a reason."""
         if self.last is None or error.name() != "_ALL_BROKERS_DOWN":
             self.last = error
 
     def reason(self) -> str:
-        """For the end of a message."""
+        """The stored error, for the end of a message."""
         return "" if self.last is None else f"; the client says: {self.last.str()}"
 
 
 def make_client(
     kind: str, properties: Mapping[str, Any], fixed: Mapping[str, Any], where: str
 ) -> tuple[Any, Heard]:
-    """A client, and what it says.
+    """Creates a client, and the object that stores its errors.
 
     Args:
         kind: Consumer, Producer or AdminClient.
-        properties: The user's, under Java's names.
-        fixed: Settings under the library's names that win over the user's.
-        where: Who needs it, for errors.
+        properties: The user's properties, with Java's names.
+        fixed: Settings with librdkafka's names, which override the user's.
+        where: The operator, for errors.
 
     Raises:
-        KafkaConnectorError: A property is unknown or wrong.
+        KafkaConnectorError: A property is unknown or invalid.
     """
     library = confluent_kafka()
     if kind == "AdminClient":
@@ -185,19 +185,19 @@ def make_client(
 
 
 def error_text(error: BaseException) -> str:
-    """The text of an error of the library, without its wrapping."""
+    """The text of an error of confluent-kafka."""
     inner = error.args[0] if error.args else error
     text = inner.str() if hasattr(inner, "str") else str(inner)
     return " ".join(text.split())
 
 
 class Brokers:
-    """Asks brokers on the driver; not picklable.
+    """Sends requests to the brokers, on the driver. Not picklable.
 
     Attributes:
-        client: The library's AdminClient.
-        timeout_s: How long it may take until there is an answer.
-        request_s: How long one request may take.
+        client: The AdminClient.
+        timeout_s: The maximum time until there is an answer, including retries.
+        request_s: The maximum time of one request.
     """
 
     def __init__(self, properties: Mapping[str, Any], where: str) -> None:
@@ -212,7 +212,7 @@ class Brokers:
         """The names of all topics.
 
         Raises:
-            KafkaConnectorError: The brokers don't answer.
+            KafkaConnectorError: The brokers do not answer.
         """
         try:
             return list(self.client.list_topics(timeout=self.timeout_s).topics)
@@ -221,10 +221,10 @@ class Brokers:
             raise self._refused("list topics", error) from error
 
     def described(self, topics: Collection[str]) -> dict[str, Any]:
-        """The library's TopicDescription of each topic; None for one that is not there.
+        """The TopicDescription of each topic. None for a topic that does not exist.
 
         Raises:
-            KafkaConnectorError: The brokers don't answer, or refuse.
+            KafkaConnectorError: The brokers do not answer, or refuse the request.
         """
         asked_for = confluent_kafka().TopicCollection(list(topics))
         return self.answers(
@@ -236,10 +236,10 @@ class Brokers:
         )
 
     def topic_ids(self, topics: Collection[str]) -> dict[str, str]:
-        """The ids of topics, without those that are not there. A topic that is created again has another id.
+        """The ids of the topics that exist. A topic that was deleted and created again has another id.
 
         Raises:
-            KafkaConnectorError: The brokers don't answer, or refuse.
+            KafkaConnectorError: The brokers do not answer, or refuse the request.
         """
         found = self.described(sorted(topics)) if topics else {}
         return {topic: str(item.topic_id) for topic, item in found.items() if item is not None}
@@ -251,16 +251,16 @@ class Brokers:
         passing: str | None = None,
         check: Callable[[], object] | None = None,
     ) -> dict[Any, Any]:
-        """The answer of the brokers to a request. It is repeated while a leader or coordinator changes.
+        """Sends a request and returns the answers. Repeats the request while a leader or coordinator changes.
 
         Args:
-            what: For errors: "list topics".
-            request: Sends it, and gives a future for each thing that was asked for.
-            passing: The name of an error that is not a failure: the thing's answer is None then.
-            check: Called when the brokers have not answered for some seconds; may raise the reason.
+            what: The request, for errors: "list topics".
+            request: Sends the request, and returns a future for each item.
+            passing: The name of an error that is not a failure: the answer for the item is then None.
+            check: Called when the brokers have not answered for some seconds. It may raise an error with the reason.
 
         Raises:
-            KafkaConnectorError: They can't be reached, or refuse.
+            KafkaConnectorError: The brokers cannot be reached, or refuse the request.
         """
         began_at = time.monotonic()
         ends_at = began_at + self.timeout_s
@@ -277,7 +277,8 @@ class Brokers:
             if name_of(refused[0]) not in _CHANGING or time.monotonic() > ends_at:
                 raise self._refused(what, refused[0]) from refused[0]
             if name_of(refused[0]) == "_TIMED_OUT":
-                # A client asks the broker that it took for the controller for minutes, even if that broker is dead.
+                # A client keeps asking the same controller for minutes, even if that broker is dead. So a new client is
+                # created.
                 self.client, self._heard = make_client(
                     "AdminClient", self._properties, {}, self._where
                 )
@@ -288,18 +289,18 @@ class Brokers:
     def committed(
         self, group: str, partitions: Iterable[tuple[str, int]], passing: Collection[str] = ()
     ) -> dict[tuple[str, int], int]:
-        """The offsets that a group has committed, without the partitions for which it has none.
+        """The offsets that a group has committed. Partitions without a committed offset are omitted.
 
-        A consumer asks. The library's AdminClient could, but it ends the process with a segmentation fault where the
-        coordinator of the group is just changing: https://github.com/confluentinc/librdkafka/issues/5040.
+        It uses a consumer. The AdminClient could also ask, but it crashes with a segmentation fault while the
+        coordinator of the group changes: https://github.com/confluentinc/librdkafka/issues/5040.
 
         Args:
             group: The group.
-            partitions: Those that are asked for.
-            passing: The names of errors of a partition that mean no more than that it has no offset.
+            partitions: The partitions.
+            passing: Names of errors which only mean that the partition has no offset.
 
         Raises:
-            KafkaConnectorError: The brokers can't be reached, or refuse.
+            KafkaConnectorError: The brokers cannot be reached, or refuse the request.
         """
         library = confluent_kafka()
         wanted = [library.TopicPartition(topic, number) for topic, number in partitions]
@@ -324,7 +325,7 @@ class Brokers:
                         for item in found
                         if item.error is None and item.offset >= 0
                     }
-                consumer.poll(_PAUSE_S)  # hears of a login that has failed
+                consumer.poll(_PAUSE_S)  # reports a failed login
                 is_final = heard.last is not None and name_of(heard.last) in _FINAL
                 is_passing = refused[0].name() in _CHANGING and time.monotonic() < ends_at
                 if is_final or not is_passing:
@@ -335,7 +336,7 @@ class Brokers:
             consumer.close()
 
     def _wait(self, what: str, futures: Collection[Any], ends_at: float) -> None:
-        """Waits for answers; not for a login that has failed."""
+        """Waits for answers, but not after a failed login."""
         while not all(future.done() for future in futures) and time.monotonic() < ends_at + 1:
             self.client.poll(_PAUSE_S)
             if self._heard.last is not None and name_of(self._heard.last) in _FINAL:
@@ -357,7 +358,7 @@ def _error_of(future: Any) -> BaseException | None:
 
 
 def name_of(error: Any) -> str:
-    """The name of an error of the library: "_TRANSPORT", say; empty for any other."""
+    """The name of an error of confluent-kafka, such as "_TRANSPORT". Empty for other exceptions."""
     inner = error.args[0] if isinstance(error, BaseException) and error.args else error
     return inner.name() if hasattr(inner, "name") else ""
 
@@ -366,14 +367,14 @@ _PAUSE_S = 0.1
 _DESCRIBE_S = 5.0
 _COMMITTED_S = 5.0
 _SETTLES_S = 5.0
-"""So long brokers may disagree about a topic that was just made."""
+"""For this time in seconds, brokers may disagree about a new topic."""
 _FINAL = frozenset({"_AUTHENTICATION", "SASL_AUTHENTICATION_FAILED", "_SSL"})
 _CHANGING = frozenset(
     {
         "LEADER_NOT_AVAILABLE",
         "NOT_LEADER_FOR_PARTITION",
         "REPLICA_NOT_AVAILABLE",
-        "OFFSET_NOT_AVAILABLE",  # a leader that was just chosen does not know yet how much is replicated
+        "OFFSET_NOT_AVAILABLE",  # a new leader does not know yet which messages are replicated
         "FENCED_LEADER_EPOCH",
         "UNKNOWN_LEADER_EPOCH",
         "LISTENER_NOT_FOUND",
@@ -392,7 +393,7 @@ _CHANGING = frozenset(
         "_NOENT",
     }
 )
-"""Errors that pass when the brokers have agreed who leads what; Java's clients ask again, too."""
+"""Errors that pass when the brokers agree on the leaders. Java clients retry after them, too."""
 
 _ADVICE = {
     "_AUTHENTICATION": "check sasl.mechanism, sasl.username, sasl.password and security.protocol",
@@ -406,8 +407,8 @@ _ADVICE = {
     "GROUP_AUTHORIZATION_FAILED": "let the user read the group",
     "TRANSACTIONAL_ID_AUTHORIZATION_FAILED": "let the user write under the transactional id",
     "CLUSTER_AUTHORIZATION_FAILED": "let the user write idempotently",
-    "_NOT_IMPLEMENTED": "the client of this machine knows no such compression codec",
-    "_BAD_COMPRESSION": "the record is damaged, or compressed with a codec that the client does not know",
+    "_NOT_IMPLEMENTED": "the client on this machine does not support this compression codec",
+    "_BAD_COMPRESSION": "the record is damaged, or compressed with a codec that the client does not support",
     "UNSUPPORTED_COMPRESSION_TYPE": "choose another compression.type",
     "UNKNOWN_TOPIC_OR_PART": "create the topic, or correct its name",
     "_UNKNOWN_TOPIC": "create the topic, or correct its name",
@@ -417,7 +418,7 @@ _ADVICE = {
 
 
 def advice(error: Any, heard: Heard | None = None) -> str:
-    """The advice for an error, as the end of a message."""
+    """The advice for an error, for the end of a message."""
     names = [name_of(error)]
     if heard is not None and heard.last is not None:
         names.insert(0, heard.last.name())

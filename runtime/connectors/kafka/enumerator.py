@@ -1,7 +1,7 @@
-"""Which partitions a source reads, and from where to where: what the driver asks the brokers.
+"""The driver's requests to the brokers: which partitions a source reads, and between which offsets.
 
-A position is {topic: {"id": .., "next": {partition: offset}}}. The id tells a topic from another one
-of the same name that took its place.
+A position is {topic: {"id": .., "next": {partition: offset}}}. The id distinguishes a topic from a later topic with the
+same name.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Subscription(NamedTuple):
-    """The topics or partitions of a source: one of the three fields is set."""
+    """The topics, the pattern or the partitions of a source. Exactly one field is set."""
 
     topics: tuple[str, ...] = ()
     pattern: str | None = None
@@ -45,7 +45,7 @@ class Subscription(NamedTuple):
 
 
 class KafkaEnumerator:
-    """Asks the brokers; not picklable."""
+    """Sends requests to the brokers. Not picklable."""
 
     def __init__(
         self, subscription: Subscription, properties: Mapping[str, Any], where: str
@@ -56,10 +56,10 @@ class KafkaEnumerator:
         self._brokers = Brokers(properties, where)
 
     def partitions(self) -> dict[str, tuple[str, tuple[int, ...]]]:
-        """The id and partitions of each topic that is there now, by name in order.
+        """The id and partitions of each topic that exists now, sorted by name.
 
         Raises:
-            KafkaConnectorError: A topic or partition that was named is not there.
+            KafkaConnectorError: A topic or partition that the program names does not exist.
         """
         wanted = self._subscription
         topics: Collection[str] = wanted.topics or {item.topic for item in wanted.partitions}
@@ -107,11 +107,11 @@ class KafkaEnumerator:
         }
 
     def begins(self, partitions: Collection[KafkaTopicPartition]) -> dict[KafkaTopicPartition, int]:
-        """The first offset that is there."""
+        """The first offsets of the partitions that still exist."""
         return self._listed(partitions, "earliest")
 
     def ends(self, partitions: Collection[KafkaTopicPartition]) -> dict[KafkaTopicPartition, int]:
-        """The offset of the next message to come; with read_committed up to the first open transaction."""
+        """The offset of the next message. With read_committed, it is the start of the first open transaction."""
         return self._listed(partitions, "latest")
 
     def resolved(
@@ -119,10 +119,10 @@ class KafkaEnumerator:
         initializer: KafkaOffsetsInitializer,
         partitions: Collection[KafkaTopicPartition],
     ) -> dict[KafkaTopicPartition, int]:
-        """The offsets that an initializer means.
+        """The offsets of an initializer.
 
         Raises:
-            KafkaConnectorError: An offset is not there, and nothing says what then.
+            KafkaConnectorError: An offset does not exist, and the initializer has no reset strategy.
         """
         kind = initializer.kind
         if kind is Offsets.EARLIEST:
@@ -164,12 +164,12 @@ class KafkaEnumerator:
             what = (
                 f"group {group} has committed no offset"
                 if offset < 0
-                else f"group {group} has committed offset {offset}, and {there}"
+                else f"group {group} has committed offset {offset}, but {there}"
             )
         elif offset < 0:
             what = f"no offset is given, and {there}"
         else:
-            what = f"offset {offset} is given, and {there}"
+            what = f"offset {offset} is given, but {there}"
         return (
             f"{self._where}, topic {item.topic}, partition {item.partition}: {what}; give "
             f"{initializer!r}() a KafkaOffsetResetStrategy of EARLIEST or LATEST, or another offset"
@@ -218,7 +218,7 @@ class KafkaEnumerator:
 def position_of(
     topics: Mapping[str, tuple[str, tuple[int, ...]]], offsets: Mapping[KafkaTopicPartition, int]
 ) -> Position:
-    """A position: what is read next of each partition."""
+    """The position with the next offset of each partition."""
     return {
         topic: {
             "id": topic_id,

@@ -1,4 +1,4 @@
-"""FlinkKafkaConsumer and FlinkKafkaProducer of Flink 1.x, on KafkaSource and KafkaSink."""
+"""FlinkKafkaConsumer and FlinkKafkaProducer of Flink 1, based on KafkaSource and KafkaSink."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class FlinkKafkaConsumerBase(SourceBackedFunction[Any]):
         self._starting: KafkaOffsetsInitializer | None = None
 
     def as_source(self) -> KafkaSource[Any]:
-        """The KafkaSource."""
+        """The KafkaSource with these settings."""
         return KafkaSource(
             Subscription(topics=self._topics),
             Deserializer(self._schema),
@@ -57,32 +57,32 @@ class FlinkKafkaConsumerBase(SourceBackedFunction[Any]):
     def set_commit_offsets_on_checkpoints(
         self, commit_on_checkpoints: bool
     ) -> FlinkKafkaConsumerBase:
-        """Whether offsets are committed to the group when a checkpoint is complete; they are if not given."""
+        """Sets whether offsets are committed to the group when a checkpoint is complete. Default: True."""
         self._properties[COMMITS] = str(commit_on_checkpoints).lower()
         return self
 
     def set_start_from_earliest(self) -> FlinkKafkaConsumerBase:
-        """Begins at the first records that are there."""
+        """Starts at the earliest offsets."""
         self._starting = KafkaOffsetsInitializer.earliest()
         return self
 
     def set_start_from_latest(self) -> FlinkKafkaConsumerBase:
-        """Begins at the ends of the partitions."""
+        """Starts at the ends of the partitions."""
         self._starting = KafkaOffsetsInitializer.latest()
         return self
 
     def set_start_from_timestamp(self, startup_offsets_timestamp: int) -> FlinkKafkaConsumerBase:
-        """Begins at the first record of each partition with at least this timestamp, in milliseconds."""
+        """Starts in each partition at the first record with at least this timestamp, in milliseconds."""
         self._starting = KafkaOffsetsInitializer.timestamp(startup_offsets_timestamp)
         return self
 
     def set_start_from_group_offsets(self) -> FlinkKafkaConsumerBase:
-        """Begins where the group has committed, else where auto.offset.reset says; the default."""
+        """Starts at the group's committed offsets; without them, as auto.offset.reset says. This is the default."""
         self._starting = None
         return self
 
     def disable_filter_restored_partitions_with_subscribed_topics(self) -> FlinkKafkaConsumerBase:
-        """Taken as in PyFlink: a checkpoint's partitions are always read on."""
+        """Accepted as in PyFlink: the partitions of a checkpoint are always read."""
         return self
 
     def get_produced_type(self) -> TypeInformation[Any]:
@@ -101,12 +101,12 @@ class FlinkKafkaConsumerBase(SourceBackedFunction[Any]):
 
 
 class FlinkKafkaConsumer(FlinkKafkaConsumerBase):
-    """A source for `add_source` that reads topics without end. Deprecated: use KafkaSource.
+    """An unbounded source for `add_source`. Deprecated: use KafkaSource.
 
     Args:
-        topics: One or more.
-        deserialization_schema: Makes records of the values of messages.
-        properties: The consumer's: `bootstrap.servers`, `group.id`, ...
+        topics: One or more topics.
+        deserialization_schema: Converts the values of messages to records.
+        properties: Properties of the consumer: `bootstrap.servers`, `group.id`, ...
     """
 
     def __init__(
@@ -150,7 +150,7 @@ class FlinkKafkaProducerBase(TwoPhaseSinkFunction[Any]):
         super().__init__(KafkaSink(self._builder.build(), producer_config, guarantee, prefix))
 
     def set_log_failures_only(self, log_failures_only: bool) -> FlinkKafkaProducerBase:
-        """Taken if it is False: a message that is refused fails the job.
+        """Accepts only False: a refused message fails the job.
 
         Raises:
             ValueError: It is True, which would lose messages.
@@ -163,7 +163,7 @@ class FlinkKafkaProducerBase(TwoPhaseSinkFunction[Any]):
         return self
 
     def set_flush_on_checkpoint(self, flush_on_checkpoint: bool) -> FlinkKafkaProducerBase:
-        """Whether a checkpoint waits for the brokers to have everything, with AT_LEAST_ONCE; it does if not given."""
+        """With AT_LEAST_ONCE: whether a checkpoint waits until the brokers have all messages. Default: True."""
         sink = self._kafka_sink()
         if not flush_on_checkpoint and sink.guarantee is DeliveryGuarantee.AT_LEAST_ONCE:
             sink.guarantee = DeliveryGuarantee.NONE
@@ -172,7 +172,7 @@ class FlinkKafkaProducerBase(TwoPhaseSinkFunction[Any]):
     def set_write_timestamp_to_kafka(
         self, write_timestamp_to_kafka: bool
     ) -> FlinkKafkaProducerBase:
-        """Whether messages get the event time of their records; they get the time of writing if not given."""
+        """Sets whether messages get the event time of their records. By default, they get the time of writing."""
         self._builder.set_timestamp_provider(None if write_timestamp_to_kafka else _no_timestamp)
         self._kafka_sink().serializer = self._builder.build()
         return self
@@ -188,10 +188,10 @@ class FlinkKafkaProducer(FlinkKafkaProducerBase):
 
     Args:
         topic: The topic.
-        serialization_schema: Makes the values of messages.
-        producer_config: The producer's properties.
-        kafka_producer_pool_size: Taken as in PyFlink: no transaction is open between two checkpoints.
-        semantic: How often a record may be written.
+        serialization_schema: Converts records to the values of messages.
+        producer_config: Properties of the producer.
+        kafka_producer_pool_size: Accepted as in PyFlink, but not used: no transaction is open between checkpoints.
+        semantic: The delivery guarantee.
     """
 
     def __init__(
@@ -206,10 +206,10 @@ class FlinkKafkaProducer(FlinkKafkaProducerBase):
         super().__init__(topic, serialization_schema, producer_config, semantic)
 
     def ignore_failures_after_transaction_timeout(self) -> FlinkKafkaProducer:
-        """Taken as in PyFlink: no transaction can time out with messages in it."""
+        """Accepted as in PyFlink, but not used: no transaction with messages can time out between checkpoints."""
         return self
 
 
 def _no_timestamp(record: Any) -> None:
-    """Leaves the choice of the partition to Kafka."""
+    """Lets Kafka set the timestamp."""
     del record

@@ -1,4 +1,4 @@
-"""Partitions, and where reading begins and ends in each."""
+"""KafkaTopicPartition, and the offsets at which reading starts and stops."""
 
 from __future__ import annotations
 
@@ -61,19 +61,19 @@ class KafkaOffsetsInitializer:
     def committed_offsets(
         offset_reset_strategy: KafkaOffsetResetStrategy = KafkaOffsetResetStrategy.NONE,
     ) -> KafkaOffsetsInitializer:
-        """The offsets that the source's group has committed.
+        """The committed offsets of the source's group.
 
         Args:
-            offset_reset_strategy: Where a partition begins for which nothing is committed; NONE fails the job.
+            offset_reset_strategy: The offset for partitions without a committed offset. NONE fails the job.
         """
         _check_reset(offset_reset_strategy, "committed_offsets")
         return KafkaOffsetsInitializer(Offsets.COMMITTED, offset_reset_strategy)
 
     @staticmethod
     def timestamp(timestamp: int) -> KafkaOffsetsInitializer:
-        """The first record of each partition whose timestamp is at least this, in milliseconds.
+        """The first record of each partition with at least this timestamp, in milliseconds.
 
-        A partition without such a record begins, or ends, at its end.
+        For a partition without such a record, it is the end of the partition.
         """
         if not isinstance(timestamp, int) or timestamp < 0:
             raise ValueError(
@@ -85,12 +85,12 @@ class KafkaOffsetsInitializer:
 
     @staticmethod
     def earliest() -> KafkaOffsetsInitializer:
-        """The first record that a partition still has."""
+        """The first record that each partition still has."""
         return KafkaOffsetsInitializer(Offsets.EARLIEST, KafkaOffsetResetStrategy.EARLIEST)
 
     @staticmethod
     def latest() -> KafkaOffsetsInitializer:
-        """The end of each partition when the job starts."""
+        """The end of each partition at the start of the job."""
         return KafkaOffsetsInitializer(Offsets.LATEST, KafkaOffsetResetStrategy.LATEST)
 
     @staticmethod
@@ -98,12 +98,11 @@ class KafkaOffsetsInitializer:
         offsets: Mapping[KafkaTopicPartition, int],
         offset_reset_strategy: KafkaOffsetResetStrategy = KafkaOffsetResetStrategy.EARLIEST,
     ) -> KafkaOffsetsInitializer:
-        """These offsets.
+        """The given offsets.
 
         Args:
-            offsets: By partition.
-            offset_reset_strategy: Where a partition begins that is not among them, or whose offset is not
-                there.
+            offsets: The offset of each partition.
+            offset_reset_strategy: The offset for other partitions, and for offsets that do not exist.
         """
         for partition, offset in offsets.items():
             if not isinstance(partition, KafkaTopicPartition) or not isinstance(offset, int):

@@ -1,16 +1,16 @@
-"""The outbox of a KafkaSink: messages wait beside the checkpoint, and are sent when it is complete.
+"""The outbox of a KafkaSink: messages are staged in the checkpoint directory, and sent when the checkpoint is complete.
 
-Tasks keep the messages of an epoch in files of the job's checkpoints. When the checkpoint is complete, the driver
-sends them in transactions. Each transaction also commits an offset for a group of the sink's own: the note that
-says which epoch, and which piece of it, was sent. Kafka takes both or neither. So a commit that is repeated reads the
-note and skips what was sent.
+Tasks write the messages of an epoch to files. When the checkpoint is complete, the driver sends them in transactions.
+Each transaction also commits an offset for a group of the sink. This offset is a *note*: it encodes the epoch, and how
+many pieces of the epoch were sent. Kafka commits both or neither. A repeated commit reads the note, and skips what was
+sent.
 
-No transaction is open between two checkpoints: none can time out with messages in it, none has to be found again by
-its id after a failure, and readers are not held back. Flink's KafkaSink keeps transactions open from one checkpoint to
-the next one.
+No transaction is open between two checkpoints. So no transaction with messages times out, none must be found again by
+its id after a failure, and readers are not blocked. Flink's KafkaSink keeps transactions open from one checkpoint to
+the next.
 
-Rejected: one transaction for each subtask. With one for all, the messages of an epoch show at the same moment,
-as long as they fit into one piece; and the driver, which decides what counts, needs nobody's help.
+Rejected: one transaction per subtask. With a single transaction, the messages of an epoch become visible at the same
+time, if they fit into one piece. And the driver, which decides on commits, depends on no other process.
 """
 
 from __future__ import annotations
@@ -48,27 +48,27 @@ if TYPE_CHECKING:
 
 
 CHUNK_BYTES = 4 << 20
-"""How large a file of the outbox gets."""
+"""The maximum size of a file of the outbox."""
 
 PIECE_BYTES = 64 << 20
-"""How much one transaction sends: it has to end within the client's transaction.timeout.ms, a minute."""
+"""The maximum size of a transaction. It must end within transaction.timeout.ms of the client, a minute."""
 
 _PIECES = 1_000_000
-"""A note is the offset checkpoint * _PIECES + pieces sent."""
+"""A note is the offset checkpoint * _PIECES + number of sent pieces."""
 
 _ATTEMPTS = 3
 _NOTE_MS = 6 * 24 * 3600 * 1000
-"""Brokers forget the offsets of a group after 7 days without a commit (offsets.retention.minutes)."""
+"""The age at which a note may be lost: brokers delete the offsets of a group 7 days after its last commit."""
 
 _FORMAT = 4
-"""Of marshal: what all Pythons from 3.4 on read. Unlike pickle, it only makes plain values."""
+"""The version of marshal, which all Pythons since 3.4 can read. Unlike pickle, marshal only creates plain values."""
 
 
 class StagedMessages(NamedTuple):
     """The messages of a subtask before a checkpoint: the committable of a KafkaSink.
 
-    `chunks` are files, or the messages themselves in a job without checkpoints. `topic_ids` has the topics that
-    existed, so that the driver notices one that was deleted and created again.
+    `chunks` are files or, in a job without checkpoints, the messages themselves. `topic_ids` has the topics that
+    existed. With it the driver detects a topic that was deleted and created again.
     """
 
     lineage: str
@@ -102,11 +102,11 @@ class OutboxWriter(SinkWriter[Any]):
         self._topic_ids: dict[str, str] = {}
 
     def write(self, value: Any, timestamp: int | None) -> None:
-        """Takes one record."""
+        """Writes one record."""
         self.write_batch([value], [timestamp])
 
     def write_batch(self, values: Sequence[Any], timestamps: Sequence[int | None] | None) -> None:
-        """Takes a batch."""
+        """Writes a batch."""
         messages = self._serializer(values, timestamps)
         self._messages += messages
         self._size += sum(map(size_of, messages))
@@ -114,7 +114,7 @@ class OutboxWriter(SinkWriter[Any]):
             self._put()
 
     def flush(self, *, end_of_input: bool) -> None:  # noqa: ARG002 - messages wait in both cases
-        """Stores what was written."""
+        """Stores all buffered messages."""
         if self._messages:
             self._put()
 
@@ -132,7 +132,7 @@ class OutboxWriter(SinkWriter[Any]):
         return (staged,)
 
     def _ids(self) -> tuple[tuple[str, str], ...]:
-        """The ids of the topics of this checkpoint, as they were when this task first saw them."""
+        """The ids of the topics of this checkpoint, when this task first wrote to them."""
         unknown = self._topics - self._topic_ids.keys()
         if unknown:
             brokers = Brokers(self._properties, self._origin.where)
@@ -152,13 +152,13 @@ class OutboxWriter(SinkWriter[Any]):
 
 
 class OutboxCommitter(Committer):
-    """Sends on the driver, with one producer for each sink, which stays for later checkpoints.
+    """Sends on the driver. Each sink has one producer, which is reused for later checkpoints.
 
     Args:
-        properties: The producer's.
-        prefix: Begins the transactional id.
-        staging: The folder that the user has chosen for what waits; None for the job's.
-        senders: Producers from earlier commits, by transactional id. Those of this commit are added.
+        properties: The properties of the producer.
+        prefix: The prefix of the transactional id.
+        staging: The staging folder that the user has set. None: the job's.
+        senders: Producers of earlier commits, by transactional id. Those of this commit are added.
     """
 
     def __init__(
@@ -177,7 +177,7 @@ class OutboxCommitter(Committer):
         """Sends the messages of each checkpoint that were not sent before.
 
         Raises:
-            KafkaConnectorError: The brokers can't be reached or refuse, or staged messages are gone.
+            KafkaConnectorError: The brokers cannot be reached or refuse messages, or staged messages are missing.
         """
         for _, staged in groupby(committables, key=lambda item: item[:4]):
             found = list(staged)
@@ -187,7 +187,7 @@ class OutboxCommitter(Committer):
                     delete_file(chunk.path)
 
     def discard_orphans(self, origin: SinkOrigin, confirm: Callable[[], None]) -> None:
-        """Removes the files of the sink. Files of committed epochs were removed before."""
+        """Removes the files of the sink. The files of committed epochs were removed before."""
         staging = self._staging or origin.staging
         if staging is None:
             return
@@ -203,7 +203,7 @@ class OutboxCommitter(Committer):
         name = f"{self._prefix}-{first.operator_id[:16]}-{first.lineage[:16]}"
         library = confluent_kafka()
         for attempt in range(_ATTEMPTS):
-            # A sender that fails is not used again: the next one asks for the note.
+            # A sender is not reused after a failure. The next sender reads the note again.
             sender = self._senders.pop(name, None) or _Sender(name, self._properties, first.where)
             try:
                 sender.send(staged)
@@ -218,7 +218,7 @@ class OutboxCommitter(Committer):
 
 
 class _Sender:
-    """One producer, which has the sink's transactional id to itself from its start on."""
+    """A producer. From its start on, no other producer can use the sink's transactional id."""
 
     def __init__(self, name: str, properties: Mapping[str, Any], where: str) -> None:
         self._name = name
@@ -234,14 +234,15 @@ class _Sender:
         self._group_metadata: Any = None
 
     def send(self, staged: Sequence[StagedMessages]) -> None:
-        """Sends what the note does not have.
+        """Sends the pieces that are not in the note.
 
         Raises:
-            KafkaException: The library's.
+            KafkaException: An error of confluent-kafka.
         """
         first = staged[0]
         if not self._has_begun:
-            # Ends what an earlier producer of this id has begun: after that only this one changes the note.
+            # Ends the transaction of an earlier producer with this id. Afterwards, only this producer can change the
+            # note.
             self._producer.init_transactions(self._brokers.timeout_s)
             self._note = self._noted()
             self._has_begun = True
@@ -254,11 +255,11 @@ class _Sender:
                     self._require_same_topics(staged)
                 self._send_piece(piece, number)
                 self._note, sent = number, True
-        if sent:  # the broker may have created a topic again in the meantime
+        if sent:  # the broker may have created the topic again in the meantime
             self._require_same_topics(staged)
 
     def _require_same_topics(self, staged: Sequence[StagedMessages]) -> None:
-        """Raises if a topic is not the one that the tasks have seen: its messages are gone."""
+        """Raises an error if a topic is not the one that the tasks have seen: its messages are lost."""
         expected = sorted({pair for item in staged for pair in item.topic_ids})
         found = self._brokers.topic_ids({topic for topic, _ in expected})
         for topic, topic_id in expected:
@@ -272,7 +273,7 @@ class _Sender:
 
     def _send_piece(self, piece: Sequence[StagedFile | bytes], note: int) -> None:
         library = confluent_kafka()
-        # Plain values, and checked by the checkpoint's checksum.
+        # Plain values, whose checksum is part of the checkpoint.
         chunks = [marshal.loads(self._read(chunk)) for chunk in piece]  # noqa: S302
         topic = chunks[0][0][0]
         self._producer.begin_transaction()
@@ -305,7 +306,7 @@ class _Sender:
         )
 
     def _group(self) -> Any:
-        """The group of the note, as the producer wants it: from a consumer, which needs no connection for it."""
+        """The group metadata for the note. They come from a consumer, which needs no connection for this."""
         if self._group_metadata is None:
             properties = {**connection_properties(self._properties), GROUP: self._name}
             consumer, _ = make_client("Consumer", properties, {}, self._where)
@@ -314,9 +315,9 @@ class _Sender:
         return self._group_metadata
 
     def _noted(self) -> int | None:
-        """The last epoch and piece that were sent; None where nothing is noted.
+        """The last epoch and piece that were sent. None without a note.
 
-        A note is an offset of partition 0 of whatever topic the first message of its piece went to.
+        A note is an offset of partition 0 of a topic: the topic of the first message of its piece.
         """
         topics = [topic for topic in self._brokers.topics() if not topic.startswith("__")]
         passing = ("TOPIC_AUTHORIZATION_FAILED", "UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_PARTITION")
@@ -324,7 +325,7 @@ class _Sender:
         return max(notes.values(), default=None)
 
     def _require_note(self, first: StagedMessages, note: int | None) -> None:
-        """Refuses to guess where a note may have expired."""
+        """Raises an error if the note may have expired."""
         if (
             note is None
             and first.checkpoint_id is not None
@@ -338,7 +339,7 @@ class _Sender:
             )
 
     def is_final(self, error: Any) -> bool:
-        """Whether another attempt would fail, too: a message was refused, or another producer has the id."""
+        """Whether a retry would also fail: a message was refused, or another producer has taken over the id."""
         inner = error.args[0]
         return self._failures.first is not None or inner.name() in (
             *("_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH", "_AUTHENTICATION"),
@@ -363,7 +364,7 @@ class _Sender:
 
 
 def _pieces(staged: Sequence[StagedMessages]) -> Iterator[list[StagedFile | bytes]]:
-    """The chunks of all subtasks in order, cut into transactions; the same each time."""
+    """Splits the chunks of all subtasks, in order, into transactions. The result is the same in every attempt."""
     piece: list[StagedFile | bytes] = []
     size = 0
     for chunk in (chunk for item in staged for chunk in item.chunks):

@@ -1,4 +1,4 @@
-"""Sends messages with the library's producer, and keeps the first one that was refused."""
+"""Sends messages with confluent-kafka's producer, and stores the first refused message."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ Columns: TypeAlias = (
     "tuple[str, list[bytes | None] | None, list[bytes | None], list[int] | None, "
     "list[tuple[tuple[str, bytes | None], ...]] | None, list[int] | None]"
 )
-"""Messages of a topic in plain values: topic, keys, values, timestamps (0: none), headers, partitions (-1: none).
+"""Messages of a topic as plain values: topic, keys, values, timestamps (0: none), headers, partitions (-1: none).
 
-None stands for a column that has nothing.
+None replaces a column without values.
 """
 
 _FLUSH_S = 1.0
 _FULL_S = 0.01
 _QUEUED = 1_000_000
-"""Messages that wait in the client at most; the library's 100,000 are sent faster than the next ones come."""
+"""The maximum number of queued messages. librdkafka's default of 100,000 is too small: the queue would run empty."""
 
 
 def producer_settings(properties: Mapping[str, Any]) -> dict[str, Any]:
-    """The user's properties, and what makes partitions equal to those of Java's producer."""
+    """The user's properties, and settings for the same partitions as with the Java producer."""
     return {
         "partitioner": "murmur2_random",
         "enable.idempotence": True,
@@ -49,14 +49,14 @@ def producer_settings(properties: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class Failures:
-    """The first message that the brokers refused, as the producer tells it."""
+    """The first message that the brokers refused, as reported by the producer."""
 
     def __init__(self) -> None:
         self.first: tuple[Any, Any] | None = None
 
     def __call__(self, error: Any, message: Any) -> None:
         """Called for each message that the producer could not send."""
-        # Those that an abort purges say nothing of the cause.
+        # Messages that an abort purges have other errors, which are not the cause.
         if error is not None and self.first is None and not error.name().startswith("_PURGE"):
             self.first = (error, message)
 
@@ -71,7 +71,7 @@ class Failures:
 
 
 def send(producer: Any, messages: Iterable[Columns], failures: Failures) -> None:
-    """Hands messages to the producer; waits where its queue is full, and ends where one was refused."""
+    """Passes messages to the producer. Waits while its queue is full, and stops after a refused message."""
     produce = producer.produce
     for topic, keys, values, timestamps, headers, partitions in messages:
         if keys is None and timestamps is None and headers is None and partitions is None:
@@ -90,7 +90,8 @@ def send(producer: Any, messages: Iterable[Columns], failures: Failures) -> None
                 strict=False,
             )
             for value, key, partition, timestamp, own in every:
-                # By position: names cost half as much as the rest of the call. The two None are callbacks.
+                # Positional arguments: names would take half as much time as the rest of the call. The two None are
+                # callbacks.
                 message: tuple[Any, ...] = (topic, value, key, partition, None, None, timestamp)
                 if own:
                     message = (*message, list(own))
@@ -114,7 +115,7 @@ def _produce_later(producer: Any, failures: Failures, *message: Any) -> None:
 
 
 class Serializer:
-    """Makes messages of records, with the topics' numbers of partitions at hand."""
+    """Converts records to messages, with access to the topics' numbers of partitions."""
 
     def __init__(
         self, schema: KafkaRecordSerializationSchema, properties: Mapping[str, Any], where: str
@@ -128,7 +129,7 @@ class Serializer:
     def __call__(
         self, records: Sequence[Any], timestamps: Sequence[int | None] | None
     ) -> list[Columns]:
-        """The messages of records, topic by topic."""
+        """The messages for records, grouped by topic."""
         plain = self._schema.to_plain_messages(records)
         if plain is not None:
             topic, keys, values = plain
@@ -210,19 +211,19 @@ def _columns(topic: str, rows: list[Any]) -> Columns:
 
 
 def size_of(messages: Columns) -> int:
-    """The bytes of keys and values."""
+    """The size of keys and values in bytes."""
     _, keys, values, *_ = messages
     return sum(map(len, filter(None, values))) + sum(map(len, filter(None, keys or ())))
 
 
 class DirectWriter(SinkWriter[Any]):
-    """Sends the records of one subtask as they come.
+    """Sends the records of one subtask immediately.
 
     Args:
-        serializer: Makes messages.
-        properties: The producer's.
+        serializer: Converts records to messages.
+        properties: The properties of the producer.
         origin: The sink.
-        waits: Whether a checkpoint waits for the brokers to have everything.
+        waits: Whether a checkpoint waits until the brokers have all messages.
     """
 
     def __init__(
@@ -242,11 +243,11 @@ class DirectWriter(SinkWriter[Any]):
         self._producer, self._heard = make_client("Producer", settings, fixed, self._where)
 
     def write(self, value: Any, timestamp: int | None) -> None:
-        """Takes one record."""
+        """Writes one record."""
         self.write_batch([value], [timestamp])
 
     def write_batch(self, values: Sequence[Any], timestamps: Sequence[int | None] | None) -> None:
-        """Takes a batch.
+        """Writes a batch.
 
         Raises:
             KafkaConnectorError: A message was refused.
@@ -255,10 +256,10 @@ class DirectWriter(SinkWriter[Any]):
         self._require_delivered()
 
     def flush(self, *, end_of_input: bool) -> None:
-        """Waits until the brokers have everything, if that was promised.
+        """Waits until the brokers have all messages, if `waits` is set.
 
         Raises:
-            KafkaConnectorError: A message was refused, or could not be delivered in time.
+            KafkaConnectorError: A message was refused, or was not delivered in time.
         """
         if self._waits or end_of_input:
             while self._producer.flush(_FLUSH_S):

@@ -1,8 +1,8 @@
-"""Reads ranges of partitions: a consumer without a group's protocol, which a task keeps from epoch to epoch.
+"""Reads ranges of partitions with a consumer that a task keeps from epoch to epoch. It does not join a consumer group.
 
-One consumer fetches all ranges of a subtask side by side. What comes is held, partition by partition, until it is
-asked for, and a partition that has come far ahead is paused. So memory stays small, however far the ranges go.
-Batches have a fixed size, so that the order in which a subtask reads its partitions depends on the records alone.
+One consumer fetches all ranges of a subtask concurrently. Messages are buffered per partition until they are read. A
+partition with a full buffer is paused, so memory stays small for ranges of any size. Batches have a fixed size, so the
+order in which a subtask reads its partitions depends only on the records.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 
 _POLL_S = 0.1
 _BATCHES_AHEAD = 4
-"""How many batches of a partition are held before it is paused."""
+"""The number of batches of a partition to buffer before it is paused."""
 
 _PASSING = frozenset({"_TRANSPORT", "_ALL_BROKERS_DOWN", "_TIMED_OUT", "_RESOLVE"})
-"""Errors after which the client tries again by itself."""
+"""Errors after which the client retries by itself."""
 
 
 class PartitionRange(NamedTuple):
-    """The offsets of a partition from `first` to before `behind`; None for no end."""
+    """The offsets of a partition from `first` (inclusive) to `behind` (exclusive). None: no end."""
 
     topic: str
     partition: int
@@ -44,7 +44,7 @@ class PartitionRange(NamedTuple):
 
 
 class _Open:
-    """A range of offsets that is read: the messages so far, and whether it is complete."""
+    """A range that is being read: its buffered messages, and whether it is complete."""
 
     def __init__(self, item: PartitionRange) -> None:
         self.item = item
@@ -54,7 +54,7 @@ class _Open:
         self.is_paused = False
 
     def take(self, messages: list[Any]) -> None:
-        """Holds messages in the order of their offsets; the end of the partition counts as one without content."""
+        """Buffers messages in the order of their offsets. The end of the partition counts as an empty message."""
         behind = self.item.behind
         last = messages[-1]
         is_end = last.error() is not None
@@ -66,14 +66,14 @@ class _Open:
         self.held += messages
 
     def pop_first(self, count: int) -> list[Any]:
-        """Removes and returns the first messages that are held."""
+        """Removes and returns the first buffered messages."""
         messages = self.held[:count]
         del self.held[:count]
         return messages
 
 
 class RangeReader:
-    """Reads ranges; each partition has one at a time."""
+    """Reads ranges of offsets; at any time one per partition."""
 
     def __init__(self, properties: Mapping[str, Any], where: str) -> None:
         self._where = where
@@ -83,9 +83,9 @@ class RangeReader:
         self._message = library.Message
         self._end_of_partition = library.KafkaError._PARTITION_EOF  # noqa: SLF001 - its public name
         given = {
-            GROUP: "opchain",  # the library wants one
+            GROUP: "opchain",  # librdkafka requires a group
             "isolation.level": READ_COMMITTED,
-            "fetch.wait.max.ms": 50,  # so long it may take to find out that only markers are left
+            "fetch.wait.max.ms": 50,  # limits the time to find out that only transaction markers are left
             **properties,
         }
         fixed = {
@@ -98,11 +98,11 @@ class RangeReader:
         self._open: dict[tuple[str, int], _Open] = {}
 
     def close(self) -> None:
-        """Ends the connections."""
+        """Closes the connections."""
         self._consumer.close()
 
     def begin(self, ranges: Iterable[PartitionRange]) -> None:
-        """Begins to fetch ranges that will be read soon."""
+        """Starts to fetch ranges that will be read soon."""
         new = [_Open(item) for item in ranges if self._opened(item) is None]
         for opened in new:
             self._drop(opened.item)
@@ -114,10 +114,12 @@ class RangeReader:
             )
 
     def read(self, item: PartitionRange, batch_size: int) -> Iterator[list[Any]]:
-        """The messages of a range, in batches of this size; of one without an end as they come, or none.
+        """Yields the messages of a range in batches of this size.
+
+        A range without an end yields what has arrived, possibly nothing.
 
         Raises:
-            KafkaConnectorError: Messages are gone, or can't be read.
+            KafkaConnectorError: Messages are lost, or cannot be read.
         """
         self.begin([item])
         opened = self._opened(item)
@@ -148,8 +150,8 @@ class RangeReader:
             self._end(opened)
 
     def _end(self, opened: _Open) -> None:
-        """Fetches no more of a range."""
-        self._resume(opened)  # the client would pause the partition's next range, too
+        """Stops fetching a range."""
+        self._resume(opened)  # otherwise the client would also pause the partition's next range
         if opened.is_fetched:
             opened.is_fetched = False
             item = opened.item
@@ -162,7 +164,7 @@ class RangeReader:
             opened.is_paused = False
 
     def _poll(self, batch_size: int) -> None:
-        """Takes the messages that have arrived; waits for a moment if there are none."""
+        """Buffers the messages that have arrived. Waits for a moment if there are none."""
         first = self._consumer.poll(_POLL_S)
         if first is None:
             return
@@ -188,7 +190,7 @@ class RangeReader:
                 self._consumer.pause([self._partition(item.topic, item.partition)])
 
     def _by_place(self, messages: list[Any]) -> Iterator[tuple[tuple[str, int], list[Any]]]:
-        """Messages that follow one another in a partition."""
+        """Groups consecutive messages of the same partition."""
         message = self._message
         places = list(
             zip(map(message.topic, messages), map(message.partition, messages), strict=True)
@@ -200,7 +202,7 @@ class RangeReader:
             yield place, [item for _, item in group]
 
     def _is_end(self, message: Any, item: PartitionRange) -> bool:
-        """Whether this is the end of the partition, and no error; raises what is one indeed."""
+        """Whether this is the end of the partition. Raises an error if it is a real error."""
         error = message.error()
         if error.code() == self._end_of_partition:
             return True
@@ -214,7 +216,7 @@ class RangeReader:
         )
 
     def _require_life(self, item: PartitionRange, heard_at: float, *, is_alive: bool) -> float:
-        """When something came last; raises where that is too long ago."""
+        """The time of the last message. Raises an error if it is too long ago."""
         now = time.monotonic()
         if is_alive:
             return now
@@ -228,9 +230,9 @@ class RangeReader:
 
 
 def lost(place: str, offset: int, why: str) -> str:
-    """The error for messages that were removed before they were read."""
+    """The error for messages that were deleted before they were read."""
     return (
-        f"{place}: offset {offset} is to be read next, and is not there any more ({why}): the topic's retention "
+        f"{place}: offset {offset} is to be read next, but no longer exists ({why}): the topic's retention "
         "or a delete request has removed messages before they were read. Give the topic a longer retention.ms. To go on "
         "without these messages, start the job with a new directory of checkpoints and the offsets to start from"
     )

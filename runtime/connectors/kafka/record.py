@@ -1,4 +1,4 @@
-"""Messages of Kafka as programs see them, and how they become records."""
+"""Kafka messages as programs see them, and their conversion to records."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class KafkaMessage(NamedTuple):
-    """A message with all that Kafka knows of it; `timestamp` is in milliseconds, None where it has none.
+    """A message with its metadata. `timestamp` is in milliseconds; None for a message without timestamp.
 
     Kafka: ConsumerRecord.
     """
@@ -43,7 +43,7 @@ class KafkaMessage(NamedTuple):
 
 
 class MalformedMessage(NamedTuple):
-    """A message that can't be deserialized: what a side output of malformed messages gets."""
+    """A message that cannot be deserialized, as sent to a side output."""
 
     topic: str
     partition: int
@@ -62,7 +62,7 @@ class MalformedMessageError(KafkaConnectorError, ValueError):
 
 
 class KafkaRecordDeserializationSchema(ABC, Generic[T]):
-    """Turns messages into records, with key, headers, topic, partition, offset and timestamp at hand.
+    """Converts messages to records, with access to key, headers, topic, partition, offset and timestamp.
 
     Flink: KafkaRecordDeserializationSchema (Java only).
 
@@ -72,21 +72,21 @@ class KafkaRecordDeserializationSchema(ABC, Generic[T]):
     """
 
     def open(self) -> None:
-        """Called once in each subtask, before any message."""
+        """Called once in each subtask, before the first message."""
 
     @abstractmethod
     def deserialize(self, message: KafkaMessage) -> T | None:
-        """The record; None for a message that holds none, which is skipped."""
+        """Returns the record of a message. None skips the message."""
 
     def get_produced_type(self) -> TypeInformation[Any]:
-        """The type of the records; any object, unless overridden."""
+        """The type of the records. The default is the type of any object."""
         return Types.PICKLED_BYTE_ARRAY()
 
     @staticmethod
     def of(
         function: Callable[[KafkaMessage], T | None], type_info: TypeInformation[Any] | None = None
     ) -> KafkaRecordDeserializationSchema[T]:
-        """A schema that calls a function with each message."""
+        """A schema that calls a function for each message."""
         return _FunctionSchema(function, type_info)
 
 
@@ -112,7 +112,7 @@ class _FunctionSchema(KafkaRecordDeserializationSchema[T]):
 
 @dataclass
 class Deserializer(Generic[T]):
-    """Turns batches of the library's messages into records, and takes care of those that are malformed."""
+    """Converts batches of messages to records, and handles malformed messages."""
 
     schema: DeserializationSchema[T] | KafkaRecordDeserializationSchema[T]
     policy: OnMalformedMessage = "fail"
@@ -120,7 +120,7 @@ class Deserializer(Generic[T]):
 
     @property
     def reads_whole_messages(self) -> bool:
-        """Whether the schema gets messages; else it gets their values."""
+        """Whether the schema gets whole messages; otherwise, it gets their values."""
         return isinstance(self.schema, KafkaRecordDeserializationSchema)
 
     def open(self, context: SourceReaderContext) -> None:
@@ -129,10 +129,10 @@ class Deserializer(Generic[T]):
         self.schema.open()
 
     def __call__(self, messages: Sequence[Any]) -> tuple[list[T], list[int | None]]:
-        """Records and timestamps.
+        """Returns records and timestamps.
 
         Raises:
-            MalformedMessageError: A message is malformed, and the policy is to fail.
+            MalformedMessageError: A message is malformed, and the policy is "fail".
         """
         if self._is_plain_text():
             try:
@@ -152,7 +152,7 @@ class Deserializer(Generic[T]):
                 value = deserialize(data)
             except (
                 KafkaConnectorError
-            ) as error:  # a schema registry does not answer: nothing is malformed
+            ) as error:  # the schema registry does not answer: the message may not be malformed
                 add_note(error, f"at {_place(message)}")
                 raise
             except Exception as error:  # noqa: BLE001 - a user's schema may raise anything
@@ -177,7 +177,10 @@ class Deserializer(Generic[T]):
         return deserialize
 
     def _text_of(self, data: bytes) -> str:
-        """The text; bytes that are not UTF-8 become U+FFFD, as in Flink, and are counted, or are malformed."""
+        """The text. As in Flink, bytes that are not UTF-8 become U+FFFD.
+
+        They are counted, or make the message malformed.
+        """
         try:
             return data.decode()
         except UnicodeDecodeError:
@@ -214,7 +217,7 @@ def _place(message: Any) -> str:
 
 
 def whole_message(message: Any) -> KafkaMessage:
-    """A message of the library as programs see it."""
+    """Converts a message of confluent-kafka to a KafkaMessage."""
     return KafkaMessage(
         *(message.topic(), message.partition(), message.offset(), timestamp_of(message)),
         *(message.key(), message.value(), tuple(message.headers() or ())),
@@ -222,13 +225,13 @@ def whole_message(message: Any) -> KafkaMessage:
 
 
 def timestamp_of(message: Any) -> int | None:
-    """The time of a message in milliseconds; None where it has none."""
+    """The timestamp of a message in milliseconds. None for a message without timestamp."""
     kind, timestamp_ms = message.timestamp()
     return timestamp_ms if kind else None
 
 
 def timestamps_of(messages: Sequence[Any]) -> list[int | None]:
-    """The times of messages."""
+    """The timestamps of messages in milliseconds."""
     return [
         timestamp_ms if kind else None
         for kind, timestamp_ms in [message.timestamp() for message in messages]

@@ -1,7 +1,8 @@
-"""Messages whose schemas are in a Confluent schema registry, as Avro or JSON.
+"""Messages with schemas in a Confluent schema registry, as Avro or JSON.
 
-Such a message begins with a zero byte and the id of its schema in four bytes; content follows. The library's client
-asks the registry, with its settings for logins and certificates; Avro is read and written by fastavro.
+Such a message begins with a zero byte and the id of its schema in four bytes, followed by the content.
+confluent-kafka's registry client fetches the schemas, with its settings for logins and certificates. fastavro reads and
+writes Avro.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ AUTO_REGISTER = "auto.register.schemas"
 
 
 class _Registry:
-    """Asks a registry; picklable, without its connection."""
+    """A client of a schema registry. It is picklable, without its connection."""
 
     def __init__(self, url: str, properties: Mapping[str, Any] | None) -> None:
         if not isinstance(url, str) or not url.startswith(("http://", "https://")):
@@ -40,15 +41,15 @@ class _Registry:
         self._client: Any = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the connection."""
+        """Omits the connection."""
         return {**self.__dict__, "_client": None}
 
     def schema(self, schema_id: int) -> Any:
         """The schema with an id.
 
         Raises:
-            ValueError: The registry has none.
-            KafkaConnectorError: The registry can't be reached, or refuses.
+            ValueError: The registry has no such schema.
+            KafkaConnectorError: The registry cannot be reached, or refuses the request.
         """
         return self._asked(f"schema {schema_id}", lambda client: client.get_schema(schema_id))
 
@@ -58,7 +59,7 @@ class _Registry:
         return self._asked(what, lambda client: client.get_version(subject, version)).schema
 
     def id_of(self, subject: str, schema: str, kind: str, *, registers: bool) -> int:
-        """The id of a schema, which is registered if it is new and that is allowed."""
+        """The id of a schema. A new schema is registered, if this is allowed."""
         module = imported("confluent_kafka.schema_registry", _EXTRA, "A schema registry")
         described = module.Schema(schema, kind)
         if registers:
@@ -82,7 +83,7 @@ class _Registry:
             raise self._failed(what, error) from error
         except (
             Exception
-        ) as error:  # the library does not say which library's errors it lets through
+        ) as error:  # the client does not document which errors of other libraries it raises
             raise self._failed(what, error) from error
 
     def _failed(self, what: str, error: Exception) -> KafkaConnectorError:
@@ -93,22 +94,22 @@ class _Registry:
 
 
 class _FromRegistry(DeserializationSchema[Any]):
-    """The base of both formats."""
+    """The base class of both deserializers."""
 
     def __init__(self, url: str, properties: Mapping[str, Any] | None) -> None:
         self._registry = _Registry(url, properties)
         self._readers: dict[int, Any] = {}
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without what the registry has told."""
+        """Omits schemas that were fetched from the registry."""
         return {**self.__dict__, "_readers": {}}
 
     def deserialize(self, message: bytes) -> Any:
-        """The record.
+        """Returns the record of a message.
 
         Raises:
             ValueError: The message is malformed.
-            KafkaConnectorError: The registry can't be asked.
+            KafkaConnectorError: The registry cannot be reached, or refuses the request.
         """
         if len(message) < _HEADER.size or message[0]:
             raise ValueError(
@@ -123,7 +124,7 @@ class _FromRegistry(DeserializationSchema[Any]):
 
     @abstractmethod
     def _reader(self, schema: Any) -> Any:
-        """A function of messages with this schema."""
+        """The function that reads messages with this schema."""
 
     def _require(self, schema: Any, kind: str) -> None:
         if schema.schema_type != kind:
@@ -131,14 +132,14 @@ class _FromRegistry(DeserializationSchema[Any]):
 
 
 class ConfluentRegistryAvroDeserializationSchema(_FromRegistry):
-    """Reads Avro whose schemas are in a schema registry; records are dictionaries.
+    """Reads Avro messages with schemas in a schema registry. Records are dicts.
 
     Flink: ConfluentRegistryAvroDeserializationSchema.forGeneric (Java only).
 
     Args:
-        url: Where the registry is; several, separated by commas, are tried in turn.
-        reader_schema: An Avro schema that records are converted to; if not given, they have the writer's.
-        properties: Settings of the library's SchemaRegistryClient: `basic.auth.user.info`, `ssl.ca.location`, ...
+        url: The URL of the registry. Several URLs, separated by commas, are tried in turn.
+        reader_schema: The Avro schema to convert records to. Default: the schema of the writer.
+        properties: Settings of confluent-kafka's SchemaRegistryClient: `basic.auth.user.info`, `ssl.ca.location`, ...
     """
 
     def __init__(
@@ -177,15 +178,15 @@ class ConfluentRegistryAvroDeserializationSchema(_FromRegistry):
 
 
 class ConfluentRegistryJsonDeserializationSchema(_FromRegistry):
-    """Reads JSON whose schemas are in a schema registry; records are what `json.loads` gives.
+    """Reads JSON messages with schemas in a schema registry. Records are the results of `json.loads`.
 
-    Flink has none. Java's KafkaJsonSchemaDeserializer does the same.
+    Not in Flink. Java's KafkaJsonSchemaDeserializer does the same.
 
     Args:
-        url: Where the registry is; several, separated by commas, are tried in turn.
-        validate: Whether a message that does not match its schema is malformed. It takes much longer to read
-            then. Needs the library jsonschema.
-        properties: Settings of the library's SchemaRegistryClient: `basic.auth.user.info`, `ssl.ca.location`, ...
+        url: The URL of the registry. Several URLs, separated by commas, are tried in turn.
+        validate: Whether a message that does not match its schema is malformed. Validation is much slower, and needs
+            the library jsonschema.
+        properties: Settings of confluent-kafka's SchemaRegistryClient: `basic.auth.user.info`, `ssl.ca.location`, ...
     """
 
     def __init__(
@@ -215,7 +216,7 @@ class ConfluentRegistryJsonDeserializationSchema(_FromRegistry):
 
 
 class _ToRegistry(SerializationSchema[Any]):
-    """The base of both formats."""
+    """The base class of both serializers."""
 
     kind: str
 
@@ -231,7 +232,7 @@ class _ToRegistry(SerializationSchema[Any]):
         self._header = b""
 
     def open(self) -> None:
-        """Asks the registry for the schema's id."""
+        """Requests the id of the schema from the registry."""
         schema_id = self._registry.id_of(
             self._subject, self._schema, self.kind, registers=self._registers
         )
@@ -239,15 +240,15 @@ class _ToRegistry(SerializationSchema[Any]):
 
 
 class ConfluentRegistryAvroSerializationSchema(_ToRegistry):
-    """Writes dictionaries, or rows with names, as Avro whose schema is in a schema registry.
+    """Writes dicts, or rows with names, as Avro with a schema in a schema registry.
 
     Flink: ConfluentRegistryAvroSerializationSchema.forGeneric (Java only).
 
     Args:
         subject: The registry's name of the schema: "orders-value" for the values of the topic orders.
         schema: The Avro schema.
-        url: Where the registry is.
-        properties: Settings of the library's SchemaRegistryClient, and `auto.register.schemas`: "false" refuses a
+        url: The URL of the registry.
+        properties: Settings of confluent-kafka's SchemaRegistryClient, and `auto.register.schemas`: "false" refuses a
             schema that is not registered yet.
     """
 
@@ -260,7 +261,7 @@ class ConfluentRegistryAvroSerializationSchema(_ToRegistry):
         self._parsed: Any = None
 
     def serialize(self, element: Any) -> bytes:
-        """The message."""
+        """Returns the message for a record."""
         avro = imported("fastavro", _EXTRA, "Avro with a schema registry")
         if self._parsed is None:
             self._parsed = avro.parse_schema(json.loads(self._schema))
@@ -271,15 +272,15 @@ class ConfluentRegistryAvroSerializationSchema(_ToRegistry):
 
 
 class ConfluentRegistryJsonSerializationSchema(_ToRegistry):
-    """Writes what `json.dumps` takes, or rows with names, as JSON whose schema is in a schema registry.
+    """Writes JSON values (as for `json.dumps`), or rows with names, as JSON with a schema in a schema registry.
 
-    Records are not checked against the schema. Flink has none.
+    Records are not validated against the schema. Not in Flink.
 
     Args:
         subject: The registry's name of the schema: "orders-value" for the values of the topic orders.
         schema: The JSON schema.
-        url: Where the registry is.
-        properties: As those of ConfluentRegistryAvroSerializationSchema.
+        url: The URL of the registry.
+        properties: See ConfluentRegistryAvroSerializationSchema.
     """
 
     kind = "JSON"
@@ -290,7 +291,7 @@ class ConfluentRegistryJsonSerializationSchema(_ToRegistry):
         super().__init__(subject, schema, url, properties)
 
     def serialize(self, element: Any) -> bytes:
-        """The message."""
+        """Returns the message for a record."""
         return self._header + json.dumps(_plain(element)).encode()
 
 

@@ -1,4 +1,4 @@
-"""How records become messages of Kafka."""
+"""Conversion of records to Kafka messages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class KafkaProducerMessage(NamedTuple):
-    """A message to write. None: no key, no value (the key is deleted), Kafka's own time, Kafka's own choice.
+    """A message to write. None means: no key; no value, which deletes the key; Kafka's timestamp; Kafka's partition.
 
     Kafka: ProducerRecord.
     """
@@ -30,14 +30,14 @@ class KafkaTopicSelector(ABC):
 
     @abstractmethod
     def apply(self, data: Any) -> str:
-        """The topic of a record."""
+        """Returns the topic of a record."""
 
 
 class KafkaPartitioner(ABC):
     """Chooses the partition of each record. Flink: KafkaPartitioner (Java only)."""
 
     def open(self, parallel_instance_id: int, parallel_instances: int) -> None:
-        """Called once in each subtask, before any record."""
+        """Called once in each subtask, before the first record."""
 
     @abstractmethod
     def partition(
@@ -48,7 +48,7 @@ class KafkaPartitioner(ABC):
         target_topic: str,
         partitions: int,
     ) -> int:
-        """The partition, from 0 to before `partitions`."""
+        """Returns the number of the partition, from 0 to partitions - 1."""
 
 
 class _FunctionPartitioner(KafkaPartitioner):
@@ -68,44 +68,44 @@ class _FunctionPartitioner(KafkaPartitioner):
 
 
 class KafkaRecordSerializationSchema(ABC):
-    """Turns records into messages. `builder()` makes one of parts; a subclass may do as it likes.
+    """Converts records to messages. Use `builder()`, or write a subclass.
 
     Flink: KafkaRecordSerializationSchema.
     """
 
     def open(self, subtask: int, parallelism: int) -> None:
-        """Called once in each subtask, before any record."""
+        """Called once in each subtask, before the first record."""
 
     @abstractmethod
     def to_message(
         self, record: Any, timestamp: int | None, partitions_of: Callable[[str], int]
     ) -> KafkaProducerMessage | None:
-        """The message of a record; None for a record that is not written.
+        """Returns the message for a record. None writes no message.
 
         Args:
             record: The record.
             timestamp: Its event time in milliseconds.
-            partitions_of: The number of partitions of a topic.
+            partitions_of: Returns the number of partitions of a topic.
         """
 
     def to_plain_messages(
         self, records: Sequence[Any]
     ) -> tuple[str, list[bytes | None] | None, list[bytes | None]] | None:
-        """Topic, keys and values of many records, if their messages have nothing else; else None.
+        """Topic, keys and values of several records, if their messages have nothing else. Otherwise None.
 
-        An error belongs to `to_message`, which is called then, and can name the record.
+        After an error, `to_message` is called for each record, so the error can name the record.
         """
         del records
         return None
 
     @staticmethod
     def builder() -> KafkaRecordSerializationSchemaBuilder:
-        """Starts a schema."""
+        """Returns a builder."""
         return KafkaRecordSerializationSchemaBuilder()
 
 
 class _BuiltSchema(KafkaRecordSerializationSchema):
-    """A schema of parts."""
+    """A schema that combines the parts of a builder."""
 
     def __init__(
         self,
@@ -137,7 +137,7 @@ class _BuiltSchema(KafkaRecordSerializationSchema):
     def to_plain_messages(
         self, records: Sequence[Any]
     ) -> tuple[str, list[bytes | None] | None, list[bytes | None]] | None:
-        """Topic, keys and values, if all records go to one topic without more."""
+        """Topic, keys and values, if all records have the same topic, and no headers, timestamps or partitions."""
         if self.headers or self.timestamp or self.partitioner or not isinstance(self.topic, str):
             return None
         try:
@@ -178,7 +178,7 @@ def _serialized(schema: SerializationSchema[Any], records: Sequence[Any]) -> lis
 
 
 class KafkaRecordSerializationSchemaBuilder:
-    """A KafkaRecordSerializationSchema in the making: a topic and the value's schema are needed."""
+    """Builds a KafkaRecordSerializationSchema. Required are a topic and the schema of values."""
 
     def __init__(self) -> None:
         self._topic: str | KafkaTopicSelector | None = None
@@ -189,10 +189,10 @@ class KafkaRecordSerializationSchemaBuilder:
         self._partitioner: KafkaPartitioner | None = None
 
     def build(self) -> KafkaRecordSerializationSchema:
-        """The schema.
+        """Returns the schema.
 
         Raises:
-            ValueError: The topic or the value's schema is missing.
+            ValueError: The topic or the schema of values is missing.
         """
         if self._topic is None or self._value is None:
             method = "set_topic" if self._topic is None else "set_value_serialization_schema"
@@ -203,7 +203,7 @@ class KafkaRecordSerializationSchemaBuilder:
         )
 
     def set_topic(self, topic: str) -> KafkaRecordSerializationSchemaBuilder:
-        """The topic of all records."""
+        """Sets one topic for all records."""
         _check(isinstance(topic, str), topic, "set_topic", "the name of a topic")
         self._topic = topic
         return self
@@ -211,7 +211,7 @@ class KafkaRecordSerializationSchemaBuilder:
     def set_topic_selector(
         self, topic_selector: KafkaTopicSelector | Callable[[Any], str]
     ) -> KafkaRecordSerializationSchemaBuilder:
-        """Chooses the topic of each record: a function of the record, or a KafkaTopicSelector."""
+        """Chooses the topic of each record with a function of the record, or a KafkaTopicSelector."""
         if not isinstance(topic_selector, KafkaTopicSelector):
             _check(callable(topic_selector), topic_selector, "set_topic_selector", "a function")
             topic_selector = _FunctionSelector(topic_selector)
@@ -221,21 +221,24 @@ class KafkaRecordSerializationSchemaBuilder:
     def set_key_serialization_schema(
         self, key_serialization_schema: SerializationSchema[Any]
     ) -> KafkaRecordSerializationSchemaBuilder:
-        """Makes the key of each message; there are no keys if not given."""
+        """Sets the schema of keys. By default, messages have no keys."""
         self._key = _schema(key_serialization_schema, "set_key_serialization_schema")
         return self
 
     def set_value_serialization_schema(
         self, value_serialization_schema: SerializationSchema[Any]
     ) -> KafkaRecordSerializationSchemaBuilder:
-        """Makes the value of each message."""
+        """Sets the schema of values."""
         self._value = _schema(value_serialization_schema, "set_value_serialization_schema")
         return self
 
     def set_header_provider(
         self, header_provider: Callable[[Any], Iterable[tuple[str, bytes | None]]]
     ) -> KafkaRecordSerializationSchemaBuilder:
-        """Makes the headers of each message: (name, bytes) pairs. Flink has it in Java only."""
+        """Sets a function that returns the headers of a message: (name, bytes) pairs.
+
+        In Flink, only the Java API has it.
+        """
         _check(callable(header_provider), header_provider, "set_header_provider", "a function")
         self._headers = header_provider
         return self
@@ -243,7 +246,10 @@ class KafkaRecordSerializationSchemaBuilder:
     def set_timestamp_provider(
         self, timestamp_provider: Callable[[Any], int | None] | None
     ) -> KafkaRecordSerializationSchemaBuilder:
-        """Makes the timestamp of each message, in milliseconds; the record's event time if not given. Not in Flink."""
+        """Sets a function that returns the timestamp of a message in milliseconds. Not in Flink.
+
+        By default, it is the event time of the record.
+        """
         is_right = timestamp_provider is None or callable(timestamp_provider)
         _check(is_right, timestamp_provider, "set_timestamp_provider", "a function")
         self._timestamp = timestamp_provider
@@ -252,7 +258,9 @@ class KafkaRecordSerializationSchemaBuilder:
     def set_partitioner(
         self, partitioner: KafkaPartitioner | Callable[..., int]
     ) -> KafkaRecordSerializationSchemaBuilder:
-        """Chooses partitions; by the hash of the key, as Java's client does, if not given. Flink: Java only.
+        """Sets the partitioner. By default, the hash of the key decides, as in Java's client.
+
+        Flink: only in the Java API.
 
         Args:
             partitioner: A KafkaPartitioner, or a function of (record, key, value, topic, partitions).

@@ -1,4 +1,4 @@
-"""KafkaSink: writes records to topics: at least once as they come, exactly once through an outbox."""
+"""KafkaSink: writes records to topics; exactly once with an outbox, otherwise immediately."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _MAX_PREFIX_BYTES = 64_000
 
 
 class KafkaSink(Sink[Any]):
-    """A sink for `sink_to`; `KafkaSink.builder()` makes it. Flink: KafkaSink.
+    """A sink for `sink_to`. Created by `KafkaSink.builder()`. Flink: KafkaSink.
 
-    - NONE: messages are sent as they come; a failure may lose some or repeat some.
-    - AT_LEAST_ONCE: a checkpoint waits until the brokers have all messages; a failure may repeat some.
-    - EXACTLY_ONCE: messages are sent in a transaction when their checkpoint is complete: see `outbox`.
+    - NONE: messages are sent immediately. A failure may lose or repeat messages.
+    - AT_LEAST_ONCE: a checkpoint waits until the brokers have all messages. A failure may repeat messages.
+    - EXACTLY_ONCE: messages are sent in a transaction when their checkpoint is complete; see `outbox`.
     """
 
     def __init__(
@@ -37,10 +37,10 @@ class KafkaSink(Sink[Any]):
         self.guarantee = guarantee
         self.prefix = prefix
         self.staging = staging
-        self._senders: dict[str, Any] = {}  # the driver's, from commit to commit
+        self._senders: dict[str, Any] = {}  # on the driver, kept from commit to commit
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without connections."""
+        """Omits connections."""
         return {**self.__dict__, "_senders": {}}
 
     def __repr__(self) -> str:
@@ -48,26 +48,26 @@ class KafkaSink(Sink[Any]):
 
     @property
     def topics(self) -> str:
-        """The topic that it writes, or the name of the class that chooses topics; for plans."""
+        """The topic, or the name of the class that chooses topics, for plans."""
         return repr(self.serializer)
 
     @property
     def datasets(self) -> tuple[tuple[str, str], ...]:
-        """The topic, for lineage; none where a function chooses topics."""
+        """The topic, for lineage. Empty if a function chooses topics."""
         topic = getattr(self.serializer, "topic", None)
         return kafka_datasets(self.properties, [topic] if isinstance(topic, str) else [])
 
     @staticmethod
     def builder() -> KafkaSinkBuilder:
-        """Starts a sink."""
+        """Returns a builder."""
         return KafkaSinkBuilder()
 
     def get_transformer(self) -> None:
-        """None: topics are chosen in the sink, not by an operator in front of it as in PyFlink."""
+        """Always None: the sink itself chooses topics. In PyFlink, an operator in front of the sink does."""
 
     @property
     def has_committer(self) -> bool:
-        """True for every guarantee, as in Flink's plan."""
+        """Always True, as in Flink's plan."""
         return True
 
     def create_writer(self, context: RuntimeContext) -> SinkWriter[Any]:
@@ -89,7 +89,7 @@ class KafkaSink(Sink[Any]):
         return DirectWriter(serializer, self.properties, origin, waits=waits)
 
     def create_committer(self) -> Committer | None:
-        """The committer, which sends the outbox; None without an outbox."""
+        """The committer, which sends the outbox. None without an outbox."""
         if self.guarantee is not DeliveryGuarantee.EXACTLY_ONCE:
             return None
         from opchain.runtime.connectors.kafka.outbox import OutboxCommitter  # noqa: PLC0415 - few jobs write to Kafka
@@ -99,9 +99,9 @@ class KafkaSink(Sink[Any]):
 
 
 class KafkaSinkBuilder:
-    """A KafkaSink in the making. Flink: KafkaSinkBuilder.
+    """Builds a KafkaSink. Flink: KafkaSinkBuilder.
 
-    The servers and the record serializer are needed, and with EXACTLY_ONCE a prefix for the transactional id.
+    Required are the brokers and the record serializer; for EXACTLY_ONCE also the prefix of the transactional id.
     """
 
     def __init__(self) -> None:
@@ -112,10 +112,10 @@ class KafkaSinkBuilder:
         self._staging: str | None = None
 
     def build(self) -> KafkaSink:
-        """The sink.
+        """Returns the sink.
 
         Raises:
-            ValueError: Something that is needed was not set.
+            ValueError: A required setting is missing.
         """
         if SERVERS not in self._properties:
             raise ValueError("KafkaSinkBuilder.build: call set_bootstrap_servers() first")
@@ -135,7 +135,7 @@ class KafkaSinkBuilder:
         return self.set_property(SERVERS, bootstrap_servers)
 
     def set_delivery_guarantee(self, delivery_guarantee: DeliveryGuarantee) -> KafkaSinkBuilder:
-        """Sets the guarantee after failures; NONE by default."""
+        """Sets the delivery guarantee; NONE by default."""
         if not isinstance(delivery_guarantee, DeliveryGuarantee):
             raise TypeError(
                 f"KafkaSinkBuilder.set_delivery_guarantee got {delivery_guarantee!r}; it takes a DeliveryGuarantee"
@@ -144,7 +144,7 @@ class KafkaSinkBuilder:
         return self
 
     def set_transactional_id_prefix(self, transactional_id_prefix: str) -> KafkaSinkBuilder:
-        """Begins the transactional id, and the name of the group with the note of what was sent."""
+        """Sets the prefix of the transactional id, and of the group that stores the sink's note."""
         if not isinstance(transactional_id_prefix, str) or not (
             0 < len(transactional_id_prefix.encode()) <= _MAX_PREFIX_BYTES
         ):
@@ -158,7 +158,7 @@ class KafkaSinkBuilder:
     def set_record_serializer(
         self, record_serializer: KafkaRecordSerializationSchema
     ) -> KafkaSinkBuilder:
-        """Makes messages of records."""
+        """Sets the schema that converts records to messages."""
         if not isinstance(record_serializer, KafkaRecordSerializationSchema):
             raise TypeError(
                 f"KafkaSinkBuilder.set_record_serializer got {record_serializer!r}; it takes a "
@@ -168,16 +168,17 @@ class KafkaSinkBuilder:
         return self
 
     def set_property(self, key: str, value: str) -> KafkaSinkBuilder:
-        """A property of Kafka's producer, under the name of Java's client or of librdkafka."""
+        """Sets a property of the Kafka producer. Names of the Java client and of librdkafka are accepted."""
         if not isinstance(key, str):
             raise TypeError(f"KafkaSinkBuilder.set_property got {key!r}; it takes a name")
         self._properties[key] = value
         return self
 
     def set_staging_directory(self, url: str) -> KafkaSinkBuilder:
-        """Sets the folder for messages before their commit, with EXACTLY_ONCE: a path or URL that all machines reach. Not in Flink.
+        """Sets the folder for uncommitted messages, with EXACTLY_ONCE. Not in Flink.
 
-        If not given it is the job's checkpoints; a bounded job keeps messages in the memory of the driver.
+        It is a path or URL that all machines can access. The default is the checkpoint directory. A bounded job keeps
+        messages in the driver's memory.
         """
         self._staging = url
         return self

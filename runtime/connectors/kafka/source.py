@@ -1,9 +1,9 @@
-"""KafkaSource: reads topics between positions, with the same code in bounded and unbounded jobs.
+"""KafkaSource: reads topics between two positions, with the same code for bounded and unbounded jobs.
 
-The driver asks the brokers how far each partition goes and decides what an epoch reads: from one position up
-to another. Tasks read exactly that, so an epoch that is run again reads the same messages.
+The driver asks the brokers for the ends of the partitions, and decides between which positions an epoch reads. Tasks
+read exactly this range, so a repeated epoch reads the same messages.
 
-Flink: `KafkaSource`, whose readers decide themselves and keep their offsets as state.
+Flink: `KafkaSource`, whose readers decide by themselves, and keep their offsets as state.
 """
 
 from __future__ import annotations
@@ -54,13 +54,13 @@ RECORDS_PER_EPOCH = 1_000_000
 
 _SAMPLED = 200
 _FIRST_EPOCH = 10_000
-"""The records of the first epoch if epochs are limited by time, because the speed is not known yet."""
+"""The number of records of the first epoch if a time limits epochs, because the speed is not known yet."""
 
 _LOG = logging.getLogger("opchain.kafka")
 
 
 class Admission(NamedTuple):
-    """How much an epoch reads at most; None for no limit."""
+    """The maximum input of an epoch. None: no limit."""
 
     records: int | None = RECORDS_PER_EPOCH
     size_bytes: int | None = None
@@ -68,9 +68,9 @@ class Admission(NamedTuple):
 
 
 class KafkaSource(UnboundedSource[T]):
-    """A source of Kafka's messages; `KafkaSource.builder()` makes it.
+    """A source of Kafka messages. Created by `KafkaSource.builder()`.
 
-    Records have the timestamps of their messages. A partition is read by one subtask, the same one as in Flink.
+    Records have the timestamps of their messages. One subtask reads a partition: the same subtask as in Flink.
     """
 
     has_timestamps = True
@@ -103,7 +103,7 @@ class KafkaSource(UnboundedSource[T]):
         self._discovered_ms: int | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without connections."""
+        """Omits connections."""
         return {**self.__dict__, "_enumerator": None, "_reader": None, "_committer": None}
 
     def __repr__(self) -> str:
@@ -111,18 +111,18 @@ class KafkaSource(UnboundedSource[T]):
 
     @property
     def topics(self) -> str:
-        """The topics or partitions that it reads, or the pattern of their names; for plans."""
+        """The topics, the partitions, or the pattern of topic names, for plans."""
         return str(self.subscription)
 
     @property
     def datasets(self) -> tuple[tuple[str, str], ...]:
-        """The topics, for lineage; none where a pattern chooses them."""
+        """The topics, for lineage. Empty if a pattern chooses them."""
         named = (item.topic for item in self.subscription.partitions)
         return kafka_datasets(self.properties, (*self.subscription.topics, *named))
 
     @staticmethod
     def builder() -> KafkaSourceBuilder[Any]:
-        """Starts a source."""
+        """Returns a builder."""
         from opchain.runtime.connectors.kafka.builder import (  # noqa: PLC0415 - needs this module
             KafkaSourceBuilder,
         )
@@ -136,10 +136,10 @@ class KafkaSource(UnboundedSource[T]):
     # On the driver
 
     def planned(self, parallelism: int) -> KafkaSource[T]:
-        """The source with what there is to read, if it is bounded. Either way the brokers must answer.
+        """Returns the source; a bounded source with its resolved offsets. In both cases, the brokers must answer.
 
         Raises:
-            KafkaConnectorError: They can't be reached, or have no such topic or offset.
+            KafkaConnectorError: The brokers cannot be reached, or a topic or offset does not exist.
         """
         planned = copy.copy(self)
         if self.is_bounded:
@@ -165,7 +165,7 @@ class KafkaSource(UnboundedSource[T]):
         return _dealt_out(self._ranges, parallelism)
 
     def _resolved(self) -> Iterator[PartitionRange]:
-        """The ranges of a job that continues with no other."""
+        """The ranges of a bounded source."""
         brokers = self._brokers()
         partitions = all_partitions(brokers.partitions())
         starts = brokers.resolved(self.starting, partitions)
@@ -176,7 +176,7 @@ class KafkaSource(UnboundedSource[T]):
                 yield PartitionRange(item.topic, item.partition, first, behind)
 
     def initial_position(self, now_ms: int) -> dict[str, Any]:
-        """The starting offsets, and the stopping ones."""
+        """The starting offsets and the stopping offsets."""
         brokers = self._brokers()
         topics = brokers.partitions()
         partitions = all_partitions(topics)
@@ -187,14 +187,14 @@ class KafkaSource(UnboundedSource[T]):
         return position
 
     def latest_position(self, start: Mapping[str, Any], now_ms: int) -> dict[str, Any]:
-        """Up to where an epoch reads: to the ends of the partitions, if that is not too much.
+        """The end of the next epoch: the ends of the partitions, if these are not too many messages.
 
         Raises:
-            KafkaConnectorError: Messages that were not read are gone, a topic is, or a topic has another's place.
+            KafkaConnectorError: Unread messages were deleted, or a topic was deleted or replaced.
         """
         brokers = self._brokers()
         topics = {name: dict(entry) for name, entry in start["topics"].items()}
-        # What is new has no position before this epoch: the next one reads it, from the beginning.
+        # New partitions have no position before this epoch. The next epoch reads them, from the beginning.
         offsets = offsets_in(topics)
         new = self._discovered(topics, now_ms)
         begins, there = brokers.begins(list(offsets)), brokers.ends(list(offsets))
@@ -213,7 +213,8 @@ class KafkaSource(UnboundedSource[T]):
                 )
             ends[item] = max(min(ends[item], stops.get(item, ends[item])), offset)
         waiting = [item for item in offsets if self._name_of(item) in self.waiting_splits]
-        # A partition that has just reached its stopping offset holds the others back until an epoch leaves it out.
+        # A partition that reached its stopping offset in the last epoch holds back the watermark until an epoch omits
+        # it.
         is_over = any(offsets.get(item, 0) >= stop for item, stop in stops.items())
         if not is_over or any(ends[item] > offsets[item] for item in offsets.keys() - {*waiting}):
             ends.update((item, offsets[item]) for item in waiting)
@@ -234,7 +235,7 @@ class KafkaSource(UnboundedSource[T]):
         return {**start, "topics": position_of(ids, nexts), "lags": lags}
 
     def progress_of(self, position: Mapping[str, Any]) -> dict[str, dict[str, int]]:
-        """The next offset of each partition, and how many offsets were left when the epoch began."""
+        """The next offset of each partition, and the number of offsets that were left when the epoch began."""
         lags = position.get("lags", {})
         return {
             self._name_of(item): {"next": offset, "lag": lags.get(self._name_of(item), 0)}
@@ -244,7 +245,7 @@ class KafkaSource(UnboundedSource[T]):
     def _discovered(
         self, topics: dict[str, dict[str, Any]], now_ms: int
     ) -> dict[KafkaTopicPartition, int]:
-        """Adds partitions that are new to a position; gives where they begin."""
+        """Adds new partitions to a position, and returns their first offsets."""
         interval_ms = int(self.properties.get(DISCOVERY, DISCOVERY_MS))
         if self._discovered_ms is not None and (
             interval_ms <= 0 or now_ms - self._discovered_ms < interval_ms
@@ -276,7 +277,7 @@ class KafkaSource(UnboundedSource[T]):
         return found
 
     def _require_same_topics(self, topics: Mapping[str, Mapping[str, Any]]) -> None:
-        """Raises if a topic was deleted and created again: its offsets mean other messages now."""
+        """Raises an error if a topic was deleted and created again, because its offsets now refer to other messages."""
         for topic, topic_id in self._brokers().topic_ids(topics).items():
             if topic_id != topics[topic]["id"]:
                 raise self._changed(_created_again(topic))
@@ -293,7 +294,7 @@ class KafkaSource(UnboundedSource[T]):
         ends: Mapping[KafkaTopicPartition, int],
         now_ms: int,
     ) -> dict[KafkaTopicPartition, int]:
-        """Up to where an epoch reads each partition: all get the same share of what they have."""
+        """The offset up to which an epoch reads each partition. All partitions get the same share of their messages."""
         waiting = {item: ends[item] - offset for item, offset in offsets.items()}
         total = sum(waiting.values())
         limits = [limit for limit in (self.admission.records,) if limit is not None]
@@ -315,7 +316,7 @@ class KafkaSource(UnboundedSource[T]):
         offsets: Mapping[KafkaTopicPartition, int],
         ends: Mapping[KafkaTopicPartition, int],
     ) -> float:
-        """The mean size of the messages that are next, in bytes, from a few of each partition."""
+        """The mean size of the next messages in bytes, sampled from each partition."""
         reader = self._ranges_reader()
         ranges = [
             PartitionRange(item.topic, item.partition, offset, min(ends[item], offset + _SAMPLED))
@@ -332,10 +333,10 @@ class KafkaSource(UnboundedSource[T]):
     def splits_between(
         self, start: Mapping[str, Any], end: Mapping[str, Any], parallelism: int
     ) -> list[list[tuple[PartitionRange, ...]]]:
-        """The input of each subtask between two positions: all of its partitions, as one delivery.
+        """The input of each subtask between two positions: all its partitions, as one delivery.
 
-        Those without new messages belong to it, since their watermarks count. Those that reached their stopping offsets
-        in an epoch before are over. An empty delivery says that nothing follows.
+        It includes partitions without new messages, because their watermarks count. It omits partitions that reached
+        their stopping offsets in an earlier epoch. An empty delivery means that the input has ended.
         """
         firsts = offsets_in(start["topics"])
         stops = offsets_in(start["stop"]) if "stop" in start else {}
@@ -358,7 +359,7 @@ class KafkaSource(UnboundedSource[T]):
         return found
 
     def is_at_end(self, position: Mapping[str, Any]) -> bool:
-        """Whether nothing follows: the stopping offsets are reached."""
+        """Whether all stopping offsets are reached."""
         if "stop" not in position:
             return False
         nexts = offsets_in(position["topics"])
@@ -366,11 +367,11 @@ class KafkaSource(UnboundedSource[T]):
 
     @property
     def has_ended(self) -> bool:
-        """Whether an empty split was delivered."""
+        """Whether an empty delivery has arrived."""
         return self._has_ended
 
     def checkpoint_completed(self, position: Mapping[str, Any]) -> None:
-        """Commits the position to the group, for tools that show how far it is. What fails is logged."""
+        """Commits the position to the consumer group, for monitoring tools. Failures are logged."""
         group = self.properties.get(GROUP)
         if group is None or str(self.properties.get(COMMITS, "true")).lower() == "false":
             return
@@ -405,7 +406,7 @@ class KafkaSource(UnboundedSource[T]):
         return {self.split_name(item): item for item in self._delivered(delivery)}
 
     def read_delivery(self, delivery: bytes, batch_size: int) -> Iterator[Sequence[T]]:
-        """The records of a delivery, partition after partition."""
+        """Yields the records of a delivery, one partition after another."""
         for item in self._delivered(delivery):
             yield from self.read(item, batch_size)
 
@@ -424,7 +425,7 @@ class KafkaSource(UnboundedSource[T]):
             yield RecordBatch(values, timestamps)  # type: ignore[misc]  # sources with timestamps yield these
 
     def close(self) -> None:
-        """Ends the connections of the task."""
+        """Closes the connections of the task."""
         if self._reader is not None:
             self._reader.close()
             self._reader = None

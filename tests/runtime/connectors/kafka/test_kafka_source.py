@@ -394,7 +394,7 @@ def test_messages_that_retention_removed_before_they_were_read_fail_the_job(kafk
     start = source.initial_position(0)
     end = source.latest_position(start, 0)
     kafka.delete_records(topic, 0, 5)
-    lost = f"topic {topic}, partition 0: offset 0 is to be read next, and is not there any more"
+    lost = f"topic {topic}, partition 0: offset 0 is to be read next, but no longer exists"
     with pytest.raises(KafkaConnectorError, match=lost):
         source.latest_position(start, 0)
     [split] = [own[0] for own in source.splits_between(start, end, 2) if own]
