@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections import namedtuple
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -49,7 +50,11 @@ class JsonFields:
     """
 
     def __init__(self, fields: Sequence[tuple[str, tuple[Any, ...]]]) -> None:
+        self._fields = fields
         self._decode: Callable[[str], Any] | None = None
+        names = [f"field_{number}" for number in range(len(fields))]
+        kind: Any = namedtuple("Fields", names)  # type: ignore[misc]  # noqa: PYI024 - of any fields
+        self._make = kind._make
         try:
             import msgspec  # noqa: PLC0415 - it may be missing
         except ImportError:
@@ -68,12 +73,28 @@ class JsonFields:
     def read(self, texts: Sequence[Any]) -> list[Any] | None:
         """An object for each text, with attributes `field_0`, `field_1`, ...; None where any text is in doubt."""
         decode = self._decode
-        if decode is None or not texts or max(map(len, texts)) > _MOST_DIGITS:
+        if decode is None:
+            return self._read_dictionaries(texts)
+        if not texts or max(map(len, texts)) > _MOST_DIGITS:
             return None
         try:
             return list(map(decode, texts))
         except self._refused:
             return None
+
+    def _read_dictionaries(self, texts: Sequence[Any]) -> list[Any] | None:
+        """The same without msgspec. A fallback would copy each dictionary."""
+        try:
+            found = list(map(json.loads, texts))
+            if any(each.__class__ is not dict for each in found):
+                return None
+            columns = [
+                [each.get(name, *default) if default else each[name] for each in found]
+                for name, default in self._fields
+            ]
+        except (ValueError, TypeError, KeyError, RecursionError):
+            return None
+        return list(map(self._make, zip(*columns, strict=True))) if columns else found
 
 
 def are_fields(found: Any) -> bool:

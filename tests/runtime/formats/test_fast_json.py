@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import enum
 import json
+import sys
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opchain.runtime.records.json_texts import JsonFields, fast_loads
+from opchain.runtime.records.json_texts import JsonFields, are_fields, fast_loads
 from opchain.runtime.task.generated_code import fast_dumps, json_object
 
 VALUES = (
@@ -44,13 +45,30 @@ def test_other_than_texts_go_to_json(value: Any) -> None:
 
 @pytest.mark.parametrize("value", VALUES)
 @pytest.mark.parametrize("around", ['{"x": %s}', '{"x": 1, "y": %s}', "%s", '{"x": 1}%s'])
-def test_fields_are_those_of_json_or_none(around: str, value: str) -> None:
+@pytest.mark.parametrize("has_msgspec", [True, False])
+def test_fields_are_those_of_json_or_none(
+    around: str, value: str, has_msgspec: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not has_msgspec:
+        monkeypatch.setitem(sys.modules, "msgspec", None)
     text = around % value
     read = JsonFields([("x", ()), ("z", (7,))]).read([text, '{"x": "other"}'])
     if read is not None:
         whole = json.loads(text)
         assert repr((read[0].field_0, read[0].field_1)) == repr((whole["x"], whole.get("z", 7)))
         assert read[1].field_0 == "other"
+
+
+def test_fields_are_read_without_msgspec(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "msgspec", None)
+    fields = JsonFields([("y", (7,)), ("x", ())])
+    read = fields.read(['{"x": 1, "y": null}', '{"x": NaN}'])
+    assert read is not None
+    assert [(item.field_0, repr(item.field_1)) for item in read] == [(None, "1"), (7, "nan")]
+    assert all(map(are_fields, read))
+    assert fields.read(['{"x": 1}', '{"y": 1}']) is None
+    assert fields.read(["[1]"]) is None
+    assert fields.read([None]) is None
 
 
 documents = st.recursive(
