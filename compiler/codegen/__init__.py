@@ -1,1 +1,1 @@
-"""From a vertex to the source of one Python function per chain."""
+"""Code generation: compiles the operator chain of each vertex to the source of a Python function."""

@@ -1,4 +1,4 @@
-"""What is known of the variables of a function: their types, and which of their values nobody else holds."""
+"""Data flow analysis of generated functions: types of variables, and values to which no other code has a reference."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 
 _PASSES = 4
 _KEEP_NOTHING = ("as_timestamp_", "identify_", "refuse_", "is_tagged", "fast_dumps", "json_object_")
-"""How functions of ours begin that only look at records."""
+"""Prefixes of the names of internal functions that only read records."""
 
 
 def types_of(function: Function, form: Form) -> Types:
-    """The type of each variable, where all values that it is set to are of one exact type."""
+    """The type of each variable whose values all have the same exact type."""
     given = dict(function.types)
     for name, value in form.constants.items():
         given[name] = type_of_constant(value)
@@ -43,7 +43,7 @@ def types_of(function: Function, form: Form) -> Types:
 
 
 def _types_in(block: list[ast.stmt], given: Types) -> Types:
-    """The types of variables after a block, where some are given."""
+    """The types of variables after a block, given some types before it."""
     settings = list(_settings(block))
     changeable = _may_be_changed(block)
     known: Types = dict(given)
@@ -65,7 +65,7 @@ def _types_in(block: list[ast.stmt], given: Types) -> Types:
 
 
 def _may_be_changed(block: list[ast.stmt]) -> set[str]:
-    """The variables whose lists may be changed, because code reads more of them than their items."""
+    """The variables whose lists may be changed, because code does more with them than read their items."""
     read: Counter[str] = Counter()
     for node in (node for statement in block for node in ast.walk(statement)):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
@@ -122,7 +122,7 @@ def _settings_of(statement: ast.stmt) -> Iterator[Setting]:
 
 
 def _folded(fold: f.Fold, types: Types) -> StaticType | None:
-    """The type of a record if the reduced record has it, too, where the previous one has it."""
+    """The type of a reduced record, if it stays the same when another record is reduced."""
     kind = type_of(fold.value, types)
     given = {**types, fold.previous: kind}
     if fold.reduced is not None:
@@ -134,7 +134,7 @@ def _folded(fold: f.Fold, types: Types) -> StaticType | None:
 
 
 def _keeps_type(node: ast.expr) -> bool:
-    """Whether a call of ours replaces values of unusual classes only."""
+    """Whether a call of an internal function only replaces values of unusual classes."""
     return f.called(node).startswith(("identify_", "as_timestamp_", "index"))
 
 
@@ -143,7 +143,7 @@ def _typed(node: ast.expr) -> Callable[[Types], StaticType | None]:
 
 
 def _shared(of: Callable[[Types], StaticType | None]) -> Callable[[Types], StaticType | None]:
-    """The type of a value that several variables hold: a list may get other items by any of them."""
+    """The type of a value that several variables refer to. A list may change through any of them."""
 
     def shared(types: Types) -> StaticType | None:
         kind = of(types)
@@ -171,9 +171,9 @@ def _unpacked(target: ast.expr, of: Callable[[Types], StaticType | None]) -> Ite
 
 
 def only_reads(node: ast.expr) -> bool:
-    """Whether an expression calls nothing but harmless builtins, and reads no attribute.
+    """Whether an expression calls only harmless builtins, and reads no attribute.
 
-    A class may do anything when an attribute is read, and hand out the same object again and again.
+    Reading an attribute may run any code of its class, and may return the same object each time.
     """
     for item in ast.walk(node):
         if isinstance(item, ast.Attribute) and getattr(item, "is_field", False):
@@ -188,7 +188,7 @@ def only_reads(node: ast.expr) -> bool:
 
 
 def fresh_of(function: Function, types: Types) -> set[str]:  # noqa: C901, PLR0912 - one branch a statement
-    """The variables whose values nobody but this function holds, or that can never change."""
+    """The variables whose values are immutable, or to which no other code has a reference."""
     setting: dict[str, list[ast.expr | None]] = {}
     for statement in f.all_statements(function.body):
         if isinstance(statement, ast.Assign):
@@ -245,7 +245,7 @@ def _is_fresh(value: ast.expr, fresh: set[str]) -> bool:
 
 
 def only_reads_or_fresh(node: ast.expr) -> bool:
-    """As `only_reads`, but also allows calls that are known to return new objects."""
+    """Like `only_reads`, but also allows calls that return new objects."""
     if isinstance(node, (ast.Tuple, ast.List)):
         return all(map(only_reads_or_fresh, node.elts))
     if isinstance(node, ast.Call) and getattr(node, "is_fresh", False):
@@ -254,7 +254,7 @@ def only_reads_or_fresh(node: ast.expr) -> bool:
 
 
 def _escaping(function: Function) -> set[str]:  # noqa: C901 - one branch a statement
-    """The variables that are handed to code that may keep them, or stored somewhere."""
+    """The variables that are stored, or passed to code that may keep a reference."""
     found: set[str] = set()
     for statement in f.all_statements(function.body):
         if isinstance(statement, (ast.Assign, ast.AugAssign)):
@@ -278,7 +278,7 @@ def _escaping(function: Function) -> set[str]:  # noqa: C901 - one branch a stat
 
 
 def _held_twice(function: Function) -> set[str]:
-    """The variables for objects that have another variable, which is used again: one may be emitted, and then changed."""
+    """The variables whose object has another variable that is used later: one may be emitted, and then changed."""
     found: set[str] = set()
     for statement in f.all_statements(function.body):
         if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Name):
@@ -289,7 +289,7 @@ def _held_twice(function: Function) -> set[str]:
 
 
 def _uses(block: list[ast.stmt], variable: str) -> int:
-    """How often an object is handed on or changed at most, on one way through a block."""
+    """The maximum number of times that an object is passed on or changed, on one path through a block."""
     total = 0
     for statement in block:
         if getattr(statement, "is_fork", False):
@@ -310,7 +310,7 @@ def _is_target(node: ast.expr) -> bool:
 
 
 def _names(node: ast.AST) -> set[str]:
-    """The variables that an expression passes on, without variables of which it only reads an item."""
+    """The variables that an expression passes on, except variables of which it only reads an item."""
     if isinstance(node, ast.Name):
         return {node.id}
     if isinstance(node, (ast.BinOp, ast.Compare, ast.JoinedStr, ast.UnaryOp, ast.Constant)):
@@ -322,7 +322,7 @@ def _names(node: ast.AST) -> set[str]:
 
 
 def elements_of(kind: StaticType | None) -> TupleOf | None:
-    """The fields of a record's type, where records are tuples."""
+    """The types of the fields of a record, if records are tuples."""
     if isinstance(kind, ColumnsOf):
         return kind.record if kind.shape is None else None
     return kind if isinstance(kind, TupleOf) else None

@@ -1,19 +1,19 @@
-"""The intermediate form of a vertex: functions whose statements are Python's own `ast`, and a few of ours.
+"""The intermediate form of a vertex: functions whose statements are Python's `ast` nodes, and a few additional nodes.
 
-Ours stand for what a chain does with records, so that rules need not recognize it in Python:
+The additional nodes represent what a chain does with records, so rules need not recognize this in Python code:
 
 | statement | meaning | printed as |
 |---|---|---|
 | `ForEachResult` | one record for each item of an iterable | `for value_1 in ...:` |
-| `CopyIfMutable` | copy a record that somebody else could change | `if x.__class__ not in IMMUTABLE: x = own_copy(x)` |
-| `Send` | hand a record to an exchange | `keys_0.append(...)`, `values_0.append(...)` |
+| `CopyIfMutable` | copy a record that other code could change | `if x.__class__ not in IMMUTABLE: x = own_copy(x)` |
+| `Send` | send a record to an exchange | `keys_0.append(...)`, `values_0.append(...)` |
 | `Fold` | combine a record with the entry of its key | `previous = table.get(key, ABSENT)` ... |
-| `Convert` | give a record the form of its declared type | `row = as_declared_1(value_1)` |
-| `Append` | put a value at the end of a list | `values_0.append(value)` |
+| `Convert` | convert a record to its declared type | `row = as_declared_1(value_1)` |
+| `Append` | append a value to a list | `values_0.append(value)` |
 | `Count` | count a record that enters or leaves an operator | `op_1.records_in += 1` |
 
-A filter is an `if` around everything downstream: `show` prints it as `continue` where it ends a loop's body.
-Every statement has the index of its operator in `operator`, and may have a `comment`.
+A filter is an `if` around everything downstream. `show` prints it as `continue` if it ends the body of a loop. Every
+statement has the index of its operator in `operator`, and may have a `comment`.
 """
 
 from __future__ import annotations
@@ -37,9 +37,8 @@ Node = TypeVar("Node", bound=ast.AST)
 class ForEachResult(ast.stmt):
     """A loop over the results of an operator for one record.
 
-    `side` has what happens to (tag, value) pairs, None where pairs are records like any others. `by_tag` has, by the id
-    of a tag that is known, a variable and what happens to the value in it. An iterable that is None emits nothing if the
-    loop is `nullable`.
+    `side` is the block for (tag, value) pairs; None if pairs are normal records. `by_tag` has a variable and a block
+    for each known tag, by id. If the loop is `nullable`, an iterable that is None emits nothing.
     """
 
     _fields = ("target", "iterable", "side", "body")
@@ -52,14 +51,14 @@ class ForEachResult(ast.stmt):
 
 
 class CopyIfMutable(ast.stmt):
-    """A copy of a record, unless its class is immutable."""
+    """Copies a record, unless its class is immutable."""
 
     _fields = ("target",)
     target: ast.Name
 
 
 class Send(ast.stmt):
-    """A record, its key and its timestamp for output `number`; `fields` are those that replace `value`."""
+    """Sends a record, its key and its timestamp to output `number`. `fields` replace `value` if they are set."""
 
     _fields = ("value", "key", "time")
     number: int
@@ -69,10 +68,10 @@ class Send(ast.stmt):
 
 
 class Fold(ast.stmt):
-    """`table[key] = value`, or `reduced` where the key has an entry, which `previous` stands for in it.
+    """`table[key] = value` or, if the key has an entry, `table[key] = reduced`.
 
-    The result is in the variable `target`; None where nobody reads it. If it takes statements to reduce, `body` has
-    them, and sets `target`.
+    `previous` is the variable of the old entry. The result is in the variable `target`; None if it is not used. If
+    reducing takes statements, they are in `body`, which sets `target`.
     """
 
     _fields = ("key", "value", "body", "reduced", "target")
@@ -99,7 +98,7 @@ class Convert(ast.stmt):
 
 
 class Append(ast.stmt):
-    """`list.append(value)`; `sent` is the output or sink that the list belongs to."""
+    """`list.append(value)`. `sent` is the output or sink of the list."""
 
     _fields = ("value",)
     list: str
@@ -114,11 +113,11 @@ class Count(ast.stmt):
 
 
 RARE = ("as_timestamp_", "pane_for_", "refuse_", "session_for_")
-"""How the names of functions of ours begin that run for few records, so that they may get a record as a whole."""
+"""Prefixes of internal functions that run for few records, so they may get a record that is built for them."""
 
 
 def made(kind: type[Node], **attributes: Any) -> Node:
-    """A statement of ours."""
+    """Creates an additional statement."""
     node = kind()
     for name, value in attributes.items():
         setattr(node, name, value)
@@ -129,8 +128,8 @@ def made(kind: type[Node], **attributes: Any) -> Node:
 class Callee:
     """A user's function that a name in generated code refers to.
 
-    `path` says where an executor finds it (see task.generated_code); `owner` is the name of the object
-    whose method it is.
+    `path` says how an executor finds it (see task.generated_code). `owner` is the name of the object whose method it
+    is.
     """
 
     function: Any
@@ -143,8 +142,8 @@ class Callee:
 class Function:
     """A function of the generated module.
 
-    `guards` must hold when a batch begins, else `fallback` takes the batch. `before` and `after` surround the loop
-    over the batch; `at_end` are calls behind everything else. A function that `takes_turns` is a generator.
+    If a batch does not fulfil the `guards`, `fallback` processes the batch. `before` and `after` surround the loop over
+    the batch. `at_end` are calls after everything else. A function that `takes_turns` is a generator.
     """
 
     name: str
@@ -163,7 +162,7 @@ class Function:
 
     @property
     def suffix(self) -> str:
-        """The suffix of names that belong to this function: "0" for `process_0`."""
+        """The suffix of the function's names: "0" for `process_0`."""
         return self.name.removeprefix("process_")
 
 
@@ -171,8 +170,8 @@ class Function:
 class Form:
     """The code of a vertex while rules rewrite it.
 
-    `received` is what is known of the records of each input; `remarks` collect, by operator, what rules did
-    and why they could not.
+    `received` is the static information about the records of each input. `remarks` collect, by operator, what rules did
+    or why they could not.
     """
 
     program: VertexProgram
@@ -188,7 +187,7 @@ class Form:
 
     @property
     def takes_turns(self) -> bool:
-        """Whether the functions of two inputs may run in turns, so that neither may keep what both of them change."""
+        """Whether the functions of two inputs may alternate. Then neither may cache what both of them change."""
         keys = self.program.operators[0].keys
         return self.program.is_batch and sum(key is not None for key in keys) > 1
 
@@ -209,9 +208,9 @@ def add_fallback(
     plain: Function | None = None,
     types: dict[str, StaticType | None] | None = None,
 ) -> None:
-    """Adds a fallback to a function, for batches for which its guards do not hold.
+    """Adds a fallback to a function, for batches that do not fulfil its guards.
 
-    It is `plain`, or a copy of the function as it is, for records of other types.
+    The fallback is `plain`, or a copy of the function in its current state.
     """
     plain = plain or copy.deepcopy(function)
     plain.name = f"fallback_{function.suffix}"
@@ -222,21 +221,21 @@ def add_fallback(
     form.functions.insert(form.functions.index(function) + 1, plain)
 
 
-# Making statements
+# Creating statements
 
 
 def name(text: str) -> ast.Name:
-    """A variable that is read."""
+    """The node that reads a variable."""
     return ast.Name(text, ast.Load())
 
 
 def target(text: str) -> ast.Name:
-    """A variable that is set."""
+    """The node that sets a variable."""
     return ast.Name(text, ast.Store())
 
 
 def expression(text: str, **parts: ast.expr) -> ast.expr:
-    """The expression that a text is, with other expressions in place of some names.
+    """Parses an expression, and replaces some names in it by other expressions.
 
     >>> ast.unparse(expression("x % size", x=name("value"), size=ast.Constant(3)))
     'value % 3'
@@ -245,20 +244,20 @@ def expression(text: str, **parts: ast.expr) -> ast.expr:
 
 
 def statements(text: str, operator: int, **parts: ast.expr) -> list[ast.stmt]:
-    """The statements that a text is, which run an operator, with expressions in place of some names."""
+    """Parses statements of an operator, and replaces some names in them by expressions."""
     found = [replaced(statement, parts) for statement in ast.parse(text).body]
     return marked(found, operator)
 
 
 def let(variable: str, value: ast.expr, operator: int) -> ast.stmt:
-    """`variable = value`."""
+    """The statement `variable = value`."""
     statement = ast.Assign([target(variable)], value, lineno=0)
     statement.operator = operator  # type: ignore[attr-defined]
     return statement
 
 
 def marked(found: list[ast.stmt], operator: int) -> list[ast.stmt]:
-    """The statements, all of which run an operator unless they have one already."""
+    """Sets the operator of all statements that have none."""
     for statement in found:
         for node in ast.walk(statement):
             if isinstance(node, ast.stmt) and not hasattr(node, "operator"):
@@ -267,12 +266,12 @@ def marked(found: list[ast.stmt], operator: int) -> list[ast.stmt]:
 
 
 def operator_of(statement: ast.stmt) -> int:
-    """The index of the operator that a statement runs."""
+    """The index of the statement's operator."""
     return getattr(statement, "operator", NO_OPERATOR)
 
 
 def with_comment(found: list[ast.stmt], comment: str | None) -> list[ast.stmt]:
-    """The statements, the first of which has a comment."""
+    """Adds a comment to the first of the statements."""
     shown = [statement for statement in found if not isinstance(statement, (CopyIfMutable, Count))]
     if shown and comment:
         own = getattr(shown[0], "comment", None)
@@ -286,11 +285,11 @@ def comment_of(statement: ast.AST) -> str | None:
     return getattr(statement, "comment", None)
 
 
-# Looking at statements and changing them
+# Inspecting and changing statements
 
 
 def blocks(statement: ast.AST) -> Iterator[list[ast.stmt]]:
-    """The suites of a statement."""
+    """The blocks of a statement."""
     for part in ("side", "body", "orelse", "finalbody"):
         block = getattr(statement, part, None)
         if isinstance(block, list):
@@ -300,7 +299,7 @@ def blocks(statement: ast.AST) -> Iterator[list[ast.stmt]]:
 
 
 def all_statements(block: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
-    """The statements of a block, and those within them, in the order of the text."""
+    """The statements of a block with all nested statements, in the order of the text."""
     for statement in block:
         yield statement
         for inner in blocks(statement):
@@ -308,7 +307,7 @@ def all_statements(block: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def own_expressions(statement: ast.stmt) -> Iterator[ast.expr]:
-    """The expressions of a statement itself, without those of the statements within."""
+    """The expressions of a statement, without those of nested statements."""
     for _, value in ast.iter_fields(statement):
         if isinstance(value, ast.expr):
             yield value
@@ -331,12 +330,12 @@ def reads(node: ast.AST | Sequence[ast.AST], variable: str) -> int:
 
 
 def flattened(found: Iterable[ast.stmt | list[ast.stmt]]) -> list[ast.stmt]:
-    """Statements of which some are blocks."""
+    """Flattens statements, some of which are lists of statements."""
     return [line for item in found for line in (item if isinstance(item, list) else [item])]
 
 
 def calls_of(block: Sequence[ast.stmt], names: set[str]) -> Iterator[tuple[ast.stmt, ast.Call]]:
-    """The calls of some names with one argument, and the statements that they are in."""
+    """The calls of some names with one argument, each with its statement."""
     for statement in all_statements(block):
         for expression in own_expressions(statement):
             for node in ast.walk(expression):
@@ -345,7 +344,7 @@ def calls_of(block: Sequence[ast.stmt], names: set[str]) -> Iterator[tuple[ast.s
 
 
 def called(node: ast.AST) -> str:
-    """The name that an expression calls; empty for any other expression."""
+    """The name that an expression calls. Empty for any other expression."""
     is_call = isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
     return node.func.id if is_call else ""  # type: ignore[attr-defined]
 
@@ -363,7 +362,7 @@ def is_call_of(node: ast.AST, names: set[str]) -> bool:
 
 
 def stores(block: Sequence[ast.stmt]) -> dict[str, int]:
-    """How often each variable is set in a block; a copy is the same record."""
+    """How often each variable is set in a block. A copy of a record does not count."""
     found: dict[str, int] = {}
     for statement in block:
         kept = {id(node.target) for node in ast.walk(statement) if isinstance(node, CopyIfMutable)}
@@ -383,7 +382,7 @@ def stores(block: Sequence[ast.stmt]) -> dict[str, int]:
 def rewritten(
     block: list[ast.stmt], rewrite: Callable[[ast.stmt], list[ast.stmt] | None]
 ) -> list[ast.stmt]:
-    """A block with replaced statements, the innermost first. A replacement of None keeps the statement."""
+    """Replaces statements of a block, innermost first. A replacement of None keeps the statement."""
     done: list[ast.stmt] = []
     for statement in block:
         for inner in blocks(statement):
@@ -414,7 +413,7 @@ class _Replaced(ast.NodeTransformer):
 
 
 def replaced(node: Node, parts: Mapping[str, ast.expr]) -> Node:
-    """A copy of a tree with expressions in place of names."""
+    """A copy of a tree with expressions instead of names."""
     found: Node = _Replaced(parts).visit(copy.deepcopy(node))
     return found
 

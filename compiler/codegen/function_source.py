@@ -1,7 +1,7 @@
-"""The source of a user's function, if it provably is the function's code, and the objects that its names refer to.
+"""Finds the source of a user's function, and the objects that its names refer to.
 
-The definition is looked up in the file that the function was made in. It counts only if it compiles to the very
-code that the function has, whatever else stands on the line. `Refused` says why a function stays a call.
+The definition is looked up in the file that defines the function. It is only used if it compiles to exactly the
+bytecode of the function. Otherwise `Refused` says why the function is not inlined.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ BUILTINS = frozenset(
         *("repr", "reversed", "round", "set", "sorted", "str", "sum", "tuple", "zip"),
     }
 )
-"""Builtins without effects, which give nothing that somebody else holds."""
+"""Builtins without side effects, which return an immutable or a new object."""
 
 _JSON: dict[Any, tuple[str, ast.expr]] = {
     json.loads: ("s", ast.parse("loads(s)", mode="eval").body),
     json.dumps: ("obj", ast.parse("dumps(obj)", mode="eval").body),
 }
-"""Parameter and call of functions of the module json, as the module itself would write the call."""
+"""The parameter and the call of functions of the json module, as a user would write the call."""
 
 LONGEST_INT_BITS = 480
-"""More digits than anybody reads in a line."""
+"""An upper limit for literals in generated code, for readability."""
 
 
 class Refused(Exception):  # noqa: N818 - not an error: the function is called instead
-    """Why a function stays a call."""
+    """Why a function is not inlined."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Definition:
-    """A function's statements, without its docstring; a lambda is one `return`."""
+    """The statements of a function, without its docstring. A lambda is one `return`."""
 
     function: FunctionType
     parameters: tuple[str, ...]
@@ -55,28 +55,28 @@ class Definition:
 
     @property
     def name(self) -> str:
-        """The function's name and place, for remarks."""
+        """The name and place of the function, for remarks."""
         code = self.function.__code__
         file = code.co_filename.replace("\\", "/").rpartition("/")[2]
         return f"'{self.function.__name__}' ({file}:{code.co_firstlineno})"
 
     @property
     def is_generator(self) -> bool:
-        """Whether calling it gives a generator."""
+        """Whether it is a generator function."""
         return bool(self.function.__code__.co_flags & inspect.CO_GENERATOR)
 
     def returned(self) -> ast.expr | None:
-        """The expression that the function returns, if it does nothing else."""
+        """The returned expression, if the function has no other statement."""
         (statement,) = self.body if len(self.body) == 1 else (None,)
         return statement.value if isinstance(statement, ast.Return) else None
 
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """What a free name stands for.
+    """What a free name of a function refers to.
 
-    `kind` is "constant" (written in), "tag" (of a side output, sent with the code), "builtin", or "global" (looked up
-    where the function runs).
+    `kind` is "constant" (written as a literal), "tag" (of a side output, sent with the code), "builtin", or "global"
+    (looked up on the executor).
     """
 
     kind: str
@@ -84,7 +84,7 @@ class Meaning:
 
 
 def plain_function(function: Any, method: str) -> tuple[Any, Any]:
-    """The Python function that is called for a Function's method, or for a callable, and its object or None."""
+    """The Python function that implements a Function's method or a callable, and its object or None."""
     called = getattr(function, method, function)
     if isinstance(called, MethodType):
         return called.__func__, called.__self__
@@ -95,11 +95,11 @@ def definition_of(function: Any) -> Definition:
     """The definition of a function.
 
     Raises:
-        Refused: It can't be found, or it is no plain function of positional arguments.
+        Refused: The source is not found, or the function has other than positional parameters.
     """
     if not isinstance(function, FunctionType):
         raise Refused(f"{type(function).__name__} is not a Python function")
-    if function in _JSON:  # the rules `read_json` and `write_json` know their calls
+    if function in _JSON:  # the rules `read_json` and `write_json` handle these calls
         parameter, call = _JSON[function]
         return Definition(function, (parameter,), [ast.Return(call)], frozenset())
     name = function.__name__
@@ -127,10 +127,10 @@ def definition_of(function: Any) -> Definition:
 
 
 def meaning_of(name: str, definition: Definition) -> Meaning:
-    """What a free name of a function stands for.
+    """What a free name of a function refers to.
 
     Raises:
-        Refused: It may be another value at any time, or is not defined yet.
+        Refused: The value may change at any time, or is not defined yet.
     """
     function = definition.function
     if name in definition.rebound:
@@ -164,7 +164,7 @@ def meaning_of(name: str, definition: Definition) -> Meaning:
 
 
 def is_written_exactly(value: Any) -> bool:
-    """Whether a value's repr is an expression for the same value."""
+    """Whether the repr of a value is an expression for the same value."""
     if type(value) is tuple:
         return bool(value) and all(map(is_written_exactly, value))
     if type(value) is float:
@@ -201,7 +201,7 @@ def _parsed(path: str) -> _Source | None:
 
 
 def _imported(scope: ast.AST) -> set[str]:
-    """The names that a module imports: a call of an attribute of theirs compiles to other code."""
+    """The imported names of a module. A call of an attribute of such a name compiles to different bytecode."""
     found: set[str] = set()
     for node in ast.iter_child_nodes(scope):
         if isinstance(node, (ast.Import, ast.ImportFrom)):
@@ -213,7 +213,7 @@ def _imported(scope: ast.AST) -> set[str]:
     return found - {"*"}
 
 
-@lru_cache(maxsize=256)  # one program is often compiled again: in notebooks, in tests
+@lru_cache(maxsize=256)  # notebooks and tests often compile the same program again
 def _definition_in(source: _Source, code: CodeType) -> ast.Lambda | ast.FunctionDef | None:
     for definition in source.definitions.get(code.co_firstlineno, []):
         is_plain = isinstance(definition, ast.Lambda) or not definition.decorator_list
@@ -233,7 +233,7 @@ def _is_text(statement: ast.stmt) -> bool:
 def _same_code(
     definition: ast.Lambda | ast.FunctionDef, code: CodeType, imported: tuple[str, ...]
 ) -> bool:
-    """Whether the definition, compiled inside a function with the same free names, is the code."""
+    """Whether the definition, compiled in a function with the same free names, gives the same bytecode."""
     statement: ast.stmt = ast.Expr(definition) if isinstance(definition, ast.Lambda) else definition
     imports = "".join(f"import {name}\n" for name in imported)
     around = ast.parse(f"{imports}def around({', '.join(code.co_freevars)}): pass")
@@ -254,11 +254,11 @@ _GIVE_TEXT = frozenset(
         *("lstrip", "replace", "rjust", "rstrip", "strip", "swapcase", "title", "upper", "zfill"),
     }
 )
-"""Methods of str that give a str."""
+"""Methods of str that return a str."""
 
 
 def returns_text(function: Any, method: str) -> bool:
-    """Whether a function is seen to return a str: by its annotation, or as the one expression that it returns."""
+    """Whether a function returns a str, by its annotation, or by the only expression that it returns."""
     called, _ = plain_function(function, method)
     if getattr(called, "__annotations__", {}).get("return") in (str, "str"):
         return True
@@ -268,7 +268,7 @@ def returns_text(function: Any, method: str) -> bool:
 
 
 def returns_generator(function: Any, method: str) -> bool:
-    """Whether the one expression that a function returns is seen to be a generator: `(f(x) for x in xs)`."""
+    """Whether the only expression that a function returns is a generator: `(f(x) for x in xs)`."""
     return isinstance(_returned(plain_function(function, method)[0]), ast.GeneratorExp)
 
 
@@ -307,11 +307,11 @@ def _gives_text(node: ast.expr | None, function: Any) -> bool:  # noqa: PLR0911 
 
 
 _LOOKED_AT = 100
-"""So many values of a table say whether it holds texts."""
+"""The number of values of a dict to check for being texts."""
 
 
 def _value_of(name: str, function: Any) -> Any:
-    """The object that a free name of a function refers to now, or None."""
+    """The current object of a free name of a function, or None."""
     free = function.__code__.co_freevars
     if name not in free:
         return function.__globals__.get(name)

@@ -1,7 +1,7 @@
 """Readable names in generated code, and the objects that they refer to on the executor.
 
-A name is the user's where there is one (`parse_0`, `is_click_1`), else the operator's kind (`map_2`),
-with a number behind it, so that names never collide.
+A name is derived from the user's function (`parse_0`, `is_click_1`), else from the operator's kind (`map_2`). A number
+at the end makes it unique.
 """
 
 from __future__ import annotations
@@ -60,11 +60,11 @@ _OURS = frozenset(
         *("timestamps_of", "value", "values", "values_of"),
     }
 )
-"""First words of the names that generated code gives to its own variables."""
+"""First words of the variable names in generated code."""
 
 
 def readable(function: Any, otherwise: str) -> str:
-    """An identifier made of a function's or class's own name, else of `otherwise`.
+    """An identifier from the name of a function or class, else from `otherwise`.
 
     >>> def parse_line(text): ...
     >>> readable(parse_line, "map"), readable(lambda x: x, "flat map")
@@ -83,22 +83,22 @@ def readable(function: Any, otherwise: str) -> str:
 
 @dataclass(slots=True)
 class Names:
-    """The free names of a generated module: name -> what it is bound to (see task.generated_code)."""
+    """The free names of a generated module, and what each is bound to (see task.generated_code)."""
 
     bindings: dict[str, tuple[Any, ...]] = field(default_factory=dict)
 
     def bind(self, name: str, *what: Any) -> str:
-        """Binds a name, once or again to the same thing, and gives it back."""
+        """Binds a name and returns it. It may be bound again to the same object."""
         known = self.bindings.setdefault(name, what)
         assert known == what, f"{name} stands for {known} and for {what}"
         return name
 
     def function(self, function: Any, kind: str, where: int | str) -> str:
-        """The name for a user's function at a place: `parse_1`, `user_to_0`."""
+        """The name of a user's function at a place: `parse_1`, `user_to_0`."""
         return f"{readable(function, kind)}_{where}"
 
     def bind_function(self, function: Any, kind: str, where: str, *what: Any) -> str:
-        """Binds such a name, or one like it where another function of the same name has it; gives it back."""
+        """Binds the name of a user's function and returns it. Uses a similar name if it is taken."""
         name = self.function(function, kind, where)
         while self.bindings.get(name, what) != what:
             name += "_too"

@@ -1,7 +1,7 @@
-"""The types of values that are known at compile time, so that generated code need not check them.
+"""The types that are known at compile time, so that generated code need not check them.
 
-Only exact builtin types are known: `int` stands for instances of int itself. What begins at a source of ours
-continues through inlined expressions, and over exchanges, which keep types. Whatever else is unknown: None.
+Only exact builtin types are known: `int` means instances of int itself, not of a subclass. Types are inferred from the
+built-in sources, through inlined expressions, and across exchanges, which keep types. None means an unknown type.
 """
 
 from __future__ import annotations
@@ -28,26 +28,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TupleOf:
-    """A tuple of that length; None for an item of which nothing is known."""
+    """A tuple of this length. None for an item of unknown type."""
 
     items: tuple[StaticType | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class IterableOf:
-    """Something to loop over, all of whose items are of one type."""
+    """An iterable whose items all have the same type."""
 
     item: StaticType
 
 
 @dataclass(frozen=True, slots=True)
 class ResultOf:
-    """A function of the module `re`, by its name."""
+    """A function of the `re` module, by name."""
 
     function: str
 
     def type(self, arguments: list[ast.expr], names: Names) -> StaticType | None:
-        """What it gives for a constant pattern and texts."""
+        """The type of its result for a constant pattern and strings."""
         pattern = getattr(arguments[0], "value", None) if arguments else None
         given, most_groups, result = _OF_PATTERNS[self.function]
         if len(arguments) != given or any(type_of(item, names) is not str for item in arguments):
@@ -61,9 +61,9 @@ class ResultOf:
 
 @dataclass(frozen=True, slots=True)
 class ColumnsOf:
-    """Records that are sent field by field; `constants` has a text for each field that is the same in all.
+    """Records that are sent field by field. `constants` has a text for each field that is the same in all records.
 
-    They are tuples, or of another shape.
+    The records are tuples, or have another shape.
     """
 
     record: TupleOf
@@ -80,14 +80,14 @@ class ColumnsOf:
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """Those fields that are sent."""
+        """The fields that are sent."""
         pairs = zip(self.fields, self.constants, strict=True)
         return tuple(field for field, text in pairs if text is None)
 
 
 @dataclass(frozen=True, slots=True)
 class CombinedOf:
-    """(key, pair) records of a sender that combines, as columns of keys and of the pairs' other field.
+    """(key, pair) records of a sender that combines, as columns of the keys and of the other field of the pairs.
 
     `key` is the field of the pair that is the key.
     """
@@ -98,17 +98,16 @@ class CombinedOf:
 
 @dataclass(frozen=True, slots=True)
 class JsonOf:
-    """Dictionaries that are sent as the texts of JSON that they were parsed from; or, in some batches, as they are."""
+    """Dicts that are sent as the JSON texts from which they were parsed. Some batches have the dicts themselves."""
 
 
 @dataclass(frozen=True, slots=True)
 class SentRecords:
     """The known properties of the records of an edge: their type, and the item of a record that is its timestamp.
 
-    The item, an expression over `value`, is set where timestamps are not sent beside the records. Unless it
-    `is_certain`, a batch may also be a list of records of unknown types: then it is no `Columns`.
-    If it `is_typed`, these records have the same types as those in `Columns`.
-    `key_list` is the number of the list of `Columns` that has the keys.
+    The item is an expression over `value`. It is set if timestamps are not sent beside the records. Unless it
+    `is_certain`, a batch may also be a list of records of unknown types instead of `Columns`. If it `is_typed`, these
+    records have the same types as those in `Columns`. `key_list` is the number of the list of `Columns` with the keys.
     """
 
     type: StaticType | None = None
@@ -134,14 +133,14 @@ _TEXT_METHODS: dict[str, StaticType] = {
     **dict.fromkeys(("swapcase", "title", "upper", "zfill"), str),
     **dict.fromkeys(("split", "rsplit", "splitlines"), IterableOf(str)),
 }
-"""What methods of texts give."""
+"""Result types of methods of str."""
 
 _OF_PATTERNS: dict[str, tuple[int, int, StaticType]] = {
     "findall": (2, 1, IterableOf(str)),
     "split": (2, 0, IterableOf(str)),
     "sub": (3, 100, str),
 }
-"""What functions of the module `re` give: the number of arguments, the most groups in the pattern, the type."""
+"""For functions of `re`: the number of arguments, the maximum number of groups in the pattern, and the result type."""
 
 _KEEPS_NUMBERS = (ast.Add, ast.Sub, ast.Mult)
 _KEEPS_INTS = (*_KEEPS_NUMBERS, ast.FloorDiv, ast.Mod, ast.BitAnd, ast.BitOr, ast.BitXor)
@@ -150,7 +149,7 @@ _COMPARABLE = (int, float, str, bool)
 
 
 def records_of(spec: OperatorSpec) -> StaticType | None:
-    """The type of a source's records. A subclass of ours may read anything."""
+    """The type of a source's records. None for a subclass of a built-in source."""
     if not isinstance(spec, specs.SourceSpec):
         return None
     if type(spec.source) is FileSource:
@@ -161,34 +160,34 @@ def records_of(spec: OperatorSpec) -> StaticType | None:
 
 
 def type_of_constant(value: Any) -> StaticType | None:
-    """The type of a global name's value, which does not change."""
+    """The type of a global constant."""
     if type(value) in (int, float, str, bool):
         return type(value)
     return next((ResultOf(name) for name in _OF_PATTERNS if getattr(re, name) is value), None)
 
 
 def is_frozen(known: StaticType | None) -> bool:
-    """Whether values of the type can never change."""
+    """Whether values of the type are immutable."""
     if isinstance(known, TupleOf):
         return all(map(is_frozen, known.items))
     return known in IMMUTABLE
 
 
 def type_of(node: ast.expr, names: Names) -> StaticType | None:
-    """The type of an expression's value, if it has one and does not raise; `names` are those it reads."""
+    """The type of an expression's value, if it does not raise. `names` are the types of its variables."""
     rule = _RULES.get(type(node))
     return None if rule is None else rule(node, names)
 
 
 def plain_type(known: StaticType | None) -> Any:
-    """What is known of a value, as `coders.form_test` takes it."""
+    """The known type of a value, in the form for `coders.form_test`."""
     if isinstance(known, TupleOf):
         return tuple(map(plain_type, known.items))
     return known if isinstance(known, type) else None
 
 
 def item_type(iterable: StaticType | None) -> StaticType | None:
-    """The type of the items of a loop over a value."""
+    """The type of the items when a loop iterates over a value."""
     if isinstance(iterable, IterableOf):
         return iterable.item
     if isinstance(iterable, TupleOf):
@@ -197,7 +196,7 @@ def item_type(iterable: StaticType | None) -> StaticType | None:
 
 
 def never_raises(node: ast.expr, names: Names) -> bool:
-    """Whether an expression of known types has a value in any case: sums, extremes and the like of one type."""
+    """Whether an expression of known types never raises: sums, extremes and similar expressions of one type."""
     if isinstance(node, (ast.Name, ast.Constant)):
         return type_of(node, names) is not None
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _EXTREMES:
@@ -276,7 +275,7 @@ def _of_sign(node: ast.UnaryOp, names: Names) -> StaticType | None:
 
 
 def _of_text(node: ast.JoinedStr, _: Names) -> StaticType | None:
-    # A single part is what `__format__` returns, which may be of a subclass.
+    # For a single part, the result is that of `__format__`, which may be of a subclass.
     return str if len(node.values) > 1 else None
 
 
@@ -296,7 +295,7 @@ def _of_call(node: ast.Call, names: Names) -> StaticType | None:
 
 
 _GIVE_TEXT = ("fast_dumps", "json_object_")
-"""How functions of ours begin that give a text."""
+"""Prefixes of internal functions that return a str."""
 
 _BUILTINS: dict[str, StaticType] = {
     **dict.fromkeys(("int", "len", "ord"), int),
@@ -305,7 +304,7 @@ _BUILTINS: dict[str, StaticType] = {
     "float": float,
     "range": IterableOf(int),
 }
-"""What calls give; the inliner refuses a name that is not the builtin's."""
+"""Result types of calls of builtins. The inliner refuses a name that is redefined."""
 
 _EXTREMES = ("max", "min")
 _OF_EXTREMES: dict[tuple[int, StaticType | None], StaticType] = {
@@ -317,7 +316,7 @@ _OF_ARGUMENTS: dict[str, dict[tuple[int, StaticType | None], StaticType]] = {
     "round": {(1, int): int, (1, float): int},
     "str": {(1, int): str, (1, float): str, (1, str): str},
 }
-"""What calls give by the number of their arguments, and the type of all of them."""
+"""Result types of calls, by the number of arguments, which all have this type."""
 
 _RULES: dict[type, Callable[..., StaticType | None]] = {
     ast.Constant: _of_constant,

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rewrite of the form, and a check of its invariant. A rule that `inlines` can be disabled."""
+    """A rewrite of the form, and a check of its result. Rules that `inline` can be disabled."""
 
     apply: Callable[[Form], None]
     holds: Callable[[Form], None] | None = None
@@ -55,7 +55,7 @@ class Rule:
 
     @property
     def name(self) -> str:
-        """How the rule is called."""
+        """The name of the rule."""
         return self.apply.__name__
 
 
@@ -91,4 +91,4 @@ RULES: tuple[Rule, ...] = (
 )
 
 RULE_NAMES: tuple[str, ...] = tuple(dict.fromkeys(rule.name for rule in RULES))
-"""The names of the rules, in their order; a rule that is applied again counts at its first place."""
+"""The names of the rules, in order. A rule that is applied twice is listed at its first place."""

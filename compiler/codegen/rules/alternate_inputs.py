@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 def alternate_inputs(form: Form) -> None:
-    """Makes generators of the functions over batches, if all of them are loops."""
+    """Turns the functions over batches into generators, if all of them are loops."""
     functions = [
         item
         for item in form.batch_functions()

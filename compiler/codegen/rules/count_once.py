@@ -55,7 +55,7 @@ class _Counting:
                 appends[name] = appends.get(name, 0) + 1
             elif isinstance(item, f.Append):
                 appends[item.list] = appends.get(item.list, 0) + 1
-        # The functions of the other input and of side outputs append to the lists, too.
+        # The functions of the other input and of side outputs also append to the lists.
         self.appends_elsewhere = form.takes_turns or any(
             isinstance(node, ast.Name) and node.id.startswith("emit_side_")
             for statement in function.body
@@ -88,7 +88,7 @@ class _Counting:
         self.found.setdefault(operator, {}).setdefault(what, []).append(number)
 
     def _segment(self, block: Lines, number: str | None) -> None:
-        """Counts in a block that `number` records of the batch reach; None if the number is not known."""
+        """Counts in a block that `number` records of the batch reach. None if the number is unknown."""
         done: Lines = []
         for position, statement in enumerate(block):
             if isinstance(statement, f.Count):
@@ -110,7 +110,7 @@ class _Counting:
         block[:] = done
 
     def _list_of(self, rest: Lines) -> str | None:
-        """A list that gets an entry each time this statement runs, and nowhere else."""
+        """The list that gets exactly one entry each time this statement runs."""
         for statement in rest:
             found = None
             if isinstance(statement, f.Send):

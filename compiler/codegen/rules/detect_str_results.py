@@ -32,7 +32,7 @@ _DISPLAYS = (
 
 
 def detect_str_results(form: Form) -> None:
-    """Rewrites the loops over results that could be a str, in functions over batches."""
+    """Rewrites loops over results that could be a str, in functions over batches."""
     for function in form.batch_functions():
         found: set[int] = set()
         for statement in f.all_statements(function.body):

@@ -56,7 +56,7 @@ def _drop_copies(form: Form, function: Function) -> None:
 
 
 def _is_only_computed_with(function: Function, variable: str) -> bool:
-    """Whether the fields of a record are all that is read of it, each as an operand: an operation makes a new object."""
+    """Whether only fields of a record are read, and each is an operand. An operation creates a new object."""
     reads = operands = 0
     for statement in f.all_statements(function.body):
         nodes = [node for part in f.own_expressions(statement) for node in ast.walk(part)]
@@ -75,7 +75,7 @@ def _is_only_computed_with(function: Function, variable: str) -> bool:
 
 
 def _forward(function: Function, dropped: dict[str, str]) -> None:
-    """`value_to_0 = value` goes where the two are the same."""
+    """Replaces `value_to_0` by `value` if both are the same object."""
     parts: dict[str, ast.expr] = {}
 
     def rewrite(statement: ast.stmt) -> list[ast.stmt] | None:
@@ -94,7 +94,7 @@ def _forward(function: Function, dropped: dict[str, str]) -> None:
 
 
 def _is_harmless(form: Form, function: Function) -> bool:  # noqa: C901 - one branch a statement
-    """Whether nothing in a function changes records, or hands them to code that could."""
+    """Whether nothing in a function changes records, or passes them to code that could change them."""
     program = form.program
     for statement in f.all_statements(function.body):
         if isinstance(statement, f.Fold):
@@ -122,7 +122,7 @@ def _is_harmless(form: Form, function: Function) -> bool:  # noqa: C901 - one br
 
 
 def _is_pure(node: ast.expr) -> bool:
-    """Whether an expression has no side effects, including the functions that generated code itself calls."""
+    """Whether an expression has no side effects, including the internal functions that it calls."""
     for item in ast.walk(node):
         is_own = f.called(item).startswith(("identify_", "zip"))
         if isinstance(item, ast.Call) and not is_own and not only_reads(item):

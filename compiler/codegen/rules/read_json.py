@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     from opchain.compiler.codegen.form import Form, Function
 
 _LOOPS = frozenset({"values", "zip(values, timestamps)"})
-"""What a loop over a batch goes over, whose records have timestamps or have not."""
+"""What a loop over a batch iterates over: records without timestamps, or with them."""
 
 _CHANGE = frozenset(
     {
@@ -73,7 +73,7 @@ _CHANGE = frozenset(
         *("setdefault", "sort", "update"),
     }
 )
-"""The methods that change a list or a dictionary."""
+"""Methods that change a list or a dict."""
 
 _CONSTANTS = (int, bool, float, str, type(None))
 
@@ -101,7 +101,7 @@ def _loops(function: Function) -> list[ast.For]:
 def _decoded(
     form: Form, function: Function, uses: _Uses, number: int | str, texts: str
 ) -> tuple[str, str]:
-    """The variable with the decoded fields of all texts of a batch, and what is true where they could be decoded."""
+    """The variable with the decoded fields of all texts of a batch, and the condition that all could be decoded."""
     objects = f"objects_{number}"
     read = form.names.bind(f"read_json_{number}", "json_fields", tuple(uses.fields.items()))
     function.fresh.add(uses.parsed)
@@ -109,7 +109,7 @@ def _decoded(
 
 
 def _receive(form: Form, function: Function, loop: ast.For) -> None:
-    """Decodes fields of texts that a sender has parsed, if only fields are read."""
+    """Decodes fields of the texts that a sender has parsed, if only fields are read."""
     uses = _Uses(function, "value")
     if not uses.fields or uses.sends or function.name.startswith("fallback_"):
         return
@@ -152,7 +152,7 @@ class _Reading:
         self.form.remark(operator, "json.loads decodes by msgspec, where it is installed")
 
     def _narrow(self, loop: ast.For) -> None:
-        """Decodes fields only, where a text is parsed whatever happens, and nothing else is done with the object."""
+        """Decodes only some fields, if a text is always parsed, and the object is only used for these fields."""
         for position, statement in enumerate(loop.body):
             if not (
                 isinstance(statement, ast.Assign)
@@ -189,7 +189,7 @@ class _Reading:
             return
 
     def _may_go_as_text(self, send: f.Send) -> bool:
-        """Whether an output gets all of its records from here."""
+        """Whether this statement sends all records of an output."""
         places = [
             item
             for function in self.form.functions
@@ -201,9 +201,10 @@ class _Reading:
 
 
 class _Uses:
-    """What is done with a dictionary: `fields` are the keys that it is asked for, with their defaults.
+    """How a dict is used: `fields` are the keys that are read, with their defaults.
 
-    None if anything else is done with it than to ask, to send it, and to hand it to functions that hardly ever run.
+    None if the dict is used in any other way than to read keys, to send it, or to pass it to internal functions that
+    rarely run.
     """
 
     def __init__(self, function: Function, parsed: str) -> None:
@@ -241,7 +242,7 @@ class _Uses:
 
 
 def _changes_nothing(statement: ast.stmt) -> bool:
-    """Whether a statement certainly changes no value in a dictionary of JSON, such as a list."""
+    """Whether a statement certainly changes no value in a dict of JSON, such as a list."""
     targets = statement.targets if isinstance(statement, ast.Assign) else []
     return (
         not isinstance(statement, (ast.AugAssign, ast.Delete))
@@ -251,7 +252,7 @@ def _changes_nothing(statement: ast.stmt) -> bool:
 
 
 def _only_looks(expression: ast.expr) -> bool:
-    """Whether an expression calls only builtins, functions of ours that look, and methods that change no container."""
+    """Whether an expression only calls builtins, internal functions that read, and methods that change no container."""
     methods = set()
     for node in ast.walk(expression):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
@@ -299,7 +300,7 @@ def _is_cold(node: ast.AST) -> bool:
 
 
 def _sees_only_times(statement: ast.stmt) -> bool:
-    """Whether a statement only notes the greatest timestamp, which says nothing of the record and can't fail."""
+    """Whether a statement only tracks the greatest timestamp. It does not use the record and cannot fail."""
     return isinstance(statement, ast.If) and all(
         node.id == "timestamp" or node.id.startswith("greatest_")
         for node in ast.walk(statement)
@@ -308,7 +309,7 @@ def _sees_only_times(statement: ast.stmt) -> bool:
 
 
 def _key_asked(node: ast.AST, parsed: str) -> tuple[str, tuple[Any, ...]] | None:
-    """The key and the default of `parsed[key]`, `parsed.get(key)` and `parsed.get(key, default)`."""
+    """The key and the default of `parsed[key]`, `parsed.get(key)` or `parsed.get(key, default)`."""
     if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
         key = f.constant_item(node, parsed)
         return (key, ()) if type(key) is str else None

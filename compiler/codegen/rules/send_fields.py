@@ -34,13 +34,13 @@ if TYPE_CHECKING:
     from opchain.runtime.records.columns import Shape
 
 MOST_COLUMNS, MOST_COLUMNS_OF_OTHERS = 3, 12
-"""Fields with a list of their own, of tuples and of other records."""
+"""The maximum number of fields to send as separate lists, for tuples and for other records."""
 
 _CONSTANTS = (int, bool, float, str, bytes, type(None))
 
 
 def send_fields(form: Form) -> None:
-    """Rewrites the sends of outputs that get the same fields at each place, in functions over batches."""
+    """Rewrites the sends of outputs whose statements all send the same fields, in functions over batches."""
     for number in range(len(form.program.outputs)):
         sends = [
             (function, item)
@@ -55,7 +55,7 @@ def send_fields(form: Form) -> None:
 
 
 def nothing_is_sent_twice(form: Form) -> None:
-    """An output is either sent by fields or as records by the functions that are not a fallback."""
+    """Functions that are not a fallback send an output either by fields or as records."""
     for function in form.functions:
         sent = {item.number for item in f.all_statements(function.body) if isinstance(item, f.Send)}
         columns = {
@@ -68,7 +68,7 @@ def nothing_is_sent_twice(form: Form) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Fields:
-    """How records are sent: their shape, the constants among their fields, and the field that is their key."""
+    """How records are sent: their shape, their constant fields, and the field that is their key."""
 
     shape: Shape | None
     constants: tuple[tuple[Any, ...], ...]
@@ -76,12 +76,12 @@ class _Fields:
 
     @property
     def sent(self) -> list[int]:
-        """The fields that are sent as a separate list."""
+        """The fields that are sent as separate lists."""
         return [position for position, constant in enumerate(self.constants) if not constant]
 
 
 def _fields_of(form: Form, sends: Sequence[f.Send]) -> _Fields | None:
-    """How the records of an output can be sent, if they are alike at all places."""
+    """How the records of an output can be sent, if all statements send similar records."""
     displays = [display_of(send.value, form.constants) for send in sends]
     shapes = {display and (display.shape, len(display.elements)) for display in displays}
     if None in displays or len(shapes) != 1:

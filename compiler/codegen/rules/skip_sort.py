@@ -74,7 +74,7 @@ def skip_sort(form: Form) -> None:
 
 
 def _is_fold(form: Form, function: Function) -> bool:  # noqa: PLR0911 - one for each condition
-    """Whether the loop over a batch does nothing but fold ints into windows."""
+    """Whether the loop over a batch only folds ints into windows."""
     (loop,) = function.body if len(function.body) == 1 else (None,)
     counts_only = all(ast.unparse(item).startswith("op_0.count(") for item in function.after)
     if not isinstance(loop, ast.For) or function.before or not counts_only:
@@ -126,7 +126,7 @@ def _is_harmless(call: ast.Call) -> bool:
 
 
 def _tuples(block: list[ast.stmt]) -> dict[str, ast.expr]:
-    """The variables that are set once, to a tuple display: a record with known fields."""
+    """The variables that are set once, to a tuple display: records with known fields."""
     stores = f.stores(block)
     return {
         ast.unparse(item.targets[0]): item.value

@@ -24,7 +24,7 @@ _KEEPS_WORDS = frozenset({"casefold", "lower", "strip", "upper"})
 
 
 def split_whole_text(form: Form) -> None:
-    """Rewrites loops over texts that do nothing but gather their words."""
+    """Rewrites loops over texts that only collect their words."""
     for function in form.batch_functions():
         if function.types.get("value") is not str or len(function.body) != 1:
             continue
@@ -49,7 +49,7 @@ def split_whole_text(form: Form) -> None:
 
 
 def _are_words(node: ast.expr) -> bool:
-    """Whether an expression is `value.lower().split()`, or the like."""
+    """Whether an expression is `value.lower().split()` or similar."""
     last = "split"
     while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         if node.args or node.keywords:

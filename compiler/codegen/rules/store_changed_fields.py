@@ -58,14 +58,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Narrow:
-    """A record, and the fields of it that are stored: as a tuple, or a single field by itself if it `is_alone`.
+    """A record, and the fields that are stored: as a tuple, or as a single value if it `is_alone`.
 
     Attributes:
-        key: The position of the key; None if the key is stored, too.
+        key: The position of the key. None if the key is stored too.
         stored: The positions of the stored fields.
-        is_alone: Whether the state is a single field, and no tuple.
+        is_alone: Whether the state is a single field instead of a tuple.
         display: The input record.
-        changed: The new values of the fields over `previous` and variables.
+        changed: The new values of the fields, as expressions over `previous` and variables.
         result: The emitted record.
     """
 
@@ -78,12 +78,12 @@ class Narrow:
 
     @property
     def elements(self) -> Sequence[ast.expr]:
-        """The fields of the record that comes."""
+        """The fields of the input record."""
         return self.display.elements
 
     @property
     def layout(self) -> tuple[Any, ...]:
-        """For each field "key", "sum", the number of a stored one, or the one constant."""
+        """For each field: "key", "sum", the number of a stored field, or the constant in a tuple."""
         return tuple(
             "key"
             if position == self.key
@@ -107,19 +107,19 @@ class Narrow:
         return {field: whole.read(state, place) for place, field in enumerate(self.stored)}
 
     def added(self, previous: str, fields: dict[int, ast.expr]) -> ast.expr:
-        """The new state, where `fields` has the old fields."""
+        """The new state. `fields` are the old fields."""
         known = dict(enumerate(self.elements)) | fields
         transformer = FieldReads(_by_place(self.display, self.result), previous, known)
         return self.state([transformer.visit(f.replaced(item, {})) for item in self.changed])
 
 
 def _by_place(first: Display, later: Display) -> Display:
-    """How fields are read of both."""
+    """Whether fields are read by position or by name, for both records."""
     return first if first.shape == later.shape else Display(first.elements, Shape(Row))
 
 
 def store_changed_fields(form: Form) -> None:
-    """Rewrites folds into tables of reduces."""
+    """Rewrites folds into the tables of reduces."""
     for function in form.functions:
         _narrow_state(form, function)
     for function in form.functions:
@@ -127,7 +127,7 @@ def store_changed_fields(form: Form) -> None:
 
 
 def _settle_first(form: Form, function: Function) -> None:
-    """A fallback takes whole tuples from the table: those that are stored as one field go there before."""
+    """Writes values that are stored as one field back to the table before a fallback runs, which reads whole tuples."""
     for item in f.all_statements(function.body):
         index = f.operator_of(item)
         if isinstance(item, f.Fold) and f"sums_{index}" in form.names.bindings:
@@ -191,7 +191,7 @@ def _narrow_lines(form: Form, fold: f.Fold, narrow: Narrow) -> list[ast.stmt]:
     parts["record"] = display.expression(form)
     parts["known"], parts["later"] = map(_names_of, (display, result))
     lines = f.statements(text, index, **parts)
-    if not form.program.is_batch:  # there nothing comes out before the end
+    if not form.program.is_batch:  # in batch mode, nothing is emitted before the end
         elements = list(narrow.elements)
         for position, part in narrow.parts(f.name(state)).items():
             elements[position] = part
@@ -215,7 +215,7 @@ def _names_of(display: Display) -> ast.expr:
 def narrowed(  # noqa: PLR0911 - one for each condition
     form: Form, function: Function, fold: f.Fold, types: dict[str, StaticType | None]
 ) -> Narrow | None:
-    """What is stored of the records of a fold, if it is not all of them."""
+    """What is stored of the records of a fold. None if whole records are stored."""
     index = f.operator_of(fold)
     display, result = (display_of(item, form.constants) for item in (fold.value, fold.reduced))
     program = key_program(form, index)
@@ -275,7 +275,7 @@ def _key_position(function: Function, fold: f.Fold, elements: Sequence[ast.expr]
 
 
 def _selected(function: Function, key: str) -> str | None:
-    """The variable that a key was set to."""
+    """The variable that a key was assigned from."""
     for statement in f.all_statements(function.body):
         if (
             isinstance(statement, ast.Assign)

@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from opchain.compiler.codegen.form import Form, Function
 
 _MOST_FIELDS = 4
-"""A call is no slower than to look at more fields of unknown types."""
+"""With more fields of unknown types, a call is as fast as checking them."""
 
 
 def trust_known_types(form: Form) -> None:
-    """Removes the look at a key's class."""
+    """Removes the check of a key's class."""
     for function in form.functions:
         _plain_keys(form, function)
 
@@ -65,7 +65,7 @@ def _plain_keys(form: Form, function: Function) -> None:
 
 
 def _checks_for_int(statement: ast.stmt, types: dict[str, Any]) -> bool:
-    """Whether a statement is `if x.__class__ is not int: ...`, where x is one."""
+    """Whether a statement is `if x.__class__ is not int: ...`, and x is known to be an int."""
     test = statement.test if isinstance(statement, ast.If) else None
     return (
         isinstance(test, ast.Compare)
@@ -79,7 +79,7 @@ def _checks_for_int(statement: ast.stmt, types: dict[str, Any]) -> bool:
 
 
 def key_program(form: Form, operator: int) -> KeyProgram | None:
-    """The key of an operator's input, or of an output that a line readies records for."""
+    """The key of an operator's input, or of the output that a statement sends records to."""
     if operator < NO_OPERATOR:
         return form.program.outputs[FIRST_OUTPUT - operator].key
     keys = form.program.operators[operator].keys

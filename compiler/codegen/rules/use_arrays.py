@@ -42,17 +42,17 @@ if TYPE_CHECKING:
     Bounds = tuple[int, int]
 
 _LIMIT = 1 << 62
-"""No value of an expression, and no sum of a batch, comes near 64 bits."""
+"""The limit for values of an expression and for sums of a batch, far below 64 bits."""
 
 _MOST_IN_A_BATCH = 1 << 20
 
 
 class _Loop(Exception):  # noqa: N818 - not an error: the loop stays
-    """Why a loop can't run on arrays."""
+    """Why a loop cannot run on arrays."""
 
 
 def use_arrays(form: Form) -> None:
-    """Writes a function over arrays for a source of numbers; its loop takes the batches that do not fit."""
+    """Writes a function over arrays for a source of numbers. Its loop processes the batches that do not match."""
     spec = form.program.operators[0].spec
     if not isinstance(spec, specs.SourceSpec) or type(spec.source) is not NumberSequenceSource:
         return
@@ -126,7 +126,7 @@ class _Arrays:
                 )
 
     def _once(self, what: Any) -> None:
-        """A function that emits at two places does so in turn, record by record."""
+        """A function that emits at two places does so alternately, record by record."""
         if what in self._seen:
             raise _Loop("a flat map emits at more than one place; yield from a tuple instead")
         self._seen.add(what)
@@ -140,7 +140,7 @@ class _Arrays:
         self.block(statement.body)
 
     def _select(self, body: list[ast.stmt], how: str, operator: int) -> None:
-        """Brings the arrays that are read in a body to the records that reach it."""
+        """Filters the arrays that a body reads to the records that reach it."""
         read = [name for name in self.bounds if any(f.reads(item, name) for item in body)]
         read = read or ["value"]
         for name in read:
@@ -174,7 +174,7 @@ class _Arrays:
         self.block(statement.body)
 
     def _added(self, statement: ast.AugAssign) -> None:
-        """`self.total += x` for each record is one sum."""
+        """Replaces `self.total += x` per record by one sum."""
         target = statement.target
         if (
             not isinstance(statement.op, ast.Add)
@@ -199,7 +199,7 @@ class _Arrays:
         return any(isinstance(item, ast.Name) and item.id in self.bounds for item in ast.walk(node))
 
     def _test(self, node: ast.expr) -> ast.expr:
-        """A condition as an array of truth values."""
+        """A condition as an array of bools."""
         if isinstance(node, ast.BoolOp):
             op = ast.BitAnd() if isinstance(node.op, ast.And) else ast.BitOr()
             first, *rest = (self._test(item) for item in node.values)
@@ -219,7 +219,7 @@ class _Arrays:
         return node
 
     def bounds_of(self, node: ast.expr) -> Bounds:
-        """The least and the greatest value of an expression, which is an int whatever the record is."""
+        """The minimum and maximum of an expression, which is an int for every record."""
         if isinstance(node, ast.Constant) and type(node.value) is int:
             return _within(node.value, node.value)
         if isinstance(node, ast.Name) and node.id in self.bounds:
@@ -234,7 +234,7 @@ class _Arrays:
 
 
 def _gathered(block: list[ast.stmt]) -> list[ast.stmt]:
-    """A block that ends with the same statements for several values, as a loop over the values."""
+    """Replaces repeated statements at the end of a block by a loop over their values."""
     names = [
         item.targets[0].id
         for item in block
@@ -269,7 +269,7 @@ def _gathered(block: list[ast.stmt]) -> list[ast.stmt]:
 
 
 def _text(block: list[ast.stmt]) -> list[Any]:
-    """A description of a block that is equal for blocks that do the same."""
+    """A text of a block. It is equal for blocks that do the same."""
     return [
         (
             ast.dump(item),

@@ -54,7 +54,7 @@ def _rewrite(form: Form, call: ast.Call, operator: int) -> None:
 
 
 def _fields(value: ast.expr) -> tuple[str, ...] | None:
-    """The keys of a dictionary display, if they are different texts that are known."""
+    """The keys of a dict display, if they are different constant strings."""
     if not isinstance(value, ast.Dict) or not 0 < len(value.keys) <= _MOST_FIELDS:
         return None
     keys = [key.value if isinstance(key, ast.Constant) else None for key in value.keys]
