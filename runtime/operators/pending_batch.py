@@ -15,7 +15,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, Protocol
 
 from opchain.runtime.operators.reduce import ABSENT
-from opchain.runtime.records.columns import JSON, KEY_AND_PAIR, Columns, Layout, Shape
+from opchain.runtime.records.columns import KEY_AND_PAIR, Columns, Layout, Shape
 from opchain.runtime.state.keys.key_identity import KeyIdentity, key_of
 
 if TYPE_CHECKING:
@@ -181,11 +181,13 @@ class PendingBatch:
     def column(
         self, layout: Layout, position: int, shape: Shape | None = None, *, is_key: bool = False
     ) -> list[Any]:
-        """The list of one field of the records that are held by fields. One list `is_key`: it has their keys."""
+        """The list of one field of the records that are held by fields.
+
+        If one list `is_key`, it has their keys. Otherwise `keys` has them.
+        """
         if self.columns is None:
             self.columns = Columns.empty(layout if shape is None else (*layout, shape.entry))
-            if layout == JSON:
-                self.key_column = self.keys
+            self.key_column = self.keys
         found = self.columns.field(position)
         if is_key:
             self.key_column = found

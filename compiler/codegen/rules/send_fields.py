@@ -5,7 +5,8 @@
 -   values_0.append((item_1_0, 1))
 +   column_0_0.append(item_1_0)
 
-A list for each field is filled, routed, pickled and read; the key's list is one of them, and a constant is sent once.
+A list for each field is filled, routed, pickled and read; the key's list is one of them, and a constant is sent once. A
+key that is no field has a list of its own, which is not sent.
 Two lists of ints take half the time of pairs. With more than three fields this is no faster for tuples; for Rows,
 named tuples and dictionaries it is.
 """
@@ -26,6 +27,7 @@ from opchain.compiler.codegen.static_types import (
     TupleOf,
     type_of,
 )
+from opchain.runtime.program.vertex_program import FIRST_OUTPUT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -68,7 +70,7 @@ def nothing_is_sent_twice(form: Form) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Fields:
-    """How records are sent: their shape, their constant fields, and the field that is their key."""
+    """How records are sent: their shape, their constant fields, and the field that is their key, if one is."""
 
     shape: Shape | None
     constants: tuple[tuple[Any, ...], ...]
@@ -98,7 +100,8 @@ def _fields_of(form: Form, sends: Sequence[f.Send]) -> _Fields | None:
     for position in found.sent:
         if keys == [ast.dump(row[position]) for row in rows]:
             return replace(found, key=position)
-    return None
+    # In batch mode the reader gets its keys from the records.
+    return None if form.program.is_batch else found
 
 
 def _constant_of(elements: tuple[ast.expr, ...]) -> tuple[Any, ...]:
@@ -128,6 +131,9 @@ def _send_fields(
         types, operator = types_of(function, form), f.operator_of(send)
         kinds.append([type_of(element, types) for element in display.elements])
         lines: list[ast.stmt] = []
+        if send.key is not None and key is None:
+            append = f.made(f.Append, list=f"keys_{number}", value=send.key)
+            lines += f.marked([append], FIRST_OUTPUT - number)
         for position in fields.sent:
             column = form.names.bind(
                 f"column_{number}_{position}",

@@ -114,6 +114,8 @@ class _Arrays:
                 self._emits(statement)
             elif isinstance(statement, f.Append):
                 self._once(statement.list)
+                if not self._is_array(statement.value):
+                    raise _Loop("its key is a constant")
                 self.bounds_of(statement.value)
                 values = ast.unparse(statement.value)
                 line = f.statements(f"{statement.list}.extend(({values}).tolist())", operator)

@@ -11,7 +11,7 @@ from forms import FORMS, failure_of, job_of, notes_of, run_form, seen
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from opchain.common import Types, WatermarkStrategy
+from opchain.common import Row, Types, WatermarkStrategy
 from opchain.datastream import (
     CoMapFunction,
     DataStreamUtils,
@@ -97,11 +97,28 @@ def alike_twice(env: Any) -> Any:
     return pairs.key_by(lambda pair: pair[0]).map(repr)
 
 
+def by_two_fields(env: Any) -> Any:
+    rows = env.from_sequence(0, 40).map(lambda x: Row(a=x % 3, b=str(x % 2), c=x))
+    keyed = rows.filter(lambda row: row.c % 5 != 1).key_by(lambda row: (row.a, row.b))
+    return keyed.reduce(lambda a, b: Row(a=a.a, b=a.b, c=a.c + b.c)).map(str)
+
+
+def by_rest(env: Any) -> Any:
+    pairs = env.from_sequence(0, 40).map(lambda x: (x % 6, x))
+    return pairs.key_by(lambda pair: pair[0] % 3).reduce(lambda a, b: (a[0], a[1] + b[1]))
+
+
+def by_constant(env: Any) -> Any:
+    pairs = env.from_sequence(0, 40).map(lambda x: (x % 6, x))
+    return pairs.key_by(lambda pair: 0).reduce(lambda a, b: (a[0], a[1] + b[1]))
+
+
 SUMMED = (counted, weighted, filtered)
 BY_FIELDS = (
     *(*SUMMED, in_threes, not_only_pairs, in_an_object, read_whole, alike_twice),
     read_twice,
 )
+OWN_KEYS = (by_two_fields, by_rest, by_constant)
 WHOLE = (seen_on_the_way,)
 
 
@@ -116,6 +133,14 @@ def test_a_tuple_that_nobody_sees_is_not_made(draw: Callable[[Any], Any]) -> Non
     assert ", by fields" in sender
     assert "values_0" not in sender
     assert "keys_0" not in sender
+
+
+@pytest.mark.parametrize("draw", OWN_KEYS)
+def test_a_key_that_is_no_field_has_its_own_list(draw: Callable[[Any], Any]) -> None:
+    sender, *_ = sources_of(draw, "STREAMING")
+    assert ", by fields" in sender
+    assert "values_0" not in sender.partition("def fallback_")[0]
+    assert "keys_0." in sender
 
 
 @pytest.mark.parametrize("draw", SUMMED)
@@ -203,7 +228,7 @@ def open_file() -> Any:
 
 @settings(max_examples=40, deadline=None)
 @given(
-    draw=st.sampled_from(BY_FIELDS + WHOLE),
+    draw=st.sampled_from(BY_FIELDS + OWN_KEYS + WHOLE),
     parallelism=st.integers(1, 3),
     mode=st.sampled_from(["STREAMING", "BATCH"]),
     reuse=st.booleans(),
