@@ -1,1 +1,1 @@
-"""The nouns: transformation, stream graph, job graph, execution plan."""
+"""The data structures of the compiler: transformation, stream graph, job graph and execution plan."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PlacedVertex:
-    """A vertex with its numbers decided: tasks `first_task` to `first_task + parallelism - 1`."""
+    """A vertex with its task numbers: `first_task` to `first_task + parallelism - 1`."""
 
     vertex: JobVertex
     stage: int
@@ -31,8 +31,8 @@ class PlacedVertex:
 class Exchange:
     """A job edge with its channels.
 
-    Producer subtask s writes channel `channel_base + s` of each consumer subtask that it reaches.
-    `label` names the exchange in plans and errors.
+    Producer subtask s writes channel `channel_base + s` of each consumer subtask that it sends to. `label` is the name
+    of the exchange in plans and errors.
     """
 
     edge: JobEdge
@@ -55,7 +55,7 @@ class Stage:
 
     @property
     def parallelism(self) -> int:
-        """How many tasks the stage has."""
+        """The number of tasks of the stage."""
         return sum(vertex.parallelism for vertex in self.vertices)
 
 

@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """The operators that will share a vertex: a tree below `head`.
+    """The operators of one vertex: a tree with the root `head`.
 
-    `operators` come depth first from the head, `children_first` depth first with the head last;
-    `chained_sources` run inside the head, in the order of its in-edges. `outputs` are the edges that
-    leave the chain: those of chained children before the operator's own.
+    `operators` are in depth-first order from the head, `children_first` in depth-first order with the head last.
+    `chained_sources` run inside the head, in the order of its in-edges. `outputs` are the edges that leave the chain.
+    Those of chained children come before the operator's own.
     """
 
     head: int
@@ -41,9 +41,9 @@ class Chain:
 
 
 class VertexSize(NamedTuple):
-    """How many subtasks a vertex has.
+    """The number of subtasks of a vertex.
 
-    `parallelism` -1 is left to the adaptive scheduler, `max_parallelism` -1 is not set.
+    `parallelism` -1 means that the adaptive scheduler decides, `max_parallelism` -1 that it is not set.
     """
 
     parallelism: int
@@ -59,14 +59,14 @@ class DataSet:
 
 
 class DistributionPattern(Enum):
-    """Which subtasks of a consumer a producer subtask may reach."""
+    """Which subtasks of a consumer a producer subtask may send to."""
 
     ALL_TO_ALL = "ALL_TO_ALL"
     POINTWISE = "POINTWISE"
 
 
 class ResultPartitionType(Enum):
-    """How a data set is handed over (Flink's names; on Spark every exchange is blocking)."""
+    """How a data set is exchanged, with Flink's names. On Spark, every exchange is blocking."""
 
     PIPELINED_BOUNDED = "PIPELINED_BOUNDED"
     BLOCKING = "BLOCKING"
@@ -78,9 +78,9 @@ class ResultPartitionType(Enum):
 class ChainedOperator:
     """An operator in its vertex.
 
-    `inputs` are the edges inside the chain that lead to it: one, or none for the head; the head of a
-    vertex with chained sources has one per chained source. `user_defined_operator_id` is the uid hash
-    that the user set, in lower case; chained sources have none, because Flink lists no ids of theirs.
+    `inputs` are the edges inside the chain to this operator: one, or none for the head. The head of a vertex with
+    chained sources has one per chained source. `user_defined_operator_id` is the uid hash that the user set, in lower
+    case. Chained sources have none, because Flink does not list their ids.
     """
 
     node: StreamNode
@@ -91,12 +91,12 @@ class ChainedOperator:
 
 @dataclass(frozen=True, slots=True)
 class JobVertex:
-    """A chain.
+    """A chain of operators.
 
-    `operators` come depth first from the head (the order of the name), `chained_sources` in in-edge
-    order; `operator_id_order` lists stream node ids depth first, head last. `parallelism` is -1 where
-    it is left to the adaptive scheduler, `max_parallelism` -1 where unset; `effective_max_parallelism`
-    is then the default for the parallelism, and -1 where both are open.
+    `operators` are in depth-first order from the head, which is the order of the vertex name. `chained_sources` are in
+    the order of the in-edges. `operator_id_order` lists stream node ids in depth-first order, head last. `parallelism`
+    is -1 if the adaptive scheduler decides, `max_parallelism` -1 if it is not set. `effective_max_parallelism` is then
+    the default for the parallelism; -1 if both are open.
     """
 
     id: str
@@ -112,25 +112,25 @@ class JobVertex:
 
     @property
     def head(self) -> ChainedOperator:
-        """The operator that the vertex's inputs lead to."""
+        """The operator that reads the inputs of the vertex."""
         return self.operators[0]
 
     @property
     def head_id(self) -> int:
-        """The stream node id of the head; names the vertex inside one compilation."""
+        """The stream node id of the head. It identifies the vertex during compilation."""
         return self.operators[0].node.id
 
     def chained_edges(self) -> Iterator[StreamEdge]:
-        """Every edge inside the chain."""
+        """All edges inside the chain."""
         for operator in self.operators:
             yield from operator.inputs
 
 
 @dataclass(frozen=True, slots=True)
 class JobEdge:
-    """An edge between two vertices. Edges with equal `dataset_index` of one producer share a data set.
+    """An edge between two vertices. Edges of one producer with the same `dataset_index` share a data set.
 
-    `partitioner` is the final one: in dynamic graphs it may differ from the stream edge's.
+    `partitioner` is the final one. In dynamic graphs it may differ from that of the stream edge.
     """
 
     source_vertex: str
@@ -143,20 +143,20 @@ class JobEdge:
 
     @property
     def ship_strategy(self) -> str:
-        """FORWARD, HASH, REBALANCE, ..., as Flink prints it."""
+        """FORWARD, HASH, REBALANCE, ..., as in Flink's plans."""
         return self.partitioner.kind.ship_strategy
 
 
 @dataclass(frozen=True, slots=True)
 class JobGraph:
-    """The whole job: the quotient of the StreamGraph by its chains.
+    """The whole job: the StreamGraph with each chain contracted to a vertex.
 
     Attributes:
         vertices: The chains, in Flink's topological order.
         edges: The edges between chains, grouped by consumer in the order of its inputs.
         creation_order: The stream node ids of heads, in the order in which Flink creates the vertices.
-        graph: The same as a networkx graph: nodes are vertex ids with the attribute `vertex`; edges have their
-            place in `edges` as key, and the attribute `edge`.
+        graph: The same as a networkx graph. Nodes are vertex ids with the attribute `vertex`. Edges have their index in
+            `edges` as key, and the attribute `edge`.
     """
 
     job_name: str
@@ -177,7 +177,7 @@ class JobGraph:
         object.__setattr__(self, "_ordered", OrderedEdges(graph))
 
     def vertex(self, vertex_id: str) -> JobVertex:
-        """The vertex of an id; KeyError where there is none."""
+        """The vertex with an id. Raises KeyError for an unknown id."""
         found: JobVertex = self.graph.nodes[vertex_id]["vertex"]
         return found
 
@@ -190,11 +190,11 @@ class JobGraph:
         return self._ordered.out_edges(vertex_id)
 
     def to_networkx(self) -> nx.MultiDiGraph[str]:
-        """A copy with plain attributes, to analyse and to draw.
+        """A copy with plain attributes, for analysis and drawing.
 
-        Nodes are vertex ids in topological order, with `name`, `parallelism`, `max_parallelism`,
-        `slot_sharing_group` and `operators`, the names of the chained operators. Edges have `ship_strategy`,
-        `result_partition_type`, `dataset`, and `order`, the order in which Flink sees them.
+        Nodes are vertex ids in topological order, with `name`, `parallelism`, `max_parallelism`, `slot_sharing_group`
+        and `operators`, the names of the chained operators. Edges have `ship_strategy`, `result_partition_type`,
+        `dataset`, and `order`, their number in Flink's order.
         """
         plain: nx.MultiDiGraph[str] = nx.MultiDiGraph(name=self.job_name)
         for vertex in self.vertices:

@@ -1,4 +1,4 @@
-"""How records choose the subtask that receives them: Flink's stream partitioners as values."""
+"""Partitioners, which choose the receiving subtask of each record: Flink's stream partitioners as values."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class PartitionerKind(Enum):
-    """The partitioners of Flink's `streaming.runtime.partitioner`, the two internal ones included."""
+    """The partitioners of Flink's `streaming.runtime.partitioner`, including the two internal ones."""
 
     FORWARD = "FORWARD"
     FORWARD_FOR_UNSPECIFIED = "FORWARD_FOR_UNSPECIFIED"
@@ -28,12 +28,12 @@ class PartitionerKind(Enum):
 
     @property
     def is_pointwise(self) -> bool:
-        """Whether each producer subtask reaches only some consumer subtasks (`isPointwise`)."""
+        """Whether each producer subtask sends to only some consumer subtasks (Flink: `isPointwise`)."""
         return self.is_forward or self is PartitionerKind.RESCALE
 
     @property
     def ship_strategy(self) -> str:
-        """The name on a job edge (`toString` of Flink's partitioner): the three forwards are one."""
+        """The name on a job edge (Flink: `toString`). The three forward partitioners share a name."""
         return "FORWARD" if self.is_forward else self.value
 
 
@@ -48,11 +48,10 @@ _FORWARD_KINDS = frozenset(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeyBy:
-    """The key selector of one `key_by` call, compared by identity as Flink compares selectors.
+    """The key selector of a `key_by` call. Compared by identity, as in Flink.
 
-    Readers of one `key_by` share a data set; two `key_by` calls on one stream do so only when both
-    were given the same selector object. `name` is what plans call the key: by default the selector's
-    own name, or "key" for a lambda.
+    Readers of one `key_by` share a data set. Two `key_by` calls on a stream only do so if both get the same selector
+    object. `name` is the name of the key in plans. Default: the name of the selector, or "key" for a lambda.
     """
 
     selector: Any
@@ -69,7 +68,7 @@ class KeyBy:
         return self.selector is other.selector and bool(self.key_type == other.key_type)
 
     def __hash__(self) -> int:
-        # Only ever used to find an equal one, never to order or to place anything.
+        # The hash is only used for lookups, never for an order or a placement.
         return id(self.selector)
 
 
@@ -80,10 +79,10 @@ def _own_name(selector: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Partitioner:
-    """A partitioner of an edge.
+    """The partitioner of an edge.
 
-    `key_by` is set for HASH and FORWARD_FOR_CONSECUTIVE_HASH (the HASH that it stands for), and for
-    CUSTOM (whose `custom` callable gets the key and the number of channels).
+    `key_by` is set for HASH, for FORWARD_FOR_CONSECUTIVE_HASH (which replaces a HASH), and for CUSTOM, whose `custom`
+    callable gets the key and the number of channels.
     """
 
     kind: PartitionerKind
@@ -97,7 +96,7 @@ class Partitioner:
 
 
 class ExchangeMode(Enum):
-    """`StreamExchangeMode`: what the plan asks of an exchange beyond the shuffle mode."""
+    """Whether an exchange is pipelined or blocking. Flink: `StreamExchangeMode`."""
 
     PIPELINED = "PIPELINED"
     BATCH = "BATCH"

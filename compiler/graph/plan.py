@@ -1,4 +1,4 @@
-"""A program, the plan that grows from it while the passes run, and the errors of the passes."""
+"""Program, the input of the compiler; Plan, the result of its passes; and the errors of the passes."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ T = TypeVar("T")
 class Program:
     """A user's program: the transformations in the order of the calls, and the settings.
 
-    `next_id` is the first id that translating may take (stream nodes of sinks take some). The
-    `epoch_listeners` stay on the driver. `without_effect` are settings that do nothing here, with the reasons.
+    `next_id` is the first free id for stream nodes; translating a sink needs some. `epoch_listeners` stay on the
+    driver. `without_effect` are settings without an effect here, with the reasons.
     """
 
     transformations: tuple[Transformation, ...]
@@ -40,13 +40,12 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A program on its way to a job; each pass fills the next field or two and leaves the rest.
+    """The intermediate result of the compiler. Each pass sets one or two fields, and leaves the others unchanged.
 
-    Stream nodes go by id, stream edges by index, chains and vertices by the id of their head.
-    `chained_edges` are all edges inside chains, those from `chained_sources` (which run inside the
-    head that they feed) included; `heads` gives the head of every node's chain. `partitioners` has
-    the edges whose partitioner is not that of the stream graph. `chains` come in the order in which
-    Flink creates the vertices, `vertex_order` is topological.
+    Stream nodes are identified by id, stream edges by index, chains and vertices by the id of their head.
+    `chained_edges` are all edges inside chains, including those from `chained_sources`, which run inside the head.
+    `heads` maps every node to the head of its chain. `partitioners` has the edges whose partitioner differs from the
+    stream graph's. `chains` are in the order in which Flink creates the vertices; `vertex_order` is topological.
     """
 
     program: Program
@@ -67,16 +66,16 @@ class Plan:
     job_program: JobProgram | None = None
 
     def partitioner(self, edge_index: int) -> Partitioner:
-        """The partitioner that an edge has in the end."""
+        """The final partitioner of an edge."""
         replaced = required(self.partitioners).get(edge_index)
         return replaced or required(self.stream_graph).edge(edge_index).partitioner
 
 
 def required(field_of_plan: T | None) -> T:
-    """A field of the plan that an earlier pass filled.
+    """A field of the plan that an earlier pass has set.
 
     Raises:
-        InternalError: No pass has filled it.
+        InternalError: No pass has set it.
     """
     if field_of_plan is None:
         raise InternalError("a compiler pass ran before the pass that produces its input")
@@ -84,7 +83,7 @@ def required(field_of_plan: T | None) -> T:
 
 
 class StreamGraphError(GraphError):
-    """The transformations make no StreamGraph (Flink's `StreamGraphGenerator` refuses too).
+    """The transformations cannot become a StreamGraph. Flink's `StreamGraphGenerator` refuses them too.
 
     What to do: Correct the operator that the message names.
     """
@@ -93,7 +92,7 @@ class StreamGraphError(GraphError):
 
 
 class JobGraphError(GraphError):
-    """The StreamGraph makes no JobGraph (Flink's `StreamingJobGraphGenerator` refuses too).
+    """The StreamGraph cannot become a JobGraph. Flink's `StreamingJobGraphGenerator` refuses it too.
 
     What to do: Correct the operator that the message names.
     """

@@ -28,8 +28,8 @@ N = TypeVar("N", bound="Hashable")
 class StreamNode:
     """One operator.
 
-    `transformation_id` is the DSL call that it stems from: a sink's writer and committer share one.
-    `key_bys` has an entry per input: the key that state is scoped to, or None.
+    `transformation_id` is the id of the DSL call that created it. The writer and the committer of a sink share one.
+    `key_bys` has an entry per input: the key that scopes the state, or None.
     """
 
     id: int
@@ -51,27 +51,26 @@ class StreamNode:
 
     @property
     def is_keyed(self) -> bool:
-        """Whether state of this operator has a key."""
+        """Whether the state of this operator is keyed."""
         return any(key_by is not None for key_by in self.key_bys)
 
     @property
     def emits_only_at_end(self) -> bool:
-        """Whether nothing comes out before the input ends (`isOutputOnlyAfterEndOfStream`)."""
+        """Whether the operator emits nothing before the input ends (Flink: `isOutputOnlyAfterEndOfStream`)."""
         return self.spec.emits_only_at_end
 
     @property
     def label(self) -> str:
-        """How messages name it: `'Map' (clicks.py:14)`."""
+        """The operator in messages: `'Map' (clicks.py:14)`."""
         return f"'{self.name}' ({self.call_site})"
 
 
 @dataclass(frozen=True, slots=True)
 class StreamEdge:
-    """An edge; two edges between the same nodes are distinct by `index`.
+    """An edge. `index` distinguishes edges between the same nodes.
 
-    `type_number` is 0 for a one-input target, else the number of the input from 1.
-    `partitioner_is_explicit` says that the program asked for the partitioner; else it follows from
-    the parallelism of both ends.
+    `type_number` is 0 for a target with one input, else the number of the input, from 1. `partitioner_is_explicit`
+    means that the program sets the partitioner. Otherwise it depends on the parallelism of both ends.
     """
 
     index: int
@@ -86,13 +85,13 @@ class StreamEdge:
 
 @dataclass(slots=True)
 class StreamGraph:
-    """The operators of a program and their edges, as one networkx graph.
+    """The operators of a program and their edges, as a networkx graph.
 
     Attributes:
-        is_batch: The job runs in BATCH mode; generate_stream_graph decides.
-        is_dynamic: The adaptive scheduler may choose parallelisms, as in Flink's batch jobs.
-        graph: Nodes are stream node ids with the attribute `node`. Edges have the key `index`, which ascends
-            in order of creation, and the attribute `edge`.
+        is_batch: Whether the job runs in BATCH mode. The pass generate_stream_graph decides.
+        is_dynamic: Whether the adaptive scheduler may choose parallelisms, as in Flink's batch jobs.
+        graph: Nodes are stream node ids with the attribute `node`. Edges have the key `index`, in the order of
+            creation, and the attribute `edge`.
         slot_group_resources: The resources registered with the environment, by group name.
     """
 
@@ -108,24 +107,24 @@ class StreamGraph:
         self._ordered = OrderedEdges(self.graph)
 
     def add_node(self, node: StreamNode) -> None:
-        """Adds a node; its id must be new."""
+        """Adds a node. Its id must be new."""
         assert node.id not in self.graph, f"stream node {node.id} exists"
         self.graph.add_node(node.id, node=node)
 
     def add_edge(self, edge: StreamEdge) -> None:
-        """Adds an edge between nodes that exist; its index must be the number of edges so far."""
+        """Adds an edge between existing nodes. Its index must be the number of edges so far."""
         assert edge.index == len(self._by_index), f"edge index {edge.index} is out of turn"
         self.graph.add_edge(edge.source, edge.target, key=edge.index, edge=edge)
         self._by_index.append(edge)
         self._ordered.forget(edge.source, edge.target)
 
     def node(self, node_id: int) -> StreamNode:
-        """The node of an id; KeyError where there is none."""
+        """The node with an id. Raises KeyError for an unknown id."""
         found: StreamNode = self.graph.nodes[node_id]["node"]
         return found
 
     def edge(self, index: int) -> StreamEdge:
-        """The edge of an index; IndexError where there is none."""
+        """The edge with an index. Raises IndexError for an unknown index."""
         return self._by_index[index]
 
     def nodes(self) -> Iterator[StreamNode]:
@@ -133,13 +132,13 @@ class StreamGraph:
         return map(self.node, self.graph)
 
     def edges(self) -> Iterator[StreamEdge]:
-        """All edges, grouped by producer in order of creation, each producer's in out-edge order."""
+        """All edges, grouped by producer in the order of creation, each group in out-edge order."""
         for node_id in self.graph:
             yield from self.out_edges(node_id)
 
     @property
     def edge_count(self) -> int:
-        """How many edges there are; also the index of the next one."""
+        """The number of edges, which is also the index of the next one."""
         return len(self._by_index)
 
     def out_edges(self, node_id: int) -> Sequence[StreamEdge]:
@@ -147,7 +146,7 @@ class StreamGraph:
         return self._ordered.out_edges(node_id)
 
     def in_edges(self, node_id: int) -> Sequence[StreamEdge]:
-        """The in-edges of a node in the order of inputs, union legs in order within one."""
+        """The in-edges of a node in the order of inputs. The streams of a union keep their order."""
         return self._ordered.in_edges(node_id)
 
     def sources(self) -> list[StreamNode]:
@@ -155,10 +154,10 @@ class StreamGraph:
         return [self.node(node_id) for node_id in sorted(sources_of(self.graph))]
 
     def to_networkx(self) -> nx.MultiDiGraph[int]:
-        """A copy with plain attributes, to analyse and to draw.
+        """A copy with plain attributes, for analysis and drawing.
 
-        Nodes have `name`, `uid`, `parallelism`, `max_parallelism`, `operator` (the spec's class without "Spec"),
-        and `call_site`. Edges have `partitioner`, `tag`, and `order`, the order in which Flink sees them.
+        Nodes have `name`, `uid`, `parallelism`, `max_parallelism`, `operator` (the class of the spec without "Spec"),
+        and `call_site`. Edges have `partitioner`, `tag`, and `order`, their number in Flink's order.
         """
         plain: nx.MultiDiGraph[int] = nx.MultiDiGraph(name=self.job_name)
         for node in self.nodes():
@@ -184,10 +183,10 @@ class StreamGraph:
 
 
 class OrderedEdges(Generic[N, E]):
-    """The edges of each node of a graph in Flink's order, which is that of their keys.
+    """The edges of each node of a graph in Flink's order, which is the order of their keys.
 
-    networkx groups the edges of a node by neighbour; Flink's order runs across neighbours, and operator ids depend
-    on it. Each list is sorted when it is first asked for.
+    networkx groups the edges of a node by neighbour. Flink's order is not grouped, and operator ids depend on it. Each
+    list is sorted on first use.
     """
 
     def __init__(self, graph: nx.MultiDiGraph[N]) -> None:
@@ -196,19 +195,19 @@ class OrderedEdges(Generic[N, E]):
         self._in: dict[N, list[E]] = {}
 
     def out_edges(self, node: N) -> Sequence[E]:
-        """The attribute `edge` of the edges that leave a node."""
+        """The attribute `edge` of the out-edges of a node."""
         if node not in self._out:
             self._out[node] = _sorted(self._graph.out_edges(node, keys=True, data="edge"))
         return self._out[node]
 
     def in_edges(self, node: N) -> Sequence[E]:
-        """The attribute `edge` of the edges that lead to a node."""
+        """The attribute `edge` of the in-edges of a node."""
         if node not in self._in:
             self._in[node] = _sorted(self._graph.in_edges(node, keys=True, data="edge"))
         return self._in[node]
 
     def forget(self, source: N, target: N) -> None:
-        """Drops the lists that a new edge changes."""
+        """Drops the sorted lists that a new edge changes."""
         self._out.pop(source, None)
         self._in.pop(target, None)
 

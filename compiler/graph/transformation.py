@@ -1,7 +1,8 @@
-"""Transformations: the results of DSL calls, before there is a graph.
+"""Transformations: the results of DSL calls, from which the graph is generated.
 
-They form a DAG through `inputs`. Only the DSL's setters change them (`uid`, `set_parallelism`, ...). Each knows the line
-of the user's program that made it. Everything that Flink refuses in the call itself is checked here.
+They form a DAG through `inputs`. Only the setters of the DSL change them (`uid`, `set_parallelism`, ...). Each
+transformation has the line of the user's program that created it. Everything that Flink refuses in the call itself is
+checked here.
 
 Flink: `org.apache.flink.api.dag.Transformation` and its subclasses.
 """
@@ -32,7 +33,7 @@ _PACKAGE_FOLDERS = (
 
 
 class CallSite(NamedTuple):
-    """A line of the user's program; prints as `file.py:line`."""
+    """A line of the user's program. Its text is `file.py:line`."""
 
     path: str
     line: int
@@ -42,9 +43,9 @@ class CallSite(NamedTuple):
 
 
 def user_call_site() -> CallSite:
-    """The innermost frame that is not opchain's own DSL.
+    """The innermost frame that is not in opchain's DSL.
 
-    One walk of a few frames per DSL call, no traceback object and no source lines are loaded.
+    It walks a few frames, and loads neither a traceback nor source lines, because every DSL call uses it.
     """
     frame = sys._getframe(1)  # noqa: SLF001 - the documented way to look up the stack cheaply
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(
@@ -61,7 +62,7 @@ _UID_HASH = re.compile(r"[0-9a-fA-F]{32}")
 
 
 class ChainingStrategy(Enum):
-    """How an operator lets itself be chained (Flink's `ChainingStrategy`)."""
+    """How an operator may be chained. Flink: `ChainingStrategy`."""
 
     ALWAYS = "ALWAYS"
     NEVER = "NEVER"
@@ -70,10 +71,10 @@ class ChainingStrategy(Enum):
 
 
 class Transformation:
-    """One node of the program as the user drew it.
+    """A node of the user's program.
 
-    `parallelism` is always a number; `parallelism_configured` says whether the user (or the kind of
-    operator) chose it, or it is the environment's default. `max_parallelism` is -1 where unset.
+    `parallelism` is always a number. `parallelism_configured` says whether the user or the kind of operator has set it;
+    otherwise it is the environment's default. `max_parallelism` is -1 if it is not set.
     """
 
     def __init__(
@@ -106,7 +107,7 @@ class Transformation:
         return f"<{type(self).__name__} {self.id} {self.name!r} ({self.call_site})>"
 
     def set_parallelism(self, parallelism: int, *, configured: bool = True) -> None:
-        """Sets how many subtasks run; refuses what Flink's `Transformation.setParallelism` refuses."""
+        """Sets the number of subtasks. Refuses the same values as Flink's `Transformation.setParallelism`."""
         _check_int("parallelism", parallelism, self)
         if parallelism < 1 and parallelism != UNSET:
             raise GraphError(
@@ -129,8 +130,7 @@ class Transformation:
                 f"{self._where()}: max parallelism is {max_parallelism}; "
                 f"it must be between 1 and {MAX_PARALLELISM_LIMIT}"
             )
-        # A SourceFunction that is not parallel takes any max parallelism, as in Flink; only
-        # forceNonParallel fixes it.
+        # As in Flink, a non-parallel SourceFunction accepts any max parallelism. Only forceNonParallel fixes it to 1.
         if self._is_forced_non_parallel and max_parallelism != 1:
             raise GraphError(
                 f"{self._where()}: max parallelism is set to {max_parallelism}, but this operator "
@@ -139,7 +139,7 @@ class Transformation:
         self.max_parallelism = max_parallelism
 
     def force_non_parallel(self) -> None:
-        """Fixes parallelism and max parallelism to 1 (Flink's `forceNonParallel`)."""
+        """Fixes parallelism and max parallelism to 1. Flink: `forceNonParallel`."""
         self.parallelism = 1
         self.parallelism_configured = True
         self.max_parallelism = 1
@@ -159,11 +159,11 @@ class Transformation:
 
 
 class OperatorTransformation(Transformation):
-    """An operator with a spec and zero, one, two or more inputs.
+    """An operator with a spec and any number of inputs.
 
-    Flink: SourceTransformation, LegacySourceTransformation, OneInput-, TwoInput-, MultipleInput-,
-    KeyedMultipleInput- and the two BroadcastState transformations; the spec's class tells them apart.
-    `key_bys` has an entry per input: the key that state is scoped to, or None.
+    Flink: SourceTransformation, LegacySourceTransformation, OneInput-, TwoInput-, MultipleInput-, KeyedMultipleInput-
+    and the two BroadcastState transformations. Here the class of the spec distinguishes them. `key_bys` has an entry
+    per input: the key that scopes the state, or None.
     """
 
     def __init__(
@@ -199,7 +199,7 @@ class OperatorTransformation(Transformation):
 
 
 class SinkTransformation(Transformation):
-    """A SinkV2 sink; becomes a writer and, where the sink has one, a committer."""
+    """A SinkV2 sink. It becomes a writer and, if the sink has one, a committer."""
 
     def __init__(
         self,
@@ -219,7 +219,7 @@ class SinkTransformation(Transformation):
         self.key_by = key_by
 
     def set_uid_hash(self, uid_hash: str) -> None:
-        """Refuses: a SinkV2 sink is several operators, one hash cannot name them all."""
+        """Raises an error: a SinkV2 sink becomes several operators, which cannot share an id."""
         raise GraphError(
             f"{self._where()}: uid hash {uid_hash!r} is set on a sink of sink_to(), which becomes "
             "several operators; use uid() instead"
@@ -227,11 +227,11 @@ class SinkTransformation(Transformation):
 
 
 class UnionTransformation(Transformation):
-    """Several streams as one; leaves no node in the StreamGraph."""
+    """The union of several streams. It is not a node of the StreamGraph."""
 
 
 class _FollowingTransformation(Transformation):
-    """Runs as many subtasks as the stream that it follows."""
+    """A transformation with the parallelism of its input."""
 
     def __init__(
         self, transformation_id: int, name: str, stream: Transformation, *, call_site: CallSite
@@ -247,7 +247,7 @@ class _FollowingTransformation(Transformation):
 
 
 class PartitionTransformation(_FollowingTransformation):
-    """A choice of partitioner; leaves no node in the StreamGraph."""
+    """Sets a partitioner. It is not a node of the StreamGraph."""
 
     def __init__(
         self,
@@ -264,7 +264,7 @@ class PartitionTransformation(_FollowingTransformation):
 
 
 class SideOutputTransformation(_FollowingTransformation):
-    """The records of one output tag; leaves no node in the StreamGraph."""
+    """The records of one output tag. It is not a node of the StreamGraph."""
 
     def __init__(
         self, transformation_id: int, stream: Transformation, tag: OutputTag, *, call_site: CallSite
@@ -276,7 +276,7 @@ class SideOutputTransformation(_FollowingTransformation):
 class CacheTransformation(_FollowingTransformation):
     """The records of an operator or a side output, kept for later jobs. Flink: CacheTransformation.
 
-    Once a job has written them, it has no inputs: later jobs read the records.
+    Once a job has written the records, it has no inputs: later jobs read the records.
     """
 
     def __init__(
@@ -293,7 +293,7 @@ class CacheTransformation(_FollowingTransformation):
 
     @property
     def inputs(self) -> tuple[Transformation, ...]:
-        """The stream, until its records are there."""
+        """The cached stream, until its records are written; then nothing."""
         return () if self.records.are_there else (self.stream,)
 
     @inputs.setter

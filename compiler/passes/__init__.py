@@ -1,1 +1,1 @@
-"""The verbs: one pass a file, listed in order in `pipeline`."""
+"""The passes of the compiler, one per file. `pipeline` lists them in order."""

@@ -1,4 +1,4 @@
-"""Creates the programs of executors: one VertexProgram per vertex, still without generated code."""
+"""Creates the programs for executors: one VertexProgram per vertex, without generated code."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from opchain.runtime.types.type_information import TypeInformation
 
 _LONGEST_FILE_NAME = 200
-"""Of a vertex's generated code, in characters: it is in each line of a traceback."""
+"""The maximum length of the file name of generated code, which is in each line of a traceback."""
 
 SHIPPING: dict[PartitionerKind, Shipping] = {
     PartitionerKind.FORWARD: Shipping.FORWARD,
@@ -61,7 +61,7 @@ SHIPPING: dict[PartitionerKind, Shipping] = {
 
 
 def assemble_programs(plan: Plan) -> Plan:
-    """Fills `job_program`."""
+    """Sets `job_program`."""
     return replace(plan, job_program=_Assembly(plan).job_program())
 
 
@@ -124,7 +124,7 @@ class _Assembly:
     def _written_together(self, exchanges: list[Exchange]) -> list[list[Exchange]]:
         """The exchanges of a vertex, grouped by data set, because a data set is written once.
 
-        A reduce that combines at its senders gets pairs, so it shares no data set.
+        A reduce that combines at its senders gets pairs, so it does not share a data set.
         """
         written: dict[tuple[int, int], list[Exchange]] = {}
         for number, exchange in enumerate(exchanges):
@@ -135,7 +135,7 @@ class _Assembly:
         return list(written.values())
 
     def _state_backend(self) -> StateBackendSpec:
-        """In batch mode there is state of one key at a time, so it is in memory, as in Flink."""
+        """In batch mode, state exists for one key at a time. So it is in memory, as in Flink."""
         name = self.settings.state_backend
         if name == "hashmap" or required(self.plan.job_graph).is_batch:
             return HashMapBackend()
@@ -194,7 +194,7 @@ class _Assembly:
         )
 
     def _carries(self, vertex: JobVertex) -> set[int]:
-        """The nodes of a vertex whose records arrive with timestamps."""
+        """The nodes of a vertex whose input records have timestamps."""
         graph = required(self.plan.stream_graph)
         members = [item.node for item in (*vertex.operators, *vertex.chained_sources)]
         return {
@@ -231,7 +231,7 @@ class _Assembly:
         )
 
     def _spec(self, node: StreamNode) -> specs.OperatorSpec:
-        """The node's spec. A source whose event time is assigned downstream does not cut files."""
+        """The spec of the node. A source does not split files if an operator downstream assigns event time."""
         spec = node.spec
         if node.id not in self.before_watermarks:
             return spec
@@ -242,9 +242,9 @@ class _Assembly:
         return spec
 
     def _record_type(self, node: StreamNode) -> TypeInformation[Any] | None:
-        """The declared output type of an operator, if records must be converted to it.
+        """The declared output type of an operator, if its records must be converted.
 
-        A source has done so, and batches have columns.
+        A source has already converted its records, and batches have columns.
         """
         if not node.key_bys or isinstance(node.spec, specs.MapBatchesSpec):
             return None
@@ -260,7 +260,7 @@ class _Assembly:
         return tuple((tag, kind) for tag, kind in tags.items() if coder_converter(kind))
 
     def _of_pairs(self, reduce: OperatorProgram) -> OperatorProgram:
-        """A reduce that gets (key, value) pairs."""
+        """A reduce that receives (key, value) pairs."""
         assert isinstance(reduce.spec, specs.ReduceSpec)
         (key,) = reduce.keys
         assert key is not None
@@ -271,7 +271,7 @@ class _Assembly:
         )
 
     def _key(self, key_by: KeyBy, call_site: str) -> KeyProgram:
-        """One program per `key_by` call, so that what is equal stays equal when shipped."""
+        """One program per `key_by` call, so that equal keys are still equal after pickling."""
         known = self.keys.get(id(key_by))
         if known is None:
             selector = getattr(key_by.selector, "get_key", key_by.selector)
@@ -336,7 +336,7 @@ class _Assembly:
 
 
 def _named_backend(name: str) -> StateBackendSpec:
-    """The state backend of the user's own class that `state.backend.type` names."""
+    """The user's state backend class that `state.backend.type` names."""
     module, _, class_name = name.rpartition(".")
     try:
         found = getattr(importlib.import_module(module), class_name)
@@ -353,10 +353,10 @@ def _named_backend(name: str) -> StateBackendSpec:
 
 
 def edges_with_timestamps(graph: StreamGraph) -> frozenset[int]:
-    """The indexes of the edges whose records must carry timestamps: most jobs need them on few, many on none.
+    """The indexes of the edges whose records need timestamps. Most jobs have few such edges, many have none.
 
-    A timestamp is carried if it was made upstream and is read downstream. Flink always carries it. The walk relies on
-    producers coming first among the nodes.
+    Records carry a timestamp if an upstream operator assigns it, and a downstream operator reads it. (Flink always
+    sends it.) The algorithm requires that producers come before consumers in the list of nodes.
     """
     nodes = list(graph.nodes())
     made: dict[int, bool] = {}
@@ -376,7 +376,7 @@ def edges_with_timestamps(graph: StreamGraph) -> frozenset[int]:
 
 
 def nodes_before_watermarks(graph: StreamGraph) -> frozenset[int]:
-    """The nodes with an operator downstream that makes watermarks; none in batch mode."""
+    """The nodes upstream of an operator that generates watermarks. None in batch mode."""
     if graph.is_batch:
         return frozenset()
     before: set[int] = set()
@@ -392,17 +392,17 @@ def _makes_watermarks(node: StreamNode) -> bool:
 
 
 def _reads_timestamps(graph: StreamGraph, node: StreamNode) -> bool:
-    """In batch mode the input of a keyed operator is sorted by them."""
+    """In batch mode, a keyed operator also reads timestamps, because its input is sorted by them."""
     return (graph.is_batch and node.is_keyed) or node.spec.reads_timestamps()
 
 
 def _makes_timestamps(graph: StreamGraph, node: StreamNode) -> bool:
-    """In batch mode a reduce makes them too: its results come at the end of their key's time."""
+    """In batch mode, a reduce also assigns timestamps: its results have the time at the end of their key."""
     return node.spec.makes_timestamps() or (graph.is_batch and isinstance(node.spec, ReduceSpec))
 
 
 _FUNCTIONS = (specs.MapSpec, specs.FlatMapSpec, specs.FilterSpec, specs.ProcessSpec)
-"""The operators with which PyFlink continues such a chain, where they have no key."""
+"""The operators that PyFlink adds to a chain of Python functions, if they have no key."""
 
 _HEADS = (
     *_FUNCTIONS,
@@ -418,7 +418,7 @@ _HEADS = (
 
 
 def _prints_rows(spec: specs.OperatorSpec) -> bool:
-    """Whether PyFlink turns the records into text in a Python function, which joins the chain."""
+    """Whether PyFlink formats the printed records in a Python function, which joins the chain."""
     return (
         isinstance(spec, specs.LegacySinkSpec)
         and isinstance(spec.function, PrintSinkFunction)
@@ -429,12 +429,12 @@ def _prints_rows(spec: specs.OperatorSpec) -> bool:
 def leaves_python_chain(graph: StreamGraph, node: StreamNode) -> bool:
     """Whether the records of an operator leave PyFlink's chain of Python functions, and so pass through Java.
 
-    Within such a chain a function sees the very object that the function before it returned. At its end PyFlink
-    writes the object by its declared type. PyFlink chains a function without a key to the operator before it if both
-    have the same parallelism, maximum parallelism and slot sharing group, the edge is a forward one, neither forbids
-    chaining, and nothing else reads the operator. Flink: PythonOperatorChainingOptimizer.
+    Within such a chain, a function gets the object that the previous function returned. At its end, PyFlink encodes the
+    object by its declared type. PyFlink chains a function without a key to its input under four conditions: both have
+    the same parallelism, maximum parallelism and slot sharing group; the edge is a forward edge; neither forbids
+    chaining; and nothing else reads the input. Flink: PythonOperatorChainingOptimizer.
 
-    The chains decide the form of records only; vertices are formed by Flink's own rules.
+    These chains only decide how records are converted. Vertices follow Flink's own rules.
     """
     edges = list(graph.out_edges(node.id))
     if len(edges) != 1 or not isinstance(node.spec, _HEADS):
@@ -456,12 +456,12 @@ def leaves_python_chain(graph: StreamGraph, node: StreamNode) -> bool:
 
 
 def combining_vertices(job_graph: JobGraph, with_timestamps: Collection[int]) -> frozenset[str]:
-    """The ids of the vertices headed by a reduce whose senders may combine the records of one key.
+    """The ids of the vertices whose head is a reduce, and whose senders may combine the records of a key.
 
-    In batch mode only the last result of a key is seen, and a reduce must be associative, so each sender may send one
-    record per key. This is impossible in three cases: the function is opened or closed, since senders call it as it
-    is; records arrive unsorted by key (a forward edge that replaces a hash); records have timestamps, since a key's
-    records are then combined in the order of time, whoever sent them. Flink combines in its table runtime only.
+    In batch mode only the last result of a key is emitted, and a reduce must be associative. So each sender may send
+    one record per key. There are three exceptions. The function has `open` or `close`, which senders do not call. The
+    records arrive unsorted by key (a forward edge that replaces a hash). Or the records have timestamps, and must be
+    combined in their order across all senders. Flink only combines in its table runtime.
 
     Args:
         job_graph: The graph.

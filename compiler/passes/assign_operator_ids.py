@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 
 def assign_operator_ids(plan: Plan) -> Plan:
-    """Fills `operator_ids`: 32 hexadecimal digits by stream node.
+    """Sets `operator_ids`: 32 hexadecimal digits by stream node.
 
     Raises:
-        JobGraphError: Two operators have one uid.
+        JobGraphError: Two operators have the same uid.
     """
     graph = required(plan.stream_graph)
     hashes = _breadth_first(graph, required(plan.chained_edges))
@@ -32,7 +32,7 @@ def assign_operator_ids(plan: Plan) -> Plan:
 
 
 def every_operator_has_its_own_id(plan: Plan) -> None:
-    """The invariant, on which state addressing and vertex ids rest."""
+    """The invariant: ids are unique. State and vertex ids depend on it."""
     graph, ids = required(plan.stream_graph), required(plan.operator_ids)
     missing = [node.label for node in graph.nodes() if node.id not in ids]
     if missing:
@@ -42,12 +42,12 @@ def every_operator_has_its_own_id(plan: Plan) -> None:
 
 
 def hash_of_uid(uid: str) -> bytes:
-    """The operator id of a uid."""
+    """The operator id for a uid."""
     return mmh3.hash_bytes(uid.encode("utf-8", "surrogatepass"), 0, x64arch=True)
 
 
 def _breadth_first(graph: StreamGraph, chained_edges: frozenset[int]) -> dict[int, bytes]:
-    """Hashes a node after its inputs. A node with a uid does not wait for them.
+    """Hashes a node after its inputs. A node with a uid does not depend on its inputs.
 
     A node that is visited before all of its inputs are hashed is visited again from another input.
     """
@@ -77,8 +77,8 @@ def _breadth_first(graph: StreamGraph, chained_edges: frozenset[int]) -> dict[in
 def _hash_of_position(
     graph: StreamGraph, node: StreamNode, hashes: dict[int, bytes], chained_edges: frozenset[int]
 ) -> bytes:
-    # A chained source's edge into an operator with several inputs is not counted: at this point
-    # Flink asks isChainable, which wants a single in-edge.
+    # A chained source's edge into an operator with several inputs is not counted: Flink calls isChainable here, which
+    # requires a single in-edge.
     chained = sum(
         edge.index in chained_edges and len(graph.in_edges(edge.target)) == 1
         for edge in graph.out_edges(node.id)

@@ -1,13 +1,13 @@
-"""StreamGraph -> chained edges -> chains: asks CHAINING_RULES about every edge, and explains the answers.
+"""StreamGraph -> chained edges -> chains: checks CHAINING_RULES for every edge, and explains the result.
 
-The chains are the components of the StreamGraph's subgraph of chained edges, each a tree below its head. They are in
-the order in which Flink creates their vertices. Flink: `setChaining` and `createChain` of
-`StreamingJobGraphGenerator`, one recursion that collects operators, starts new chains at edges that are cut, and
-creates each vertex after all of its consumers.
+The chains are the connected components of the chained edges. Each is a tree with a head. They are in the order in which
+Flink creates their vertices. Flink: `setChaining` and `createChain` of `StreamingJobGraphGenerator`. That is one
+recursion, which collects operators, starts a new chain at each edge that is not chained, and creates a vertex after its
+consumers.
 
 In a dynamic graph, the numbers of subtasks may still change, so a forward partitioner is provisional until the chains
-are known. `set_partitioners` keeps it inside a chain, and replaces it between chains by RESCALE, or by the HASH that
-it stood for. Flink: `tryConvertPartitionerForDynamicGraph`.
+are known. `set_partitioners` keeps it inside a chain. Between chains, it becomes RESCALE, or the HASH that it replaced.
+Flink: `tryConvertPartitionerForDynamicGraph`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why an edge is not chained: the stable code of a rule, the reason, and a possible change."""
+    """Why an edge is not chained: the code of a rule, the reason, and what the user could change."""
 
     code: str
     text: str
@@ -42,10 +42,10 @@ class Reason:
 
 
 def chain_operators(plan: Plan) -> Plan:
-    """Fills `chained_edges`, `chained_sources` and `heads`.
+    """Sets `chained_edges`, `chained_sources` and `heads`.
 
-    Nodes follow their inputs, so one walk finds every chain's head before it is needed
-    (Flink walks up from each yielding operator and keeps a cache).
+    Nodes come after their inputs, so one pass finds the head of every chain before it is needed. (Flink walks up from
+    each yielding operator, and keeps a cache.)
     """
     graph = required(plan.stream_graph)
     heads: dict[int, int] = {}
@@ -102,7 +102,7 @@ def chained_subgraph(plan: Plan) -> nx.DiGraph[int]:
 
 
 def why_not_chained(plan: Plan, edge: StreamEdge) -> list[Reason]:
-    """Every rule that an edge of the plan breaks, Flink's reason first. Empty if the edge is chained."""
+    """All rules that an edge of the plan breaks, Flink's reason first. Empty for a chained edge."""
     legs = _legs(required(plan.stream_graph), edge.target)
     link = _link(plan, edge, required(plan.heads), legs)
     return [
@@ -113,7 +113,7 @@ def why_not_chained(plan: Plan, edge: StreamEdge) -> list[Reason]:
 
 
 def _legs(graph: StreamGraph, node_id: int) -> Counter[int]:
-    """How many edges lead into each input of a node, counted once for all of them."""
+    """The number of edges into each input of a node, counted once for all inputs."""
     return Counter(edge.type_number for edge in graph.in_edges(node_id))
 
 
@@ -133,11 +133,11 @@ def _link(plan: Plan, edge: StreamEdge, heads: Mapping[int, int], legs: Counter[
 
 
 _ENTRY = -1
-"""A node before all sources, so that one search starts at each of them in turn. Node ids are positive."""
+"""A node before all sources: a search starts at each source in turn. Node ids are positive."""
 
 
 def form_chains(plan: Plan) -> Plan:
-    """Fills `chains`."""
+    """Sets `chains`."""
     heads = required(plan.heads)
     trees = chained_subgraph(plan)
     chains = {}
@@ -150,7 +150,7 @@ def form_chains(plan: Plan) -> Plan:
 
 
 def every_operator_is_in_one_chain(plan: Plan) -> None:
-    """The invariant: chains and the sources inside them partition the stream nodes."""
+    """The invariant: every stream node is in exactly one chain."""
     found = [
         node for chain in required(plan.chains) for node in chain.operators + chain.chained_sources
     ]
@@ -181,9 +181,9 @@ def _chain(plan: Plan, trees: nx.DiGraph[int], head: int) -> Chain:
 
 
 def _consumers_first(chains: dict[int, Chain], entries: list[int]) -> Iterator[int]:
-    """The heads, depth first from the entries in ascending order, each after its consumers.
+    """The heads in depth-first order from the entries in ascending order, each after its consumers.
 
-    The quotient is built by hand: networkx.quotient_graph looks at every pair of chains.
+    networkx.quotient_graph is not used, because it compares every pair of chains.
     """
     quotient: nx.DiGraph[int] = nx.DiGraph()
     quotient.add_edges_from((_ENTRY, head) for head in entries)
@@ -203,10 +203,10 @@ _ONLY_WISHED_FOR = (
 
 
 def set_partitioners(plan: Plan) -> Plan:
-    """Sets `partitioners`, the replaced partitioners of stream edges, by edge index.
+    """Sets `partitioners`: the replaced partitioners of stream edges, by edge index.
 
     Raises:
-        JobGraphError: One of the two internal forwards outside a dynamic graph.
+        JobGraphError: An internal forward partitioner is used outside a dynamic graph.
     """
     graph = required(plan.stream_graph)
     chained_edges, chained_sources = required(plan.chained_edges), required(plan.chained_sources)
@@ -219,7 +219,7 @@ def set_partitioners(plan: Plan) -> Plan:
         if not is_inside_head or kind is PartitionerKind.FORWARD_FOR_CONSECUTIVE_HASH:
             _check_dynamic(graph, edge)
         if is_inside_head:
-            continue  # its records never cross the network, and Flink does not change it
+            continue  # its records never leave the task, and Flink does not change it
         if edge.index in chained_edges:
             replaced[edge.index] = _FORWARD
         elif kind is PartitionerKind.FORWARD_FOR_UNSPECIFIED:
@@ -230,7 +230,7 @@ def set_partitioners(plan: Plan) -> Plan:
 
 
 def cut_edges_have_real_partitioners(plan: Plan) -> None:
-    """The invariant: between vertices there are no wishes left, and inside them nothing moves."""
+    """The invariant: edges between vertices have no provisional partitioners, and edges inside vertices are forward."""
     chained_edges = required(plan.chained_edges)
     for edge in required(plan.stream_graph).edges():
         partitioner = plan.partitioner(edge.index)

@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
 
 class Link(NamedTuple):
-    """An edge and everything that decides whether its ends share a task.
+    """An edge, with everything that decides whether its ends share a task.
 
-    `head` heads the chain that `up` is in. `inputs` counts the inputs of `down`, `legs` the streams
-    that are united at this edge's input, `consumers` the out-edges of `up`.
+    `head` is the head of the chain of `up`. `inputs` is the number of inputs of `down`. `legs` is the number of streams
+    that are united at this input. `consumers` is the number of out-edges of `up`.
     """
 
     up: StreamNode
@@ -56,19 +56,19 @@ class Link(NamedTuple):
 
     @property
     def up_is_fed_by_spark(self) -> bool:
-        """Whether Spark delivers the records of `up`. Spark delivers records only to the first operator of a task."""
+        """Whether Spark delivers the records of `up`. It delivers records only to the first operator of a task."""
         return isinstance(getattr(self.up.spec, "source", None), SparkRowSource)
 
 
 def down_has_one_input(link: Link) -> str | None:
-    """Flink: `getInEdges().size() == 1`; the union, its other half, is the next rule."""
+    """Flink: `getInEdges().size() == 1`. The next rule handles unions, which Flink checks here too."""
     if link.inputs == 1 or link.runs_source_inside_head:
         return None
     return f"{link.down.label} has {link.inputs} inputs"
 
 
 def input_is_not_a_union(link: Link) -> str | None:
-    """Unions exist only in the network stack: no other in-edge may have the same input number."""
+    """Unions only exist in the network stack: no other in-edge may have the same input number."""
     if link.legs == 1:
         return None
     number = link.edge.type_number
@@ -77,12 +77,12 @@ def input_is_not_a_union(link: Link) -> str | None:
 
 
 def chaining_is_enabled(link: Link) -> str | None:
-    """The job's switch."""
+    """The setting of the job."""
     return None if link.settings.chaining_enabled else "chaining is disabled for the whole job"
 
 
 def same_slot_sharing_group(link: Link) -> str | None:
-    """Operators of different groups must not share a slot, so neither a task."""
+    """Operators of different groups must not share a slot, and so not a task."""
     up, down = link.up.slot_sharing_group, link.down.slot_sharing_group
     if up == down:
         return None
@@ -90,7 +90,7 @@ def same_slot_sharing_group(link: Link) -> str | None:
 
 
 def no_yielding_behind_a_legacy_source(link: Link) -> str | None:
-    """A legacy source blocks the task's thread, so an operator that yields to mail would deadlock.
+    """A legacy source blocks the thread of its task, so an operator that yields to mail would deadlock.
 
     Flink: `YieldingOperatorFactory` and `getHeadOperator(...).isLegacySource()`.
     """
@@ -118,7 +118,7 @@ def _fits_into_head(link: Link) -> str | None:
 
 
 def down_allows_chaining(link: Link) -> str | None:
-    """NEVER and HEAD start a chain; HEAD_WITH_SOURCES takes nothing but a FLIP-27 source in front."""
+    """NEVER and HEAD start a chain. HEAD_WITH_SOURCES only accepts a FLIP-27 source."""
     strategy = link.down.chaining_strategy
     if strategy is ChainingStrategy.ALWAYS:
         return None
@@ -135,7 +135,7 @@ def down_allows_chaining(link: Link) -> str | None:
 
 
 def same_parallelism(link: Link) -> str | None:
-    """A task is one subtask of every operator in it."""
+    """A task has exactly one subtask of each of its operators."""
     if link.up.parallelism == link.down.parallelism:
         return None
     return (
@@ -145,7 +145,7 @@ def same_parallelism(link: Link) -> str | None:
 
 
 def same_max_parallelism(link: Link) -> str | None:
-    """Only where the job asks for it: a chained operator's own max parallelism has no effect."""
+    """Only if the job requires it: the max parallelism of a chained operator has no effect."""
     if link.settings.chain_different_max_parallelism:
         return None
     up, down = link.up.max_parallelism, link.down.max_parallelism
@@ -171,9 +171,9 @@ def records_stay_in_place(link: Link) -> str | None:
 
 
 def exchange_is_not_materialized(link: Link) -> str | None:
-    """Exchange mode BATCH wants the records written in full before they are read.
+    """Exchange mode BATCH requires that all records are written before they are read.
 
-    Flink asks this of plain forward edges only: `ForwardForConsecutiveHash` is chained regardless.
+    Flink checks this only for plain forward edges: `ForwardForConsecutiveHash` is chained in any mode.
     """
     if link.edge.exchange_mode is not ExchangeMode.BATCH:
         return None
@@ -214,8 +214,8 @@ def _partitioner_remedy(link: Link) -> str:
 class Rule(NamedTuple):
     """A condition of chaining.
 
-    `code` is stable: tests and tools name the rule by it. `why_broken` is the rule; `remedy` says
-    what the user could change, with the link's names filled in.
+    `code` is stable: tests and tools use it. `why_broken` is the rule. `remedy` says what the user could change, with
+    the names of the operators.
     """
 
     code: str
@@ -288,7 +288,7 @@ CHAINING_RULES: tuple[Rule, ...] = (
 
 
 def is_chained(link: Link) -> bool:
-    """Whether the ends share a task: no rule is broken."""
+    """Whether both ends share a task, because no rule is broken."""
     return all(rule.why_broken(link) is None for rule in CHAINING_RULES)
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def name_vertices(plan: Plan) -> Plan:
-    """Fills `vertex_names`."""
+    """Sets `vertex_names`."""
     names = {chain.head: _chain_name(plan, chain) for chain in required(plan.chains)}
     if plan.program.settings.vertex_name_index_prefix:
         for number, head in enumerate(required(plan.vertex_order)):
@@ -40,13 +40,13 @@ def name_vertices(plan: Plan) -> Plan:
 
 
 def every_vertex_has_a_name(plan: Plan) -> None:
-    """The invariant."""
+    """The invariant: every vertex has a name."""
     if set(required(plan.vertex_names)) != set(required(plan.vertex_order)):
         raise InternalError("a vertex has no name")
 
 
 def _chain_name(plan: Plan, chain: Chain) -> str:
-    """Writes the tree piece by piece: joining names of names would be quadratic in a long chain."""
+    """Writes the name piece by piece, because joining names of subtrees would take quadratic time."""
     graph, chained_edges = required(plan.stream_graph), required(plan.chained_edges)
     pieces: list[str] = []
     stack: list[int | str] = [chain.head]
@@ -71,11 +71,10 @@ def _chain_name(plan: Plan, chain: Chain) -> str:
 
 
 def sort_vertices(plan: Plan) -> Plan:
-    """Fills `vertex_order`.
+    """Sets `vertex_order`.
 
-    Vertices without inputs come first, in the order of creation. Then, from the start of that list,
-    each adds the consumers of its data sets that have no producer left to come, and each of those
-    its own at once.
+    Vertices without inputs come first, in the order of creation. From the start of that list, each vertex then adds the
+    consumers of its data sets whose producers are all listed. An added vertex does the same immediately.
     """
     chains = required(plan.chains)
     consumers = {
@@ -87,7 +86,7 @@ def sort_vertices(plan: Plan) -> Plan:
         for target in targets:
             missing[target] += 1
     order = [chain.head for chain in chains if not missing[chain.head]]
-    # Flink takes the vertices without inputs off its list before it looks at any consumer.
+    # Flink removes the vertices without inputs from its list before it looks at any consumer.
     for head in order:
         for target in consumers[head]:
             missing[target] -= 1
@@ -98,7 +97,7 @@ def sort_vertices(plan: Plan) -> Plan:
             if added is None:
                 walks.pop()
                 continue
-            missing[added] = -1  # listed: not to be added again
+            missing[added] = -1  # listed: do not add it again
             order.append(added)
             for target in consumers[added]:
                 missing[target] -= 1
@@ -119,10 +118,10 @@ def producers_come_first(plan: Plan) -> None:
 
 
 def create_job_graph(plan: Plan) -> Plan:
-    """Fills `job_graph`.
+    """Sets `job_graph`.
 
     Raises:
-        JobGraphError: A parallelism beyond the largest number of key groups.
+        JobGraphError: A parallelism is greater than the maximum number of key groups.
     """
     graph, chains = required(plan.stream_graph), required(plan.chains)
     by_head = {chain.head: chain for chain in chains}
@@ -143,7 +142,10 @@ def create_job_graph(plan: Plan) -> Plan:
 
 
 def job_graph_holds_everything(plan: Plan) -> None:
-    """The invariant: every stream node is in one vertex, every stream edge in a chain or cut."""
+    """The invariant: every stream node is in exactly one vertex.
+
+    Every stream edge is inside a chain or between vertices.
+    """
     graph, job_graph = required(plan.stream_graph), required(plan.job_graph)
     operators = sum(
         len(vertex.operators) + len(vertex.chained_sources) for vertex in job_graph.vertices

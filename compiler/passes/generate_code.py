@@ -1,4 +1,4 @@
-"""Gives each vertex its generated source."""
+"""Generates the source code of each vertex."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 
 def generate_code(plan: Plan, until: str | None = None, without: Sequence[str] = ()) -> Plan:
-    """Fills `source`, `names` and `lines` of each vertex program, unless code generation is off.
+    """Sets `source`, `names` and `lines` of each vertex program, unless code generation is disabled.
 
-    `until` is the last rule to apply. `without` has rules to leave out, in addition to those of the settings.
+    `until` is the last rule to apply. `without` has rules to omit, in addition to those of the settings.
 
     Raises:
-        GraphError: There is no such rule.
+        GraphError: A rule does not exist.
     """
     settings = plan.program.settings
     if not settings.generate_code:
@@ -103,7 +103,7 @@ def _read_alone(vertex: VertexProgram, heads: frozenset[tuple[int, int]]) -> fro
 
 
 def generated_code_compiles(plan: Plan) -> None:
-    """Every generated module is Python, and every line of it is accounted for."""
+    """The invariant: every generated module compiles, and every line belongs to an operator."""
     for vertex in required(plan.job_program).vertices:
         if vertex.source is None:
             continue

@@ -2,8 +2,8 @@
 
 Flink: `StreamGraphGenerator` with its `TransformationTranslator`s. The order of translation decides the ids of nodes
 and the order of edges, and so operator ids. It is Flink's order: registered transformations in the order of the calls,
-each after its inputs. Flink recurses. This pass makes a list first, so that a chain of 100,000 operators needs no
-stack.
+each after its inputs. Flink uses recursion. This pass creates a list first, so a chain of 100,000 operators does not
+overflow the stack.
 
 The configuration may set attributes of single operators: `counts.parallelism = 8`. They are applied to the nodes.
 """
@@ -49,11 +49,11 @@ _BROADCAST_STATE = (specs.BroadcastProcessSpec, specs.KeyedBroadcastProcessSpec)
 
 
 _PROGRAM = "program"
-"""A node that reads every registered transformation, so that one search finds them all in the order of the calls."""
+"""A virtual node that reads all registered transformations, so one search finds them in the order of the calls."""
 
 
 class _Leg(NamedTuple):
-    """An input of a consumer: a node, with the partitioner and side output in between (Flink's virtual nodes)."""
+    """An input of a consumer: a node, with the partitioner and side output between them (Flink's virtual nodes)."""
 
     node: StreamNode
     partitioner: Partitioner | None = None
@@ -62,11 +62,11 @@ class _Leg(NamedTuple):
 
 
 def generate_stream_graph(plan: Plan) -> Plan:
-    """Fills `stream_graph`.
+    """Sets `stream_graph`.
 
     Raises:
-        StreamGraphError: The program is empty or circular, BATCH has an unbounded source, a forward
-            edge changes parallelism, or an operator has no uid where all must.
+        StreamGraphError: The program is empty or has a cycle, BATCH has an unbounded source, a forward edge changes the
+            parallelism, or an operator has no uid although all need one.
     """
     program = plan.program
     order = _translation_order(program.transformations)
@@ -86,7 +86,7 @@ def generate_stream_graph(plan: Plan) -> Plan:
 
 
 def inputs_come_first(plan: Plan) -> None:
-    """The invariant: every edge leads from an earlier node to a later one, so there is no cycle."""
+    """The invariant: every edge leads from an earlier node to a later one, so there are no cycles."""
     graph = required(plan.stream_graph)
     position = {node.id: place for place, node in enumerate(graph.nodes())}
     for edge in graph.edges():
@@ -95,7 +95,7 @@ def inputs_come_first(plan: Plan) -> None:
 
 
 def _translation_order(registered: Sequence[Transformation]) -> list[Transformation]:
-    """All reachable transformations in the order of the calls, but each after its inputs."""
+    """All reachable transformations in the order of the calls, each after its inputs."""
     if not registered:
         raise StreamGraphError(
             "the program has no operator or sink: nothing would run; a source alone is not enough, "
@@ -130,11 +130,11 @@ def _runs_as_batch(program: Program) -> bool:
 
 
 def _visible(registered: Sequence[Transformation]) -> Iterator[Transformation]:
-    """The sources among which Flink looks for unbounded ones.
+    """The sources that Flink checks for unbounded ones.
 
-    That is everything, but for one gap: through an operator with broadcast state it sees no farther
-    than the inputs themselves (`AbstractBroadcastStateTransformation`). A source that feeds nothing
-    but a broadcast side is therefore never found, and here as there the job may be a batch job.
+    These are all sources, with one gap: for an operator with broadcast state, Flink checks only its direct inputs
+    (`AbstractBroadcastStateTransformation`). So it does not find a source that only feeds a broadcast side, and the job
+    may still be a batch job, as here.
     """
     seen: set[Transformation] = set()
     stack = list(reversed(registered))
@@ -161,7 +161,7 @@ def _is_unbounded(transformation: Transformation) -> bool:
 
 
 class _Translator:
-    """Translates one transformation after the other; inputs are always translated before."""
+    """Translates transformations one by one, each after its inputs."""
 
     def __init__(self, program: Program, graph: StreamGraph) -> None:
         self._settings = program.settings
@@ -170,7 +170,7 @@ class _Translator:
         self._legs: dict[Transformation, list[_Leg]] = {}
 
     def translate(self, original: Transformation, changed: Mapping[str, str]) -> None:
-        """Adds the nodes of a transformation, and stores the legs that its consumers connect to."""
+        """Adds the nodes of a transformation, and stores the legs for its consumers."""
         transformation = with_settings(original, changed)
         if isinstance(transformation, OperatorTransformation):
             legs = [_Leg(self._add_operator(transformation))]
@@ -200,8 +200,8 @@ class _Translator:
             mode = ExchangeMode.UNDEFINED
         legs = []
         for leg in self._legs[transformation.inputs[0]]:
-            self._take_id()  # Flink makes a virtual node here, and later ids show it
-            # Nearest to the consumer wins for the partitioner, nearest to the producer for the mode.
+            self._take_id()  # Flink creates a virtual node here, which takes an id
+            # The partitioner closest to the consumer wins, and the exchange mode closest to the producer.
             nearest_producer = mode if leg.exchange_mode is None else leg.exchange_mode
             legs.append(
                 leg._replace(partitioner=transformation.partitioner, exchange_mode=nearest_producer)
@@ -272,7 +272,7 @@ class _Translator:
         )
 
     def _add_sink(self, transformation: SinkTransformation) -> None:
-        """Expands a sink in place (Flink's `SinkTransformationTranslator`)."""
+        """Adds the operators of a sink. Flink: `SinkTransformationTranslator`."""
         sink = transformation.spec.sink
         writer_id = self._take_id()
         committer_id = None
@@ -353,7 +353,7 @@ class _Translator:
     def _adjusted(
         self, strategy: ChainingStrategy, spec: specs.OperatorSpec, *, is_keyed: bool
     ) -> ChainingStrategy:
-        """A keyed operator whose input Flink sorts heads its chain (`BatchExecutionUtils`)."""
+        """A keyed operator whose input Flink sorts is the head of its chain (Flink: `BatchExecutionUtils`)."""
         sorts_input = is_keyed and (self._graph.is_batch or spec.emits_only_at_end)
         joins_a_chain = strategy in (ChainingStrategy.ALWAYS, ChainingStrategy.HEAD_WITH_SOURCES)
         return ChainingStrategy.HEAD if sorts_input and joins_a_chain else strategy
@@ -435,14 +435,14 @@ _CHAINING = {
 def operator_settings(
     transformations: Sequence[Transformation], settings: Mapping[str, str]
 ) -> dict[Transformation, dict[str, str]]:
-    """Which operator gets which settings.
+    """Assigns settings to operators.
 
     Args:
-        transformations: All of the program.
+        transformations: All transformations of the program.
         settings: Values by `OPERATOR.SETTING`; OPERATOR is a uid or a name.
 
     Raises:
-        StreamGraphError: No operator or more than one has the name, or there is no such setting.
+        StreamGraphError: No operator or more than one has the name, or the setting does not exist.
     """
     found: dict[Transformation, dict[str, str]] = {}
     if not settings:
@@ -466,10 +466,10 @@ def operator_settings(
 
 
 def with_settings(transformation: Transformation, settings: Mapping[str, str]) -> Transformation:
-    """A copy with the settings; the user's own stays as it was drawn.
+    """A copy of the operator with these settings. The user's transformation is not changed.
 
     Raises:
-        StreamGraphError: A value does not fit.
+        StreamGraphError: A value is invalid.
     """
     if not settings:
         return transformation

@@ -1,10 +1,10 @@
-"""The compiler: a table of passes in order, with the name of each stage and the invariant that holds after it.
+"""The compiler: a table of passes in order, with the name of each stage, and the invariant that its result fulfils.
 
     Program -> StreamGraph -> chained edges -> operator ids -> chains -> JobGraph
       -> ExecutionPlan -> programs of vertices -> generated source
 
-A pass is a function `Plan -> Plan` that fills the next fields of the plan. Options are in the settings of the program.
-No pass reads the process environment or global state.
+A pass is a function `Plan -> Plan` that sets the next fields of the plan. Options are in the settings of the program.
+No pass reads environment variables or global state.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 
 
 class Pass(NamedTuple):
-    """A step of the compiler.
+    """A pass of the compiler.
 
-    `stage` names the field that the pass fills, at which the compiler can stop. `check` raises InternalError if the plan
-    breaks the invariant. It takes linear time, so it always runs.
+    `stage` is the name of the field that the pass sets; the compiler can stop there. `check` raises InternalError if
+    the plan breaks the invariant. It takes linear time, so it always runs.
     """
 
     stage: str
@@ -94,19 +94,19 @@ STAGES: tuple[str, ...] = tuple(step.stage for step in PASSES)
 
 
 def compile_program(program: Program, until: str | None = None) -> Plan:
-    """Runs the passes over a program, all of them or up to a stage.
+    """Runs the passes over a program: all of them, or up to a stage.
 
     Args:
-        program: What the user drew.
-        until: One of STAGES, the last thing to make; None makes everything.
+        program: The user's program.
+        until: The last stage to compile, one of STAGES. None compiles everything.
 
     Raises:
-        GraphError: The program is refused; `phase` says in which of Flink's layers.
+        GraphError: The program is invalid. `phase` says which of Flink's layers refuses it.
     """
     if until is not None and until not in STAGES:
         raise ValueError(f"there is no stage {until!r}; the stages are {', '.join(STAGES)}")
     plan = Plan(program)
-    # With the collector the time is not linear: 3.6 s instead of 2.0 s for a chain of 100,000 operators.
+    # With garbage collection the time is not linear: 3.6 s instead of 2.0 s for a chain of 100,000 operators.
     with collector_paused():
         for step in PASSES:
             plan = step.run(plan)

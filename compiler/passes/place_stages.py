@@ -42,10 +42,10 @@ _HYBRIDS = (ResultPartitionType.HYBRID_FULL, ResultPartitionType.HYBRID_SELECTIV
 
 
 def assign_slot_sharing_groups(plan: Plan) -> Plan:
-    """Fills `slot_groups`: numbers counted from 0 in topological order; equal means one group.
+    """Sets `slot_groups`: numbers from 0 in topological order. Equal numbers mean the same group.
 
     Raises:
-        JobGraphError: A named group in a job with a hybrid exchange.
+        JobGraphError: A job with a hybrid exchange has a named group.
     """
     graph, order = required(plan.stream_graph), required(plan.vertex_order)
     regions = _pipelined_regions(plan)
@@ -65,13 +65,13 @@ def assign_slot_sharing_groups(plan: Plan) -> Plan:
 
 
 def every_vertex_is_in_a_group(plan: Plan) -> None:
-    """The invariant."""
+    """The invariant: every vertex has a slot sharing group."""
     if set(required(plan.slot_groups)) != set(required(plan.vertex_order)):
         raise InternalError("a vertex has no slot sharing group")
 
 
 def _pipelined_regions(plan: Plan) -> UnionFind[int]:
-    """Groups of vertices that must run at the same time, because they are connected by pipelined exchanges."""
+    """Groups of vertices that are connected by pipelined exchanges, and so must run at the same time."""
     regions: UnionFind[int] = UnionFind(required(plan.vertex_order))
     for producer, data_sets in required(plan.data_sets).items():
         for data_set in data_sets:
@@ -109,10 +109,9 @@ def shared_slots(vertices: Sequence[PlacedVertex]) -> tuple[tuple[int, ...], ...
 
 
 def _group(placed: PlacedVertex) -> str | int:
-    """The name of a group, or the vertex itself if Spark feeds it.
+    """The name of the slot sharing group; or the vertex itself, if Spark delivers its input.
 
-    A partition brings the rows of one DataFrame. Where a job has no end its rows come as buffers, and whose
-    they are is written on them.
+    A partition has the rows of one DataFrame. In unbounded jobs, rows come as buffers that name their source.
     """
     return (
         placed.first_task if _reads_partitions(placed.vertex) else placed.vertex.slot_sharing_group
@@ -125,7 +124,7 @@ def _reads_partitions(vertex: JobVertex) -> bool:
 
 
 def place_stages(plan: Plan) -> Plan:
-    """Fills `execution_plan`."""
+    """Sets `execution_plan`."""
     job_graph = required(plan.job_graph)
     placed: list[list[JobVertex]] = []
     for vertex_id, stage in _stages(job_graph).items():
@@ -148,7 +147,7 @@ def place_stages(plan: Plan) -> Plan:
 
 
 def exchanges_go_forward(plan: Plan) -> None:
-    """Every edge leads to a later stage, every vertex is placed once, every task is in one slot."""
+    """The invariant: each edge leads to a later stage, each vertex is placed once, each task has one slot."""
     execution_plan = required(plan.execution_plan)
     job_graph = required(plan.job_graph)
     placed = execution_plan.placed()
@@ -179,12 +178,12 @@ def _stages(job_graph: JobGraph) -> dict[str, int]:
 
 
 def _is_fed(vertex: JobVertex) -> bool:
-    """Whether Spark feeds its source. A DataFrame can only be input of the first stage."""
+    """Whether Spark delivers its input. A DataFrame can only be the input of the first stage."""
     return isinstance(getattr(vertex.head.node.spec, "source", None), SparkRowSource)
 
 
 def _sizes(plan: Plan, vertex: JobVertex) -> tuple[int, int]:
-    """The numbers left to the scheduler: the environment's parallelism, within the vertex's bounds."""
+    """The numbers that the scheduler would choose: the environment's parallelism, within the vertex's bounds."""
     settings = plan.program.settings
     parallelism = vertex.parallelism
     if parallelism < 1:

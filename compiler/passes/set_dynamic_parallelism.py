@@ -1,8 +1,8 @@
 """Chains -> the number of subtasks of each vertex.
 
-In a static graph this is the number of the head. In a dynamic graph, a vertex for which the user chose no parallelism is
-left to the adaptive scheduler. Vertices that are connected by forward edges get the same number, because the scheduler
-must decide on them together.
+In a static graph, it is the parallelism of the head. In a dynamic graph, the adaptive scheduler decides for vertices
+whose parallelism the user has not set. Vertices that are connected by forward edges get the same number, so the
+scheduler must decide on them together.
 
 Flink: `setVertexParallelismsForDynamicGraphIfNecessary`, `ForwardGroupComputeUtil`, `JobVertexForwardGroup`.
 """
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def set_dynamic_parallelism(plan: Plan) -> Plan:
-    """Fills `vertex_sizes`.
+    """Sets `vertex_sizes`.
 
     Raises:
         JobGraphError: A forward group has a max parallelism below its parallelism.
@@ -69,7 +69,7 @@ def _is_configured(graph: StreamGraph, chain: Chain) -> bool:
 
 
 def _forward_groups(plan: Plan) -> Iterable[list[int]]:
-    """Heads of vertices joined by forward edges, two or more to a group."""
+    """Groups of two or more vertices that are connected by forward edges, by their heads."""
     joined: UnionFind[int] = UnionFind()
     for chain in required(plan.chains):
         for edge in chain.outputs:
@@ -79,7 +79,7 @@ def _forward_groups(plan: Plan) -> Iterable[list[int]]:
 
 
 def _common_size(graph: StreamGraph, group: list[int], sizes: list[VertexSize]) -> VertexSize:
-    """One configured parallelism counts for all, and the smallest max parallelism that is set."""
+    """The size of a group: the parallelism that one vertex configures, and the smallest max parallelism that is set."""
     parallelism = max(size.parallelism for size in sizes)
     set_ones = [size.max_parallelism for size in sizes if size.max_parallelism > 0]
     max_parallelism = min(set_ones, default=UNSET)

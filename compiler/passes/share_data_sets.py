@@ -1,7 +1,4 @@
-"""Cut edges -> data sets: how each is exchanged, and which consumers read the same one.
-
-Flink: `getResultPartitionType`, `mayReuseNonChainedOutputs` and `createOrReuseOutput` of `StreamingJobGraphGenerator`.
-"""
+"""Edges between vertices -> data sets: how each is exchanged, and which consumers share one."""
 
 from __future__ import annotations
 
@@ -61,11 +58,11 @@ def serializer_of(plan: Plan, edge: StreamEdge) -> str:
 
 
 def share_data_sets(plan: Plan) -> Plan:
-    """Sets `data_sets`, the data sets of each vertex in the order of its edges.
+    """Sets `data_sets`: the data sets of each vertex in the order of its edges.
 
     Raises:
         JobGraphError: `disable_generic_types()` forbids to pickle the records of an edge; an exchange is hybrid in
-            streaming mode; or an operator whose output is only read when it is complete has a buffer timeout.
+            streaming mode; or an operator has a buffer timeout, but its output is only read when it is complete.
     """
     if not plan.program.settings.generic_types:
         for chain in required(plan.chains):
@@ -76,7 +73,7 @@ def share_data_sets(plan: Plan) -> Plan:
 
 
 def every_cut_edge_reads_one_data_set(plan: Plan) -> None:
-    """The invariant: the data sets of a vertex partition its outputs."""
+    """The invariant: each edge between vertices reads exactly one data set."""
     data_sets = required(plan.data_sets)
     for chain in required(plan.chains):
         read = [edge.index for data_set in data_sets[chain.head] for edge in data_set.edges]
@@ -119,10 +116,10 @@ def _sharing_key(plan: Plan, edge: StreamEdge, kind: ResultPartitionType) -> Has
 
 
 def _silent_until_end(plan: Plan, chain: Chain) -> set[int]:
-    """Operators of a chain that put nothing out before the input ends.
+    """The operators of a chain that emit nothing before the input ends.
 
-    Everything behind such an operator is silent as well, and everything in front of it counts as
-    such. Siblings that were chained on do not: Flink marks on the way down, then on the way up.
+    All operators downstream of such an operator emit nothing before the end either. Those upstream of it count as such,
+    too. Siblings do not: Flink marks operators on the way down, then on the way up.
     """
     graph, chained_edges = required(plan.stream_graph), required(plan.chained_edges)
     emitting_at_end = {node for node in chain.operators if graph.node(node).emits_only_at_end}
@@ -154,7 +151,7 @@ def _result_partition_type(plan: Plan, edge: StreamEdge, *, is_silent: bool) -> 
     elif not graph.is_batch:
         return _PIPELINED
     elif graph.slot_group_resources:
-        kind = _BLOCKING  # pipelined vertices could wait for each other's resources forever
+        kind = _BLOCKING  # with pipelined exchanges, vertices could wait for each other's resources forever
     else:
         kind = _BY_SHUFFLE_MODE[settings.batch_shuffle_mode]
     if kind in _HYBRIDS and not graph.is_batch:

@@ -1,1 +1,1 @@
-"""Printers of every stage of a plan."""
+"""Prints plans at every stage."""

@@ -1,4 +1,4 @@
-"""Checkpoints as text: what is in them, and what a program would restore."""
+"""The text of checkpoints: their contents, and what a program would restore."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 _INDENT = " " * 10
 
 _SHOWN_BY_RESTORE = frozenset({"orphaned", "max-parallelism", "parallelism"})
-"""Problems between two plans that the checkpoint shows more precisely, by what it stores."""
+"""Problems between two plans for which the checkpoint itself has more precise information."""
 
 
 def program_operators(plan: JobPlan) -> list[ProgramOperator]:
-    """The operators of a plan, in the form that `plan_restore` takes."""
+    """The operators of a plan, as arguments of `plan_restore`."""
     found = []
     for vertex in plan.vertices:
         limit = None if vertex.max_parallelism == UNSET else vertex.max_parallelism
@@ -132,7 +132,7 @@ def restore_text(
 
 
 def _resumed(restore: RestorePlan, operator: ProgramOperator) -> str | None:
-    """How an operator without state files resumes; None if the checkpoint has nothing of it."""
+    """How an operator without state files resumes. None if the checkpoint has nothing for it."""
     metadata = restore.metadata
     if operator.source == "bounded":
         read = [stored_id for stored_id, _ in position(metadata, BOUNDED) or []]
@@ -182,7 +182,7 @@ def _summary(metadata: CheckpointMetadata) -> tuple[str, ...]:
 
 
 def _is_named(operator: ProgramOperator, stored: OperatorMetadata) -> bool:
-    """Whether the operator is found by a uid or uid hash, which stay the same if the graph changes."""
+    """Whether the operator is found by a uid or uid hash, which do not change with the graph."""
     return operator.uid is not None or operator.uid_hash == stored.operator_id
 
 

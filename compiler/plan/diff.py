@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class StateProblem(NamedTuple):
-    """State that a restore would lose, hand to another operator, or refuse; and the way out."""
+    """State that a restore would lose, refuse, or assign to another operator; and what to do."""
 
     code: str
     text: str
@@ -41,7 +41,7 @@ class StateProblem(NamedTuple):
 
 
 def state_problems(before: JobPlan, after: JobPlan, matching: Matching) -> list[StateProblem]:
-    """Everything that stands between a savepoint of `before` and the program `after`."""
+    """All problems of restoring a savepoint of `before` into the program `after`."""
     return [
         *_lost_or_misplaced(before, after, matching),
         *_changed_kinds(matching),
@@ -83,9 +83,9 @@ def _lost_or_misplaced(
 
 
 def _finders(plan: JobPlan, stored: AbstractSet[str]) -> Mapping[str, PlannedOperator]:
-    """The operator that takes the state of each id.
+    """The operator that restores the state of each id.
 
-    An operator looks under its uid hash first, and then not under its generated id.
+    An operator with a uid hash looks for state under it, and not under its generated id.
     """
     by_hash = {
         operator.user_id.lower(): operator
@@ -108,7 +108,7 @@ def _uid(operator: PlannedOperator) -> str:
 
 
 def _kinds(old: PlannedOperator, new: PlannedOperator) -> tuple[str, str]:
-    """Two kinds in the words of programs, unless that is one word for both."""
+    """Both kinds of operators, with the names of DSL methods, unless both have the same name."""
     if old.word != new.word:
         return old.word, new.word
     return old.kind.replace("_", " "), new.kind.replace("_", " ")
@@ -129,10 +129,10 @@ def _changed_kinds(matching: Matching) -> Iterable[StateProblem]:
 def _changed_key_groups(
     before: JobPlan, after: JobPlan, matching: Matching
 ) -> Iterable[StateProblem]:
-    """Keyed state is stored by key group, and their number is fixed forever once it is written.
+    """Keyed state is stored by key group. The number of key groups can never change once state is written.
 
-    A max parallelism that the program leaves open takes the stored one (Flink:
-    `StateAssignmentOperation.checkParallelismPreconditions`), as long as it can hold the parallelism.
+    If the program does not set a max parallelism, the operator uses the stored one, unless the parallelism is greater
+    (Flink: `StateAssignmentOperation.checkParallelismPreconditions`).
     """
     for old, new in matching.matches:
         if old.state is None or not old.keys:
@@ -162,7 +162,7 @@ def _vertex_of(plan: JobPlan, operator: PlannedOperator) -> PlannedVertex:
 
 
 class Match(NamedTuple):
-    """An operator before and after."""
+    """The same operator in both plans."""
 
     before: PlannedOperator
     after: PlannedOperator
@@ -187,10 +187,10 @@ _IDENTITIES: tuple[Callable[[PlannedOperator], Hashable], ...] = (
 def match_operators(
     before: Sequence[PlannedOperator], after: Sequence[PlannedOperator]
 ) -> Matching:
-    """Pairs the operators of two plans.
+    """Matches the operators of two plans.
 
-    Identities are tried from the strongest to the weakest, each on what is left. Operators that one
-    identity cannot tell apart are paired in the order of the program.
+    Identities are tried from the strongest to the weakest, each for the remaining operators. Operators with the same
+    identity are matched in the order of the program.
     """
     matches: dict[int, Match] = {}
     left_before, left_after = list(before), list(after)
@@ -211,14 +211,14 @@ def match_operators(
 
 
 class Change(NamedTuple):
-    """One difference. `kind` is stable: tools and tests go by it."""
+    """One difference. `kind` is stable: tools and tests use it."""
 
     kind: str
     text: str
 
 
 class PlanDiff(NamedTuple):
-    """The differences in the order of the program, and what they do to state."""
+    """The differences in the order of the program, and their effect on state."""
 
     changes: list[Change]
     state: list[StateProblem]
@@ -226,7 +226,7 @@ class PlanDiff(NamedTuple):
 
     @property
     def is_empty(self) -> bool:
-        """Whether both plans are the same but for lines of the program and reasons."""
+        """Whether the plans are equal, except for call sites and reasons."""
         return not self.changes and not self.state
 
 
@@ -252,7 +252,7 @@ def diff_plans(before: JobPlan, after: JobPlan) -> PlanDiff:
 
 
 def diff_text(diff: PlanDiff, *, width: int = DEFAULT_WIDTH) -> str:
-    """The differences as text, one a line; a sentence where there are none."""
+    """The differences as text, one per line. A sentence if there are none."""
     if diff.is_empty:
         return "the plans are the same\n"
     lines: list[Line] = [
@@ -290,7 +290,7 @@ _ATTRIBUTES: tuple[tuple[str, Callable[[PlannedOperator], object]], ...] = (
 
 
 def _operator_changes(matching: Matching) -> Iterable[Change]:
-    """Names and kinds one by one; of other attributes, equal changes of several operators on one line."""
+    """Names and kinds are listed one by one. For other attributes, equal changes of several operators share a line."""
     for old, new in matching.matches:
         if old.name != new.name:
             yield Change("renamed", f"'{one_line(old.name)}' -> '{one_line(new.name)}'")
@@ -308,7 +308,7 @@ def _operator_changes(matching: Matching) -> Iterable[Change]:
 
 
 def _edge_changes(before: JobPlan, after: JobPlan, matching: Matching) -> Iterable[Change]:
-    """Edges are the same when their ends, input and side output are."""
+    """Edges are equal if their ends, input and side output are equal."""
     now_is = {match.before.node: match.after.node for match in matching.matches}
     old_edges = _by_ends(before, now_is)
     new_edges = _by_ends(after, {node: node for node in now_is.values()})
@@ -351,7 +351,7 @@ def _edge_change(after: JobPlan, old: PlannedEdge, new: PlannedEdge) -> Iterable
 def _rewired(
     before: JobPlan, after: JobPlan, matching: Matching, now_is: dict[int, int]
 ) -> Iterable[Change]:
-    """Operators that read from somewhere else than before."""
+    """Operators whose inputs have changed."""
     for old, new in matching.matches:
         was = [(edge.source, edge.input, edge.tag) for edge in before.in_edges[old.node]]
         reads = [(edge.source, edge.input, edge.tag) for edge in after.in_edges[new.node]]
@@ -376,7 +376,7 @@ def _sources(plan: JobPlan, reads: list[tuple[int, int, str | None]]) -> str:
 
 
 def _vertex_changes(before: JobPlan, after: JobPlan, matching: Matching) -> Iterable[Change]:
-    """Key groups of a vertex that the operators' own settings do not show."""
+    """Changes of a vertex's key groups that are not changes of an operator's setting."""
     for old, new in matching.matches:
         was, now = _effective(before, old), _effective(after, new)
         if new.keys and was != now and old.max_parallelism == new.max_parallelism:

@@ -1,6 +1,6 @@
-"""`explain(program, stage, form)` returns every printed form of a program.
+"""`explain(program, stage, form)` returns a printed form of a program: text, JSON or a drawing.
 
-Graphs are also drawn here, for Graphviz (`dot -Tsvg`) and as Mermaid flowcharts.
+Drawings are for Graphviz (`dot -Tsvg`), or Mermaid flowcharts.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """How text is set; it changes nothing of what is said, and JSON and drawings ignore it."""
+    """The layout of text: width and call sites. JSON and drawings ignore it."""
 
     width: int = DEFAULT_WIDTH
     call_sites: bool = True
@@ -41,9 +41,9 @@ class Form:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A stage to print: the last pass it needs, and a printer per format.
+    """A stage to print: the last pass that it needs, and a printer per format.
 
-    `further` has the formats that show more than the stage itself, with the last pass that they need.
+    `further` has the formats that need later passes, with the last of these passes.
     """
 
     until: str
@@ -100,17 +100,17 @@ FORMATS: tuple[str, ...] = ("text", "json", "flink-json", "dot", "mermaid", "htm
 def explain(
     program: Program, stage: str = "job-graph", form: str = "text", *, text: Form | None = None
 ) -> str:
-    """A program in print, ending in a line break.
+    """A program in a printed form, which ends with a line break.
 
     Args:
-        program: What the user drew.
+        program: The user's program.
         stage: `stream-graph`, `job-graph`, `execution` or `generated`.
-        form: One of FORMATS; not every stage has every format.
+        form: One of FORMATS. Not every stage has every format.
         text: Width and call sites of the text format.
 
     Raises:
-        ValueError: There is no such stage, or it has no such format.
-        GraphError: The program is refused on its way to the stage.
+        ValueError: The stage does not exist, or does not have the format.
+        GraphError: The program is invalid.
     """
     if stage not in STAGES:
         raise ValueError(f"there is no stage {stage!r}; the stages are {listed(STAGES)}")
@@ -125,10 +125,10 @@ def explain(
 
 
 def print_saved(plan: JobPlan, stage: str, form: str, text: Form) -> str:
-    """A plan that was read back, in print.
+    """A saved plan in a printed form.
 
     Raises:
-        ValueError: It does not hold what the stage or format needs.
+        ValueError: The saved plan does not contain what the stage or format needs.
     """
     if stage != "job-graph":
         raise ValueError(
@@ -142,7 +142,7 @@ def print_saved(plan: JobPlan, stage: str, form: str, text: Form) -> str:
 
 
 def plan_dot(plan: JobPlan) -> str:
-    """The drawing as text of the dot language."""
+    """The drawing in the DOT language."""
     lines = _opened(plan.job_name)
     for number, vertex in enumerate(plan.vertices, start=1):
         lines.append(f"  subgraph cluster_{number} {{")
@@ -154,7 +154,7 @@ def plan_dot(plan: JobPlan) -> str:
 
 
 def stream_graph_dot(plan: StreamPlan) -> str:
-    """The drawing of a stream graph: no vertices yet, every edge with its partitioner."""
+    """The drawing of a stream graph: every edge with its partitioner, without vertices."""
     lines = _opened(plan.job_name)
     lines += [f"  {_node(operator)}" for operator in plan.operators]
     for edge in plan.edges:
@@ -189,22 +189,22 @@ def _dot_edge(edge: PlannedEdge) -> str:
 
 
 def _dot_quoted(text: str) -> str:
-    """A string of the dot language, whatever the user's names hold.
+    """A string of the DOT language, for any text.
 
-    A backslash starts an escape there and must be doubled; a line break is one.
+    A backslash starts an escape, and so must be doubled. A line break is a backslash and an n.
     """
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'
 
 
-# Mermaid knows no backslash: what may end a label or be read as markup goes as an entity code.
+# Mermaid has no backslash escapes, so characters with a special meaning are written as entity codes.
 _ENTITIES = str.maketrans(
     {char: f"#{ord(char)};" for char in '"#&;<>[]{}()|`\\*_'} | {"\n": " ", "\r": " "}
 )
 
 
 def plan_mermaid(plan: JobPlan) -> str:
-    """The chart as text, without the fence that Markdown wants around it."""
+    """The chart as text, without Markdown's code fence."""
     lines = ["flowchart LR"]
     for number, vertex in enumerate(plan.vertices, start=1):
         title = _mermaid_quoted(vertex_title(plan, vertex, number))
@@ -218,7 +218,7 @@ def plan_mermaid(plan: JobPlan) -> str:
 
 
 def stream_graph_mermaid(plan: StreamPlan) -> str:
-    """The chart of a stream graph: no vertices yet, every edge with its partitioner."""
+    """The chart of a stream graph: every edge with its partitioner, without vertices."""
     lines = ["flowchart LR"]
     lines += [
         f"  n{operator.node}[{_mermaid_quoted(operator.name)}]" for operator in plan.operators

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from opchain.compiler.graph.stream_graph import StreamEdge, StreamGraph, StreamNode
 
 
-# The HTML 4 entities, which are what Flink's StringEscapeUtils.escapeHtml4 replaces.
+# The HTML 4 entities, as in Flink's StringEscapeUtils.escapeHtml4.
 _ENTITIES = {code: f"&{name};" for code, name in codepoint2name.items()}
 _NO_JOB_ID = "0" * 32
 
@@ -72,7 +72,7 @@ def _as_html(description: str) -> str:
 
 
 def _tree_description(vertex: JobVertex) -> str:
-    """A line per operator, indented below the one that it is chained behind."""
+    """A line per operator, indented below the operator that it is chained to."""
     children = _children(vertex)
     lines: list[str] = []
     stack = [(vertex.head, "", "")]
@@ -87,7 +87,7 @@ def _tree_description(vertex: JobVertex) -> str:
 
 
 def _cascading_description(vertex: JobVertex) -> str:
-    """One line, like a vertex name, but of descriptions and with spaces around the commas."""
+    """One line, like a vertex name, but with descriptions, and with spaces around the commas."""
     children = _children(vertex)
     pieces: list[str] = []
     stack: list[ChainedOperator | str] = [vertex.head]
@@ -112,7 +112,7 @@ _DESCRIBE = {"TREE": _tree_description, "CASCADING": _cascading_description}
 
 
 def _children(vertex: JobVertex) -> dict[int, Sequence[ChainedOperator]]:
-    """The chained operators of each operator. Operators come depth first, so siblings are in order."""
+    """The chained operators of each operator. Operators are in depth-first order, so siblings are in order."""
     children: dict[int, list[ChainedOperator]] = {
         operator.node.id: [] for operator in vertex.operators
     }
@@ -135,7 +135,7 @@ def _text(operator: ChainedOperator) -> str:
 def streaming_plan(graph: StreamGraph) -> dict[str, Any]:
     """Flink's JSON of a stream graph: a node per operator by number, sinks of `add_sink` last.
 
-    A Sink of `sink_to` is an operator to Flink, too: only SinkFunctions are a "Data Sink".
+    As in Flink, a Sink of `sink_to` is an "Operator", and only a SinkFunction is a "Data Sink".
     """
     nodes = sorted(graph.nodes(), key=lambda node: (_is_sink(node), node.id))
     return {"nodes": [_stream_node(graph, node) for node in nodes]}
@@ -156,7 +156,7 @@ def _stream_node(graph: StreamGraph, node: StreamNode) -> dict[str, Any]:
 
 
 def _predecessor(edge: StreamEdge) -> dict[str, Any]:
-    # Flink counts the inputs after it has added one, and so calls each of them the second.
+    # Flink counts the inputs after adding one, so every input is the second.
     return {
         "id": edge.source,
         "ship_strategy": edge.partitioner.kind.ship_strategy,

@@ -1,4 +1,4 @@
-"""A compiled plan as the model that is printed and saved, with the operators whose state a savepoint holds."""
+"""Converts a compiled plan to the model for printing and saving."""
 
 from __future__ import annotations
 
@@ -41,15 +41,15 @@ _ALWAYS: dict[type[specs.OperatorSpec], str] = {
     specs.IntervalJoinSpec: KEYED_STATE,
     specs.BroadcastProcessSpec: "broadcast state",
     specs.KeyedBroadcastProcessSpec: "keyed and broadcast state",
-    specs.SinkCommitterSpec: "what is not committed",
+    specs.SinkCommitterSpec: "uncommitted output",
 }
 
 
 def state_kind(node: StreamNode) -> str | None:
-    """The state of an operator in a savepoint; None if it can have none.
+    """The state of an operator in a savepoint. None if it cannot have state.
 
-    An object with a runtime context may make keyed state on a keyed stream at run time, where nobody
-    can see it from outside, so it counts as stateful. A plain callable has no such context.
+    A function with a runtime context may create keyed state on a keyed stream at run time. This is not visible in
+    advance, so the operator counts as stateful. A plain callable has no such context.
     """
     always = _ALWAYS.get(type(node.spec))
     if always is not None:
@@ -63,7 +63,7 @@ def state_kind(node: StreamNode) -> str | None:
 
 
 def job_plan(plan: Plan) -> JobPlan:
-    """The model of a plan that has its job graph."""
+    """The model of a plan that has a job graph."""
     graph, job_graph = required(plan.stream_graph), required(plan.job_graph)
     ids = required(plan.operator_ids)
     job_edges = {edge.edge.index: edge for edge in job_graph.edges}
@@ -79,7 +79,7 @@ def job_plan(plan: Plan) -> JobPlan:
 
 
 def stream_plan(plan: Plan) -> StreamPlan:
-    """The model of a plan whose operators have their ids, whether or not it becomes a job graph."""
+    """The model of a plan with operator ids, even if it cannot become a job graph."""
     graph, ids = required(plan.stream_graph), required(plan.operator_ids)
     return StreamPlan(
         job_name=graph.job_name,
@@ -142,13 +142,13 @@ def _operator(node: StreamNode, operator_id: str) -> PlannedOperator:
 
 
 def _topics(spec: specs.OperatorSpec) -> str | None:
-    """The topics of a source or a sink that has any."""
+    """The topics of a source or sink, if it has any."""
     connector = getattr(spec, "source", None) or getattr(spec, "sink", None)
     return getattr(connector, "topics", None)
 
 
 def changed_settings(settings: JobSettings) -> dict[str, str]:
-    """The configuration keys that are not as by default, with their values."""
+    """The configuration keys with values other than the default."""
     found = {}
     for name, field in type(settings).model_fields.items():
         value = getattr(settings, name)
@@ -162,7 +162,7 @@ def changed_settings(settings: JobSettings) -> dict[str, str]:
 
 
 _NOT_SHOWN = ("job_name", "parallelism", "job_parameters")
-"""Settings that the plan has elsewhere, and settings that may be secret."""
+"""Settings that the plan shows elsewhere, or that may contain secrets."""
 
 
 def _edge(plan: Plan, edge: StreamEdge, job_edge: JobEdge | None) -> PlannedEdge:

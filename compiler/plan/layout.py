@@ -1,6 +1,6 @@
 """Lines of text in aligned columns, for terminals and golden files.
 
-This module knows nothing of plans. Widths are columns of a terminal, and a CJK character takes two.
+This module is independent of plans. Widths are columns of a terminal; a CJK character takes two.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 DEFAULT_WIDTH = 100
-"""The width without a terminal, so that files, pipes and golden files are the same everywhere."""
+"""The width without a terminal, so files, pipes and golden files are the same everywhere."""
 
 _NARROWEST = 40
 _LONGEST_CELL = 48
@@ -24,14 +24,14 @@ _ASCII = str.maketrans({"├": "|", "└": "`", "┌": ",", "─": "-", "│": "
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Cells of a table; rows of one text share the widths of all columns but the last."""
+    """Cells of a table. The rows of a text share the widths of all columns but the last."""
 
     cells: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """Running text: broken at the width, all lines behind `indent`, the first one behind `mark`."""
+    """Text that is wrapped at the width. All lines start with `indent`, the first one also has `mark`."""
 
     indent: str
     mark: str
@@ -42,9 +42,9 @@ Line = Row | Paragraph | str
 
 
 def set_lines(lines: Sequence[Line], width: int = DEFAULT_WIDTH) -> str:
-    """The lines as text that ends in a line break.
+    """Formats the lines as text that ends with a line break.
 
-    Rows are aligned with each other and never broken; a paragraph is broken between words.
+    Rows are aligned with each other and never wrapped. A paragraph is wrapped between words.
     """
     widths = _column_widths([line for line in lines if isinstance(line, Row)])
     out: list[str] = []
@@ -59,12 +59,12 @@ def set_lines(lines: Sequence[Line], width: int = DEFAULT_WIDTH) -> str:
 
 
 def as_ascii(text: str) -> str:
-    """Box drawing replaced by ASCII, for an output that cannot show it; names stay as they are."""
+    """Replaces box drawing characters by ASCII, for outputs that cannot show them. Names do not change."""
     return text.translate(_ASCII)
 
 
 def display_width(text: str) -> int:
-    """How many columns a terminal gives to a text.
+    """The number of terminal columns of a text.
 
     >>> display_width("word"), display_width("単語"), display_width("é")
     (4, 4, 1)
@@ -78,7 +78,7 @@ def display_width(text: str) -> int:
 
 
 def one_line(text: str, limit: int = _LONGEST_CELL) -> str:
-    r"""A user's text as a cell: control characters escaped, cut at `limit` columns.
+    r"""A user's text as a cell: control characters are escaped, and the text is cut at `limit` columns.
 
     >>> one_line("two\nlines"), one_line("a" * 50, limit=5)
     ('two\\nlines', 'aa...')
@@ -94,7 +94,7 @@ def one_line(text: str, limit: int = _LONGEST_CELL) -> str:
 
 
 def listed(things: Iterable[str]) -> str:
-    """Things with commas between them."""
+    """Joins items with commas."""
     return ", ".join(things)
 
 
@@ -124,7 +124,8 @@ def _aligned(row: Row, widths: Sequence[int]) -> str:
 
 
 def _broken(paragraph: Paragraph, width: int) -> list[str]:
-    # Below a deep tree there is no room to the right of the indent: then long lines beat a ribbon.
+    # Below a deep tree there is no room right of the indent. Then lines exceed the width, instead of getting too
+    # narrow.
     room = max(width, len(paragraph.indent) + len(paragraph.mark) + _NARROWEST)
     return textwrap.wrap(
         paragraph.text,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
 SCHEMA_VERSION = 1
-"""Raised by one when an old reader would misread a new file; a new optional field leaves it."""
+"""Increased if an old reader would misread a new file. A new optional field does not increase it."""
 
 
 class PlanFileError(StreamError):
@@ -36,7 +36,7 @@ class _Written(BaseModel):
 
 
 class BrokenRule(_Written):
-    """Why two operators are not chained: the rule's code, what is the case, what would chain them."""
+    """Why two operators are not chained: the code of the rule, the reason, and what to change."""
 
     code: str
     reason: str
@@ -65,7 +65,7 @@ _WORDS = {
     "sink_writer": "sink",
     "sink_committer": "commit",
 }
-"""The words of programs for kinds of operators; others are called by their kind."""
+"""The names of operator kinds in the DSL, if they differ from the kind."""
 
 _TWO_INPUTS = (
     "co_map",
@@ -81,12 +81,12 @@ _JOINS_IN_WINDOWS = "CoGroupWindowFunction"
 
 
 class PlannedOperator(_Written):
-    """An operator. `node` is its number in the stream graph, by which edges name it.
+    """An operator. `node` is its number in the stream graph, which edges refer to.
 
-    `state` says what a savepoint holds of it, None where there is nothing; `keys` has the name of
-    the key of each keyed input. `id` and `user_id` are the operator ids: generated, and as set by
-    `set_uid_hash`. `max_parallelism` is -1 where the program sets none. `source` says what a source is,
-    None for what is none. `topics` has the topics that a KafkaSource reads, or the topic that a KafkaSink writes.
+    `state` describes its state in a savepoint; None if it has none. `keys` has the name of the key of each keyed input.
+    `id` and `user_id` are the operator ids: generated, and set by `set_uid_hash`. `max_parallelism` is -1 if the
+    program sets none. `source` describes a source; None for other operators. `topics` has the topics of a KafkaSource
+    or KafkaSink.
     """
 
     node: int
@@ -109,12 +109,12 @@ class PlannedOperator(_Written):
 
     @property
     def word(self) -> str:
-        """The kind in the words of programs: "sink" for a legacy_sink."""
+        """The name of the kind in the DSL: "sink" for a legacy_sink."""
         return _WORDS.get(self.kind, self.kind.replace("_", " "))
 
     @property
     def family(self) -> str:
-        """The kind of its symbol: "source", "sink", "join", "window", "state" or "plain"."""
+        """The group of its symbol: "source", "sink", "join", "window", "state" or "plain"."""
         if self.source is not None or self.kind.endswith("source"):
             return "source"
         if "sink" in self.kind:
@@ -127,12 +127,11 @@ class PlannedOperator(_Written):
 
 
 class PlannedEdge(_Written):
-    """An edge between two operators, inside a vertex where `is_chained`.
+    """An edge between two operators; inside a vertex if it `is_chained`.
 
-    `input` is 0 for an operator with one input, else the input's number from 1. `key` is what
-    records are grouped by, `tag` the side output that is read. `pattern` and `result_type` are empty
-    inside a vertex. Edges out of one vertex with equal `data_set` share their data. `serializer` is the declared type of
-    the records, or `pickle` where none is declared.
+    `input` is 0 for an operator with one input, else the number of the input, from 1. `key` is the name of the key,
+    `tag` the id of the side output. `pattern` and `result_type` are empty inside a vertex. Edges of a vertex with the
+    same `data_set` share their data. `serializer` is the declared type of the records, or `pickle` without one.
     """
 
     source: int
@@ -150,9 +149,9 @@ class PlannedEdge(_Written):
 
 
 class PlannedVertex(_Written):
-    """A chain: operators by node number, depth first from the head; sources that run inside the head.
+    """A chain: its operators by node number in depth-first order, and the sources that run inside the head.
 
-    `parallelism` is -1 where the adaptive scheduler decides, `max_parallelism` -1 where unset.
+    `parallelism` is -1 if the adaptive scheduler decides, `max_parallelism` -1 if it is not set.
     """
 
     id: str
@@ -171,7 +170,7 @@ class PlannedVertex(_Written):
 
 
 class PlannedStreamEdge(_Written):
-    """An edge as the program drew it, before chaining; `partitioner` may be one of Flink's internal ones."""
+    """An edge of the program before chaining. `partitioner` may be one of Flink's internal ones."""
 
     source: int
     target: int
@@ -196,7 +195,7 @@ class StreamPlan(_Written):
 class JobPlan(_Written):
     """A job: vertices in topological order, operators in the order of the program, edges by producer.
 
-    `settings` has the configuration keys that are not as by default.
+    `settings` has the configuration keys with values other than the default.
     """
 
     schema_version: Literal[1] = 1
@@ -210,17 +209,17 @@ class JobPlan(_Written):
 
     @cached_property
     def operator_at(self) -> Mapping[int, PlannedOperator]:
-        """Operators by node number."""
+        """The operators by node number."""
         return {operator.node: operator for operator in self.operators}
 
     @cached_property
     def call_sites(self) -> AbstractSet[str]:
-        """The lines of the program that made operators."""
+        """The lines of the program that created operators."""
         return {operator.call_site for operator in self.operators}
 
     @cached_property
     def vertex_number_of(self) -> Mapping[int, int]:
-        """The number, from 1, of the vertex that each node is in."""
+        """The number of the vertex of each node, from 1."""
         return {
             node: number
             for number, vertex in enumerate(self.vertices, start=1)
@@ -245,19 +244,19 @@ class JobPlan(_Written):
 
 
 def to_json(plan: JobPlan | StreamPlan) -> str:
-    """The plan as JSON text that ends in a line break; the same bytes for the same program."""
+    """The plan as JSON text that ends with a line break. The same program gives the same bytes."""
     return json.dumps(plan.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n"
 
 
 def from_json(text: str | bytes, origin: str = "the saved plan") -> JobPlan:
-    """Reads what `to_json` wrote.
+    """Reads a plan that `to_json` wrote.
 
     Args:
         text: The JSON text.
-        origin: What the message calls it: the file's name.
+        origin: The name of the file, for messages.
 
     Raises:
-        PlanFileError: If it is not JSON, not a plan, of another version, or contradicts itself.
+        PlanFileError: The text is not JSON, not a plan, of another version, or inconsistent.
     """
     document = _parsed(text, origin)
     version = document.get("schema_version")
@@ -306,7 +305,7 @@ def _first_problem(error: ValidationError) -> str:
 
 
 def _check_references(plan: JobPlan, origin: str) -> None:
-    """Every node number must lead to one operator, and every operator stand in one vertex."""
+    """Checks that each node number refers to one operator, and that each operator is in one vertex."""
     nodes = [operator.node for operator in plan.operators]
     placed = [node for vertex in plan.vertices for node in vertex.nodes]
     ends = [node for edge in plan.edges for node in (edge.source, edge.target)]

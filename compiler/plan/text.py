@@ -58,9 +58,9 @@ def plan_text(plan: JobPlan, *, width: int = DEFAULT_WIDTH, call_sites: bool = T
 
     Args:
         plan: The plan.
-        width: Columns at which reasons are broken.
-        call_sites: Whether lines of the program are named; golden files leave them out, or every
-            edit above an operator would change them.
+        width: The column at which reasons are wrapped.
+        call_sites: Whether to show lines of the program. Golden files omit them, so an edit above an operator does not
+            change them.
     """
     lines: list[Line] = [_title(plan)]
     for number, vertex in enumerate(plan.vertices, start=1):
@@ -70,7 +70,7 @@ def plan_text(plan: JobPlan, *, width: int = DEFAULT_WIDTH, call_sites: bool = T
 
 
 def without_call_sites(text: str, call_sites: AbstractSet[str]) -> str:
-    """A text without the `(clicks.py:14)` behind each operator's name."""
+    """A text without the `(clicks.py:14)` after each operator's name."""
     return _IN_BRACKETS.sub(lambda found: "" if found[1] in call_sites else found[0], text)
 
 
@@ -132,7 +132,7 @@ class _Tree:
         lines: list[Line] = []
         for position, node in enumerate(self._vertex.chained_sources):
             lines.append(self._operator("  " + ("├─ " if position else "┌─ "), node))
-        # A stack and not recursion: a chain may be longer than Python's stack is deep.
+        # A stack instead of recursion: a chain may be longer than Python's recursion limit.
         stack = [(self._vertex.operators[0], "  ", "")]
         while stack:
             node, indent, mark = stack.pop()
@@ -191,7 +191,7 @@ class _Tree:
 
 
 def _continued(mark: str) -> str:
-    """What stands below a mark: the rail of a fork continues to the next branch, a chain has none."""
+    """The indent below a mark: a vertical line if another branch of a fork follows, else spaces."""
     return {"├─ ": "│  ", "└─ ": "   "}.get(mark, "")
 
 
@@ -209,7 +209,7 @@ def edges_text(plan: JobPlan, *, width: int = DEFAULT_WIDTH, call_sites: bool = 
 
 
 def edge_lines(plan: JobPlan, edge: PlannedEdge, *, call_sites: bool = True) -> list[Line]:
-    """One edge: its ends, and the broken rules by code, each with its advice."""
+    """One edge: its ends, and the broken rules by code, each with its remedy."""
     ends = " -> ".join(
         _end(plan.operator_at[node], call_sites=call_sites) for node in (edge.source, edge.target)
     )
@@ -235,7 +235,7 @@ def _end(operator: PlannedOperator, *, call_sites: bool) -> str:
 def stream_graph_text(
     plan: StreamPlan, *, width: int = DEFAULT_WIDTH, call_sites: bool = True
 ) -> str:
-    """The text form of a stream graph: operators by number, below each its out-edges."""
+    """The text form of a stream graph: operators by number, each followed by its out-edges."""
     title = (
         f"job '{one_line(plan.job_name)}', {plan.mode}: "
         f"{counted(len(plan.operators), 'operator')}, {counted(len(plan.edges), 'edge')}"
@@ -266,7 +266,7 @@ def stream_graph_text(
 
 
 def stream_edge_text(edge: PlannedStreamEdge) -> str:
-    """How an edge is drawn: `HASH by 'word', input 2, side output 'late'`."""
+    """The text of an edge: `HASH by 'word', input 2, side output 'late'`."""
     parts = [edge.partitioner if edge.key is None else f"{edge.partitioner} by '{edge.key}'"]
     if edge.input:
         parts.append(f"input {edge.input}")
@@ -296,10 +296,10 @@ _MOST_RANGES = 16
 
 
 def execution_text(plan: Plan, *, width: int = DEFAULT_WIDTH) -> str:
-    """Stage by stage: which tasks run there, what they send where, and who owns which keys.
+    """Stage by stage: the tasks, their channels, and the key groups of each task.
 
-    Tasks, channels and stages count from 0 as in logs and metrics, vertices from 1 as in
-    the other stages' text.
+    Tasks, channels and stages are counted from 0, as in logs and metrics; vertices from 1, as in the text of other
+    stages.
     """
     execution, job_graph = required(plan.execution_plan), required(plan.job_graph)
     tasks = sum(stage.parallelism for stage in execution.stages)
@@ -343,7 +343,7 @@ def _tasks(placed: PlacedVertex) -> str:
 
 
 def _key_groups(placed: PlacedVertex) -> str:
-    """The ranges in the order of the subtasks; of many subtasks the first ones."""
+    """The ranges of key groups in the order of the subtasks. With many subtasks, only the first ones."""
     shown = min(placed.parallelism, placed.max_parallelism, _MOST_RANGES)
     ranges = [
         key_group_range(placed.max_parallelism, placed.parallelism, subtask)
@@ -379,12 +379,14 @@ _INLINED_LINE = re.compile(r"(?:  # |, )[^\s,]+\.py:\d+$", re.MULTILINE)
 
 
 def generated_text(plan: Plan, vertex: int | None = None, *, call_sites: bool = True) -> str:
-    """The modules one after the other, each under its vertex, or that of one vertex (from 1).
+    """The generated modules, one after another, each with its vertex as a title.
 
-    `call_sites` is whether comments name lines of the program.
+    With a vertex number (from 1), only its module.
+
+    `call_sites` says whether comments contain lines of the program.
 
     Raises:
-        ValueError: There is no such vertex.
+        ValueError: The vertex does not exist.
     """
     modules = generated_modules(plan)
     if not call_sites:

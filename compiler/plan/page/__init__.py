@@ -1,6 +1,6 @@
-"""The plan as one HTML page that needs nothing else: no network, no server, no other file.
+"""The plan as one self-contained HTML page, which needs no network, no server and no other file.
 
-`numbers.py` converts metrics to plain values. `render.py` collects the values of the page, and puts them into it as
-JSON. The scripts in `static/` draw them. A user's text reaches the document only through this JSON and `textContent`,
-so there is one place where escaping matters.
+`numbers.py` converts metrics to plain values. `render.py` collects the values of the page, and adds them as JSON. The
+scripts in `static/` draw them. Users' texts get into the document only through this JSON and `textContent`, so there is
+one place for escaping.
 """

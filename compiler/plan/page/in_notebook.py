@@ -1,8 +1,7 @@
 """A plan in a notebook cell: a small SVG with a box for each vertex, and a link to the page.
 
-The server for the links runs in this process and makes a page when somebody follows its link. So a cell with a plan
-takes some kilobytes, and not the 0.7 MB of its page. The server answers this machine only, and only addresses that
-hold its token.
+A server in this process creates a page when its link is opened. So a cell takes some kilobytes, instead of the 0.7 MB
+of a page. The server only accepts connections from this machine, and only addresses with its token.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ _COLOURS = {
 
 
 def plan_picture(plan: JobPlan) -> str:
-    """The picture, or a sentence where the plan is too large for one; the same plan gives the same text."""
+    """The picture; a sentence if the plan is too large. The same plan gives the same text."""
     if len(plan.vertices) > MOST_VERTICES:
         return f"<p>{len(plan.vertices)} vertices: too many to draw here</p>"
     places = _places(plan)
@@ -179,9 +178,9 @@ def _server() -> _Pages:
 
 
 def link_to(make: Callable[[], str]) -> str:
-    """An address where a page can be read while this process lives.
+    """An address where a page can be read while this process runs.
 
     Args:
-        make: Makes the page when it is asked for.
+        make: Creates the page when the link is opened.
     """
     return _server().add(make)

@@ -1,4 +1,4 @@
-"""The counts of a job as plain values for the page. A live page gets them again and again."""
+"""The metrics of a job as plain values for the page. A live page requests them repeatedly."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ _HOTTEST = 10
 
 
 def page_numbers(metrics: JobMetrics, lately: JobMetrics | None = None) -> dict[str, Any]:
-    """The numbers by vertex id, and below it by operator id.
+    """The numbers by vertex id and, for each vertex, by operator id.
 
     Args:
-        metrics: What is counted.
-        lately: From where the shares of time are taken, such as the last epoch; `metrics` itself if not given.
+        metrics: The metrics.
+        lately: The metrics for the shares of time, for example those of the last epoch. Default: `metrics`.
 
-    Shares of time are between 0 and 1, `busy` None where a source runs on a thread of its own.
-    A watermark is in milliseconds, "end" behind all records, None before the first one. `skew` is
-    the greatest subtask's records over the mean.
+    Shares of time are between 0 and 1. `busy` is None for a source with its own thread. A watermark is in milliseconds;
+    "end" after all records, None before the first watermark. `skew` is the number of records of the busiest subtask,
+    divided by the mean.
     """
     return {
         vertex.id: _vertex(vertex, recent)
@@ -37,7 +37,7 @@ def page_numbers(metrics: JobMetrics, lately: JobMetrics | None = None) -> dict[
 
 
 def no_numbers_yet(plan: JobPlan) -> dict[str, Any]:
-    """The numbers of a job that begins, so that its page has room for those to come."""
+    """The numbers of a job that starts, so its page has room for the values."""
     nothing = {"recordsIn": 0, "recordsOut": 0, "watermark": None, "skew": 1.0}
     rest = {
         "bytesIn": 0,
@@ -85,7 +85,7 @@ def _vertex(vertex: VertexMetrics, lately: VertexMetrics) -> dict[str, Any]:
 
 
 def _hot_keys(hot: HotKeys) -> dict[str, Any]:
-    """The ten hottest keys, as text, key group and records, and key groups."""
+    """The ten hottest keys (text, key group and number of records), and the hottest key groups."""
     return {
         "records": hot.records,
         "keys": [list(key) for key in hot.keys[:_HOTTEST]],
@@ -128,5 +128,5 @@ def _least_watermark(watermarks: Iterable[int]) -> int | str | None:
 
 
 def _watermark(watermark: int) -> int | str | None:
-    """A time in milliseconds. JavaScript's numbers would round the two ends of the range."""
+    """A time in milliseconds. JavaScript would round the smallest and the largest value."""
     return {_LEAST: None, _GREATEST: "end"}.get(watermark, watermark)

@@ -1,6 +1,6 @@
 """The plan page: static parts, and the plan and its numbers as JSON, in one ASCII text.
 
-A notebook shows the page of a plan. Everything else shows its text.
+Notebooks show a plan as its page, everything else as text.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class VertexDetails(NamedTuple):
-    """Parts of a vertex that only a completely compiled program has: its Spark stage, and its source."""
+    """Information about a vertex that only a completely compiled program has: its Spark stage and its source."""
 
     stage: int
     code: str
@@ -45,7 +45,7 @@ def vertex_details(plan: Plan) -> tuple[VertexDetails, ...]:
 def page_contents(plan: JobPlan, details: Sequence[VertexDetails] = ()) -> dict[str, Any]:
     """Vertices and exchanges in the order of the plan.
 
-    `details` has one entry a vertex, or none: a plan that was saved holds neither stages nor source.
+    `details` has one entry per vertex. It is empty for a saved plan, which contains neither stages nor source.
     """
     return {
         "job": plan.job_name,
@@ -77,13 +77,13 @@ def _vertex(
 
 
 def _operators(plan: JobPlan, vertex: PlannedVertex) -> Iterator[dict[str, Any]]:
-    """The tree from its head down, behind the sources that run inside the head.
+    """The tree of operators from its head down, after the sources that run inside the head.
 
-    `depth` counts the forks above an operator: as in the text form, a chain runs straight down.
+    `depth` is the number of forks above an operator. As in the text form, a chain is not indented.
     """
     for node in vertex.chained_sources:
         yield _operator(plan, node, "source", 0)
-    # A stack and not recursion: a chain may be longer than Python's stack is deep.
+    # A stack instead of recursion: a chain may be longer than Python's recursion limit.
     stack = [(vertex.operators[0], "head", 0)]
     while stack:
         node, role, depth = stack.pop()
@@ -164,9 +164,9 @@ SCRIPTS = (
     "live.js",
     "page.js",
 )
-"""In the order in which they stand on the page; a script uses those before it."""
+"""The scripts in their order on the page. A script uses those before it."""
 
-# Control characters, and halves of surrogate pairs: a browser would drop or misread them.
+# Control characters and unpaired surrogates, which a browser would drop or misread.
 _NOT_IN_HTML = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 _PLACE = re.compile(r"\{\{ (\w+) \}\}")
 
@@ -181,27 +181,27 @@ def program_page(program: Program, metrics: JobMetrics | None = None) -> str:
 
 
 def compiled_page(plan: Plan, metrics: JobMetrics | None = None) -> str:
-    """The page of a program that is compiled to its end; see `plan_page`."""
+    """The page of a completely compiled program; see `plan_page`."""
     return plan_page(job_plan(plan), vertex_details(plan), metrics)
 
 
 def live_page(plan: Plan, news: str, run: Mapping[str, Any] | None = None) -> str:
-    """The page of a job that runs, for whoever serves it: it asks for news, and loads nothing else.
+    """The page of a running job, for a server. It requests updates, and loads nothing else.
 
     Args:
-        plan: Compiled to its end.
-        news: The address below the page's own from which server-sent events come: see static/live.js.
-        run: What does not change while the job runs: its settings.
+        plan: The completely compiled plan.
+        news: The address of server-sent events, relative to the page: see static/live.js.
+        run: Values that do not change while the job runs: its settings.
     """
     return plan_page(job_plan(plan), vertex_details(plan), news=news, run=run)
 
 
 def saved_page(plan: Plan, run: Mapping[str, Any]) -> str:
-    """The page of a run that is over, as one file.
+    """The page of a finished run, as one file.
 
     Args:
-        plan: Compiled to its end.
-        run: Its last news and all its epochs: see compiler/commands/job_watch.py.
+        plan: The completely compiled plan.
+        run: The last update and all epochs: see compiler/commands/job_watch.py.
     """
     return plan_page(job_plan(plan), vertex_details(plan), run=run)
 
@@ -213,14 +213,14 @@ def plan_page(
     news: str | None = None,
     run: Mapping[str, Any] | None = None,
 ) -> str:
-    """The page as HTML, in ASCII whatever the names hold; same plan and numbers, same bytes.
+    """The page as HTML, in ASCII for any names. The same plan and numbers give the same bytes.
 
     Args:
-        plan: What is drawn.
-        details: One entry a vertex, or none for a saved plan, which holds neither stages nor source.
-        metrics: What the job has counted, if it is over.
-        news: From where more comes, if it is served; see `live_page`.
-        run: What is known of the run; see `live_page` and `saved_page`.
+        plan: The plan.
+        details: One entry per vertex. Empty for a saved plan, which contains neither stages nor source.
+        metrics: The metrics of a finished job.
+        news: The address of updates, if a server provides them; see `live_page`.
+        run: Information about the run; see `live_page` and `saved_page`.
     """
     numbers = None if metrics is None or not metrics.vertices else page_numbers(metrics)
     if (news is not None or run is not None) and numbers is None:
@@ -237,7 +237,7 @@ def plan_page(
         "layout_library": _layout_library(),
         "script": "\n".join(map(_static, SCRIPTS)),
     }
-    # One pass: a name that looks like a place is not filled again.
+    # A single pass: a name that looks like a placeholder is not replaced again.
     return _PLACE.sub(lambda place: parts[place[1]], _static("page.html"))
 
 
@@ -246,7 +246,7 @@ def _static(name: str) -> str:
 
 
 def _layout_library() -> str:
-    # Kept compressed, and as one file: what compresses it here might give other bytes elsewhere.
+    # Stored compressed, as one file: compressing it here could give other bytes on another machine.
     return base64.b64encode(_bytes("elk/elk.bundled.js.gz")).decode("ascii")
 
 
@@ -262,7 +262,7 @@ def _bytes(name: str) -> bytes:
 
 
 def _in_html(text: str) -> str:
-    r"""A user's text as ASCII that shows it.
+    r"""A user's text as ASCII HTML.
 
     >>> _in_html('<b> "é"')
     '&lt;b&gt; &quot;&#233;&quot;'
@@ -272,7 +272,7 @@ def _in_html(text: str) -> str:
 
 
 def _in_script(value: Any) -> str:
-    r"""JSON that stays inside its script element whatever it holds: `</script>`, `<!--`.
+    r"""JSON that cannot end its script element, even if it contains `</script>` or `<!--`.
 
     >>> _in_script("</script>")
     '"\\u003c/script>"'
@@ -282,11 +282,11 @@ def _in_script(value: Any) -> str:
 
 
 HEIGHT_PX = 640
-"""Of the frame in a notebook, which is as wide as its cell."""
+"""The height of the frame in a notebook. Its width is that of the cell."""
 
 
 class ShownText(str):
-    """A stage of a program in print: a string, which a notebook sets as it is meant to be read."""
+    """The printed form of a stage: a string, which a notebook shows as preformatted text."""
 
     __slots__ = ()
 
@@ -294,41 +294,41 @@ class ShownText(str):
         return f"<pre>{html.escape(self)}</pre>"
 
     def __reduce__(self) -> tuple[type[str], tuple[str]]:
-        return str, (str(self),)  # what is sent to an executor is text, and needs no compiler
+        return str, (str(self),)  # an executor gets plain text, which does not need the compiler
 
 
 class ShownPlan(ShownText):
-    """The text of a plan; a notebook shows its page, which can be clicked, searched and printed."""
+    """The text of a plan. A notebook shows its interactive page."""
 
-    # No slots: a subclass of str can have none.
+    # No slots: a subclass of str cannot have them.
     _program: Program
     _metrics: JobMetrics | None
 
     @classmethod
     def of(cls, text: str, program: Program, metrics: JobMetrics | None = None) -> ShownPlan:
-        """The plan of a program, which is compiled to its end when the page is asked for."""
+        """The plan of a program. It is completely compiled when the page is requested."""
         shown = cls(text)
         shown._program, shown._metrics = program, metrics
         return shown
 
     def with_numbers(self, metrics: JobMetrics) -> ShownPlan:
-        """The same plan, its page with what the job has counted.
+        """The same plan, whose page has the metrics of a job.
 
         Args:
-            metrics: `metrics` of the JobExecutionResult of this very program.
+            metrics: `metrics` of the JobExecutionResult of this program.
         """
         return self.of(str(self), self._program, metrics)
 
     def page(self) -> str:
-        """The page as HTML, for a file of its own."""
+        """The page as HTML, to write to a file."""
         return program_page(self._program, self._metrics)
 
     def frame(self) -> PageFrame:
-        """The whole page in the cell of a notebook, 0.7 MB of it."""
+        """The whole page (0.7 MB) in the cell of a notebook."""
         return PageFrame(self.page())
 
     def _repr_html_(self) -> str:
-        """A small picture, and the page behind a link."""
+        """A small picture, and a link to the page."""
         return program_cell(self._program, self.page)
 
 
@@ -347,10 +347,10 @@ def shown(text: str, stage: str, program: Program) -> ShownText:
 
 
 def program_cell(program: Program, page: Callable[[], str]) -> str:
-    """A picture of a program, and its page behind a link, for the cell of a notebook.
+    """A picture of a program and a link to its page, for the cell of a notebook.
 
     Raises:
-        GraphError: The program is refused.
+        GraphError: The program is invalid.
     """
     picture = plan_picture(job_plan(compile_program(program, "job-graph")))
     return (
@@ -360,7 +360,7 @@ def program_cell(program: Program, page: Callable[[], str]) -> str:
 
 
 def environment_cell(program: Program) -> str:
-    """An environment in a notebook."""
+    """The environment as HTML, for notebooks."""
     settings = program.settings
     title = (
         f"<div><b>StreamExecutionEnvironment</b> parallelism {settings.parallelism}, "
@@ -372,7 +372,7 @@ def environment_cell(program: Program) -> str:
 
 
 def framed(page: str) -> str:
-    """A page inside another one, with scripts and styles of its own and no access to the other's."""
+    """A page in an iframe, with its own scripts and styles, and no access to the surrounding page."""
     return (
         f'<iframe srcdoc="{html.escape(page)}" sandbox="allow-scripts allow-modals allow-downloads" '
         f'style="width: 100%; height: {HEIGHT_PX}px; border: 0"></iframe>'

@@ -46,7 +46,7 @@ PLAIN = as_function(MapFunction, abs)
         (specs.BroadcastProcessSpec(ANY), False, "broadcast state"),
         (specs.KeyedBroadcastProcessSpec(ANY), True, "keyed and broadcast state"),
         (specs.SinkWriterSpec(ANY), True, None),
-        (specs.SinkCommitterSpec(ANY), False, "what is not committed"),
+        (specs.SinkCommitterSpec(ANY), False, "uncommitted output"),
     ],
 )
 def test_what_a_savepoint_holds(
