@@ -1,12 +1,14 @@
 """Windows, broadcast state, side outputs and two inputs, as PyFlink users write them, against loops by hand in one process.
 
-    python -m benchmarks.operators [--records 200000] [--reps 3] [--mode BATCH] [sessions counts rules sides inputs]
+    python -m benchmarks.operators [--records 200000] [--reps 3] [--mode BATCH] [sessions counts rules sides inputs rows totals]
 
     sessions    the clicks and prices of a user's session: a session window with a reduce
     counts      the prices of five clicks of a user: a count window with a reduce
     rules       prices times a factor that comes on a broadcast stream
     sides       odd numbers go to a side output, with another map
     inputs      two keyed streams, each with its own map
+    rows        Rows of declared names, keyed by two fields: a reduce
+    totals      the running total of a user: a ValueState that is a Row
 
 Prints CPU microseconds a record and the ratio, by hand / ours: above 1 opchain is faster. The loops call the same
 functions, and pickle 4,096 records between two partitions. They do not watch event time.
@@ -25,10 +27,15 @@ from benchmarks.environment import environment
 from benchmarks.in_process import exchanged, job_of, lines, read, run
 from benchmarks.stateful import DISORDER, GAP, Times, compare, made
 from benchmarks.tally import tallied
-from opchain.common import Duration, Time, Types, WatermarkStrategy
+from opchain.common import Duration, Row, Time, Types, WatermarkStrategy
 from opchain.datastream import OutputTag
-from opchain.datastream.functions import BroadcastProcessFunction, CoMapFunction, ProcessFunction
-from opchain.datastream.state import MapStateDescriptor
+from opchain.datastream.functions import (
+    BroadcastProcessFunction,
+    CoMapFunction,
+    KeyedProcessFunction,
+    ProcessFunction,
+)
+from opchain.datastream.state import MapStateDescriptor, ValueStateDescriptor
 from opchain.datastream.window import EventTimeSessionWindows
 
 if TYPE_CHECKING:
@@ -41,6 +48,16 @@ CLICKS = 5
 KEYS = 1000
 FACTOR = MapStateDescriptor("factor", Types.STRING(), Types.LONG())
 ODD = OutputTag("odd", Types.TUPLE([Types.LONG(), Types.LONG()]))
+
+
+CLICK = Types.ROW_NAMED(["user", "page", "price"], [Types.LONG(), Types.STRING(), Types.LONG()])
+TOTAL = Types.ROW([Types.INT(), Types.INT()])
+
+
+def click_row(line: str) -> Row:
+    """A click as a Row with names."""
+    click = json.loads(line)
+    return Row(user=click["user"], page=click["page"], price=click["price"])
 
 
 def priced(click: Any) -> Pair:
@@ -97,6 +114,24 @@ class Signed(CoMapFunction[Any, Any, Any]):
     def map2(self, value: Any) -> Any:
         """Negates."""
         return value[0], -value[1]
+
+
+class Totals(KeyedProcessFunction[Any, Any, Any]):
+    """How many clicks a user has made, and their prices."""
+
+    def open(self, runtime_context: Any) -> None:
+        """Gets the state."""
+        self.total = runtime_context.get_state(ValueStateDescriptor("total", TOTAL))
+
+    def process_element(self, value: Any, ctx: Any) -> Any:
+        """Adds up."""
+        total = self.total.value()
+        if total is None:
+            total = Row(0, 0)
+        total[0] += 1
+        total[1] += value["price"]
+        self.total.update(total)
+        yield ctx.get_current_key(), total[1]
 
 
 def _clicks(env: StreamExecutionEnvironment, paths: list[str]) -> DataStream[Any]:
@@ -191,12 +226,53 @@ def _inputs_by_hand(_: list[str], records: int) -> Iterator[int]:
                 yield function(pair)[1]
 
 
+def _rows(env: StreamExecutionEnvironment, paths: list[str], _: int) -> DataStream[Any]:
+    clicks = lines(env, paths).map(click_row, CLICK).filter(lambda row: row.price > 100)
+    sums = clicks.key_by(lambda row: (row.user, row.page)).reduce(
+        lambda a, b: Row(user=a.user, page=b.page, price=a.price + b.price)
+    )
+    return sums.map(lambda row: (row.user, row.price))
+
+
+def _rows_by_hand(paths: list[str], _: int) -> Iterator[int]:
+    sent = (
+        (
+            (click["user"], click["page"], click["price"])
+            for click in map(json.loads, text)
+            if click["price"] > 100
+        )
+        for text in read(paths)
+    )
+    for partition in exchanged(sent, lambda row: row[:2]):
+        sums: dict[Any, int] = {}
+        for user, page, price in partition:
+            sums[user, page] = total = sums.get((user, page), 0) + price
+            yield (user, total)[1]
+
+
+def _totals(env: StreamExecutionEnvironment, paths: list[str], _: int) -> DataStream[Any]:
+    return _clicks(env, paths).key_by(lambda click: click["user"]).process(Totals())
+
+
+def _totals_by_hand(paths: list[str], _: int) -> Iterator[int]:
+    sent = (map(json.loads, text) for text in read(paths))
+    for partition in exchanged(sent, lambda click: click["user"]):
+        totals: dict[Any, list[int]] = {}
+        for click in partition:
+            total = totals.setdefault(click["user"], [0, 0])
+            total[0] += 1
+            total[1] += click["price"]
+            yield (click["user"], total[1])[1]
+
+
 PROGRAMS: dict[str, tuple[Callable[..., DataStream[Any]], Callable[..., Iterator[int]]]] = {
     "sessions": (_sessions, _sessions_by_hand),
     "counts": (_counts, _counts_by_hand),
     "rules": (_rules, _rules_by_hand),
     "sides": (_sides, _sides_by_hand),
     "inputs": (_inputs, _inputs_by_hand),
+    "rows": (_rows, _rows_by_hand),
+    "totals": (_totals, _totals_by_hand),
 }
 
 
