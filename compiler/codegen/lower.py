@@ -272,12 +272,12 @@ class _Lowering:
         index, spec = operator.index, operator.spec
         assert isinstance(spec, specs.WindowSpec)
         has_one_window = is_aligned(spec, is_batch=self.program.is_batch)
-        arguments = "due, window" if has_one_window else "due"
+        arguments = "due, window, timestamp" if has_one_window else "due"
         about = f"What '{operator.name}' makes of " + ("a window" if has_one_window else "windows")
         function = self._open(f"fire_{index}", arguments, about, is_batch=True)
-        time_of_results = f.statements("timestamp = window.max_timestamp()", index)
-        if has_one_window:
-            function.before, time_of_results = time_of_results, []
+        time_of_results = (
+            [] if has_one_window else f.statements("timestamp = window.max_timestamp()", index)
+        )
         method = "process" if isinstance(spec.function, _PROCESS_WINDOW) else "apply"
         owner = self.names.bind(f"self_of_{index}", "attribute", index, "evaluation.function")
         name = self.names.bind_function(

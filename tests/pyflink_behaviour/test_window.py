@@ -393,3 +393,23 @@ def test_late_records_fire_again_or_leave_by_the_side(
     fired = [each[3] for each in ran.records("out")]
     assert [each for each in fired if each != [6]] == expected
     assert [timestamp for _, timestamp in ran.records("late")] == late
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_results_have_the_time_of_the_record_or_the_timer_that_fires(form: str) -> None:
+    """Under PyFlink 2.3; tests/differential/whole/times_of_results.py has more kinds."""
+    data = [("a", 100), ("a", 2500), ("a", 1200), ("a", 1300)]
+
+    def draw(env: StreamExecutionEnvironment) -> None:
+        keyed = timed(env, data)
+        early = keyed.window(TumblingEventTimeWindows.of(Time.seconds(2)))
+        seen(early.trigger(CountTrigger.of(3)).reduce(lambda a, b: a), "early")
+        pairs = keyed.count_window(2).reduce(lambda a, b: b)
+        seen(pairs, "counted")
+        seconds = pairs.key_by(lambda pair: pair[0]).window(TumblingEventTimeWindows.of(1000))
+        seen(seconds.reduce(lambda a, b: a), "windows of counts")
+
+    ran = run_form(draw, form)
+    assert ran.timestamps("early") == [1300]
+    assert ran.timestamps("counted") == [2500, 1300]
+    assert ran.timestamps("windows of counts") == [1999, 2999]

@@ -203,7 +203,7 @@ class AlignedWindowOperator(KeyedWindowOperator):
             kept = self._keep(start, pane)
         kept.pane[key] = self.contents.added(kept.pane.get(key), value)
         if window.max_timestamp() <= self.current_watermark:
-            self._fire(window, {key: kept.pane[key]})
+            self._fire(window, {key: kept.pane[key]}, timestamp)
         elif key not in kept.pending:
             self._await(start, kept, key)
         return None
@@ -220,10 +220,10 @@ class AlignedWindowOperator(KeyedWindowOperator):
                 due = {key: kept.pane[key] for key in kept.pending}
                 self._timers_are_over(window, window.max_timestamp(), due)
                 kept.pending.clear()
-                self._fire(window, due)
+                self._fire(window, due, window.max_timestamp())
             else:
                 self._timers_are_over(window, window.max_timestamp(), pane)
-                self._fire(window, pane)
+                self._fire(window, pane, window.max_timestamp())
                 if self.lateness.allowed_ms:
                     self._keep(start, pane)
                 else:
@@ -261,18 +261,18 @@ class AlignedWindowOperator(KeyedWindowOperator):
             heapq.heappush(self._starts, start)
         kept.pending[key] = None
 
-    def _fire(self, window: TimeWindow, pane: MutableMapping[Any, Any]) -> None:
+    def _fire(self, window: TimeWindow, pane: MutableMapping[Any, Any], time: int) -> None:
         contents = self.contents
         if isinstance(contents, BufferedContents) or self.evaluation.has_function:
-            self.evaluation.emit_all(window, self._due(window, pane))
+            self.evaluation.emit_all(window, self._due(window, pane), time)
             return
-        output, last = self.output, window.max_timestamp()
+        output = self.output
         collect = partial(emit_where_read, output) if output.sides else output.collect
         result_of = contents.result
         for self._key, held in pane.items():
             result = result_of(held)
             if result is not None:
-                collect(result, last)
+                collect(result, time)
 
     def _due(self, window: TimeWindow, pane: MutableMapping[Any, Any]) -> Iterator[tuple[Any, Any]]:
         """The keys of a window and their elements; each key is the current one until the next comes."""
@@ -385,7 +385,7 @@ class AlignedWindowOperator(KeyedWindowOperator):
         """Takes a timer of a restored window of another assigner."""
         key, pane = self.backend.state_key, self.backend.table(CONTENTS, window)
         if time == window.max_timestamp() and key in pane:
-            self._fire(window, {key: pane[key]})
+            self._fire(window, {key: pane[key]}, time)
         if time == self.lateness.cleanup_time(window):
             pane.pop(key, None)
             self.backend.leave(CONTENTS, window)

@@ -167,23 +167,30 @@ class WindowEvaluation:
         self.clears = has_clear(function)
         self._call = _call_of(function, context, is_all=spec.is_all)
 
-    def emit(self, key: Any, window: Window, elements: Iterable[Any]) -> None:
-        """Emits what the function makes of a window's elements."""
-        self.context.enter(window)
-        emit_results(self._output, self._call(key, window, elements), window.max_timestamp())
+    def emit(self, key: Any, window: Window, elements: Iterable[Any], time: int | None) -> None:
+        """Emits what the function makes of a window's elements.
 
-    def emit_all(self, window: Window, due: Iterable[tuple[Any, Any]]) -> None:
+        As in PyFlink, the results have the time of the record or the timer that fires the window. In Flink's Java API
+        it is the window's last millisecond.
+        """
+        self.context.enter(window)
+        emit_results(self._output, self._call(key, window, elements), time)
+
+    def emit_all(self, window: Window, due: Iterable[tuple[Any, Any]], time: int | None) -> None:
         """`emit` for many keys of one window, as pairs of key and elements."""
         self.context.enter(window)
         if self.fire is not None:
-            self.fire(due, window)
+            self.fire(due, window, time)
             return
-        call, output, last = self._call, self._output, window.max_timestamp()
+        call, output = self._call, self._output
         for key, elements in due:
-            emit_results(output, call(key, window, elements), last)
+            emit_results(output, call(key, window, elements), time)
 
     def emit_each(self, due: Iterable[tuple[Any, Any, Any]]) -> None:
-        """`emit` for many keys with a window each, as (key, window, elements); each window was entered when it comes."""
+        """`emit` for many keys with a window each, as (key, window, elements), at the windows' ends.
+
+        Each window was entered when it comes.
+        """
         if self.fire is not None:
             self.fire(due)
             return

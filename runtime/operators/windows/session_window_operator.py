@@ -166,7 +166,7 @@ class SessionWindowOperator(MergingWindowOperator):
         self._look_at(session, self.lateness.cleanup_time(window))
         fired = self._fired(session)
         if fired is not None:
-            self.evaluation.emit_each([fired])
+            self.evaluation.emit(*fired, timestamp)
         return None
 
     def process_watermark(self, watermark: int) -> None:

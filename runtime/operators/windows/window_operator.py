@@ -260,14 +260,14 @@ class WindowOperator(KeyedWindowOperator):
         trigger = self.trigger
         trigger.window = window
         result = trigger.on_element(value, MIN_LONG_VALUE if timestamp is None else timestamp)
-        self._follow(result, window)
+        self._follow(result, window, timestamp)
         self._register_cleanup(window)
 
     def on_event_time(self, time: int, window: Any) -> None:
         """Takes an event-time timer of the current key."""
         if self.select_contents(window):
             self.trigger.window = window
-            self._follow(self.trigger.on_event_time(time), window)
+            self._follow(self.trigger.on_event_time(time), window, time)
             if self.lateness.is_event_time and time == self.lateness.cleanup_time(window):
                 self.drop(window)
 
@@ -275,7 +275,7 @@ class WindowOperator(KeyedWindowOperator):
         """Takes a processing-time timer of the current key."""
         if self.select_contents(window):
             self.trigger.window = window
-            self._follow(self.trigger.on_processing_time(time), window)
+            self._follow(self.trigger.on_processing_time(time), window, time)
             if not self.lateness.is_event_time and time == self.lateness.cleanup_time(window):
                 self.drop(window)
 
@@ -290,7 +290,7 @@ class WindowOperator(KeyedWindowOperator):
         self.trigger.clear()
         self.evaluation.clear(window)
 
-    def _follow(self, result: TriggerResult, window: Any) -> None:
+    def _follow(self, result: TriggerResult, window: Any, time: int | None) -> None:
         if result is TriggerResult.CONTINUE:
             return
         if not isinstance(result, TriggerResult):
@@ -300,7 +300,7 @@ class WindowOperator(KeyedWindowOperator):
             )
         is_fire, is_purge = result.value
         if is_fire:
-            self.contents.emit(window)
+            self.contents.emit(window, time)
         if is_purge:
             self.contents.clear()
 
@@ -410,7 +410,7 @@ class CountWindowOperator(WindowOperator):
             return
         if counts.pop(key, None) is not None and not counts:
             backend.leave(self._of_window, window)
-        contents.emit(window)
+        contents.emit(window, timestamp)
         contents.clear()
 
 

@@ -187,13 +187,13 @@ class WindowState:
         """Whether the key has no contents in the window."""
         return self._backend.state_key not in self._pane
 
-    def emit(self, window: Any) -> None:
+    def emit(self, window: Any, time: int | None) -> None:
         """Evaluates the contents, where there are any."""
         held = self._pane.get(self._backend.state_key)
         if held is not None:
             elements = self.kind.elements(held)
             if elements is not None:
-                self._evaluation.emit(self._backend.current_key, window, elements)
+                self._evaluation.emit(self._backend.current_key, window, elements, time)
 
     def clear(self) -> None:
         """Drops the contents; the window must be selected again before it takes something in."""
@@ -236,7 +236,7 @@ class EvictedWindowState(WindowState):
         """Takes a record in."""
         super().add(TimestampedValue(value, timestamp), timestamp)
 
-    def emit(self, window: Any) -> None:
+    def emit(self, window: Any, time: int | None) -> None:
         """Evicts, evaluates, evicts again, and keeps what is left for the next evaluation."""
         key = self._backend.state_key
         held = self._pane.get(key)
@@ -246,7 +246,7 @@ class EvictedWindowState(WindowState):
         self._evictor.evict_before(records, len(records), window, context)
         elements = self._fold([record.value for record in records])
         if elements is not None:
-            self._evaluation.emit(self._backend.current_key, window, elements)
+            self._evaluation.emit(self._backend.current_key, window, elements, time)
         self._evictor.evict_after(records, len(records), window, context)
         if records:
             self._pane[key] = records
