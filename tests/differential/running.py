@@ -63,9 +63,12 @@ def all_cases() -> list[Case]:
         cases.append(Case(program.name, program.mode, program.parallelism, program.text()))
     for path in sorted((HERE / "whole").glob("*.py")):
         text = path.read_text()
-        mode = "BATCH" if "# mode: BATCH" in text else "STREAMING"
+        modes = re.search(r"# mode: (.*)", text)
         found = re.search(r"# parallelism: (\d)", text)
-        cases.append(Case(f"whole-{path.stem}", mode, int(found[1]) if found else 1, text))
+        first, *others = modes[1].split(" and ") if modes else ["STREAMING"]
+        case = Case(f"whole-{path.stem}", first, int(found[1]) if found else 1, text)
+        cases.append(case)
+        cases += [case._replace(name=f"{case.name}-{mode.lower()}", mode=mode) for mode in others]
     return cases
 
 
