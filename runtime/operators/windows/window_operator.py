@@ -424,7 +424,7 @@ class KeyByKeyCountWindowOperator(WindowOperator):
         self._windows = self._count = 0
         self._held: Any = None
 
-    def process_element(self, value: Any, timestamp: int | None) -> None:  # noqa: ARG002 - time plays no role
+    def process_element(self, value: Any, timestamp: int | None) -> None:
         """Puts the record into the window of its key, and fires the window if it is full."""
         backend, kind = self.backend, self.contents.kind
         backend.set_current_key(self.select_key(value))
@@ -440,4 +440,4 @@ class KeyByKeyCountWindowOperator(WindowOperator):
             self._count, self._held = 0, None
             elements = None if held is None else kind.elements(held)
             if elements is not None:
-                self.evaluation.emit(backend.current_key, window, elements)
+                self.evaluation.emit(backend.current_key, window, elements, timestamp)
