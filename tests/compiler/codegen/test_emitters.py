@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -64,10 +65,8 @@ class EitherMany(CoFlatMapFunction[int, int, int]):
 
 class Sink(SinkFunction[int]):
     def invoke(self, value: int, context: SinkFunction.Context) -> None:
-        try:  # keeps it from being inlined
-            self.value = value
-        finally:
-            self.context = context
+        with nullcontext():  # keeps it from being inlined
+            self.value, self.context = value, context
 
 
 def numbers(env: Any) -> Any:
