@@ -1,1 +1,1 @@
-"""Tables as a front door to connectors: CREATE TABLE, scalar queries and INSERT INTO become DataStream programs."""
+"""Tables for access to connectors: CREATE TABLE, scalar queries and INSERT INTO become DataStream programs."""

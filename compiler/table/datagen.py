@@ -168,9 +168,9 @@ _TYPES = {
 
 
 def datagen_of(options: Mapping[str, str], columns: SparkType) -> DataGeneratorSource[Any]:
-    """The source for a schema of Spark's and options as of datagen.
+    """The source for a Spark schema and options of the connector `datagen`.
 
-    Without `rows-per-second` rows come as fast as they can, since a DataFrame waits for all of them.
+    Without `rows-per-second`, rows are generated as fast as possible, because a DataFrame waits for all of them.
     """
     schema = Schema.new_builder()
     for field in columns.fields:

@@ -29,7 +29,7 @@ class EnvironmentSettings:
 
     @staticmethod
     def new_instance() -> EnvironmentSettings.Builder:
-        """A builder; STREAMING unless it is told otherwise."""
+        """Returns a builder. The default mode is STREAMING."""
         return EnvironmentSettings.Builder()
 
     @staticmethod
@@ -119,7 +119,7 @@ class TableConfig:
 
     @staticmethod
     def get_default() -> TableConfig:
-        """An empty one."""
+        """An empty TableConfig."""
         return TableConfig()
 
     def get(self, key: str, default_value: str) -> str:
@@ -138,7 +138,7 @@ class TableConfig:
         return self
 
     def get_configuration(self) -> Configuration:
-        """All settings, to read and write."""
+        """All settings, for reading and writing."""
         return self._configuration
 
     def add_configuration(self, configuration: Configuration) -> None:
@@ -146,14 +146,14 @@ class TableConfig:
         self._configuration.add_all(configuration)
 
     def get_local_timezone(self) -> str:
-        """UTC."""
+        """Always UTC."""
         return self.get(_LOCAL_TIME_ZONE, "UTC")
 
     def set_local_timezone(self, timezone_id: str) -> None:
-        """Accepts UTC.
+        """Accepts only UTC.
 
         Raises:
-            UnsupportedFeatureError: It is another zone.
+            UnsupportedFeatureError: The time zone is not UTC.
         """
         if timezone_id not in _UTC:
             raise UnsupportedFeatureError(
@@ -163,11 +163,11 @@ class TableConfig:
         self._configuration.set_string(_LOCAL_TIME_ZONE, timezone_id)
 
     def get_idle_state_retention(self) -> timedelta:
-        """How long the state of a query is kept; 0 keeps it."""
+        """The value that was set. It has no effect; 0 by default."""
         return timedelta(milliseconds=Duration.parse(self.get(_STATE_TTL, "0 ms")).to_millis())
 
     def set_idle_state_retention(self, duration: timedelta) -> None:
-        """Is remembered and does nothing: no query has state."""
+        """Stores the value. It has no effect, because queries have no state."""
         self.set(_STATE_TTL, f"{round(duration.total_seconds() * 1000)} ms")
 
     def get_python_executable(self) -> str | None:

@@ -68,11 +68,11 @@ _TEXTS = ("CHAR", "VARCHAR", "STRING")
 
 
 class TableEnvironment:
-    """Tables alone. Flink: TableEnvironment."""
+    """An environment for tables. Flink: TableEnvironment."""
 
     @staticmethod
     def create(environment_settings: EnvironmentSettings | Configuration) -> StreamTableEnvironment:
-        """Tables of a new environment with these settings. They can become streams, too."""
+        """Creates a table environment with a new stream environment and these settings."""
         settings: Any = environment_settings
         if isinstance(settings, Configuration):
             settings = EnvironmentSettings(settings)
@@ -81,7 +81,7 @@ class TableEnvironment:
 
 
 class StreamTableEnvironment(TableEnvironment):
-    """Tables on the streams of an environment."""
+    """An environment for tables and streams. Flink: StreamTableEnvironment."""
 
     def __init__(self, stream_execution_environment: StreamExecutionEnvironment) -> None:
         self._environment = stream_execution_environment
@@ -94,9 +94,9 @@ class StreamTableEnvironment(TableEnvironment):
         stream_execution_environment: StreamExecutionEnvironment | None = None,
         environment_settings: EnvironmentSettings | None = None,
     ) -> StreamTableEnvironment:
-        """Tables for the streams of an environment; of a new one where none is given.
+        """Creates a table environment for a stream environment. Default: a new stream environment.
 
-        The settings are added to those of the environment.
+        The settings are added to those of the stream environment.
         """
         call = "StreamTableEnvironment.create"
         if stream_execution_environment is None:

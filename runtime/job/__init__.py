@@ -1,1 +1,1 @@
-"""A job while it runs and afterwards: its client, its status, what came of it."""
+"""Jobs at run time: the client, the status and the result of a job."""

@@ -1,4 +1,4 @@
-"""The job of a program that runs: JobClient, JobStatus, JobExecutionResult and CompletableFuture."""
+"""JobClient, JobStatus, JobExecutionResult and CompletableFuture."""
 
 from __future__ import annotations
 
@@ -46,42 +46,42 @@ class JobStatus(Enum):
     """The status of a job. Flink: JobStatus."""
 
     CREATED = 0
-    """Accepted; nothing runs."""
+    """The job was accepted, but nothing runs yet."""
     RUNNING = 1
-    """Some of its tasks run, wait or are done."""
+    """Some tasks run, wait or are finished."""
     FAILING = 2
-    """It failed, and is being cleaned up."""
+    """The job has failed, and is being cleaned up."""
     FAILED = 3
-    """It failed and will not be tried again."""
+    """The job has failed and is not restarted."""
     CANCELLING = 4
-    """Someone cancelled it, and its tasks are being stopped."""
+    """The job was cancelled, and its tasks are being stopped."""
     CANCELED = 5
-    """It was cancelled."""
+    """The job was cancelled."""
     FINISHED = 6
-    """All of its tasks are done."""
+    """All tasks are finished."""
     RESTARTING = 7
-    """It failed, and will start again from its last checkpoint."""
+    """The job has failed, and restarts from its last checkpoint."""
     SUSPENDED = 8
-    """It stopped here, and may continue elsewhere."""
+    """The job has stopped here, and may continue elsewhere."""
     RECONCILING = 9
-    """It waits for word from tasks that outlived their coordinator."""
+    """The job waits for reports of tasks that outlived its coordinator."""
 
     def is_globally_terminal_state(self) -> bool:
-        """Whether the job is over for good."""
+        """Whether the job has ended everywhere."""
         return self in {JobStatus.FAILED, JobStatus.CANCELED, JobStatus.FINISHED}
 
     def is_terminal_state(self) -> bool:
-        """Whether the job is over here; a suspended one may continue elsewhere."""
+        """Whether the job has ended here. A suspended job may continue elsewhere."""
         return self is JobStatus.SUSPENDED or self.is_globally_terminal_state()
 
 
 @dataclass(frozen=True)
 class JobExecutionResult:
-    """The id, the run time and the accumulators of a job that is over. Flink: JobExecutionResult.
+    """The id, the run time and the accumulators of a finished job. Flink: JobExecutionResult.
 
     Attributes:
         net_runtime: Milliseconds from the start of the first task to the end of the last.
-        metrics: What the job counted, by vertex and operator; `print(result.metrics)` shows a table.
+        metrics: The metrics of the job, by vertex and operator; `print(result.metrics)` shows a table.
     """
 
     job_id: JobID
@@ -90,7 +90,7 @@ class JobExecutionResult:
     metrics: JobMetrics = field(default_factory=JobMetrics)
 
     def get_job_id(self) -> JobID:
-        """The job's id."""
+        """The id of the job."""
         return self.job_id
 
     def _repr_html_(self) -> str:
@@ -99,18 +99,18 @@ class JobExecutionResult:
         return ran + (self.metrics._repr_html_() if self.metrics.vertices else "")
 
     def is_job_execution_result(self) -> bool:
-        """True: the job is over. Flink: isJobExecutionResult."""
+        """Always True. Flink: isJobExecutionResult."""
         return True
 
     def get_net_runtime(self) -> int:
-        """Milliseconds that the job ran, without compiling and submitting it."""
+        """The run time of the job in milliseconds, without compilation and submission."""
         return self.net_runtime
 
     def get_accumulator_result(self, accumulator_name: str) -> Any:
-        """The accumulator's value, or None if the job had none of that name.
+        """The value of the accumulator. None if the job has no accumulator with this name.
 
         Raises:
-            AccumulatorError: What the subtasks sent could not be merged.
+            AccumulatorError: The values of the subtasks could not be merged.
         """
         value = self.accumulator_results.get(accumulator_name)
         if isinstance(value, FailedAccumulator):
@@ -120,10 +120,10 @@ class JobExecutionResult:
         return value
 
     def get_all_accumulator_results(self) -> dict[str, Any]:
-        """All accumulators by name.
+        """The values of all accumulators, by name.
 
         Raises:
-            AccumulatorError: As `get_accumulator_result`, for any of them.
+            AccumulatorError: The values of an accumulator could not be merged.
         """
         return {name: self.get_accumulator_result(name) for name in self.accumulator_results}
 
@@ -154,25 +154,25 @@ class CompletableFuture(Generic[T]):
 
     @staticmethod
     def completed(value: T) -> CompletableFuture[T]:
-        """One that has its value already."""
+        """A future that is already completed with a value."""
         future: CompletableFuture[T] = CompletableFuture()
         future.set_result(value)
         return future
 
     def cancel(self) -> bool:
-        """Cancels it, unless it is completed; returns whether it is cancelled now."""
+        """Cancels the future, unless it is completed. Returns whether it is cancelled now."""
         return self._future.cancel()
 
     def cancelled(self) -> bool:
-        """Whether it was cancelled."""
+        """Whether the future was cancelled."""
         return self._future.cancelled()
 
     def done(self) -> bool:
-        """Whether it has a value or an error, or was cancelled."""
+        """Whether the future has a value or an error, or was cancelled."""
         return self._future.done()
 
     def set_result(self, result: T) -> bool:
-        """Completes it with a value; returns False if it was completed before."""
+        """Completes the future with a value. Returns False if it was already completed."""
         try:
             self._future.set_result(result)
         except InvalidStateError:
@@ -180,7 +180,7 @@ class CompletableFuture(Generic[T]):
         return True
 
     def set_exception(self, exception: BaseException) -> bool:
-        """Completes it with an error; returns False if it was completed before."""
+        """Completes the future with an error. Returns False if it was already completed."""
         try:
             self._future.set_exception(exception)
         except InvalidStateError:
@@ -201,7 +201,7 @@ class CompletableFuture(Generic[T]):
         return self._future.result(timeout)
 
     def exception(self) -> BaseException | None:
-        """The error; None if there is none, or if it is not completed. Does not wait."""
+        """The error. None if there is none, or if the future is not completed. Does not wait."""
         if not self._future.done():
             return None
         try:
@@ -210,7 +210,7 @@ class CompletableFuture(Generic[T]):
             return error
 
     def add_done_callback(self, callback: Callable[[CompletableFuture[T]], object]) -> None:
-        """Calls back with this future once it is done, in the thread that completes it."""
+        """Calls the function with this future once it is completed, in the thread that completes it."""
         self._future.add_done_callback(lambda _: callback(self))
 
     def __str__(self) -> str:
@@ -226,15 +226,15 @@ class JobClient(ABC):
 
     @abstractmethod
     def get_job_id(self) -> JobID:
-        """The job's id."""
+        """The id of the job."""
 
     @abstractmethod
     def get_job_status(self) -> CompletableFuture[JobStatus]:
-        """The job's status, as of now."""
+        """The current status of the job."""
 
     @abstractmethod
     def cancel(self) -> CompletableFuture[None]:
-        """Stops the job at once; completed when none of its tasks runs any more."""
+        """Stops the job immediately. The future is completed when all tasks have stopped."""
 
     @abstractmethod
     def stop_with_savepoint(
@@ -256,19 +256,19 @@ class JobClient(ABC):
         """Writes a savepoint of the job's current state. The job continues.
 
         Args:
-            savepoint_directory: Its directory; the default directory if not given.
+            savepoint_directory: The parent directory of the savepoint. Default: the job's default directory.
 
         Returns:
-            The savepoint's path.
+            The path of the savepoint.
         """
 
     @abstractmethod
     def get_accumulators(self) -> CompletableFuture[dict[str, Any]]:
-        """The job's accumulators by name, as of now."""
+        """The current values of the job's accumulators, by name."""
 
     @abstractmethod
     def get_job_execution_result(self) -> CompletableFuture[JobExecutionResult]:
-        """The job's result, once it is over; its error, if it failed."""
+        """The result of the job when it has ended, or its error if it has failed."""
 
     @property
     def last_progress(self) -> EpochProgress | None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PythonArchive:
-    """An archive that is unpacked for the tasks. `name` is the folder's name there."""
+    """An archive that is unpacked for the tasks, into a folder called `name`."""
 
     path: str
     name: str
@@ -40,10 +40,10 @@ class CachedFile:
 
 @dataclass(frozen=True, slots=True)
 class JobDependencies:
-    """As the environment's `add_python_file`, `register_cached_file` and so on name them.
+    """The files of a job, as set with `add_python_file`, `register_cached_file` and similar methods of the environment.
 
-    `python_executable` is the interpreter of the executors, None for Spark's choice. `requirements` is
-    the path of a requirements.txt. `jars` are paths or URLs.
+    `python_executable` is the interpreter of the executors; None for Spark's default. `requirements` is the path of a
+    requirements.txt. `jars` are paths or URLs.
     """
 
     python_files: tuple[str, ...] = ()
@@ -58,7 +58,7 @@ NO_DEPENDENCIES = JobDependencies()
 
 
 class _WorkingFolders:
-    """The folders that blocks of `working_folder` are in, and where the process was before the first."""
+    """The folders of active `working_folder` blocks, and the working directory before the first of them."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -83,10 +83,10 @@ _working_folders = _WorkingFolders()
 
 @contextmanager
 def working_folder(folder: str | os.PathLike[str] | None) -> Iterator[None]:
-    """Within the block the process is in a folder; None stays where it is.
+    """Changes the working directory of the process within the block. None does not change it.
 
-    The working directory belongs to the process: of blocks that overlap in several threads, the one that began last
-    decides. When the last block ends, the process is where it was before the first.
+    The working directory belongs to the process. If blocks overlap in several threads, the block that started last
+    decides. When the last block ends, the original working directory is restored.
     """
     if folder is None:
         yield
@@ -99,17 +99,19 @@ def working_folder(folder: str | os.PathLike[str] | None) -> Iterator[None]:
 
 
 def installed_requirements(requirements: str | None, python: str | None = None) -> list[str]:
-    """Installs what `set_python_requirements` names, once per process; the folders to import from, one or none.
+    """Installs the packages of `set_python_requirements`, once per process.
+
+    Returns the folders to import from, one or none.
 
     Flink: `PythonEnvironmentManagerUtils.pipInstallRequirements`.
 
     Args:
-        requirements: The path of a requirements.txt, maybe with `#` and a folder of downloaded packages.
-        python: The interpreter that will import them; this one if not given.
+        requirements: The path of a requirements.txt, optionally with `#` and a folder of downloaded packages.
+        python: The interpreter that imports the packages. Default: the current one.
 
     Raises:
-        FileNotFoundError: There is no such file.
-        RuntimeError: pip fails; the message ends with the last lines of its output.
+        FileNotFoundError: The file does not exist.
+        RuntimeError: pip fails. The message ends with the last lines of its output.
     """
     if requirements is None:
         return []
@@ -122,7 +124,7 @@ def installed_requirements(requirements: str | None, python: str | None = None) 
 def _installed(
     path: str, cached: str, python: str, _digest: str
 ) -> tempfile.TemporaryDirectory[str]:
-    """A folder that is removed at the end of the process."""
+    """A folder with the packages, which is removed at the end of the process."""
     folder = tempfile.TemporaryDirectory(prefix="opchain-requirements-")
     offline = ["--no-index", "--find-links", cached] if cached else []
     command = [

@@ -1,4 +1,4 @@
-"""How an unbounded job runs: what its configuration says, as the driver needs it."""
+"""The settings of an unbounded job, as the driver needs them."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ class Retention(Enum):
     """The retention of checkpoints when a job ends. Flink: ExternalizedCheckpointRetention."""
 
     KEEP = "keep"
-    """Nothing was set: they stay, so that the job can be started again. Flink deletes them."""
+    """Not set: checkpoints are kept, so that the job can be started again. Flink deletes them."""
     RETAIN_ON_CANCELLATION = "RETAIN_ON_CANCELLATION"
-    """They stay when the job is cancelled or fails, and go when it finishes."""
+    """Checkpoints are kept if the job is cancelled or fails, and deleted if it finishes."""
     DELETE_ON_CANCELLATION = "DELETE_ON_CANCELLATION"
-    """They stay when the job fails only."""
+    """Checkpoints are only kept if the job fails."""
     NO_EXTERNALIZED_CHECKPOINTS = "NO_EXTERNALIZED_CHECKPOINTS"
-    """They go, however the job ends."""
+    """Checkpoints are deleted when the job ends."""
 
     def keeps(self, *, is_cancelled: bool, has_failed: bool) -> bool:
-        """Whether checkpoints stay of a job that has ended so; with neither, it has finished."""
+        """Whether the checkpoints of a job are kept after it was cancelled, has failed, or otherwise has finished."""
         if self is Retention.KEEP:
             return True
         if is_cancelled:

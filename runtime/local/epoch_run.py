@@ -1,8 +1,8 @@
-"""Runs an unbounded job with checkpoints in this process: one epoch after the other, in one thread.
+"""Runs an unbounded job with checkpoints in this process: one epoch after another, in one thread.
 
-Epochs, checkpoints, commits and savepoints are those of jobs on Spark, and so are the files: a job can start here from
-a checkpoint that was written on Spark, and the other way round. Only the loop is local: it asks the sources for their
-positions, logs what an epoch reads in the format of Spark's log of offsets, and runs the tasks of the epoch.
+Epochs, checkpoints, commits, savepoints and files are the same as on Spark. So a job can start here from a checkpoint
+that was written on Spark, and the other way round. Only the loop is local: it asks the sources for their positions,
+writes an offset log in Spark's format, and runs the tasks of each epoch.
 """
 
 from __future__ import annotations
@@ -53,21 +53,21 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger("opchain.local")
 
 _LOOK_EVERY_S = 0.01
-"""How often the sources are asked whether there is something to read. Spark: `spark.sql.streaming.pollingDelay`."""
+"""How often the sources are asked for new input, in seconds. Spark: `spark.sql.streaming.pollingDelay`."""
 
 
 class EpochCounts:
-    """A `JobProgress`: what the tasks of the epoch that runs have counted so far."""
+    """The `JobProgress` of an unbounded job: the counts of the tasks of the current epoch."""
 
     def __init__(self) -> None:
         self.tasks: dict[int, Callable[[], TaskMetrics]] = {}
 
     def stages(self) -> list[StageProgress]:
-        """None: epochs are counted, and not stages."""
+        """No stages: an unbounded job counts epochs."""
         return []
 
     def finished_tasks(self) -> dict[int, TaskMetrics]:
-        """None: the history of epochs has them."""
+        """No tasks: the history of epochs has them."""
         return {}
 
     def running_tasks(self) -> dict[int, TaskMetrics]:
@@ -80,9 +80,9 @@ class LocalEpochTasks:
 
     Args:
         job: The job.
-        storage: Where its tasks write their state.
-        environment: What tasks get from outside.
-        counts: Takes what the tasks of the epoch that runs have counted so far.
+        storage: The storage to which tasks write their state.
+        environment: The environment of the tasks.
+        counts: Receives the counts of the tasks of the current epoch.
 
     Raises:
         UnpicklableFunctionError: A function cannot be pickled.
@@ -130,7 +130,7 @@ class LocalEpochTasks:
         self._counts.tasks.clear()
 
     def close(self) -> None:
-        """Closes the tasks; what fails is logged."""
+        """Closes the tasks. Errors are logged."""
         self._epochs.close_quietly()
 
     def _of_attempt(self) -> LocalEpochs:
@@ -158,7 +158,7 @@ class LocalEpochJob(UnboundedJob):
         plan: Mapping[str, Any] | None = None,
         listeners: Iterable[EpochListener] = (),
     ) -> None:
-        ship_vertices(job)  # what can't be pickled is told before the job starts
+        ship_vertices(job)  # fails before the job starts if a function cannot be pickled
         self._counts = EpochCounts()
         super().__init__(job, settings, self._counts, plan, listeners)
         self._dependencies = dependencies
@@ -207,7 +207,8 @@ class LocalEpochJob(UnboundedJob):
         mended = None
         while not (self._is_over() or epochs.are_over()):
             batch = epochs.last_batch + 1
-            # What was begun reads the same again. Of the first epoch nothing was published: it may begin elsewhere.
+            # A started epoch reads the same input again. The first epoch has published nothing, so it may read other
+            # input.
             end = offset_of(log, batch, POSITIONS) if batch > 0 or batch == mended else None
             if end is None:
                 end = self._next_offset(epochs, positions, start, until_ms)
@@ -232,7 +233,7 @@ class LocalEpochJob(UnboundedJob):
         return self.cancelled.is_set() or self.control.is_stopped
 
     def _run_one(self, epochs: Epochs, kept: SavedInput, log: str, batch: int, rows: Any) -> None:
-        """Runs the epoch of a micro-batch, and notes that it is over."""
+        """Runs the epoch of a micro-batch, and writes to the commit log that the epoch is over."""
         try:
             with self._noting_failure(epochs, batch):
                 self._run_epoch(epochs, kept, rows, batch)
@@ -243,16 +244,16 @@ class LocalEpochJob(UnboundedJob):
         except TaskFailedError:
             if not self.control.is_stopped:
                 raise
-            return  # stopped while this epoch waited for its turn: it is run when the job starts again
+            return  # stopped while this epoch waited for its turn: the next start of the job runs it
         mark_batch_done(log, batch)
 
     def _next_offset(
         self, epochs: Epochs, positions: SourcePositions, start: Offset, until_ms: int | None
     ) -> Offset | None:
-        """Waits until an epoch is to begin; gives up to where it reads, None where none is to follow.
+        """Waits until an epoch should begin. Returns the end of its input, or None if no epoch should follow.
 
-        The first epoch of a job begins at once: it opens the functions and reads bounded sources. An interval ends at
-        a multiple of itself, as in Spark; a request to drain the job does not wait for it.
+        The first epoch of a job begins immediately: it opens the functions and reads bounded sources. An interval ends
+        at a multiple of itself, as in Spark. A request to drain the job does not wait for it.
         """
         waits = self.settings.trigger is Trigger.PROCESSING_TIME
         interval_ms = self.settings.interval_ms if waits else 0
@@ -278,7 +279,7 @@ class LocalEpochJob(UnboundedJob):
         return None
 
     def _wait(self, longest_s: float) -> None:
-        """Waits until something is asked of the job, at most so long."""
+        """Waits for a request, at most for this time."""
         if longest_s > 0 and not self.control.drains:
             self._woken.wait(longest_s)
         self._woken.clear()
@@ -295,10 +296,10 @@ def local_epoch_run(
 
     Args:
         job: The job.
-        settings: How it runs.
+        settings: The settings of the run.
         dependencies: The files that it needs.
-        listeners: Who hears of each epoch.
-        plan: The job's plan, which its checkpoints keep.
+        listeners: Called after each epoch.
+        plan: The job's plan, which is stored in checkpoints.
 
     Raises:
         UnpicklableFunctionError: A function cannot be pickled.

@@ -47,15 +47,15 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger("opchain.local")
 
 MANY_TASKS = 1000
-"""With more tasks than this a job in this process is warned of."""
+"""With more tasks, a job in this process logs a warning."""
 
 
 @contextmanager
 def local_files(dependencies: JobDependencies) -> Iterator[Mapping[str, Path]]:
-    """The cached files and the unpacked archives by name; Python files can be imported meanwhile.
+    """Within the block, the cached files and unpacked archives by name. Python files can be imported.
 
-    Requirements are installed, and the process is in the folder of the archives, if there are any. The interpreter
-    is this process's: `python_executable` and jars change nothing here.
+    Requirements are installed. If there are archives, their folder is the working directory. `python_executable` and
+    jars have no effect: this process is the interpreter.
     """
     files = {file.name: Path(file.path).absolute() for file in dependencies.cached_files}
     installed = installed_requirements(dependencies.requirements)
@@ -71,7 +71,7 @@ def local_files(dependencies: JobDependencies) -> Iterator[Mapping[str, Path]]:
 
 @contextmanager
 def importable(python_files: Sequence[str]) -> Iterator[None]:
-    """Within the block modules can be imported from these files and folders."""
+    """Within the block, modules can be imported from these files and folders."""
     added = [_import_root(Path(file)) for file in python_files]
     sys.path[:0] = added
     try:
@@ -83,7 +83,7 @@ def importable(python_files: Sequence[str]) -> Iterator[None]:
 
 
 def _import_root(path: Path) -> str:
-    """The entry for the import path: a .py file's folder, a package's parent, or else the folder or zip itself."""
+    """The import path entry: the folder of a .py file, the parent of a package, or the folder or zip itself."""
     is_module = path.suffix == ".py" or (path / "__init__.py").is_file()
     return str((path.parent if is_module else path).absolute())
 
@@ -99,9 +99,9 @@ def local_run(
     dependencies: JobDependencies = NO_DEPENDENCIES,
     restarts: RestartStrategy | None = None,
 ) -> JobRun:
-    """The run of a job in this process; it can be stopped between two batches.
+    """The run of a job in this process. It can be stopped between two batches.
 
-    A job that starts again does so from the beginning, since nothing was committed before.
+    A restart begins from the beginning, because nothing was committed.
 
     Raises:
         UnpicklableFunctionError: A function cannot be pickled.
@@ -174,7 +174,7 @@ def warn_of_many_tasks(job: JobProgram) -> None:
 
 
 class _Attempts:
-    """The attempts of one run, of which each has a switch of its own."""
+    """The attempts of a run. Each has its own stop switch."""
 
     def __init__(self) -> None:
         self.stopped = threading.Event()
@@ -182,7 +182,7 @@ class _Attempts:
         self._switch = StopSwitch()
 
     def begin(self) -> StopSwitch:
-        """The switch of the next attempt."""
+        """Returns the switch of a new attempt."""
         with self._lock:
             self._switch = StopSwitch()
             if self.stopped.is_set():
@@ -190,17 +190,17 @@ class _Attempts:
             return self._switch
 
     def stop(self) -> None:
-        """Stops the attempt that runs, and lets no other follow."""
+        """Stops the current attempt, and prevents further attempts."""
         with self._lock:
             self.stopped.set()
             self._switch.stop()
 
 
 def _collected_records(job: JobProgram) -> CollectedRecords:
-    """A queue for the collected records of a live run.
+    """The queue for the collected records of a live run.
 
-    The job waits for the reader of a single sink. Of several sinks, a program may read one to its end first, and where
-    the job may end it may be waited for before anything is read.
+    With a single sink, the job waits for its reader if the queue is full. With several sinks, a program may read one to
+    its end first; and a program may wait for the end of a job before it reads. In these cases, the queue is unlimited.
     """
     sinks = [
         operator
@@ -216,7 +216,7 @@ class _LiveJobRun(JobRun):
     """The run of an unbounded job in this process without checkpoints."""
 
     def why_no_savepoint(self) -> str:
-        """Nobody asked for checkpoints, or a source has no positions."""
+        """The job has no checkpoints, or a source has no positions."""
         return (
             "this unbounded job runs in this process (execution.target = local) without checkpoints; set "
             "execution.checkpointing.interval, and read from sources that have positions"
@@ -224,10 +224,10 @@ class _LiveJobRun(JobRun):
 
 
 def run_in_process(job: JobProgram, environment: TaskEnvironment | None = None) -> JobOutcome:
-    """Runs all stages, task after task, and gives what the tasks told the driver; commits nothing.
+    """Runs all stages, task by task, and returns what the tasks sent to the driver. Commits nothing.
 
     Raises:
-        Exception: What a user's function raised, with notes that name the operator and the record.
+        Exception: The exception of a user's function, with notes that name the operator and the record.
     """
     return read_outcome(job, run_tasks(job, ship_vertices(job), environment=environment))
 
@@ -240,12 +240,12 @@ def run_tasks(
     switch: StopSwitch | None = None,
     progress: CountedProgress | None = None,
 ) -> Iterator[Buffer]:
-    """Runs all stages; yields the buffers for the driver.
+    """Runs all stages, and yields the buffers for the driver.
 
-    Of the buffers between two vertices, 16 MB per receiving vertex wait in memory, the others in a file.
+    Of the buffers between two vertices, up to 16 MB per receiving vertex are kept in memory, the rest in a file.
 
     Raises:
-        JobStoppedError: The switch was turned.
+        JobStoppedError: The job was stopped.
     """
     switch = switch or StopSwitch()
     progress = progress or CountedProgress(job)
@@ -254,7 +254,7 @@ def run_tasks(
         for number, vertex in enumerate(job.vertices)
         for task in range(vertex.first_task, vertex.first_task + vertex.parallelism)
     }
-    # A store per vertex, so that its file goes when the vertex has run.
+    # A store per vertex, so its file can be deleted when the vertex has finished.
     stores: dict[int, BufferStore] = {}
     with relaxed_collector(), ExitStack() as stack:
 

@@ -42,10 +42,10 @@ class JobStoppedError(Exception):
 
 
 class StopSwitch:
-    """Fails the tasks that it watches, now and later, with JobStoppedError.
+    """Makes tasks fail with JobStoppedError.
 
-    The error comes as mail, which a task takes between two batches and while an operator waits: also a
-    task that waits for a call that never returns can be stopped. A function that blocks cannot.
+    The error arrives as mail, which a task processes between two batches and while an operator waits. So a task that
+    waits for an asynchronous call can be stopped. A function that blocks cannot.
     """
 
     def __init__(self) -> None:
@@ -54,19 +54,19 @@ class StopSwitch:
         self._is_stopped = False
 
     def watch(self, task: StreamTask) -> None:
-        """Stops a task when the switch is turned; at once if it has been."""
+        """Stops the task when the switch is turned, or immediately if it was already."""
         with self._lock:
             self._tasks.append(task)
             if self._is_stopped:
                 _fail(task)
 
     def forget(self, task: StreamTask) -> None:
-        """Watches a task no longer: it has ended."""
+        """Stops watching a task that has ended."""
         with self._lock:
             self._tasks.remove(task)
 
     def stop(self) -> None:
-        """Turns the switch; any thread may, any number of times."""
+        """Turns the switch. Any thread may call it, any number of times."""
         with self._lock:
             if not self._is_stopped:
                 self._is_stopped = True
@@ -75,7 +75,7 @@ class StopSwitch:
 
 
 def _fail(task: StreamTask) -> None:
-    # A closed mailbox: it has ended already.
+    # The mailbox of a task that has ended is closed.
     with suppress(MailboxClosedError):
         task.processor.report_error(JobStoppedError())
 
@@ -87,7 +87,7 @@ _FLUSH_AFTER_MS = 100
 """The default of the buffer timeout, as in Flink."""
 
 ENDING_S = 5.0
-"""How long tasks get to end when the job is stopped. A source that blocks is abandoned."""
+"""The time in seconds for tasks to end when the job is stopped. A source that blocks is abandoned."""
 
 
 def endless_sources(job: JobProgram) -> list[OperatorProgram]:
@@ -114,7 +114,7 @@ def running_sources(job: JobProgram) -> list[OperatorProgram]:
 
 
 def _flush_after_ms(job: JobProgram) -> int | None:
-    """How long a record of a SourceFunction waits for others: the least buffer timeout; None for no limit."""
+    """How long a record of a SourceFunction may be buffered: the smallest buffer timeout. None for no limit."""
     timeouts = [output.buffer_timeout_ms for vertex in job.vertices for output in vertex.outputs]
     if not timeouts:
         return _FLUSH_AFTER_MS
@@ -129,7 +129,7 @@ class _Ended:
 
 
 class LiveRun:
-    """The threads of one job; `switch` stops it, and `progress` hears of its tasks."""
+    """The threads of one job. `switch` stops it, and `progress` is notified of its tasks."""
 
     def __init__(
         self,
@@ -153,10 +153,10 @@ class LiveRun:
         self._record_warnings = RecordWarnings(job)
 
     def buffers(self) -> Iterator[Buffer]:
-        """Runs all tasks; yields what they send to the driver, until all have ended.
+        """Runs all tasks, and yields what they send to the driver, until all have ended.
 
         Raises:
-            Exception: What the first task that failed raised; the others are stopped by then.
+            Exception: The exception of the first task that failed. All other tasks are stopped by then.
         """
         for task in self._inputs:
             thread = threading.Thread(
@@ -184,14 +184,14 @@ class LiveRun:
             self._warn_of_records()
 
     def _next_item(self) -> Buffer | _Ended | None:
-        """The next buffer of a task; None after a while without one."""
+        """The next buffer of a task. None if there is none for a while."""
         try:
             return self._to_driver.get(timeout=_LOOK_EVERY_S)
         except queue.Empty:
             return None
 
     def _warn_of_records(self) -> None:
-        """Reads the counters of the running tasks, which have no reports before they end."""
+        """Reads the counters of the running tasks, which only report at their end."""
         dropped: Counter[str] = Counter()
         records_in: Counter[str] = Counter()
         for task in list(self._running):
@@ -206,7 +206,7 @@ class LiveRun:
             self._record_warnings.note(operator_id, count, records_in[operator_id])
 
     def _run(self, task: int) -> None:
-        """One task, in its thread."""
+        """Runs one task in its thread."""
         try:
             program = shipped_task(self._job, self._shipped, task)
             running = StreamTask(program, task, self._inputs[task], self._environment)

@@ -34,7 +34,7 @@ class LegacySourceContext(Generic[E]):
     """The context of `run`.
 
     Attributes:
-        lock: Holds up the task while held. Flink: getCheckpointLock.
+        lock: The task is blocked while this lock is held. Flink: getCheckpointLock.
     """
 
     __slots__ = ("_deliver", "_is_cancelled", "lock")
@@ -52,34 +52,34 @@ class LegacySourceContext(Generic[E]):
         return self._is_cancelled.is_set()
 
     def collect(self, element: E) -> None:
-        """Deliver one element while holding the lock.
+        """Delivers one element while holding the lock.
 
         Raises:
-            SourceCancelledError: The task was cancelled; the element is not delivered.
+            SourceCancelledError: The task was cancelled. The element is not delivered.
         """
         with self.lock:
-            # Looked at under the lock: a source that was waiting for it delivers nothing more.
+            # Checked under the lock: a source that was waiting for the lock delivers no more elements.
             if self._is_cancelled.is_set():
                 raise SourceCancelledError
             self._deliver(element)
 
 
 class LegacySourceThread(Generic[E]):
-    """Runs one source beside its task.
+    """Runs one source on a thread beside its task.
 
     Args:
-        name: Names the thread and the mail.
-        run: The source's loop. It returns at its end, or when cancelled.
-        deliver: Gets each element, in the source's thread and under the lock.
-        processor: The task's loop, whose default action is, or calls, `default_action`.
-        lock: What the processor runs its mail under.
-        cancel: Asks `run` to return. Called at most once, in the thread that cancels.
-        on_finished: Runs as mail once `run` has returned without being cancelled, before the loop is
-            completed. Flink: endInput.
+        name: The name in the thread and in the mail.
+        run: The source's loop. It returns at its end, or after a cancellation.
+        deliver: Receives each element, in the source's thread and under the lock.
+        processor: The task's loop. Its default action is `default_action`, or calls it.
+        lock: The lock under which the processor runs its mail.
+        cancel: Makes `run` return. Called at most once, in the thread that cancels.
+        on_finished: Runs as mail when `run` has returned without a cancellation, before the loop is completed. Flink:
+            endInput.
 
     Attributes:
-        error: What `run` raised, if it did; also if the task was cancelled or had ended by then, so
-            that the loop does not raise it.
+        error: The exception of `run`, if any. It is also set if the task was cancelled or had ended before, so that the
+            loop does not raise it.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class LegacySourceThread(Generic[E]):
         )
 
     def default_action(self, controller: Controller) -> None:
-        """Start the source and suspend the default action; a cancelled source ends the loop instead."""
+        """Starts the source, and suspends the default action. A cancelled source ends the loop instead."""
         controller.suspend_default_action()
         if self._is_cancelled.is_set():
             controller.all_actions_completed()
@@ -116,9 +116,9 @@ class LegacySourceThread(Generic[E]):
             self._thread.start()
 
     def cancel(self) -> None:
-        """Make the source end: at the latest with the next element that it collects.
+        """Makes the source end, at the latest when it collects its next element.
 
-        The loop is then completed, without `on_finished`. From any thread, any number of times.
+        The loop is then completed without `on_finished`. May be called from any thread, any number of times.
         """
         with self._cancel_once:
             if self._is_cancelled.is_set():
@@ -128,9 +128,9 @@ class LegacySourceThread(Generic[E]):
             self._cancel()
 
     def join(self, timeout_s: float | None = None) -> bool:
-        """Wait for the source's thread; whether it has ended, or was never started.
+        """Waits for the source's thread. Returns whether it has ended, or was never started.
 
-        Not from mail: the source may be waiting for the lock that the mail holds.
+        Do not call it from mail: the source may be waiting for the lock that the mail holds.
         """
         if self._thread.ident is not None:
             self._thread.join(timeout_s)
@@ -150,7 +150,7 @@ class LegacySourceThread(Generic[E]):
             return
 
     def _tell_the_task(self) -> None:
-        # What a source raises because its connections were closed under it is not a failure.
+        # An exception after a cancellation is not a failure: the connections of the source may have been closed.
         if self.error is None or self._is_cancelled.is_set():
             self._executor.execute(self._complete, f"end of legacy source '{self._name}'")
         else:

@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 class YieldNotAllowedError(StreamError, RuntimeError):
-    """An operator waited for mail in a task whose operators must not.
+    """An operator waited for mail in a task in which operators must not wait.
 
     What to do: Start a new chain at the operator that the message names, with `start_new_chain()`.
     """
@@ -35,12 +35,12 @@ class MailboxExecutor:
     """Sends actions to one mailbox, and runs its mail while an operator waits.
 
     Args:
-        mailbox: Where mail goes.
-        priority: Index of the operator in its chain, or MIN_PRIORITY for the task.
+        mailbox: The mailbox.
+        priority: The index of the operator in its chain, or MIN_PRIORITY for the task.
         lock: Held while an action runs.
-        run_mail: Runs a mail taken while waiting; MailboxProcessor counts it there.
-        allow_yield: Whether an operator may wait. Not in a task with a legacy source, whose thread
-            stands still while a mail holds the lock.
+        run_mail: Runs a mail that was taken while waiting. MailboxProcessor counts it there.
+        allow_yield: Whether an operator may wait. Not in a task with a legacy source, whose thread is blocked while a
+            mail holds the lock.
     """
 
     __slots__ = ("_allow_yield", "_lock", "_mailbox", "_run_mail", "priority")
@@ -61,13 +61,13 @@ class MailboxExecutor:
         self._allow_yield = allow_yield
 
     def execute(self, command: Callable[[], object], description: str) -> None:
-        """Run a command in the task's thread, after the mail that is waiting now.
+        """Runs a command in the task's thread, after the mail that is waiting now.
 
-        An exception that it raises fails the task.
+        An exception of the command fails the task.
 
         Args:
-            command: What to run; what it returns is ignored.
-            description: Named by the error if the command fails.
+            command: The command. Its result is ignored.
+            description: The name of the command in errors.
 
         Raises:
             MailboxClosedError: The task is ending. Flink: RejectedExecutionException.
@@ -75,11 +75,10 @@ class MailboxExecutor:
         self._mailbox.put(Mail(command, self.priority, description, self._lock))
 
     def submit(self, command: Callable[[], T], description: str) -> Future[T]:
-        """Run a command in the task's thread and get what it returns or raises through a future.
+        """Runs a command in the task's thread. The future gets its result or exception.
 
-        An exception that it raises does not fail the task, so the future must be looked at. In the
-        task's thread itself, wait for it with `yield_`: its `result()` would wait forever. If the
-        task ends first, the future is cancelled.
+        An exception does not fail the task, so check the future. In the task's thread, wait for it with `yield_`: its
+        `result()` would wait forever. If the task ends first, the future is cancelled.
 
         Raises:
             MailboxClosedError: The task is ending. Flink: RejectedExecutionException.
@@ -97,18 +96,18 @@ class MailboxExecutor:
         return future
 
     def yield_(self) -> None:
-        """Run the next mail that this operator may run, waiting until there is one.
+        """Runs the next mail that this operator may run. Waits until there is one.
 
         Raises:
             NotMailboxThreadError: The caller is not the task's thread.
-            MailboxClosedError: There is no such mail and none can come.
+            MailboxClosedError: There is no such mail, and none can arrive.
             YieldNotAllowedError: The task has a legacy source.
         """
         self._require_yield_allowed()
         self._run_mail(self._mailbox.take(self.priority))
 
     def try_yield(self) -> bool:
-        """Run the next mail that this operator may run; False if there is none.
+        """Runs the next mail that this operator may run. Returns False if there is none.
 
         Raises:
             NotMailboxThreadError: The caller is not the task's thread.
@@ -138,7 +137,7 @@ def _complete(future: Future[T], command: Callable[[], T]) -> None:
     except Exception as error:  # noqa: BLE001 - the future raises it
         future.set_exception(error)
     except BaseException as error:
-        # An exit or an interrupt is meant for the thread that it happened in.
+        # An exit or an interrupt is meant for the current thread.
         future.set_exception(error)
         raise
     else:

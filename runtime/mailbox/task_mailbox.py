@@ -42,26 +42,26 @@ T = TypeVar("T")
 
 
 NO_LOCK: AbstractContextManager[None] = nullcontext()
-"""Of every task without a legacy source."""
+"""For tasks without a legacy source."""
 
 MIN_PRIORITY: Final = -1
-"""Mail of the task itself, which no waiting operator runs."""
+"""The priority of the task's own mail, which no waiting operator runs."""
 
 MAX_PRIORITY: Final = 2**31 - 1
-"""Mail that every waiting operator may run; it does not overtake other mail."""
+"""The priority of mail that every waiting operator may run. It does not overtake other mail."""
 
 
 @dataclass(slots=True, eq=False)
 class Mail:
-    """An action, and when it may run.
+    """An action, and the condition under which it may run.
 
     Attributes:
-        command: What to run in the task's thread.
-        priority: Index of the operator in its chain, or MIN_PRIORITY, or MAX_PRIORITY.
-        description: What an error says the task was doing.
+        command: The command to run in the task's thread.
+        priority: The index of the operator in its chain, or MIN_PRIORITY, or MAX_PRIORITY.
+        description: The name of the mail in errors.
         lock: Held while the command runs.
-        on_drop: Called instead of `command` when the mailbox closes before the mail has run.
-        put_at_ns: When it entered the mailbox, by the mailbox's clock.
+        on_drop: Called instead of `command` if the mailbox closes before the mail has run.
+        put_at_ns: The time when the mail was put, by the mailbox's clock.
     """
 
     command: Callable[[], object]
@@ -72,10 +72,10 @@ class Mail:
     put_at_ns: int = field(default=0, init=False)
 
     def run(self) -> None:
-        """Run the command.
+        """Runs the command.
 
         Raises:
-            BaseException: Whatever the command raises, with a note that names the mail.
+            BaseException: The exception of the command, with a note that names the mail.
         """
         try:
             with self.lock:
@@ -85,7 +85,7 @@ class Mail:
             raise
 
     def drop(self) -> None:
-        """Cancel the mail: waiting callers learn that it will never run."""
+        """Drops the mail, so that waiting callers are notified."""
         if self.on_drop is not None:
             self.on_drop()
 
@@ -103,7 +103,7 @@ class MailboxClosedError(StreamError, RuntimeError):
 
 
 class NotMailboxThreadError(StreamError, RuntimeError):
-    """A thread other than the mailbox's own asked for what only that thread may do.
+    """A thread called a method that only the mailbox's own thread may call.
 
     Flink: IllegalStateException.
 
@@ -115,11 +115,11 @@ class MailboxState(Enum):
     """The state of a mailbox. It only moves down this list."""
 
     OPEN = "open"
-    """Mail goes in and out."""
+    """Mail can be put and taken."""
     QUIESCED = "quiesced"
-    """Mail goes out only."""
+    """Mail can only be taken."""
     CLOSED = "closed"
-    """Neither."""
+    """Mail can neither be put nor taken."""
 
 
 class TaskMailbox:

@@ -27,14 +27,14 @@ R = TypeVar("R")
 
 
 class Accumulator(ABC, Generic[V, R]):
-    """Takes values of type V, and is worth an R; subclasses may be the user's.
+    """Accumulates values of type V to a result of type R. Users may write subclasses.
 
-    `merge` must not care about order, and instances must pickle.
+    `merge` must give the same result in any order, and accumulators must be picklable.
     """
 
     @abstractmethod
     def add(self, value: V) -> None:
-        """Takes a value."""
+        """Adds a value."""
 
     @abstractmethod
     def get_local_value(self) -> R:
@@ -46,10 +46,10 @@ class Accumulator(ABC, Generic[V, R]):
 
     @abstractmethod
     def merge(self, other: Self) -> None:
-        """Takes all values of another accumulator of the same kind."""
+        """Adds all values of another accumulator of the same class."""
 
     def clone(self) -> Self:
-        """A copy that shares nothing with this one."""
+        """An independent copy."""
         return copy.deepcopy(self)
 
     def __repr__(self) -> str:
@@ -91,7 +91,7 @@ class LongCounter(_Sum[int]):
 
 
 class IntCounter(LongCounter):
-    """Adds up integers; Java's is 32 bits wide and wraps around, this one is as wide as needed."""
+    """Adds up integers. Java's counter has 32 bits and wraps around; this one has no limit."""
 
 
 class DoubleCounter(_Sum[float]):
@@ -102,14 +102,14 @@ class DoubleCounter(_Sum[float]):
 
 
 class AverageAccumulator(Accumulator[float, float]):
-    """The mean of numbers; 0.0 of none, as in Flink."""
+    """The mean of numbers; 0.0 without numbers, as in Flink."""
 
     def __init__(self) -> None:
         self._count = 0
         self._sum = 0.0
 
     def add(self, value: float) -> None:
-        """Takes a number."""
+        """Adds a number."""
         self._count += 1
         self._sum += value
 
@@ -123,13 +123,13 @@ class AverageAccumulator(Accumulator[float, float]):
         self._sum = 0.0
 
     def merge(self, other: Self) -> None:
-        """Takes the other's numbers."""
+        """Adds the numbers of the other accumulator."""
         self._count += other._count
         self._sum += other._sum
 
 
 class Histogram(Accumulator[int, dict[int, int]]):
-    """How often each number came, in ascending order of the numbers; nothing is put into bins."""
+    """How often each number was added, in ascending order of the numbers, without bins."""
 
     def __init__(self) -> None:
         self._counts: dict[int, int] = {}
@@ -139,7 +139,7 @@ class Histogram(Accumulator[int, dict[int, int]]):
         self._counts[value] = self._counts.get(value, 0) + 1
 
     def get_local_value(self) -> dict[int, int]:
-        """Count by number; a copy."""
+        """A copy of the counts by number."""
         return dict(sorted(self._counts.items()))
 
     def reset_local(self) -> None:
@@ -153,7 +153,7 @@ class Histogram(Accumulator[int, dict[int, int]]):
 
 
 class _Extreme(Accumulator[float, float]):
-    """The least or greatest number; `start` where there is none."""
+    """The minimum or maximum of numbers; `start` without numbers."""
 
     start: float
 
@@ -169,7 +169,7 @@ class _Extreme(Accumulator[float, float]):
         self._value = self.start
 
     def merge(self, other: Self) -> None:
-        """Takes the other's number."""
+        """Adds the number of the other accumulator."""
         self.add(other._value)
 
 
@@ -186,53 +186,53 @@ class _Maximum(_Extreme):
 
 
 class IntMinimum(_Minimum):
-    """The least of integers; 2**31 - 1 of none."""
+    """The minimum of integers; 2**31 - 1 without values."""
 
     start = 2**31 - 1
 
 
 class IntMaximum(_Maximum):
-    """The greatest of integers; -(2**31) of none."""
+    """The maximum of integers; -(2**31) without values."""
 
     start = -(2**31)
 
 
 class LongMinimum(_Minimum):
-    """The least of integers; 2**63 - 1 of none."""
+    """The minimum of integers; 2**63 - 1 without values."""
 
     start = 2**63 - 1
 
 
 class LongMaximum(_Maximum):
-    """The greatest of integers; -(2**63) of none."""
+    """The maximum of integers; -(2**63) without values."""
 
     start = -(2**63)
 
 
 class DoubleMinimum(_Minimum):
-    """The least of floats; infinity of none."""
+    """The minimum of floats; infinity without values."""
 
     start = float("inf")
 
 
 class DoubleMaximum(_Maximum):
-    """The greatest of floats; minus infinity of none."""
+    """The maximum of floats; minus infinity without values."""
 
     start = float("-inf")
 
 
 class ListAccumulator(Accumulator[Any, list[Any]]):
-    """Keeps everything: subtask after subtask, each in its order. It must fit into the driver."""
+    """A list of all values, subtask by subtask, each in its order. It must fit into the driver's memory."""
 
     def __init__(self) -> None:
         self._items: list[Any] = []
 
     def add(self, value: Any) -> None:
-        """Appends."""
+        """Appends a value."""
         self._items.append(value)
 
     def get_local_value(self) -> list[Any]:
-        """The items; a copy."""
+        """A copy of the values."""
         return list(self._items)
 
     def reset_local(self) -> None:
@@ -240,19 +240,19 @@ class ListAccumulator(Accumulator[Any, list[Any]]):
         self._items = []
 
     def merge(self, other: Self) -> None:
-        """Appends the other's items."""
+        """Appends the values of the other accumulator."""
         self._items += other._items
 
 
 class AccumulatorError(StreamError):
-    """An accumulator has no value: its subtasks' values cannot be merged, or its class raised.
+    """An accumulator has no value: the values of its subtasks cannot be merged, or its class raised an exception.
 
-    What to do: Add accumulators of one class under one name, and correct its `merge`.
+    What to do: Use one class for all accumulators of a name, and correct its `merge`.
     """
 
 
 class SentAccumulator(NamedTuple):
-    """The accumulator of one operator and subtask, as it reached the driver."""
+    """The accumulator of one operator and subtask, as received by the driver."""
 
     operator: str
     name: str
@@ -261,7 +261,9 @@ class SentAccumulator(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FailedAccumulator:
-    """In place of a value: why there is none. Whoever asks for the value gets the error, not the job.
+    """The error of an accumulator without a value.
+
+    It is raised when the value is requested; the job itself does not fail.
 
     Flink: `FailedAccumulatorSerialization`.
     """
@@ -270,7 +272,7 @@ class FailedAccumulator:
 
 
 def merge_accumulators(sent: Iterable[SentAccumulator]) -> dict[str, Any]:
-    """The merged value, or a FailedAccumulator, by name; names and subtasks in the order of `sent`."""
+    """The merged value, or a FailedAccumulator, by name. Names and subtasks have the order of `sent`."""
     by_name: dict[str, list[SentAccumulator]] = {}
     for accumulator in sent:
         by_name.setdefault(accumulator.name, []).append(accumulator)

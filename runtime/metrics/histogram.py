@@ -18,7 +18,7 @@ from opchain.runtime.metrics.metric_types import Metric
 K = TypeVar("K")
 
 MOST_EXACT = 512
-"""So many different values are counted exactly."""
+"""The maximum number of different values that are counted exactly."""
 
 _ACCURACY = 0.01
 _GAMMA = (1 + _ACCURACY) / (1 - _ACCURACY)
@@ -31,10 +31,9 @@ Counts = dict[float, int]
 
 @dataclass(frozen=True)
 class HistogramValue:
-    """Counted values: exactly in `exact`, by bucket in `buckets`; one of the two is empty.
+    """Counted values: exact counts in `exact`, or counts by bucket in `buckets`. One of the two is empty.
 
-    Bucket `(sign, n)` holds what is between gamma**(n-1) and gamma**n on the sign's side of 0;
-    (0, 0) holds 0.
+    Bucket `(sign, n)` has the values between gamma**(n-1) and gamma**n, with this sign. Bucket (0, 0) has the value 0.
     """
 
     exact: Counts = field(default_factory=dict)
@@ -46,16 +45,16 @@ class HistogramValue:
 
     @property
     def mean(self) -> float | None:
-        """The arithmetic mean, None of no values."""
+        """The arithmetic mean. None without values."""
         return self.sum / self.count if self.count else None
 
     def quantile(self, quantile: float) -> float | None:
-        """The value that this part of the values does not exceed: 0.5 gives the median.
+        """The value that this share of the values does not exceed: 0.5 gives the median. None without values.
 
-        Exact with up to MOST_EXACT different values, else to 1 %. None of no values.
+        It is exact with up to MOST_EXACT different values, otherwise within 1 %.
 
         Raises:
-            ValueError: It is not between 0 and 1.
+            ValueError: The quantile is not between 0 and 1.
         """
         if not 0 <= quantile <= 1:
             raise ValueError(f"the quantile is {quantile}; it must be between 0 and 1")
@@ -112,7 +111,7 @@ class HistogramValue:
 
 
 class Histogram(Metric):
-    """Takes values; shows count, mean, extremes and quantiles. Flink: `Histogram`."""
+    """A distribution of values, with count, mean, extremes and quantiles. Flink: `Histogram`."""
 
     __slots__ = ("_buckets", "_count", "_exact", "_maximum", "_minimum", "_sum")
 
@@ -125,10 +124,10 @@ class Histogram(Metric):
         self._maximum: float | None = None
 
     def update(self, value: float) -> None:
-        """Takes a value.
+        """Adds a value.
 
         Raises:
-            ValueError: It is not a finite number.
+            ValueError: The value is not a finite number.
         """
         if not math.isfinite(value):
             raise ValueError(f"a histogram takes finite numbers, not {value!r}")
@@ -150,7 +149,7 @@ class Histogram(Metric):
             self._exact = {}
 
     def get_count(self) -> int:
-        """How many values there were."""
+        """The number of values."""
         return self._count
 
     def get_statistics(self) -> HistogramValue:
@@ -177,7 +176,7 @@ def _bucket(value: float) -> tuple[int, int]:
 
 
 def _middle(bucket: tuple[int, int]) -> float:
-    """The value that is off by at most 1 % from any in the bucket."""
+    """A value that differs by at most 1 % from any value of the bucket."""
     sign, number = bucket
     return sign * math.exp(min(number * _LOG_GAMMA + _TO_MIDDLE, _GREATEST_EXPONENT))
 

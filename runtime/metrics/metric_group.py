@@ -18,7 +18,7 @@ NUM_BYTES_OUT = "numBytesOut"
 NUM_BUFFERS_IN = "numBuffersIn"
 NUM_BUFFERS_OUT = "numBuffersOut"
 PER_SECOND = "PerSecond"
-"""Ends the name of the rate of a count."""
+"""The suffix of the rate of a count."""
 
 CURRENT_INPUT_WATERMARK = "currentInputWatermark"
 CURRENT_OUTPUT_WATERMARK = "currentOutputWatermark"
@@ -30,13 +30,13 @@ BACK_PRESSURED_TIME = "backPressuredTimeMsPerSecond"
 MAILBOX_MAILS = "mailboxMailsPerSecond"
 MAILBOX_LATENCY = "mailboxLatencyMs"
 MAILBOX_QUEUE = "mailboxQueueSize"
-"""In Flink the mails that wait now; here the most that waited at once."""
+"""In Flink, the mails that wait now; here, the maximum that waited at once."""
 
 LATENCY = "latency"
-"""Time that latency markers took from a source; one histogram for each source operator."""
+"""The time that latency markers took from a source, as one histogram for each source operator."""
 
 NUM_LATE_RECORDS_DROPPED = "numLateRecordsDropped"
-"""Registered in the group of each window operator. Flink: `WindowOperator`."""
+"""Registered in the metric group of each window operator. Flink: `WindowOperator`."""
 
 
 def input_watermark_name(number: int) -> str:
@@ -54,11 +54,10 @@ SEPARATOR = "."
 
 
 class MetricGroup:
-    """A named place for metrics and for further groups. Flink, PyFlink: `MetricGroup`.
+    """A named group of metrics and of further groups. Flink, PyFlink: `MetricGroup`.
 
-    A name that is asked for again gives the same metric, or the same group; a gauge takes the new
-    function. The same name for another kind of metric is an error (Flink: a line in the log, and the
-    second metric is reported nowhere).
+    Requesting a name again returns the same metric or group; a gauge gets the new function. Requesting it as another
+    kind of metric is an error. (Flink logs a line, and does not report the second metric.)
 
     >>> group = MetricGroup(("host", "job", "parse", "0"))
     >>> group.add_group("reasons").counter("too_long").inc()
@@ -68,8 +67,8 @@ class MetricGroup:
     'host.job.parse.0.country.it.visits'
 
     Args:
-        scope: What identifiers of metrics begin with.
-        variables: What is known of the place, by name in angle brackets.
+        scope: The prefix of the metrics' identifiers.
+        variables: The variables of the scope, by name in angle brackets.
     """
 
     def __init__(
@@ -86,10 +85,10 @@ class MetricGroup:
         self._registered: dict[str, Metric] = {} if registered is None else registered
 
     def add_group(self, name: str, extra: str | None = None) -> MetricGroup:
-        """The group of this name below this one.
+        """The subgroup with this name.
 
-        With `extra` it is the group of a key and a value, one below the other, and the pair becomes a
-        variable of all that lies below.
+        With `extra`, there are two nested groups, for a key and a value, and the pair becomes a variable of all groups
+        in them.
         """
         parts = (_checked(name),) if extra is None else (_checked(name), _checked(extra))
         variables = {f"<{name}>": extra} if extra is not None else {}
@@ -101,26 +100,26 @@ class MetricGroup:
         )
 
     def counter(self, name: str) -> Counter:
-        """The counter of this name."""
+        """The counter with this name."""
         return self._metric(name, Counter, Counter)
 
     def gauge(self, name: str, obj: Callable[[], Any]) -> None:
-        """Registers a function that gives a number when asked: here, at the end of the task."""
+        """Registers a function that returns a number. It is called at the end of the task."""
         if not callable(obj):
             raise TypeError(f"gauge '{name}': expected a function without arguments, not {obj!r}")
         self._metric(name, Gauge, lambda: Gauge(obj))
         self._registered[self._key(name)] = Gauge(obj)
 
     def meter(self, name: str, time_span_in_seconds: int = 60) -> Meter:
-        """The meter of this name; the span is that of the first call."""
+        """The meter with this name. The first call sets its time span."""
         return self._metric(name, Meter, lambda: Meter(time_span_in_seconds))
 
     def distribution(self, name: str) -> Distribution:
-        """The distribution of this name."""
+        """The distribution with this name."""
         return self._metric(name, Distribution, Distribution)
 
     def histogram(self, name: str) -> Histogram:
-        """The histogram of this name. PyFlink has none; Flink's is made by the caller."""
+        """The histogram with this name. Not in PyFlink. In Flink, the caller creates the histogram."""
         return self._metric(name, Histogram, Histogram)
 
     def get_scope_components(self) -> tuple[str, ...]:
@@ -128,9 +127,9 @@ class MetricGroup:
         return self._scope + self._path
 
     def get_all_variables(self) -> dict[str, str]:
-        """The variables of the scope: `<host>`, `<job_name>`, `<operator_name>` and so on.
+        """The variables of the scope: `<host>`, `<job_name>`, `<operator_name>` and others.
 
-        A group with key and value adds its own.
+        A group with key and value adds its own variable.
         """
         return dict(self._variables)
 
@@ -139,7 +138,7 @@ class MetricGroup:
         return SEPARATOR.join((*self._scope, *self._path, metric_name))
 
     def snapshot(self) -> dict[str, Any]:
-        """The current values of all metrics of the operator, by their names below the operator."""
+        """The current values of all metrics of the operator, by their names relative to the operator."""
         return {name: metric.snapshot() for name, metric in self._registered.items()}
 
     def _key(self, name: str) -> str:

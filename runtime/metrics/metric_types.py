@@ -16,25 +16,25 @@ if TYPE_CHECKING:
 
 
 class Metric(ABC):
-    """A number, or several, that a function keeps while it runs. Flink: `Metric`.
+    """A value, or several, that a function updates while it runs. Flink: `Metric`.
 
-    Made by the MetricGroup that it is registered in; used in the thread of its task.
+    A MetricGroup creates it. It must be used in the thread of its task.
     """
 
     __slots__ = ()
 
     @abstractmethod
     def snapshot(self) -> Any:
-        """The current value, small and picklable. Read when the task has ended."""
+        """The current value, which must be small and picklable. Called when the task has ended."""
 
 
 def plain_values(values: dict[str, Any]) -> dict[str, Any]:
-    """Numbers, texts, lists, and dicts of these."""
+    """Converts numbers, texts, lists, and dicts of these."""
     return {name: plain_value(value) for name, value in values.items()}
 
 
 def plain_value(value: Any) -> Any:
-    """The value of a metric as JSON has it: numbers, and None for NaN. Metrics of several numbers convert themselves."""
+    """Converts the value of a metric for JSON; NaN becomes None. Metrics with several numbers convert themselves."""
     as_plain = getattr(value, "as_plain", None)
     if as_plain is not None:
         return as_plain()
@@ -42,7 +42,7 @@ def plain_value(value: Any) -> Any:
 
 
 class Counter(Metric):
-    """A count, from 0. Flink: `Counter`; its subtasks' counts are added up.
+    """A count, from 0. Flink: `Counter`. The counts of the subtasks are added up.
 
     >>> counter = Counter()
     >>> counter.inc()
@@ -58,15 +58,15 @@ class Counter(Metric):
         self._count = 0
 
     def inc(self, n: int = 1) -> None:
-        """Counts up."""
+        """Increases the count, by 1 by default."""
         self._count += n
 
     def dec(self, n: int = 1) -> None:
-        """Counts down, by 1 unless told."""
+        """Decreases the count, by 1 by default."""
         self._count -= n
 
     def get_count(self) -> int:
-        """The count."""
+        """The current count."""
         return self._count
 
     def snapshot(self) -> int:
@@ -79,12 +79,12 @@ _PLAIN = frozenset({bool, int, float, str, type(None)})
 
 @dataclass(frozen=True, slots=True)
 class GaugeFailure:
-    """In place of the value of a gauge whose function raised: the job itself is none the worse."""
+    """Replaces the value of a gauge whose function raised an exception. The job does not fail."""
 
     error: str
 
     def as_plain(self) -> dict[str, Any]:
-        """The error by that name."""
+        """The error as a dict."""
         return {"error": self.error}
 
 
@@ -96,10 +96,10 @@ class GaugeValue:
 
 
 class Gauge(Metric):
-    """A function without arguments that gives the value. Flink: `Gauge`.
+    """A function without arguments that returns a value. Flink: `Gauge`.
 
-    It is called once, when the task has processed everything and is not closed yet. Values other than
-    numbers and texts are reported by their `repr`. Subtasks' values are kept one by one.
+    It is called once, when the task has processed everything, before the task is closed. Values other than numbers and
+    texts are reported as their `repr`. The values of subtasks are not merged.
 
     >>> Gauge(lambda: 7).snapshot()
     GaugeValue(value=7)
@@ -115,7 +115,7 @@ class Gauge(Metric):
         return self._read()
 
     def snapshot(self) -> GaugeValue:
-        """The value now, or how asking for it failed."""
+        """The current value, or the error of the function."""
         try:
             value = self._read()
         except Exception as error:  # noqa: BLE001 - a user's function may raise anything
@@ -125,7 +125,7 @@ class Gauge(Metric):
 
 @dataclass(frozen=True, slots=True)
 class MeterValue:
-    """All events, and events per second towards the end; each the sum over the subtasks."""
+    """The number of all events, and the recent events per second. Both are sums over the subtasks."""
 
     count: int
     rate: float
@@ -135,19 +135,19 @@ class MeterValue:
         return {"count": self.count, "rate": self.rate}
 
     def merged(self, other: MeterValue) -> MeterValue:
-        """Both together."""
+        """The sum of both."""
         return MeterValue(self.count + other.count, self.rate + other.rate)
 
 
 class Meter(Metric):
-    """Events, and their rate over the last `time_span_in_seconds`. Flink: `Meter`, `MeterView`.
+    """Counts events, and their rate over the last `time_span_in_seconds`. Flink: `Meter`, `MeterView`.
 
-    Flink updates the rate every 5 seconds in the background; here it is worked out when asked for, over
-    the span and what has passed of the current second. A younger meter averages over its own age.
+    Flink updates the rate every 5 seconds in the background. Here it is computed when it is read, over the time span
+    and the elapsed part of the current second. A younger meter averages over its own age.
 
     Args:
-        time_span_in_seconds: The span of the rate.
-        clock: Seconds from any origin, never going back.
+        time_span_in_seconds: The time span of the rate.
+        clock: A monotonic clock in seconds, with any origin.
     """
 
     __slots__ = ("_clock", "_count", "_marks", "_span", "_started")
@@ -163,11 +163,11 @@ class Meter(Metric):
         self._clock = clock
         self._started = clock()
         self._count = 0
-        # The whole second, and the count when it began; for seconds that had events.
+        # (second, count at its start), for whole seconds with events.
         self._marks: deque[tuple[int, int]] = deque()
 
     def mark_event(self, value: int = 1) -> None:
-        """Notes that so many events happened now."""
+        """Records this number of events."""
         second = int(self._clock() - self._started)
         marks = self._marks
         if not marks or marks[-1][0] != second:
@@ -177,11 +177,11 @@ class Meter(Metric):
         self._count += value
 
     def get_count(self) -> int:
-        """All events."""
+        """The number of all events."""
         return self._count
 
     def get_rate(self) -> float:
-        """Events per second."""
+        """The current events per second."""
         age = self._clock() - self._started
         first = max(0, int(age) - self._span)
         before = next((count for second, count in self._marks if second >= first), self._count)
@@ -203,7 +203,7 @@ class DistributionValue:
 
     @property
     def mean(self) -> float | None:
-        """The arithmetic mean, None of no values."""
+        """The arithmetic mean. None without values."""
         return self.sum / self.count if self.count else None
 
     def as_plain(self) -> dict[str, Any]:
@@ -229,9 +229,9 @@ class DistributionValue:
 
 
 class Distribution(Metric):
-    """Takes values and keeps four numbers of them. PyFlink: `Distribution`.
+    """Keeps count, sum, minimum and maximum of values. PyFlink: `Distribution`.
 
-    A Histogram also knows quantiles.
+    A Histogram also has quantiles.
     """
 
     __slots__ = ("_count", "_maximum", "_minimum", "_sum")
@@ -243,7 +243,7 @@ class Distribution(Metric):
         self._maximum: float | None = None
 
     def update(self, value: float) -> None:
-        """Takes a value."""
+        """Adds a value."""
         self._count += 1
         self._sum += value
         if self._minimum is None or self._maximum is None:
@@ -254,5 +254,5 @@ class Distribution(Metric):
             self._maximum = value
 
     def snapshot(self) -> DistributionValue:
-        """The four numbers."""
+        """Count, sum, minimum and maximum."""
         return DistributionValue(self._count, self._sum, self._minimum, self._maximum)

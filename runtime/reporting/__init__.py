@@ -1,1 +1,1 @@
-"""Tells other systems of a job: Prometheus, OpenTelemetry, OpenLineage."""
+"""Reports jobs to other systems: Prometheus, OpenTelemetry, OpenLineage."""

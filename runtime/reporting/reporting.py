@@ -1,7 +1,7 @@
-"""Reports on a job while it runs, from a thread of its own, so that a slow receiver never delays an epoch.
+"""Reports a running job from a separate thread, so a slow receiver never delays an epoch.
 
-Reporters hear of the start, of each epoch, of the numbers at intervals, and of the end. What a reporter raises is
-logged, and the job continues.
+Reporters are notified of the start, of each epoch, of the metrics at intervals, and of the end. Exceptions of a
+reporter are logged, and the job continues.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger("opchain.reporting")
 
 LAST_REPORTS_S = 15.0
-"""How long the end of a job waits for its last reports."""
+"""How long the end of a job waits for its last reports, in seconds."""
 
 
 class Reporter:
-    """Hears of one job; each method does nothing unless a reporter has use for it."""
+    """Receives reports of one job. The methods do nothing by default."""
 
     def started(self) -> None:
-        """The job begins."""
+        """Called when the job starts."""
 
     def epoch(self, progress: EpochProgress) -> None:
-        """An epoch is over."""
+        """Called when an epoch has ended."""
 
     def report(self, samples: list[Sample]) -> None:
-        """The numbers as of now: at intervals, after epochs, and at the end."""
+        """Called with the current metrics: at intervals, after epochs, and at the end."""
 
     def ended(self, status: JobStatus, error: BaseException | None) -> None:
-        """The job has ended."""
+        """Called when the job has ended."""
 
     def close(self) -> None:
-        """Nothing more comes."""
+        """Called once, after all other methods."""
 
 
 class Reporting:
@@ -52,11 +52,11 @@ class Reporting:
     Args:
         job: The job.
         run: Its run.
-        reporters: Make the reporters, from the samples of the run.
-        interval_s: Seconds between two reports of the numbers.
+        reporters: Functions that create the reporters from the samples of the run.
+        interval_s: The interval of reports of the metrics, in seconds.
 
     Raises:
-        StreamError: A reporter cannot be made; the ones before it are closed.
+        StreamError: A reporter cannot be created. Reporters that were created before are closed.
     """
 
     def __init__(

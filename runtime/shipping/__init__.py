@@ -1,1 +1,1 @@
-"""Functions and modules of the user on their way to other processes."""
+"""Sends functions and modules of the user to other processes."""

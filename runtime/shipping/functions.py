@@ -1,11 +1,11 @@
-"""Functions and sources as bytes for other processes, and the error for one that cannot be sent.
+"""Pickles functions and sources for other processes, and explains which part cannot be pickled.
 
-A function or class is pickled by name if its module can be imported, and by value otherwise: lambdas, nested
-functions, everything in the main program. runtime/spark/worker_path.py decides which modules executors can import. A
-source reads its environment (files, partitions) once, on the driver, before its vertex is sent.
+A function or class is pickled by name if its module can be imported, and by value otherwise: lambdas, nested functions,
+and everything in the main program. runtime/spark/worker_path.py decides which modules executors can import. A source
+lists its files or partitions once, on the driver, before its vertex is sent.
 
-Pickle names the type that it refuses, but not the path to it. The search starts at the function, and follows at each
-step the first part that cannot be pickled by itself.
+Pickle only names the type that it refuses. To find the path to the object, a search starts at the function, and in each
+step follows the first part that cannot be pickled.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 
 def with_planned_sources(vertex: VertexProgram) -> VertexProgram:
-    """The vertex whose sources know what there is to read. Flink: the start of a `SplitEnumerator`.
+    """The vertex with planned sources: `planned` was called on them. Flink: the start of a `SplitEnumerator`.
 
     Raises:
-        Exception: What a source says of the outside, such as a file that is not there.
+        Exception: An error of a source, such as a missing file.
     """
     parallelism = vertex.parallelism
     return replace(
@@ -57,12 +57,12 @@ def _planned(program: OperatorProgram, parallelism: int) -> OperatorProgram:
 
 
 MOST_STEPS = 50
-"""A way that is longer is cut: structures that contain themselves have no end."""
+"""The maximum length of a path: structures that contain themselves have no end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unpicklable:
-    """The culprit: the steps to it, its value, and what pickle says of it."""
+    """The part that cannot be pickled: the path to it, its value, and pickle's error."""
 
     steps: tuple[str, ...]
     value: Any
@@ -70,12 +70,12 @@ class Unpicklable:
 
     @property
     def way(self) -> str:
-        """The steps as text; empty where the searched value is the culprit itself."""
+        """The path as text. Empty if the value itself cannot be pickled."""
         return ", ".join(self.steps)
 
 
 def find_unpicklable(value: Any, dump: Callable[[Any], object]) -> Unpicklable | None:
-    """The reason why a value cannot be pickled; None if `dump` takes it."""
+    """The part of a value that cannot be pickled. None if `dump` accepts the value."""
     failure = _failure(value, dump)
     if failure is None:
         return None
@@ -107,7 +107,7 @@ def _failure(value: Any, dump: Callable[[Any], object]) -> str | None:
 
 
 def _parts(value: Any) -> Iterator[tuple[str, Any]]:
-    """The parts that pickle would write for a value, each with the step that leads to it."""
+    """The parts that pickle would write for a value, each with a description of the step to it."""
     for kind, parts in _PARTS:
         if isinstance(value, kind):
             return parts(value)
@@ -157,7 +157,7 @@ def _parts_of_function(function: types.FunctionType) -> Iterator[tuple[str, Any]
 
 
 def _global_names(code: types.CodeType) -> Iterator[str]:
-    """Names that a function, or one defined inside it, may read from its module."""
+    """Names that a function, or a function defined in it, may read from its module."""
     yield from code.co_names
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
@@ -165,7 +165,7 @@ def _global_names(code: types.CodeType) -> Iterator[str]:
 
 
 def _parts_of_object(value: Any) -> Iterator[tuple[str, Any]]:
-    """The state that the object hands to pickle; nothing where it refuses to."""
+    """The state that the object gives to pickle. Nothing if it raises an error."""
     try:
         reduced = value.__reduce_ex__(5)
     except Exception:  # noqa: BLE001 - then the object is the culprit, and its error is the reason
@@ -203,28 +203,28 @@ _PARTS: tuple[tuple[Any, Callable[[Any], Iterator[tuple[str, Any]]]], ...] = (
 
 
 def ship(value: Any) -> bytes:
-    """Pickles a value by cloudpickle, so that lambdas and functions of `__main__` are sent too."""
+    """Pickles a value with cloudpickle, so lambdas and functions of `__main__` are sent too."""
     import cloudpickle  # noqa: PLC0415 - only what ships needs the package
 
     return bytes(cloudpickle.dumps(value, protocol=5))
 
 
 def unship(data: bytes) -> Any:
-    """The value again; needs cloudpickle, and the modules that the value names."""
+    """Unpickles the value. Needs cloudpickle, and the modules that the value refers to."""
     return pickle.loads(data)
 
 
 def ship_vertices(job: JobProgram) -> tuple[bytes, ...]:
-    """Each vertex as bytes: a task needs its own alone. Sources are planned now.
+    """Pickles each vertex separately, because a task only needs its own vertex. Sources are planned now.
 
     Raises:
-        UnpicklableFunctionError: A function cannot be pickled; names the operator and the culprit.
+        UnpicklableFunctionError: A function cannot be pickled. The message names the operator and the part.
     """
     return tuple(_shipped(with_planned_sources(vertex)) for vertex in job.vertices)
 
 
 def shipped_task(job: JobProgram, shipped: Sequence[bytes], task: int) -> JobProgram:
-    """The job as one task needs it: its own vertex, with functions that no other task has touched."""
+    """The job for one task: its own vertex, with its own copies of functions."""
     return task_program(job.job_name, job.job_parameters, shipped[job.vertex_number(task)])
 
 
@@ -271,7 +271,7 @@ def _functions(vertex: VertexProgram) -> Iterator[tuple[str, Any]]:
 
 
 def _name_of(function: Any) -> str:
-    """A function's own name, an object's class: neither its address in memory."""
+    """The name of a function, or of the class of an object, without its address in memory."""
     name = getattr(function, "__qualname__", None) or type(function).__qualname__
     return short_repr(name)
 

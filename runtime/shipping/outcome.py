@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class JobOutcome:
-    """A finished job, or a finished epoch of one.
+    """The results of a job, or of an epoch of a job.
 
-    It has every task's report, the committables by vertex and operator, the records; of an epoch also what
-    each task acknowledged of its state.
+    These are the report of every task, the committables by vertex and operator, and the records. For an epoch, they
+    include the acknowledged state of each task.
     """
 
     reports: dict[int, TaskReport] = field(default_factory=dict)
@@ -41,14 +41,14 @@ class JobOutcome:
     accumulators: dict[str, Any] = field(default_factory=dict)
 
     def collected(self, sink_uid: str) -> Iterator[Any]:
-        """The records of a collecting sink, subtask after subtask; they can be read once.
+        """The records of a collecting sink, subtask by subtask. They can be read once.
 
-        They stay pickled until they are read, beyond a limit in a file.
+        They stay pickled until they are read; above a size limit, they are in a file.
         """
         return self._taken(("collect", sink_uid))
 
     def printed(self, *, to_stderr: bool) -> Iterator[str]:
-        """The lines that tasks sent to be printed here, task after task; they can be read once."""
+        """The lines that tasks sent to be printed here, task by task. They can be read once."""
         return self._taken(("print", to_stderr))
 
     def close(self) -> None:
@@ -83,11 +83,10 @@ def with_idle_time(job: JobProgram, outcome: JobOutcome, span_ms: float) -> JobO
 
 
 def read_outcome(job: JobProgram, buffers: Iterable[Buffer]) -> JobOutcome:
-    """Sorts the buffers that tasks sent to the driver, in whatever order they come.
+    """Sorts the buffers that tasks sent to the driver. They may arrive in any order.
 
     Raises:
-        InternalError: A task's report or buffer is missing, or something unknown was sent. Nothing partial
-            is used.
+        InternalError: A task's report or buffer is missing, or has an unknown kind. Nothing partial is used.
     """
     outcome = JobOutcome()
     acknowledged: list[Buffer] = []
@@ -114,7 +113,7 @@ def read_outcome(job: JobProgram, buffers: Iterable[Buffer]) -> JobOutcome:
 
 
 def print_lines(outcome: JobOutcome) -> None:
-    """Prints what print sinks sent to the driver; called once all tasks have succeeded."""
+    """Prints the lines of print sinks. Called when all tasks have succeeded."""
     for to_stderr, stream in ((False, sys.stdout), (True, sys.stderr)):
         for line in outcome.printed(to_stderr=to_stderr):
             stream.write(line + "\n")
@@ -124,11 +123,11 @@ def print_lines(outcome: JobOutcome) -> None:
 def commit(
     job: JobProgram, outcome: JobOutcome, after_each: Callable[[], None] = lambda: None
 ) -> None:
-    """Commits what the sinks wrote; called once all tasks have succeeded.
+    """Commits the output of the sinks. Called when all tasks have succeeded.
 
     Args:
         job: The job.
-        outcome: What its tasks sent.
+        outcome: The results of its tasks.
         after_each: Called when a sink has committed.
     """
     for (vertex, index), committables in sorted(outcome.committables.items()):

@@ -1,1 +1,1 @@
-"""The public testing kit: chaining assertions, clocks, harnesses."""
+"""The public test tools: assertions on chaining, clocks and harnesses."""

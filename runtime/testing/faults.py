@@ -39,10 +39,10 @@ MOST_STARTS = 20
 
 @dataclass(frozen=True, slots=True)
 class SurvivedRun:
-    """A program that has succeeded.
+    """The result of a program that has succeeded.
 
-    `starts` says how often the driver was started, `died` which points were come by, `output` what the
-    last start wrote to stdout.
+    `starts` is the number of starts of the driver. `died` are the points at which processes were killed. `output` is
+    the standard output of the last start.
     """
 
     starts: int

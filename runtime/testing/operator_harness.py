@@ -147,10 +147,10 @@ _SPECS: tuple[tuple[type, type[specs.OperatorSpec]], ...] = (
 def spec_of(
     function: Any, descriptors: Sequence[MapStateDescriptor[Any, Any]] = (), *, is_keyed: bool
 ) -> specs.OperatorSpec:
-    """The spec of the operator that runs a function, or the spec itself if it is one.
+    """The operator spec for a function, or the spec itself if the argument is one.
 
     Raises:
-        TypeError: The function is of no kind that has an operator of its own.
+        TypeError: There is no operator for this kind of function.
     """
     if isinstance(function, specs.OperatorSpec):
         return function
@@ -168,26 +168,26 @@ def spec_of(
 
 
 class OperatorHarness:
-    """What all harnesses share; use OneInputOperatorHarness, TwoInputOperatorHarness and their keyed forms.
+    """The base class of all harnesses. Use OneInputOperatorHarness, TwoInputOperatorHarness and their keyed forms.
 
-    The operator is opened when the `with` block begins and closed when it ends.
+    The operator is opened when the `with` block begins, and closed when it ends.
 
     Args:
-        function: The function under test (MapFunction, KeyedProcessFunction, ...), or an operator's spec.
-        key_selectors: Per input, what gives a record's key; None for an input without key.
-        broadcast_state: The descriptors of the broadcast states, for functions with such a side.
-        parallelism: How many subtasks there are.
-        subtask: Which of them this is, from 0.
-        max_parallelism: The number of key groups; Flink's default for the parallelism if not given.
-        clock: The clock, to share one with others; a new one that shows 0 if not given.
-        snapshots: What to start from: the snapshots of all subtasks before, in their order.
-        tracks_changes: Whether `snapshot_changes` gives changes, once there was a snapshot.
-        job_parameters: What `get_job_parameter` knows.
+        function: The function under test (MapFunction, KeyedProcessFunction, ...), or the spec of an operator.
+        key_selectors: For each input, the key selector; None for an input without key.
+        broadcast_state: The descriptors of the broadcast states, for functions with a broadcast side.
+        parallelism: The number of subtasks.
+        subtask: The number of this subtask, from 0.
+        max_parallelism: The number of key groups. Default: Flink's default for the parallelism.
+        clock: The clock, to share one with other harnesses. Default: a new clock at 0.
+        snapshots: The snapshots to restore: those of all previous subtasks, in order.
+        tracks_changes: Whether `snapshot_changes` returns only changes, after the first snapshot.
+        job_parameters: The parameters for `get_job_parameter`.
 
     Attributes:
         operator: The operator under test.
         clock: The clock.
-        sent_to_driver: What the operator sent to the driver.
+        sent_to_driver: The values that the operator sent to the driver.
     """
 
     def __init__(
@@ -247,7 +247,7 @@ class OperatorHarness:
     # Life
 
     def open(self) -> None:
-        """Restores the snapshots, if there are any, and opens the operator; `with` does it."""
+        """Restores the snapshots, if there are any, and opens the operator. The `with` statement calls it."""
         if self._snapshots is not None:
             parallelism, subtask = self._task.vertex.parallelism, self._task.subtask
             share = redistribute(self._snapshots, self._range, parallelism, subtask)
@@ -255,7 +255,7 @@ class OperatorHarness:
         self.operator.open()
 
     def close(self) -> None:
-        """Closes the operator; `with` does it."""
+        """Closes the operator. The `with` statement calls it."""
         try:
             self.operator.close()
         finally:
@@ -274,7 +274,7 @@ class OperatorHarness:
         """Sets the clock, and fires the processing-time timers that are due.
 
         Raises:
-            ValueError: The time has passed already.
+            ValueError: The time is before the current time.
         """
         self.clock.advance_to(now_ms)
         self.run_mail()
@@ -331,42 +331,42 @@ class OperatorHarness:
     # State
 
     def snapshot(self, checkpoint_id: int = 1) -> OperatorSnapshot:
-        """All state of this subtask, to start other harnesses from."""
+        """All state of this subtask. Other harnesses can start from it."""
         now_ms = self.clock.current_processing_time()
         return self.operator.snapshot_state(checkpoint_id, now_ms)
 
     def snapshot_changes(self, checkpoint_id: int = 1) -> OperatorSnapshot:
-        """What has changed since the last snapshot; everything where changes are not tracked."""
+        """The changes since the last snapshot. All state if changes are not tracked."""
         now_ms = self.clock.current_processing_time()
         return self.operator.snapshot_changes(checkpoint_id, now_ms)
 
     def owns(self, key: Any) -> bool:
-        """Whether records of a key come to this subtask."""
+        """Whether records with this key belong to this subtask."""
         return key_group(key, self._key_groups) in self._range
 
     def keyed_state(self, descriptor: StateDescriptor[Any], key: Any) -> Any:
-        """A state of a key, to be read or changed before the next call of the harness."""
+        """The state of a key. Read or change it before the next call of the harness."""
         backend = self.operator.context.keyed_state
         backend.set_current_key(key)
         return backend.state(descriptor)
 
     def keys(self, state_name: str) -> Iterator[Any]:
-        """The keys that have a state, in the order in which they got it."""
+        """The keys that have a state, in the order in which they were added."""
         keys: Iterator[Any] = self.operator.context.keyed_state.keys(state_name)
         return keys
 
     def state_entry_count(self) -> int:
-        """How many (state, key, namespace) hold something."""
+        """The number of (state, key, namespace) entries."""
         count: int = self.operator.context.keyed_state.entry_count()
         return count
 
     def event_time_timer_count(self) -> int:
-        """How many event-time timers wait."""
+        """The number of registered event-time timers."""
         count: int = self.operator.context.timers.event_time_timer_count()
         return count
 
     def processing_time_timer_count(self) -> int:
-        """How many processing-time timers wait."""
+        """The number of registered processing-time timers."""
         count: int = self.operator.context.timers.processing_time_timer_count()
         return count
 
@@ -392,7 +392,7 @@ class OperatorHarness:
             backend.touch((key.selector(value),))
 
     def _require_own(self, number: int, value: Any) -> None:
-        """Refuses a record that an exchange would bring to another subtask."""
+        """Raises an error for a record that an exchange would send to another subtask."""
         key = self.operator.program.keys[number] if self.operator.program.keys else None
         if key is None or self._task.vertex.parallelism == 1:
             return
@@ -412,7 +412,7 @@ def _key_program(select: Callable[[Any], Any] | None) -> KeyProgram | None:
 
 
 class OneInputOperatorHarness(OperatorHarness):
-    """An operator of one input without key; further arguments as OperatorHarness has them.
+    """An operator with one input without key. Further arguments are those of OperatorHarness.
 
     Flink: `OneInputStreamOperatorTestHarness`.
     """
@@ -443,7 +443,7 @@ class KeyedOneInputOperatorHarness(OneInputOperatorHarness):
 
     Args:
         function: See OperatorHarness.
-        key_selector: What gives a record's key.
+        key_selector: Returns the key of a record.
         settings: See OperatorHarness.
     """
 
@@ -452,7 +452,7 @@ class KeyedOneInputOperatorHarness(OneInputOperatorHarness):
 
 
 class TwoInputOperatorHarness(OperatorHarness):
-    """An operator of two inputs without keys. Flink: `TwoInputStreamOperatorTestHarness`."""
+    """An operator with two inputs without keys. Flink: `TwoInputStreamOperatorTestHarness`."""
 
     def __init__(self, function: Any, **settings: Any) -> None:
         super().__init__(function, (None, None), **settings)
@@ -492,8 +492,8 @@ class KeyedTwoInputOperatorHarness(TwoInputOperatorHarness):
 
     Args:
         function: See OperatorHarness.
-        key_selector1: What gives the key of a record of the first input.
-        key_selector2: The same for the second input; None for a broadcast one.
+        key_selector1: Returns the key of a record of the first input.
+        key_selector2: Returns the key of a record of the second input. None for a broadcast input.
         settings: See OperatorHarness.
     """
 

@@ -1,12 +1,12 @@
-"""Tests whether a sink has every record exactly once, whatever is killed.
+"""Tests whether a sink has every record exactly once, even if processes are killed at any line.
 
     from opchain.testing import SinkConformance
 
     class TestOrders(SinkConformance):
-        def make_sink(self, target):         # a new, empty target for each path
+        def make_sink(self, target):
             return Orders(target)
 
-        def visible(self, target):           # the records that a reader of the target sees
+        def visible(self, target):
             return [json.loads(line) for file in target.glob("*.json") for line in file.open()]
 
 `pytest` runs the `test_` methods of the class. They play the driver and two tasks of a job with three epochs:
@@ -14,10 +14,10 @@
 - `test_fails_at_every_line` raises an exception at each line of the sink's code, one run for each line.
 - `test_killed_at_every_line` kills the process at each line, with SIGKILL, as `kill -9` does.
 
-After each failure the job starts again, as a real one does, and in the end each record must be there once. A step is
+After each failure the job starts again, as a real job does. In the end, each record must exist exactly once. A step is
 a line of Python in the files that define the sink, its writer and its committer.
 
-Whole jobs on Spark are killed by `opchain.testing.faults`.
+`opchain.testing.faults` kills whole jobs on Spark.
 """
 
 from __future__ import annotations
@@ -71,19 +71,19 @@ class SinkConformance(ABC):
 
     @abstractmethod
     def make_sink(self, target: Path) -> Sink[Any]:
-        """The sink for a target: the same sink each time it is asked for the same target.
+        """The sink for a target. For the same target, it must return the same sink.
 
         Args:
-            target: A path that does not exist yet and has a new name for each run. A sink of a database may name its
-                table by `target.name`, which consists of letters and digits.
+            target: A path that does not exist yet, with a new name for each run. A database sink may use `target.name`,
+                which consists of letters and digits, as the name of its table.
         """
 
     @abstractmethod
     def visible(self, target: Path) -> Sequence[Any]:
-        """The records that a reader of the target sees now, in any order. Called before there are any, too."""
+        """The records that a reader of the target sees, in any order. It is also called before there are any."""
 
     def staged(self, target: Path) -> Sequence[Any]:  # noqa: ARG002 - optional
-        """What is staged at the target and not committed; nothing by default."""
+        """Uncommitted output at the target. Empty by default."""
         return ()
 
     def test_shows_an_epoch_when_it_is_committed(self, tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ class SinkConformance(ABC):
         self._expect(run.target, len(self.epochs), "after the commit of a bounded job")
 
     def test_repeats_a_commit(self, tmp_path: Path) -> None:
-        """The driver may commit an epoch again: at once, or after what is staged was aborted."""
+        """The driver may commit an epoch again: immediately, or after staged output was aborted."""
         run = self._run(tmp_path / "again")
 
         def again(moment: str, number: int) -> None:
