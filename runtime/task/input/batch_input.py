@@ -22,6 +22,7 @@ from __future__ import annotations
 import pickle
 from array import array
 from bisect import bisect_left, bisect_right
+from collections import deque
 from dataclasses import replace
 from itertools import groupby
 from operator import attrgetter
@@ -417,27 +418,40 @@ def _pickled(pickleable: tuple[Any, ...]) -> bytes:
 
 
 class BroadcastFirstInput:
-    """Feeds a chain whose head has no key: its second input whole before its first."""
+    """Feeds a chain whose head has no key: its second input whole before its first, whose records wait.
 
-    def __init__(self, elements: Iterable[InputElement], chain: OperatorChain) -> None:
+    Args:
+        elements: What the task reads.
+        chain: What is fed.
+        memory_bytes: How much waits unpickled.
+    """
+
+    def __init__(
+        self,
+        elements: Iterable[InputElement],
+        chain: OperatorChain,
+        memory_bytes: int = MEMORY_BYTES,
+    ) -> None:
         self._elements = iter(elements)
         self._chain = chain
-        self._held = BufferStore()
+        self._free_bytes = memory_bytes
+        self._waiting: deque[RecordBatch] = deque()
+        self._pickles = BufferStore()
         self._watermarks: dict[int, int] = {}
-        self._batches: Iterator[Buffer] | None = None
+        self._batches: Iterator[tuple[Any, Any]] | None = None
 
     def process_next(self, controller: Controller) -> None:
         """Reads the next element, or feeds the next batch that waited."""
         if self._batches is None:
             item = next(self._elements, None)
             if item is None:
-                self._batches = iter(self._held)
+                self._batches = self._waited()
             else:
                 self._read(item)
             return
-        buffer = next(self._batches, None)
-        if buffer is not None:
-            self._chain.process_batch(0, *pickle.loads(buffer.payload))
+        batch = next(self._batches, None)
+        if batch is not None:
+            self._chain.process_batch(0, *batch)
             return
         for number, watermark in sorted(self._watermarks.items()):
             self._chain.process_watermark(number, watermark)
@@ -449,16 +463,28 @@ class BroadcastFirstInput:
 
     def close(self) -> None:
         """Drops what is waiting."""
-        self._held.close()
+        self._waiting.clear()
+        self._pickles.close()
+
+    def _waited(self) -> Iterator[tuple[Any, Any]]:
+        while self._waiting:
+            batch = self._waiting.popleft()
+            yield batch.values, batch.timestamps
+        for buffer in self._pickles:
+            yield pickle.loads(buffer.payload)
 
     def _read(self, item: InputElement) -> None:
         number, _, element = item
         if isinstance(element, RecordBatch):
             if number:
                 self._chain.process_batch(number, element.values, element.timestamps)
+                return
+            self._free_bytes -= len(element.values) * (ITEM_BYTES + RECORD_BYTES)
+            if self._free_bytes > 0:
+                self._waiting.append(element)
             else:
                 payload = dump_records((element.values, element.timestamps))
-                self._held.add(Buffer(0, 0, 0, len(self._held), payload))
+                self._pickles.add(Buffer(0, 0, 0, len(self._pickles), payload))
         elif isinstance(element, Watermark):
             self._watermarks[number] = max(
                 element.timestamp, self._watermarks.get(number, MIN_LONG_VALUE)

@@ -29,6 +29,7 @@ from opchain.runtime.records.elements import (
 from opchain.runtime.state.keys.key_router import KeyRouter
 from opchain.runtime.state.timers.timer_services import TimerServices
 from opchain.runtime.task.input.batch_input import (
+    MEMORY_BYTES,
     ArrivalStore,
     BroadcastFirstInput,
     KeySortedInput,
@@ -296,10 +297,11 @@ BROADCAST_CASE = [
 ]
 
 
-def test_the_broadcast_side_is_read_first() -> None:
+@pytest.mark.parametrize("memory_bytes", [1, MEMORY_BYTES])
+def test_the_broadcast_side_is_read_first(memory_bytes: int) -> None:
     with TwoInputOperatorHarness(Looks(), broadcast_state=[RULES]) as harness:
         chain: Any = Chain(harness)
-        run(BroadcastFirstInput(iter(BROADCAST_CASE), chain))  # type: ignore[arg-type]
+        run(BroadcastFirstInput(iter(BROADCAST_CASE), chain, memory_bytes))  # type: ignore[arg-type]
         assert harness.values() == [(("a", 1), 2, ["r", "s"]), (("a", 2), 1, ["r", "s"])]
         assert chain.calls[2:] == [
             ("end", 1),
