@@ -1,1 +1,1 @@
-"""Records as columns: Spark's schemas, Arrow's batches, and the records between the two."""
+"""Conversion between records and columns: Spark's schemas, Arrow's batches."""

@@ -24,7 +24,7 @@ def records_of(batch: Any) -> list[Row]:
     """The rows of a record batch.
 
     Raises:
-        RecordSchemaError: Python has no such date.
+        RecordSchemaError: Python cannot represent a date or time.
     """
     names = list(batch.schema.names)
     columns = [_column(name, batch.column(number)) for number, name in enumerate(names)]

@@ -29,11 +29,11 @@ _MICROS = timedelta(microseconds=1)
 
 
 class RecordEncoder:
-    """Makes record batches of records.
+    """Converts records to record batches.
 
     Args:
-        record_type: A struct for rows, tuples, dicts and objects with attributes; any other type for records
-            that are the value of the one column.
+        record_type: A struct for rows, tuples, dicts and objects with attributes. Any other type for records that are
+            the value of the only column.
         where: The operator, for errors.
     """
 
@@ -44,10 +44,10 @@ class RecordEncoder:
         self._schema = arrow_schema(self._columns)
 
     def batch(self, records: Sequence[Any]) -> Any:
-        """The records as columns.
+        """Converts records to columns.
 
         Raises:
-            RecordSchemaError: One does not fit.
+            RecordSchemaError: A record does not match the schema.
         """
         columns = _fields(records, self._columns, "", self._where) if self._is_row else [records]
         arrays = [
@@ -56,7 +56,7 @@ class RecordEncoder:
         ]
         arrow = pyarrow()
         if not arrays:
-            # The one way to say how many rows of no columns there are.
+            # The only way to create a batch with rows but without columns.
             empty = arrow.array([{}] * len(records), arrow.struct([]))
             return arrow.RecordBatch.from_struct_array(empty)
         return arrow.RecordBatch.from_arrays(arrays, schema=self._schema)
@@ -100,7 +100,7 @@ def _refusal(value: Any, spark_type: SparkType) -> Exception | None:
 def _plain_array(values: Sequence[Any], spark_type: SparkType) -> Any:
     kinds = set(map(type, values))
     refused: AbstractSet[type] = _REFUSED.get(spark_type.kind, frozenset()) & kinds
-    if spark_type.kind in _WHOLE_NUMBERS:  # Arrow would cut the fraction off
+    if spark_type.kind in _WHOLE_NUMBERS:  # Arrow would truncate the fraction
         refused = {kind for kind in kinds - {type(None)} if not hasattr(kind, "__index__")}
     if refused:
         names = ", ".join(sorted(kind.__name__ for kind in refused))
@@ -256,7 +256,7 @@ def _field_values(
     else:
         attributes = getattr(record, "__dict__", None)
         if attributes is None or isinstance(record, type):
-            advice = "records that are no rows need a schema of one type, such as 'bigint'"
+            advice = "records that are not rows need a schema of one type, such as 'bigint'"
             raise _misfit(record, struct, path, where, f"it is not a row ({advice})")
         found = attributes
     unknown = sorted(str(name) for name in found.keys() - set(names))

@@ -53,10 +53,10 @@ class SparkField:
 
 @dataclass(frozen=True, slots=True)
 class SparkType:
-    """A type of a value in a DataFrame.
+    """The type of a value in a DataFrame.
 
-    `kind` is Spark's own word ("long", "decimal", "array", ...). `text` is what Spark writes for a type of
-    parameters, such as `decimal(10,2)`. An array has an `element`, a map a `key` and an `element`.
+    `kind` is Spark's name ("long", "decimal", "array", ...). `text` is Spark's text for a type with parameters, such as
+    `decimal(10,2)`. An array has an `element`, a map a `key` and an `element`.
     """
 
     kind: str
@@ -70,7 +70,7 @@ class SparkType:
 
     @property
     def sql(self) -> str:
-        """The type as SQL writes it, for messages.
+        """The type in SQL, for messages.
 
         >>> SparkType.read({"type": "array", "elementType": "long", "containsNull": True}).sql
         'array<bigint>'
@@ -88,16 +88,16 @@ class SparkType:
 
     @property
     def item(self) -> SparkType:
-        """The type of an array's elements or of a map's values."""
+        """The type of the elements of an array, or of the values of a map."""
         assert self.element is not None
         return self.element
 
     @staticmethod
     def read(given: Any, path: str = "") -> SparkType:
-        """The type of parsed JSON; `path` names the column in errors.
+        """Reads a type from parsed JSON. `path` is the name of the column in errors.
 
         Raises:
-            UnsupportedFeatureError: There is no type of records for it.
+            UnsupportedFeatureError: Records do not support the type.
         """
         if isinstance(given, str):
             return _read_name(given, path)
@@ -122,11 +122,11 @@ class SparkType:
 
     @staticmethod
     def parse(text: str) -> SparkType:
-        """The type of JSON text."""
+        """Reads a type from JSON text."""
         return SparkType.read(json.loads(text))
 
     def to_json(self) -> Any:
-        """What `read` reads."""
+        """The JSON that `read` reads."""
         if self.kind == "struct":
             fields = [
                 {
@@ -156,12 +156,12 @@ class SparkType:
 
 
 def decimal_type(precision: int, scale: int) -> SparkType:
-    """A decimal of so many digits, `scale` of them behind the point."""
+    """A decimal type with this number of digits, of which `scale` are after the decimal point."""
     return SparkType("decimal", f"decimal({precision},{scale})", precision, scale)
 
 
 def struct_type(fields: list[SparkField]) -> SparkType:
-    """A struct of these fields."""
+    """A struct type with these fields."""
     return SparkType("struct", fields=tuple(fields))
 
 
@@ -210,21 +210,21 @@ def _unsupported(name: str, path: str) -> UnsupportedFeatureError:
 
 
 def pyarrow() -> ModuleType:
-    """The module.
+    """Imports pyarrow.
 
     Raises:
-        MissingLibraryError: It is not installed.
+        MissingLibraryError: pyarrow is not installed.
     """
     module: ModuleType = imported("pyarrow", "spark", "turning records into columns")
     return module
 
 
 def arrow_schema(columns: SparkType, *, large: bool = False) -> Any:
-    """The schema of a struct's fields.
+    """The Arrow schema of a struct's fields.
 
     Args:
         columns: The struct.
-        large: Whether strings and bytes have 64-bit offsets, as a setting of Spark may ask for.
+        large: Whether strings and bytes have 64-bit offsets, which a setting of Spark may require.
     """
     arrow = pyarrow()
     return arrow.schema(
@@ -236,7 +236,7 @@ def arrow_schema(columns: SparkType, *, large: bool = False) -> Any:
 
 
 def arrow_type(spark_type: SparkType, *, large: bool = False) -> Any:
-    """The Arrow type."""
+    """The Arrow type of a Spark type."""
     arrow = pyarrow()
     kind = spark_type.kind
     if kind == "struct":

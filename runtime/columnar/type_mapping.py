@@ -99,7 +99,7 @@ _LOCAL = {
 
 
 def type_info_of(spark_type: SparkType) -> TypeInformation[Any]:
-    """The type of records for a Spark type; a struct gives that of a Row."""
+    """The type of records for a Spark type. A struct becomes a row type."""
     if spark_type.kind == "struct":
         return Types.ROW_NAMED(
             [field.name for field in spark_type.fields],
@@ -116,10 +116,10 @@ def type_info_of(spark_type: SparkType) -> TypeInformation[Any]:
 
 
 def spark_type_of(type_info: TypeInformation[Any], path: str = "") -> SparkType:
-    """The Spark type for a type of records; `path` names the field in errors.
+    """The Spark type for a type of records. `path` is the name of the field in errors.
 
     Raises:
-        GraphError: The type says too little, or Spark has none for it.
+        GraphError: The type is not specific enough, or Spark has no such type.
     """
     if isinstance(type_info, ExternalTypeInfo):
         return spark_type_of(type_info.type_info, path)

@@ -1,1 +1,1 @@
-"""The numbers of a task, a vertex, and a job: what the tasks report and the driver adds up."""
+"""The metrics of tasks, vertices and jobs: tasks report them, and the driver adds them up."""

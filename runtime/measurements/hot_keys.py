@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from opchain.runtime.state.keys.key_router import KeyRouter
 
 _STRIDES = ((4_096, 251), (128, 17), (0, 1))
-"""From so many records on, one of so many is counted."""
+"""(number of records, n): from this number of records on, one of n records is counted."""
 
 _FOLD_EVERY = 256
 _MOST_KEYS = 512
@@ -45,9 +45,9 @@ class HotKeys:
 
     Attributes:
         target: The number of the first task of the vertex that receives the records.
-        records: How many records were sent.
-        keys: Text of the key, its key group, and about how many records it has.
-        groups: The key group, and about how many records it has.
+        records: The number of sent records.
+        keys: The text of the key, its key group, and its estimated number of records.
+        groups: The key group, and its estimated number of records.
     """
 
     target: int
@@ -57,11 +57,11 @@ class HotKeys:
 
 
 class KeySample:
-    """What one task knows of the keys that it sends over one exchange.
+    """A sample of the keys that one task sends over one exchange.
 
     Args:
-        router: Numbers the key groups.
-        samples: Whether a part of many records is counted, in bounded memory; every record is counted if not.
+        router: Computes the key groups.
+        samples: Whether only a part of many records is counted, in bounded memory. Otherwise every record is counted.
     """
 
     def __init__(self, router: KeyRouter, *, samples: bool = True) -> None:
@@ -94,7 +94,7 @@ class KeySample:
             self.fold()
 
     def fold(self) -> None:
-        """Counts the keys that wait; only the task's own thread may."""
+        """Counts the buffered keys. Only the task's own thread may call it."""
         waiting, self._waiting = self._waiting, []
         groups = self._router.key_groups_of(waiting) if waiting else ()
         counts = self._keys
@@ -107,9 +107,9 @@ class KeySample:
             self._keys = {key: count - middle for key, count in counts.items() if count > middle}
 
     def hottest(self, target: int) -> HotKeys:
-        """The hottest of what has been counted; any thread may ask."""
+        """The hottest keys so far. Any thread may call it."""
         keys = ((text, group, count) for (text, group), count in self._keys.copy().items())
-        # What was drawn once or twice of a sample is there by chance.
+        # A key that was drawn only once or twice is in the sample by chance.
         least = 1 if self._stride == 1 else 3 * self._stride
         found = _hottest_keys((key for key in keys if key[2] >= least), _REPORTED)
         return HotKeys(target, self.records, found, _hottest_groups(self._groups.copy(), _REPORTED))
@@ -151,5 +151,5 @@ def _text(key: Any) -> str:
     kind = type(key)
     if kind is int or (kind is str and len(key) <= _SHORT):
         return repr(key)
-    # Its address would be another one in each process.
+    # The default repr contains the address, which differs in each process.
     return kind.__qualname__ if kind.__repr__ == _NO_REPR else short_repr(key)

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class JobMetrics:
-    """The numbers of a finished job; `print(metrics)` shows them as a table.
+    """The metrics of a finished job. `print(metrics)` shows them as a table.
 
-    `rich.print(metrics)` shows the table as wide and as colourful as the terminal.
+    `rich.print(metrics)` shows the table in the width and colours of the terminal.
     """
 
     vertices: tuple[VertexMetrics, ...] = ()
@@ -33,32 +33,32 @@ class JobMetrics:
         return tuple(operator for vertex in self.vertices for operator in vertex.operators)
 
     def operator(self, name: str) -> OperatorMetrics:
-        """The operator of this name, uid or operator id.
+        """The operator with this name, uid or operator id.
 
         Raises:
-            KeyError: There is none, or several have the name.
+            KeyError: No operator has it, or several have the name.
         """
         fields = ("name", "uid", "operator_id")
         found: OperatorMetrics = _only(name, "operator", self.operators, fields)
         return found
 
     def vertex(self, name: str) -> VertexMetrics:
-        """The vertex of this name or id.
+        """The vertex with this name or id.
 
         Raises:
-            KeyError: There is none, or several have the name.
+            KeyError: No vertex has it, or several have the name.
         """
         found: VertexMetrics = _only(name, "vertex", self.vertices, ("name", "id"))
         return found
 
     def table(self) -> str:
-        """The table as plain text, as wide as it needs to be."""
+        """The table as plain text, without a limit of its width."""
         from opchain.runtime.measurements.table import plain_table  # noqa: PLC0415 - loads rich
 
         return plain_table(self)
 
     def as_dict(self) -> dict[str, Any]:
-        """All numbers by Flink's names, as what JSON knows: for files, dashboards and plans."""
+        """All metrics by Flink's names, as JSON values: for files, dashboards and plans."""
         return {
             "vertices": [
                 {
@@ -102,7 +102,7 @@ class JobMetrics:
 
 
 def merge_task_metrics(job: JobProgram, tasks: Mapping[int, TaskMetrics]) -> JobMetrics:
-    """The metrics of a job from those of its tasks, by task number; all of them are there."""
+    """The metrics of a job, from those of all its tasks by task number."""
     hot_keys = _hot_keys(tasks)
     return JobMetrics(
         tuple(
@@ -117,7 +117,7 @@ def merge_task_metrics(job: JobProgram, tasks: Mapping[int, TaskMetrics]) -> Job
 
 
 def metrics_so_far(job: JobProgram, tasks: Mapping[int, TaskMetrics]) -> JobMetrics:
-    """The metrics of a job that runs, from those of its tasks that are done; vertices without any are left out."""
+    """The metrics of a running job, from those of its finished tasks. Vertices without any are omitted."""
     found = []
     hot_keys = _hot_keys(tasks)
     for vertex in job.vertices:
@@ -178,7 +178,7 @@ def _only(wanted: str, what: str, candidates: tuple[Any, ...], fields: tuple[str
 
 
 def added(before: TaskMetrics | None, epoch: TaskMetrics) -> TaskMetrics:
-    """A task's metrics with those of one more epoch: counts and times add up, all else is the latest."""
+    """The metrics of a task, with those of one more epoch. Counts and times are added; all else is the latest."""
     if before is None:
         return epoch
     return replace(
@@ -203,7 +203,7 @@ def _operator_added(before: OperatorCounts, epoch: OperatorCounts) -> OperatorCo
         epoch,
         records_in=before.records_in + epoch.records_in,
         records_out=before.records_out + epoch.records_out,
-        # Tasks that run send their counts without registered metrics: those of the epoch before stay.
+        # Running tasks send their counts without registered metrics, so those of the previous epoch are kept.
         registered=before.registered | epoch.registered | _late_records_added(before, epoch),
     )
 
@@ -216,11 +216,11 @@ def _late_records_added(before: OperatorCounts, epoch: OperatorCounts) -> dict[s
 
 
 def over_span(metrics: TaskMetrics, span_ns: int) -> TaskMetrics:
-    """A task's metrics of an epoch, with the time between epochs counted as idle.
+    """The metrics of a task in an epoch, with the time between epochs counted as idle.
 
     Args:
-        metrics: Of the epoch, whose times are those of its turns.
-        span_ns: From the end of the epoch before to the end of this one.
+        metrics: The metrics of the epoch, which only cover the time of its turns.
+        span_ns: From the end of the previous epoch to the end of this one.
     """
     waited_ns = max(0, span_ns - metrics.elapsed_ns)
     return replace(

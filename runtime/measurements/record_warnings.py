@@ -19,9 +19,10 @@ _LOG = logging.getLogger("opchain.job")
 
 
 class RecordWarnings:
-    """Warns of a job's late records and of texts that flat maps return.
+    """Warns of a job's late records, and of strings that flat maps return.
 
-    Late records are warned of at the first one, and whenever their number has grown tenfold; texts once per operator.
+    It warns of the first late record, and whenever their number has grown tenfold. It warns of strings once per
+    operator.
 
     Args:
         job: The job.
@@ -38,20 +39,20 @@ class RecordWarnings:
         self._texts: set[str] = set()
 
     def look_at(self, metrics: JobMetrics) -> None:
-        """Warns of what has been counted so far."""
+        """Logs warnings for the counts so far."""
         for operator in metrics.operators:
             self.note(operator.operator_id, operator.late_records_dropped, operator.records_in)
             self.note_text(operator.operator_id, operator.text_result)
 
     def note(self, operator_id: str, dropped: int, records_in: int) -> None:
-        """Warns of one operator, over all its subtasks."""
+        """Logs a warning for the late records of one operator, over all its subtasks."""
         if dropped >= self._warned_from.get(operator_id, 1):
             self._warned_from[operator_id] = 10 ** len(str(dropped))
             text = late_record_warning(self._job, self._operators[operator_id], dropped, records_in)
             _LOG.warning("%s", text)
 
     def note_text(self, operator_id: str, text: str | None) -> None:
-        """Warns of a flat map whose function returned a str."""
+        """Logs a warning for a flat map whose function returned a str."""
         if text is not None and operator_id not in self._texts:
             self._texts.add(operator_id)
             operator = self._operators[operator_id]
@@ -67,7 +68,7 @@ class RecordWarnings:
 def late_record_warning(
     job: JobProgram, operator: OperatorProgram, dropped: int, records_in: int
 ) -> str:
-    """The facts about an operator's late records, for a warning."""
+    """The text of a warning about an operator's late records."""
     if isinstance(operator.spec, IntervalJoinSpec):
         why = "they were behind the watermark"
         keeping = "side_output_left_late_data() or side_output_right_late_data() on the join"

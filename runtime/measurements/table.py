@@ -29,13 +29,13 @@ COLUMNS = (
     "skew",
 )
 LATE = "dropped late"
-"""A column that is there if an operator has dropped records as late."""
+"""A column that is only shown if an operator has dropped late records."""
 
 GIVEN_UP = ("bytes out", "bytes in", "tasks", "skew", "busy", "records out")
-"""The columns that go on a narrow terminal, the first one first."""
+"""The columns that are removed on a narrow terminal, in this order."""
 
 UNEVEN = 2.0
-"""From this skew on one subtask has twice its share."""
+"""From this skew on, a subtask has twice its share."""
 
 _LEAST_NAME = 24
 _BETWEEN_COLUMNS = 3
@@ -49,7 +49,7 @@ _ASCII_BOX = "    \n    \n -- \n    \n    \n    \n    \n    \n"
 
 
 def plain_table(metrics: JobMetrics) -> str:
-    """The table without colour, its lines in ASCII; below it what functions registered."""
+    """The table without colours and with ASCII lines, followed by the registered metrics."""
     from rich.box import Box  # noqa: PLC0415 - the driver's, and only when it shows something
     from rich.console import Console  # noqa: PLC0415
 
@@ -61,7 +61,7 @@ def plain_table(metrics: JobMetrics) -> str:
 
 
 def rich_table(metrics: JobMetrics) -> Any:
-    """The table for a terminal; below it what functions registered."""
+    """The table for a terminal, followed by the registered metrics."""
     from rich.box import SIMPLE_HEAD  # noqa: PLC0415 - as above
     from rich.console import Group  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
@@ -77,7 +77,7 @@ def registered_lines(metrics: JobMetrics) -> Iterator[str]:
 
 
 def html_table(metrics: JobMetrics) -> str:
-    """The table for a notebook; below it what functions registered."""
+    """The table for a notebook, followed by the registered metrics."""
     table = _table(metrics, None)
     head = "".join(f"<th>{html.escape(title)}</th>" for title in table.titles)
     body = "".join(f"<tr>{''.join(map(_html_cell, cells))}</tr>" for cells in table.body)
@@ -92,13 +92,13 @@ def _html_cell(text: str) -> str:
 
 
 class FoldingTable:
-    """A table that gives up columns where the terminal is narrow, so that names can be read.
+    """A table that omits columns on a narrow terminal, so that names can be read.
 
     Args:
-        titles: Of the columns; names are in the first.
-        body: The cells. A name that begins with a space is an operator's, below its vertex.
-        given_up: The columns that go, the first one first.
-        outliers: By column, which cells are in colour, and in which.
+        titles: The titles of the columns. Names are in the first column.
+        body: The cells. A name that begins with a space is an operator, below its vertex.
+        given_up: The columns that may be omitted, the first one first.
+        outliers: By column, the cells to highlight, with their colours.
         settings: For rich's Table.
     """
 
@@ -120,7 +120,7 @@ class FoldingTable:
         yield self._table(options.max_width)
 
     def columns(self, width: int) -> list[int]:
-        """The numbers of the columns that fit beside names."""
+        """The numbers of the columns that fit beside the names."""
         widths = [
             max(map(len, (title, *(cells[number] for cells in self.body))))
             for number, title in enumerate(self.titles)
@@ -180,7 +180,7 @@ def _table(metrics: JobMetrics, box: Any) -> FoldingTable:
 
 
 def late_cells(metrics: JobMetrics) -> Iterator[str]:
-    """How many records were dropped as late, for each row; nothing where none were."""
+    """The number of dropped late records for each row. Empty if there are none."""
     for vertex in metrics.vertices:
         counts = [operator.late_records_dropped for operator in vertex.operators]
         for count in (sum(counts), *(counts if len(counts) > 1 else ())):
@@ -223,7 +223,7 @@ def _number(count: int) -> str:
 
 
 def size_text(size_bytes: int) -> str:
-    """Bytes in the largest unit that leaves a digit in front, such as 1.5 KiB."""
+    """A number of bytes in the largest unit in which it is at least 1, such as 1.5 KiB."""
     size, unit = float(size_bytes), 0
     while size >= _KIB and unit + 1 < len(_UNITS):
         size, unit = size / _KIB, unit + 1

@@ -1,4 +1,4 @@
-"""The metrics of one subtask in the form in which the driver gets them: small, picklable, plain values.
+"""The metrics of one subtask, as sent to the driver: small, picklable, plain values.
 
 Times are nanoseconds, and counts are totals. The driver merges the subtasks and computes rates.
 """
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class OperatorCounts:
-    """One operator of one subtask.
+    """The metrics of one operator of one subtask.
 
-    `input_watermarks` has an entry per input, none for a source. `registered` has the metrics of its
-    group by name, `latencies` the milliseconds that markers took, by the operator id of their source,
-    `accumulators` pickles by name, `split_watermarks` those of an aligned source, by the names of its splits.
-    `text_result` shows a str that the function of a flat map returned.
+    `input_watermarks` has an entry per input; it is empty for a source. `registered` has the metrics of the operator's
+    group by name. `latencies` has the milliseconds of latency markers, by the operator id of their source.
+    `accumulators` has pickles by name. `split_watermarks` has the watermarks of an aligned source, by the names of its
+    splits. `text_result` is a str that the function of a flat map returned.
     """
 
     records_in: int
@@ -37,12 +37,12 @@ class OperatorCounts:
 
 @dataclass(frozen=True, slots=True)
 class TaskMetrics:
-    """One subtask.
+    """The metrics of one subtask.
 
-    `idle_ns` was spent waiting for input, `back_pressured_ns` waiting until buffers were taken,
-    `elapsed_ns` is all its time. A task whose source runs on a thread of its own cannot tell idle from
-    busy (`knows_busy_time`; Flink gives NaN for it). `mail_latency_ms` is that of the latest mails,
-    `longest_mail_queue` how many waited at once at most. `hot_keys` has an entry for each output by key.
+    `idle_ns` is the time waiting for input, `back_pressured_ns` the time waiting until buffers were taken, `elapsed_ns`
+    the whole time. A task whose source has its own thread cannot distinguish idle from busy time (`knows_busy_time`;
+    Flink reports NaN). `mail_latency_ms` is that of the latest mails. `longest_mail_queue` is the maximum number of
+    waiting mails. `hot_keys` has an entry for each output by key.
     """
 
     subtask: int
@@ -64,7 +64,7 @@ class TaskMetrics:
     hot_keys: tuple[HotKeys, ...] = ()
 
     def counts_only(self) -> TaskMetrics:
-        """The same without what functions registered: small, and of plain numbers."""
+        """The same without registered metrics: small, and only plain numbers."""
         operators = tuple(
             replace(counts, registered={}, latencies={}, accumulators={})
             for counts in self.operators
@@ -78,5 +78,5 @@ class TaskMetrics:
 
     @property
     def seconds(self) -> float:
-        """How long the task ran."""
+        """The run time of the task in seconds."""
         return self.elapsed_ns / 1e9

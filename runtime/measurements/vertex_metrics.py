@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def skew(counts: Sequence[int]) -> float:
-    """The greatest count over the mean: 1.0 is even, and n of n subtasks is one that has all.
+    """The greatest count, divided by the mean: 1.0 is even. With n subtasks, n means that one has everything.
 
     >>> skew([5, 5, 5, 5]), skew([0, 20, 0, 0]), skew([0, 0])
     (1.0, 4.0, 1.0)
@@ -35,7 +35,7 @@ def skew(counts: Sequence[int]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class PerSubtask:
-    """Values that have no sum, of the subtasks that have one, in their order."""
+    """The values of subtasks, in their order, if they cannot be added up. Subtasks without a value are omitted."""
 
     values: tuple[Any, ...]
 
@@ -45,10 +45,10 @@ class PerSubtask:
 
 
 def merge_values(values: Sequence[Any]) -> Any:
-    """The snapshots of one metric as one.
+    """Merges the snapshots of one metric over subtasks.
 
-    Counts add up; gauges stay one by one. So does what is a different kind of metric in different
-    subtasks: each function decides by itself what it registers.
+    Counts are added up; gauges are not merged. If the metric has different kinds in different subtasks, it is not
+    merged either, because each function decides what it registers.
     """
     for kind in (DistributionValue, HistogramValue, MeterValue):
         if all(isinstance(value, kind) for value in values):
@@ -257,7 +257,7 @@ class VertexMetrics:
 
     @property
     def longest_mail_queue(self) -> int:
-        """The most mails that waited at once in a subtask."""
+        """The maximum number of mails that waited at once in a subtask."""
         return max((task.longest_mail_queue for task in self.subtasks), default=0)
 
     def values(self) -> dict[str, Any]:
@@ -281,6 +281,6 @@ class VertexMetrics:
         return sum(getattr(task, attribute) for task in self.subtasks)
 
     def _share(self, attribute: str) -> float:
-        """Weighted by time: a task that ran twice as long counts twice."""
+        """The mean, weighted by time: a task that ran twice as long counts twice."""
         elapsed_ns = self._sum("elapsed_ns")
         return _SECOND_MS * self._sum(attribute) / elapsed_ns if elapsed_ns else 0.0

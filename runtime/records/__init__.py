@@ -1,1 +1,1 @@
-"""Records on their way: stream elements, copies, pickles, columns, and the wire format of buffers."""
+"""Records in exchanges: stream elements, copies, pickles, columns, and the wire format of buffers."""

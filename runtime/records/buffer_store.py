@@ -1,4 +1,4 @@
-"""Buffers of tasks, taken in any order and read in one order, in bounded memory."""
+"""Stores buffers that arrive in any order, and returns them in a fixed order, in bounded memory."""
 
 from __future__ import annotations
 
@@ -22,16 +22,15 @@ through a store in 60 ms with 16 MB in memory, in 40 ms with 64 MB.
 
 
 class BufferStore:
-    """Sorts each task's buffers by (order, channel, sequence); payloads beyond a limit wait in a file.
+    """Sorts each task's buffers by (order, channel, sequence). Payloads beyond a memory limit are in a file.
 
-    The first payloads stay in memory until it is full, all later ones go to the file; what is left in
-    memory is an index of some 250 bytes a buffer. The file has no name: nothing remains of it when the
-    process dies.
+    The first payloads stay in memory until the limit; all later ones go to the file. The index takes about 250 bytes of
+    memory per buffer. The file has no name, so nothing remains if the process dies.
 
     Args:
-        memory_limit_bytes: How many bytes of payloads stay in memory.
-        directories: Where the file may be made; the first that works is taken. Default: Spark's local
-            directories (`SPARK_LOCAL_DIRS`), else the system's directory for temporary files.
+        memory_limit_bytes: The maximum size of payloads in memory.
+        directories: The directories for the file; the first usable one is taken. Default: Spark's local directories
+            (`SPARK_LOCAL_DIRS`), else the system's directory for temporary files.
     """
 
     def __init__(
@@ -58,7 +57,7 @@ class BufferStore:
         """Adds a buffer. A payload with several readers is stored once.
 
         Raises:
-            SpillError: If it must go to disk and the disk takes it not.
+            SpillError: The buffer must be written to disk, and this fails.
         """
         target, order, channel, sequence, payload, others = buffer
         length = len(payload)
@@ -78,13 +77,13 @@ class BufferStore:
             self._index.setdefault(target, []).append(entry)
 
     def read(self, target: int) -> Generator[Buffer]:
-        """The buffers for one task, in order. They can be read once: the last reader of a payload frees it.
+        """Yields the buffers for one task, in order. They can be read once: the last reader of a payload frees it.
 
         Raises:
-            SpillError: If the file does not return what was written.
+            SpillError: The file does not return the written bytes.
         """
         index = self._index.pop(target, [])
-        # Backwards, so that the index shrinks while it is read.
+        # In reverse, so that the index shrinks while it is read.
         index.sort(reverse=True)
         try:
             while index:
@@ -97,12 +96,12 @@ class BufferStore:
                     self._let_go(number)
 
     def __iter__(self) -> Iterator[Buffer]:
-        """All buffers, task after task; see `read`."""
+        """All buffers, task by task; see `read`."""
         for target in sorted(self._index):
             yield from self.read(target)
 
     def close(self) -> None:
-        """Drops everything; the file is gone."""
+        """Drops all buffers, and deletes the file."""
         self._index.clear()
         self._payloads.clear()
         self._readers.clear()

@@ -33,12 +33,12 @@ a tuple itself, `TUPLE` and the numbers of the lists that hold the fields of tha
 
 TUPLE, SHAPE = "tuple", "shape"
 KEY_AND_PAIR: tuple[Layout, Layout] = (((), (TUPLE, 0, 1)), ((), (TUPLE, 1, 0)))
-"""Records (key, pair), by the field of the pair that is the key again; a list has keys, another the other field."""
+"""Records (key, pair), by the field of the pair that equals the key. One list has keys, the other the other field."""
 
 JSON: Layout = (("json",),)
-"""Dictionaries, as the texts of JSON that they are."""
+"""Dicts, as the JSON texts from which they were parsed."""
 JSON_AND_KEY: Layout = (("json",), ("key",))
-"""The same, and behind the texts a list of the records' keys."""
+"""The same, with a list of the records' keys after the list of texts."""
 _TEXTS = (JSON, JSON_AND_KEY)
 
 
@@ -48,14 +48,14 @@ class Shape:
 
     Attributes:
         kind: Row, dict, or a class of named tuples.
-        names: Those of the fields; empty for a Row without names.
+        names: The names of the fields; empty for a Row without names.
     """
 
     kind: type
     names: tuple[str, ...] = ()
 
     def records(self, fields: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
-        """The records that have these fields.
+        """Creates records from their fields.
 
         >>> list(Shape(dict, ("x", "y")).records([(1, 2)]))
         [{'x': 1, 'y': 2}]
@@ -73,7 +73,7 @@ class Shape:
 
     @property
     def entry(self) -> tuple[str, bytes]:
-        """The last entry of a layout, for records of this shape."""
+        """The last entry of the layout of records with this shape."""
         return SHAPE, dump_records(self)
 
 
@@ -92,11 +92,11 @@ def shape_of(layout: Layout) -> Shape | None:
 
 
 class Columns(Sequence[Any]):
-    """The tuples, or the records of another shape.
+    """A sequence of tuples, or of records of another shape, that are stored as columns.
 
     Args:
-        lists: The entries of each field that has a list.
-        layout: Which fields have one; at least one has.
+        lists: The values of each field that has a list.
+        layout: Which fields have a list; at least one field has.
     """
 
     __slots__ = ("layout", "lists")
@@ -107,13 +107,13 @@ class Columns(Sequence[Any]):
 
     @classmethod
     def empty(cls, layout: Layout) -> Columns:
-        """No tuples yet."""
+        """Columns without records."""
         count = len(layout) if layout in _TEXTS else sum(not entry for entry in layout)
         return cls([[] for _ in range(count)], layout)
 
     @classmethod
     def of_records(cls, records: Sequence[Any], layout: Layout) -> Columns:
-        """Records that have this layout."""
+        """Converts records that have this layout."""
         shape = shape_of(layout)
         if shape is not None:
             records = list(map(shape.fields, records))
@@ -138,7 +138,7 @@ class Columns(Sequence[Any]):
         return self.lists[0]
 
     def record(self, fields: Iterable[Any]) -> Any:
-        """The record that has these entries in the fields with lists."""
+        """The record with these values in the fields that have lists."""
         given = list(fields)
         if self.layout in _TEXTS:
             return fast_loads()(given[0])
@@ -146,7 +146,7 @@ class Columns(Sequence[Any]):
         return record
 
     def clear(self) -> None:
-        """Drops all tuples."""
+        """Removes all records."""
         for column in self.lists:
             column.clear()
 

@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
 
 MIN_WATERMARK = MIN_LONG_VALUE
-"""The watermark before any other."""
+"""The watermark before the first one."""
 
 MAX_WATERMARK = MAX_LONG_VALUE
-"""The watermark at the end of a bounded input: event time is over."""
+"""The watermark at the end of a bounded input: no event time follows."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordBatch:
-    """Records in their order. `timestamps` has as many entries, or is None if no record has a timestamp."""
+    """Records in order. `timestamps` has one entry per record. It is None if no record has a timestamp."""
 
     values: list[Any] | Columns
     timestamps: list[int | None] | None = None
@@ -34,14 +34,14 @@ class RecordBatch:
 
 @dataclass(frozen=True, slots=True)
 class Watermark:
-    """Says that no record with this timestamp (milliseconds) or an earlier one follows, except late records."""
+    """Declares that no record with this timestamp (milliseconds) or an earlier one follows, except late records."""
 
     timestamp: int
 
 
 @dataclass(frozen=True)
 class NothingYet(Sequence[Any]):
-    """An empty batch of a source that waits: nothing is due before `wait_s` seconds have passed."""
+    """An empty batch of a source that waits: it has no records before `wait_s` seconds have passed."""
 
     wait_s: float
 
@@ -53,7 +53,7 @@ class NothingYet(Sequence[Any]):
 
 
 class WatermarkStatus(Enum):
-    """Whether a channel takes part in event time, or is idle and must not hold it back."""
+    """Whether a channel is active, or idle so that it does not hold back event time."""
 
     ACTIVE = "active"
     IDLE = "idle"
@@ -61,12 +61,12 @@ class WatermarkStatus(Enum):
 
 @dataclass(frozen=True, slots=True)
 class LatencyMarker:
-    """Measures how long a record takes from its source. User functions do not see it.
+    """Measures the time that records take from their source. User functions do not see it.
 
     Args:
-        marked_time_ms: When the source made it, by that machine's clock.
-        operator_id: The source.
-        subtask: The source's subtask.
+        marked_time_ms: When the source created it, by the clock of the source's machine.
+        operator_id: The operator id of the source.
+        subtask: The subtask of the source.
     """
 
     marked_time_ms: int
@@ -99,14 +99,13 @@ StreamElement: TypeAlias = (
 
 
 class Buffer(NamedTuple):
-    """Bytes on their way to a task.
+    """Bytes that are sent to a task.
 
-    `target` is a task number, or DRIVER. `order` is the sender's event-time progress when the buffer
-    was begun (its last emitted watermark, in milliseconds; MIN_WATERMARK before the first); it never
-    falls within a channel. `channel` is the receiver's number of the channel, `sequence` counts that
-    channel's buffers from 0. Receivers read in the order of (order, channel, sequence), so that the
-    result depends neither on the order in which buffers are fetched nor on retries. `others` are the
-    (target, channel) of further tasks that read the same payload, of a data set with several readers.
+    `target` is a task number, or DRIVER. `order` is the last watermark of the sender when the buffer was started, in
+    milliseconds; MIN_WATERMARK before the first. It never decreases within a channel. `channel` is the receiver's
+    number of the channel. `sequence` counts the buffers of the channel from 0. Receivers read buffers in the order of
+    (order, channel, sequence), so the result depends neither on the order of arrival nor on retries. `others` are the
+    (target, channel) pairs of further tasks that read the same payload, if a data set has several readers.
     """
 
     target: int
@@ -123,7 +122,7 @@ class Buffer(NamedTuple):
             yield Buffer(target, order, channel, sequence, payload)
 
     def for_readers(self, readers: Sequence[tuple[int, int]]) -> Buffer:
-        """The same payload for some readers only, at least one."""
+        """A buffer with the same payload for some of the readers, at least one."""
         (target, channel), *others = readers
         return Buffer(target, self.order, channel, self.sequence, self.payload, tuple(others))
 
@@ -134,5 +133,5 @@ class Buffer(NamedTuple):
 
 
 def reading_order(buffer: Buffer) -> tuple[int, int, int]:
-    """The key by which receivers sort."""
+    """The sort key of receivers."""
     return buffer.order, buffer.channel, buffer.sequence

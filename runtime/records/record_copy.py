@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 PASSES_REFERENCES = frozenset({"map", "filter", "flat_map", "process", "assign_watermarks"})
-"""Operators that get records as they are: they keep none."""
+"""Operators that get records without copies, because they do not keep them."""
 
 EMITS_REFERENCES = frozenset(
     {
@@ -37,10 +37,10 @@ EMITS_REFERENCES = frozenset(
         *("map_batches", "map_partition", "full_window"),
     }
 )
-"""Operators whose function makes records, which are copied only where they are kept."""
+"""Operators whose function creates records, which are only copied if they are kept."""
 
 EMITS_STATE = frozenset({"reduce", "combined_reduce", "window", "interval_join"})
-"""Operators that may emit a record of their state: functions behind them get a copy, which they may change."""
+"""Operators that may emit a record from their state. Downstream functions may change records, so they get a copy."""
 
 IMMUTABLE: frozenset[type] = frozenset(
     {
@@ -62,7 +62,7 @@ IMMUTABLE: frozenset[type] = frozenset(
         dt.timezone,
     }
 )
-"""Types whose instances can never change; exact types, a subclass may have mutable attributes."""
+"""Immutable types. They must match exactly: a subclass may have mutable attributes."""
 
 
 _COPIED_FLAT = frozenset({dict, list, Row})
@@ -74,7 +74,7 @@ def _items(value: Any, kind: type) -> Iterable[Any]:
 
 @lru_cache(maxsize=1024)
 def is_plain_class(kind: type) -> bool:
-    """Whether the attributes in `__dict__` are all that instances have, and a deep copy copies these alone."""
+    """Whether instances only have the attributes in `__dict__`, and a deep copy copies only these."""
     return (
         all(getattr(kind, name, None) is getattr(object, name, None) for name in _OF_COPIES)
         and kind.__dictoffset__ != 0

@@ -26,8 +26,8 @@ def dump_records(data: Any) -> bytes:
     """The pickle of data that contains records.
 
     Raises:
-        Exception: What pickle raises, or cloudpickle where it is installed; the records' own methods may
-            raise anything.
+        Exception: An exception of pickle or, if it is installed, cloudpickle. The records' own methods may raise any
+            exception.
     """
     try:
         return pickle.dumps(data, PROTOCOL)
@@ -45,10 +45,10 @@ def dump_records(data: Any) -> bytes:
 
 
 class _Flat(pickle.Pickler):
-    """Pickles numbers, texts and tuples of them without noting what it has seen: in half the time.
+    """Pickles numbers, strings and tuples of them without a memo, in half the time.
 
-    An object that occurs twice is written twice, which only costs time for immutable values of builtin types,
-    and is refused for instances of classes.
+    An object that occurs twice is written twice. For immutable values of builtin types, this only costs time. Instances
+    of other classes are refused.
     """
 
     def __init__(self, file: io.BytesIO) -> None:
@@ -56,19 +56,19 @@ class _Flat(pickle.Pickler):
         self.fast = True
 
     def reducer_override(self, obj: Any) -> Any:
-        """Asked about everything that is not of a builtin type."""
+        """Called for every value that is not of a builtin type."""
         raise _NotFlatError(type(obj).__name__)
 
 
 class _NotFlatError(Exception):
-    """There is more than builtin values."""
+    """The data contains other values than builtin ones."""
 
 
 def dump_flat(data: Any) -> bytes | None:
-    """The pickle of flat data, or None if the data is not flat. Use `dump_records` then.
+    """The pickle of flat data. None if the data is not flat: use `dump_records` then.
 
-    Lists and dictionaries are no reason to refuse: they arrive equal, but one that a record holds twice
-    arrives as two.
+    Lists and dicts are accepted. They arrive with equal contents. If a record refers to the same list twice, it arrives
+    as two lists.
     """
     file = io.BytesIO()
     try:
@@ -79,7 +79,7 @@ def dump_flat(data: Any) -> bytes | None:
 
 
 def looks_flat(records: Sequence[Any]) -> bool:
-    """Whether the first, the middle and the last record are builtin values, or tuples of some."""
+    """Whether the first, the middle and the last record are builtin values, or tuples of builtin values."""
     if not records:
         return True
     places = (0, len(records) // 2, -1)
@@ -97,7 +97,7 @@ _SCALARS = frozenset({int, str, float, bool, bytes, type(None)})
 
 
 def unpicklable_record(records: Sequence[Any]) -> UnpicklableRecordError | None:
-    """The error for the first record that cannot be pickled, None if each of them can."""
+    """The error for the first record that cannot be pickled. None if all can."""
     if _failure(records) is None:
         return None
     first, last = 0, len(records)
@@ -134,7 +134,7 @@ def _unpicklable_part(record: Any) -> tuple[str, Any]:
 
 
 _DEEPEST = 5
-"""A record may contain itself."""
+"""The maximum depth of the search: a record may contain itself."""
 
 
 def _parts(value: Any) -> Iterable[tuple[str, Any]]:

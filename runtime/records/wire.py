@@ -64,15 +64,15 @@ def frame(kind: int, body: bytes) -> bytes:
 
 
 def kind_of(payload: bytes | bytearray | memoryview) -> int:
-    """The kind of a payload, not verified; 0 if the payload is too short."""
+    """The kind of a payload, without verification. 0 if the payload is too short."""
     return payload[5] if len(payload) > HEADER_BYTES else 0
 
 
 def unframe(kind: int, payload: bytes | bytearray | memoryview) -> memoryview:
-    """The body of a payload, not copied.
+    """The body of a payload, without a copy.
 
     Raises:
-        WireFormatError: If the payload is cut short, changed, of another kind, or not a payload.
+        WireFormatError: The payload is truncated, changed, of another kind, or not a payload.
     """
     view = memoryview(payload)
     found = bytes(view[: len(_MAGIC)])
@@ -109,10 +109,10 @@ def unframe(kind: int, payload: bytes | bytearray | memoryview) -> memoryview:
 
 
 def encode(elements: Sequence[StreamElement]) -> bytes:
-    """The payload with these elements.
+    """Encodes elements as a payload.
 
     Raises:
-        UnpicklableRecordError: If a record cannot be pickled; it names the first one.
+        UnpicklableRecordError: A record cannot be pickled. The message names the first such record.
     """
     items = [_ENCODERS[type(element)](element) for element in elements]
     batches = [element.values for element in elements if type(element) is RecordBatch]
@@ -135,11 +135,11 @@ def encode(elements: Sequence[StreamElement]) -> bytes:
 
 
 def decode(payload: bytes | bytearray | memoryview) -> list[StreamElement]:
-    """The elements of a payload.
+    """Decodes the elements of a payload.
 
     Raises:
-        WireFormatError: If the bytes are not what `encode` made.
-        UnreadableRecordError: If a record's class cannot be found, or fails, in this process.
+        WireFormatError: The bytes were not written by `encode`.
+        UnreadableRecordError: The class of a record is not found in this process, or raises an exception.
     """
     body = unframe(PayloadKind.ELEMENTS, payload)
     try:
@@ -201,7 +201,7 @@ def _of_batch(values: list[Any] | Columns, timestamps: Any) -> tuple[Any, ...]:
 def _pack_timestamps(
     timestamps: list[int | None] | None,
 ) -> bytes | list[int | None] | None:
-    """64 bits each, which takes 2/3 of the time of a pickled list, written and read."""
+    """64 bits each. Writing and reading them takes 2/3 of the time of a pickled list."""
     if timestamps is None:
         return None
     try:
