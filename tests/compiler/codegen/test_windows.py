@@ -252,9 +252,8 @@ def timed(env: Any) -> Any:
 
 def test_the_function_of_a_window_is_inlined() -> None:
     source = source_of(lambda keyed: keyed.window(TEN).aggregate(Count(), Line()))
-    fire = source.split("def fire_0(due, window):\n")[1].split("\n\n\n")[0]
+    fire = source.split("def fire_0(due, window, timestamp):\n")[1].split("\n\n\n")[0]
     assert fire.splitlines()[1:] == [
-        "    timestamp = window.max_timestamp()",
         "    for key_0, elements_0 in due:",
         "        for number_0 in elements_0:",
         "            value_0 = f'{key_0} {context_0.window().start} {number_0}'",
