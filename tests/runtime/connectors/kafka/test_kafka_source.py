@@ -340,7 +340,8 @@ def test_a_codec_that_the_client_does_not_know_fails_the_job_with_its_place(kafk
     message = SimpleNamespace(error=lambda: unknown, offset=lambda: 7)
     reader = RangeReader({"bootstrap.servers": kafka.servers}, "KafkaSource(t)")
     with pytest.raises(
-        KafkaConnectorError, match=r"topic t, partition 1, offset 7: .*codec 9.*no such compression"
+        KafkaConnectorError,
+        match=r"topic t, partition 1, offset 7: .*codec 9.*does not support this compression",
     ):
         reader._is_end(message, PartitionRange("t", 1, 0, 9))
     reader.close()
