@@ -14,6 +14,8 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import Any, TypeVar
 
+from opchain.runtime.records.function_pickle import function_pickler
+
 F = TypeVar("F")
 
 _CLASSES: weakref.WeakValueDictionary[int, type] = weakref.WeakValueDictionary()
@@ -45,10 +47,7 @@ def captured_selector(selector: F) -> F:
 
 @lru_cache(maxsize=1)
 def _pickler() -> Any:
-    """The pickler class, imported on first use: cloudpickle is slow to import."""
-    import cloudpickle  # noqa: PLC0415 - as above
-
-    class Pickler(cloudpickle.Pickler):  # type: ignore[misc]  # it has no types
+    class Pickler(function_pickler()):  # type: ignore[misc]  # its class is made at run time
         def reducer_override(self, obj: Any) -> Any:
             if isinstance(obj, type):
                 _CLASSES[id(obj)] = obj

@@ -14,12 +14,11 @@ from types import GeneratorType
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.errors import UnpicklableRecordError, short_repr
+from opchain.runtime.records.function_pickle import PROTOCOL, dump_functions, function_pickler
 from opchain.runtime.types.row import Row
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-
-PROTOCOL = 5
 
 
 def dump_records(data: Any) -> bytes:
@@ -33,15 +32,12 @@ def dump_records(data: Any) -> bytes:
         return pickle.dumps(data, PROTOCOL)
     except MemoryError:
         raise
-    except Exception:
+    except Exception as refused:  # noqa: BLE001 - a record's own __reduce__ may raise anything
         try:
-            import cloudpickle  # noqa: PLC0415 - executors may lack it
-        except ImportError:
-            cloudpickle = None
-        if cloudpickle is None:
-            raise
-        pickled: bytes = cloudpickle.dumps(data, PROTOCOL)
-        return pickled
+            function_pickler()
+        except ImportError:  # executors may lack cloudpickle
+            raise refused from None
+        return dump_functions(data)
 
 
 class _Flat(pickle.Pickler):

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from opchain.runtime.errors import InternalError, UnpicklableFunctionError, add_note, short_repr
 from opchain.runtime.program.operator_specs import InputFormatSourceSpec, SourceSpec
 from opchain.runtime.program.vertex_program import JobProgram, OperatorProgram, VertexProgram
+from opchain.runtime.records.function_pickle import dump_functions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -203,10 +204,8 @@ _PARTS: tuple[tuple[Any, Callable[[Any], Iterator[tuple[str, Any]]]], ...] = (
 
 
 def ship(value: Any) -> bytes:
-    """Pickles a value with cloudpickle, so lambdas and functions of `__main__` are sent too."""
-    import cloudpickle  # noqa: PLC0415 - only what ships needs the package
-
-    return bytes(cloudpickle.dumps(value, protocol=5))
+    """Pickles a value. Lambdas and functions of `__main__` are sent too."""
+    return dump_functions(value)
 
 
 def unship(data: bytes) -> Any:

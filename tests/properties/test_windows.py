@@ -163,8 +163,12 @@ def run(
                 harness.process_watermark(element)
             else:
                 harness.process_element((element,) if is_wrapped else element, element[1])
+            late_at = None if isinstance(element, int) else element[1]
             seen.fired.append(
-                [_unwrapped(fired, timestamp, shape) for fired, timestamp in harness.records()]
+                [
+                    _unwrapped(fired, timestamp, shape, late_at)
+                    for fired, timestamp in harness.records()
+                ]
             )
             late = harness.records(LATE)
             seen.late += [value[0] if is_wrapped else value for value, _ in late]
@@ -177,9 +181,10 @@ def run(
         return type(operator), seen
 
 
-def _unwrapped(fired: Any, timestamp: int | None, shape: str) -> Any:
+def _unwrapped(fired: Any, timestamp: int | None, shape: str, late_at: int | None) -> Any:
+    """The result without the wrapping. A record that fires a window gives the result its time, as in PyFlink."""
     key, window, watermark, elements = fired
-    assert timestamp == window[1] - 1
+    assert timestamp == (window[1] - 1 if late_at is None else late_at)
     if shape != "all records":
         (elements,) = elements
     return key, window, watermark, elements

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from opchain.common import Row
 from opchain.runtime.errors import UnpicklableRecordError
+from opchain.runtime.records.function_pickle import function_pickler
 from opchain.runtime.records.record_pickle import (
     dump_flat,
     dump_records,
@@ -66,6 +67,7 @@ def test_a_class_of_the_main_program_travels_by_value() -> None:
 
 def test_without_cloudpickle_pickle_has_the_last_word(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cloudpickle", None)
+    function_pickler.cache_clear()
     assert pickle.loads(dump_records([1, "two"])) == [1, "two"]
     click = type("Click", (), {"__module__": "__main__"})
     with pytest.raises(pickle.PicklingError, match="Click"):

@@ -1,0 +1,47 @@
+"""Pickles functions and classes by value, with cloudpickle.
+
+cloudpickle 3.1.3 replaces the file name of a function by `<dynamic-code>`. Then tracebacks do not show the lines of the
+function, and the compiler does not find its source. So the file name is pickled separately.
+"""
+
+from __future__ import annotations
+
+import io
+from functools import lru_cache
+from types import CodeType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+PROTOCOL = 5
+
+
+@lru_cache(maxsize=1)
+def function_pickler() -> Any:
+    """The class of picklers. cloudpickle is imported at the first call, because its import is slow.
+
+    Raises:
+        ImportError: cloudpickle is not installed.
+    """
+    import cloudpickle  # noqa: PLC0415 - as above
+
+    class FunctionPickler(cloudpickle.Pickler):  # type: ignore[misc]  # it has no types
+        def reducer_override(self, obj: Any) -> Any:
+            if isinstance(obj, CodeType):
+                make, arguments = self.dispatch_table[CodeType](obj)
+                return _code, (make, arguments, obj.co_filename)
+            return super().reducer_override(obj)
+
+    return FunctionPickler
+
+
+def dump_functions(value: Any) -> bytes:
+    """The pickle of a value. Functions and classes of `__main__`, and lambdas, are pickled by value."""
+    file = io.BytesIO()
+    function_pickler()(file, PROTOCOL).dump(value)
+    return file.getvalue()
+
+
+def _code(make: Callable[..., CodeType], arguments: tuple[Any, ...], file_name: str) -> CodeType:
+    return make(*arguments).replace(co_filename=file_name)
