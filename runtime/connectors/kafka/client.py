@@ -58,6 +58,19 @@ _WITHOUT_EFFECT = frozenset(
         "flink.poll-timeout",
     }
 )
+_OF_CONSUMERS = (
+    "check.crcs",
+    "fetch.",
+    "group.",
+    "heartbeat.",
+    "isolation.level",
+    "max.partition.fetch.bytes",
+    "max.poll.",
+    "partition.assignment.",
+    "queued.",
+    "session.",
+)
+"""Prefixes of properties that only consumers have. Other clients print a warning for each of them."""
 _JAAS = re.compile(r"(username|password)\s*=\s*(\"[^\"]*\"|'[^']*')")
 _JKS = ("ssl.truststore.location", "ssl.truststore.password", "ssl.truststore.type")
 _SECRET = re.compile(r"password|secret|\.pem$|key$|jaas", re.IGNORECASE)
@@ -169,6 +182,10 @@ def make_client(
     library = confluent_kafka()
     if kind == "AdminClient":
         library = imported("confluent_kafka.admin", "kafka", "The Kafka connector")
+    if kind != "Consumer":
+        properties = {
+            name: value for name, value in properties.items() if not name.startswith(_OF_CONSUMERS)
+        }
     heard = Heard()
     settings = {**client_settings(properties), **fixed, "error_cb": heard}
     try:

@@ -460,6 +460,17 @@ def test_a_property_that_the_client_does_not_know_is_named(kafka: Kafka) -> None
         collected(started.build())
 
 
+def test_properties_of_consumers_cause_no_warnings(
+    kafka: Kafka, caplog: pytest.LogCaptureFixture
+) -> None:
+    topic = kafka.topic(1)
+    kafka.produce(topic, ["a"])
+    started = builder(kafka, topic).set_group_id("readers").set_bounded(LATEST)
+    started.set_property("fetch.min.bytes", "1").set_property("max.poll.interval.ms", "400000")
+    assert collected(started.build()) == ["a"]
+    assert [record.message for record in caplog.records if "CONFWARN" in record.message] == []
+
+
 def test_a_truststore_of_java_is_refused_with_what_to_do(kafka: Kafka) -> None:
     started = builder(kafka, "t").set_property("ssl.truststore.location", "/trust.jks")
     with pytest.raises(KafkaConnectorError, match=r"a PEM file and set ssl\.ca\.location"):
