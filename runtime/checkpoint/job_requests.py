@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hmac
 import json
+import logging
 import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from opchain.runtime.checkpoint.storage import CheckpointStorage
+
+_LOG = logging.getLogger("opchain.job")
 
 FOLDER = "requests"
 _LOOK_EVERY_S = 0.5
@@ -94,11 +97,7 @@ def await_answer(
 
 
 def pending_requests(storage: CheckpointStorage) -> Iterator[JobRequest]:
-    """The requests without an answer, by id.
-
-    Raises:
-        CorruptCheckpointError: A request is damaged, or not signed by the key.
-    """
+    """The requests without an answer, by id. A request that is damaged, or not signed by the key, is refused."""
     names = storage.children(FOLDER)
     for name in names:
         request_id, _, kind = name.partition(".")
@@ -107,8 +106,14 @@ def pending_requests(storage: CheckpointStorage) -> Iterator[JobRequest]:
                 data = storage.read(f"{FOLDER}/{name}")
             except FileNotFoundError:  # withdrawn just now
                 continue
-            values = _verified(storage, f"{FOLDER}/{name}", data, "request")
-            yield _request(storage, request_id, values)
+            try:
+                values = _verified(storage, f"{FOLDER}/{name}", data, "request")
+                request = _request(storage, request_id, values)
+            except CorruptCheckpointError as error:
+                _LOG.warning("refusing a request: %s", error)
+                answer_request(storage, request_id, error=str(error))
+            else:
+                yield request
 
 
 def _request(storage: CheckpointStorage, request_id: str, values: dict[str, Any]) -> JobRequest:
@@ -167,15 +172,17 @@ def _verified(storage: CheckpointStorage, name: str, data: bytes, purpose: str) 
     try:
         found = json.loads(data)
         text, signature = found[purpose], found["signature"]
-        values: dict[str, Any] = json.loads(text)
-    except (ValueError, TypeError, KeyError) as error:
+        values = json.loads(text)
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise CorruptCheckpointError(
             storage.full_name(name), f"is not a valid {purpose}"
         ) from error
+    if not isinstance(values, dict):
+        raise CorruptCheckpointError(storage.full_name(name), f"is not a valid {purpose}")
     key = storage.key
     if key is not None:
-        expected = key.signature(text.encode(), purpose)
-        if not hmac.compare_digest(str(signature), expected):
+        expected = key.signature(text.encode("utf-8", "replace"), purpose).encode("ascii")
+        if not hmac.compare_digest(str(signature).encode("utf-8", "replace"), expected):
             raise CorruptCheckpointError(
                 storage.full_name(name), f"is not signed by the key {key.identity}"
             )

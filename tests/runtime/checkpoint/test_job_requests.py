@@ -19,7 +19,7 @@ from opchain.runtime.checkpoint.job_requests import (
 )
 from opchain.runtime.checkpoint.run_lease import RunLease
 from opchain.runtime.checkpoint.storage import CheckpointStorage, checkpoint_storage
-from opchain.runtime.errors import CheckpointError, CorruptCheckpointError
+from opchain.runtime.errors import CheckpointError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -109,5 +109,28 @@ def test_a_run_refuses_what_was_asked_of_the_one_before(storage: CheckpointStora
 def test_a_request_without_the_key_is_not_served(storage: CheckpointStorage) -> None:
     post(storage, REQUEST)
     other = checkpoint_storage(storage.url, CheckpointKey.of(b"another key with 16 bytes"))
-    with pytest.raises(CorruptCheckpointError, match="not signed by the key"):
-        list(pending_requests(other))
+    assert list(pending_requests(other)) == []
+    with pytest.raises(CheckpointError, match="not signed by the key"):
+        await_answer(checkpoint_storage(storage.url), REQUEST, 60)
+
+
+@pytest.mark.usefixtures("lease")
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"[]",
+        b'{"request": "[1]", "signature": null}',
+        b'{"request": "{}", "signature": "\xc3\xa9"}',
+        b'{"request": "\\ud800", "signature": 1}',
+        b'{"request": "{\\"a\\": 1}", "signature": null}',
+        b"[" * 100_000,
+    ],
+)
+def test_a_damaged_request_keeps_no_other_from_being_served(
+    storage: CheckpointStorage, content: bytes
+) -> None:
+    storage.write("requests/a0.json", content)
+    post(storage, REQUEST)
+    assert list(pending_requests(storage)) == [REQUEST]
+    assert "a0.answer" in storage.children("requests")
