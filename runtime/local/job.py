@@ -8,8 +8,10 @@ modules that Spark would copy to executors are used in place.
 from __future__ import annotations
 
 import logging
+import os
 import shutil
 import sys
+import tarfile
 import tempfile
 import threading
 import uuid
@@ -90,8 +92,33 @@ def _import_root(path: Path) -> str:
 
 def _unpacked(archives: Sequence[PythonArchive], folder: Path) -> dict[str, Path]:
     for archive in archives:
-        shutil.unpack_archive(archive.path, folder / archive.name)
+        target = folder / archive.name
+        if tarfile.is_tarfile(archive.path):
+            with tarfile.open(archive.path) as tar:
+                tar.extraction_filter = lambda member, _: member  # _members_inside has checked them
+                tar.extractall(target, _members_inside(tar, target))  # noqa: S202 - checked as well
+        else:
+            shutil.unpack_archive(archive.path, target)
     return {archive.name: folder / archive.name for archive in archives}
+
+
+def _members_inside(tar: tarfile.TarFile, folder: Path) -> Iterator[tarfile.TarInfo]:
+    """The members of an archive, each checked when those before it are unpacked, because they may be links.
+
+    The filters of the standard library are missing in Python 3.11.2 of Debian 12. `data` also refuses the links of a
+    virtual environment to its interpreter.
+    """
+    root = os.path.realpath(folder)
+    for member in tar:
+        names = (member.name, member.linkname) if member.islnk() else (member.name,)
+        for name in names:
+            place = os.path.realpath(folder / name)
+            if member.isdev() or os.path.commonpath([root, place]) != root:
+                raise ValueError(
+                    f"the archive {tar.name!r} is refused: its member {member.name!r} is a device, or would be "
+                    f"written outside of the folder into which the archive is unpacked: use another archive"
+                )
+        yield member
 
 
 def local_run(

@@ -3,6 +3,7 @@ from __future__ import annotations
 import importlib
 import shutil
 import sys
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,52 @@ def test_archives_are_unpacked_while_the_job_runs(tmp_path: Path) -> None:
         unpacked = files["w"]
         assert (unpacked / "words.txt").read_text("utf-8") == "a b"
     assert not unpacked.exists()
+
+
+def member(name: str, kind: bytes = tarfile.REGTYPE, link: str = "") -> tarfile.TarInfo:
+    found = tarfile.TarInfo(name)
+    found.type, found.linkname = kind, link
+    return found
+
+
+def test_an_archive_of_an_environment_may_link_to_its_interpreter(tmp_path: Path) -> None:
+    archive = tmp_path / "env.tar.gz"
+    with tarfile.open(archive, "w:gz") as tar:
+        tar.addfile(member("bin/python3", tarfile.SYMTYPE, sys.executable))
+        tar.addfile(member("bin/activate"))
+        tar.addfile(member("bin/activate.sh", tarfile.LNKTYPE, "bin/activate"))
+    with local_files(JobDependencies(archives=(PythonArchive(str(archive), "env"),))) as files:
+        assert (files["env"] / "bin" / "python3").readlink() == Path(sys.executable)
+        assert (files["env"] / "bin" / "activate.sh").stat().st_nlink == 2
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        [member("../../planted")],
+        [member("{outside}/planted")],
+        [member("link", tarfile.SYMTYPE, "{outside}"), member("link/planted")],
+        [member("link", tarfile.LNKTYPE, "{outside}/kept"), member("link")],
+        [member("pipe", tarfile.FIFOTYPE)],
+    ],
+)
+def test_an_archive_writes_nothing_outside_of_its_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, members: list[tarfile.TarInfo]
+) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "kept").write_text("as it was", "utf-8")
+    monkeypatch.setattr("tempfile.tempdir", str(outside))
+    archive = tmp_path / "planted.tar"
+    with tarfile.open(archive, "w") as tar:
+        for item in members:
+            name = item.name.replace("{outside}", str(outside))
+            tar.addfile(member(name, item.type, item.linkname.replace("{outside}", str(outside))))
+    dependencies = JobDependencies(archives=(PythonArchive(str(archive), "data"),))
+    with pytest.raises(ValueError, match="is refused: its member"), local_files(dependencies):
+        pass
+    assert [file.name for file in outside.iterdir()] == ["kept"]
+    assert (outside / "kept").read_text("utf-8") == "as it was"
 
 
 def test_functions_run_in_the_folder_of_the_archives(tmp_path: Path) -> None:
