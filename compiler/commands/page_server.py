@@ -161,7 +161,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _asked(self) -> tuple[int, str | None, JobWatch | None] | None:
         """The number of a job, the rest of the path, and the job's watch. Sends an error and returns None if the request is wrong."""
-        name = self.headers.get("Host", "").rpartition(":")[0]
+        name = self.headers.get("Host", "").partition(":")[0]
         path = _PATH.fullmatch("/" if self.path == _METRICS else self.path)
         if name not in (HOST, "localhost"):
             self.send_error(HTTPStatus.FORBIDDEN, "pages are for this machine alone")

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _HEADER = struct.Struct(">bI")
 _EXTRA = "schema-registry"
 _UNKNOWN = 404
+_REFERS = "a JSON schema that refers to other schemas can't be validated: leave out validate=True"
 
 AUTO_REGISTER = "auto.register.schemas"
 
@@ -200,16 +201,20 @@ class ConfluentRegistryJsonDeserializationSchema(_FromRegistry):
         if not self._validate:
             return lambda message: json.loads(message[_HEADER.size :])
         if schema.references:
-            raise KafkaConnectorError(
-                "a JSON schema that refers to other schemas can't be validated: leave out validate=True"
-            )
+            raise KafkaConnectorError(_REFERS)
         library = imported("jsonschema", _EXTRA, "validate=True")
+        unresolvable = imported("referencing", _EXTRA, "validate=True").exceptions.Unresolvable
+        known = imported("jsonschema_specifications", _EXTRA, "validate=True").REGISTRY
         described = json.loads(schema.schema_str)
-        check = library.validators.validator_for(described)(described).validate
+        # By default, jsonschema fetches the URLs of references, such as file:///etc/passwd.
+        check = library.validators.validator_for(described)(described, registry=known).validate
 
         def reader(message: bytes) -> Any:
             value = json.loads(message[_HEADER.size :])
-            check(value)
+            try:
+                check(value)
+            except unresolvable as error:
+                raise KafkaConnectorError(f"{_REFERS} ({error})") from error
             return value
 
         return reader

@@ -88,6 +88,7 @@ def test_only_this_machine_by_its_own_name_is_answered() -> None:
     with serving_pages([], 0) as address:
         port = address.rsplit(":", 1)[1].rstrip("/")
         assert status(address, "/", Host=f"localhost:{port}") == 200
+        assert status(address, "/", Host="localhost") == 200  # browsers leave out port 80
         assert status(address, "/", Host=f"evil.example:{port}") == 403
 
 

@@ -31,6 +31,7 @@ from opchain.runtime.connectors.kafka.record import MalformedMessageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from kafka_broker import Kafka
 
@@ -247,6 +248,17 @@ def test_json_is_read_and_validated_if_asked_for(registry: Server) -> None:
     assert strict.deserialize(ours.serialize({"user": "a"})) == {"user": "a"}
     with pytest.raises(Exception, match="'user' is a required property"):
         strict.deserialize(wrong)
+
+
+def test_a_schema_makes_nobody_read_a_file_or_a_url(registry: Server, tmp_path: Path) -> None:
+    (tmp_path / "secret.json").write_text('{"type": "string"}')
+    schema = json.dumps({"$ref": (tmp_path / "secret.json").as_uri()})
+    number = registry.id_of({"schema": schema, "schemaType": "JSON"})
+    strict = ConfluentRegistryJsonDeserializationSchema(
+        registry.url, validate=True, properties=PROPERTIES
+    )
+    with pytest.raises(KafkaConnectorError, match="refers to other schemas"):
+        strict.deserialize(b"\0" + number.to_bytes(4, "big") + b"{}")
 
 
 @pytest.mark.parametrize(
