@@ -11,6 +11,7 @@ from opchain.runtime.epochs.epoch_progress import (
     VertexProgress,
     WatermarkMs,
 )
+from opchain.runtime.errors import one_line_name
 from opchain.runtime.measurements.table import LATE, FoldingTable, late_cells, size_text
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ _NONE_YET = "-"
 _EARLIEST_DATE_MS, _LATEST_DATE_MS = 10**11, 10**13
 _MINUTE_MS, _HOUR_MS, _DAY_MS = 60_000, 3_600_000, 86_400_000
 _LONGEST_LAG_MS = 1000 * _DAY_MS
+_LONGEST_NAME = 10_000
 
 
 def epoch_line(epoch: EpochProgress) -> str:
@@ -57,7 +59,7 @@ def epoch_table(epoch: EpochProgress, totals: JobMetrics) -> FoldingTable:
         _DROPPED_FIRST,
         {LATE: lambda _: "red", "busy": lambda cell: "yellow" if _is_busy(cell) else None},
         box=SIMPLE_HEAD,
-        title=Text(f"{epoch.job}  epoch {epoch.epoch}", style="bold"),
+        title=Text(f"{_one_line(epoch.job)}  epoch {epoch.epoch}", style="bold"),
         title_justify="left",
         caption=Text("; ".join(_facts(epoch))),
         caption_justify="left",
@@ -190,4 +192,4 @@ def _duration(milliseconds: float) -> str:
 
 
 def _one_line(name: str) -> str:
-    return " ".join(name.split())
+    return one_line_name(" ".join(name.split()), _LONGEST_NAME)

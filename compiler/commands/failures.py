@@ -23,6 +23,7 @@ import click
 
 import opchain.compiler
 import opchain.runtime
+from opchain.compiler.plan.layout import without_controls
 from opchain.runtime.errors import StreamError, short_repr
 from opchain.runtime.spark.remote_error import (
     MOST_LINES,
@@ -79,8 +80,10 @@ class CommandError(click.ClickException):
     def show(self, file: IO[Any] | None = None) -> None:
         """Prints it to standard error."""
         if self._wants_traceback and self.__cause__ is not None:
-            click.echo("".join(traceback.format_exception(self.__cause__)), file=file, err=True)
-        click.echo(f"{self._command}: {self.format_message()}", file=file, err=True)
+            shown = without_controls("".join(traceback.format_exception(self.__cause__)))
+            click.echo(shown, file=file, err=True)
+        shown = without_controls(f"{self._command}: {self.format_message()}")
+        click.echo(shown, file=file, err=True)
 
 
 class ProgramFailedError(CommandError):

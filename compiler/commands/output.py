@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from opchain.compiler.commands.failures import CommandError
-from opchain.compiler.plan.layout import DEFAULT_WIDTH, as_ascii
+from opchain.compiler.plan.layout import DEFAULT_WIDTH, as_ascii, without_controls
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,6 +38,7 @@ def answer(text: str) -> None:
     Raises:
         CommandError: The answer cannot be written. A reader that closes its pipe is no error: click ends quietly.
     """
+    text = without_controls(text)
     if sys.stdout.isatty() and not os.environ.get("NO_COLOR"):
         text = coloured(text)
     encoding = sys.stdout.encoding or "ascii"
@@ -58,9 +59,14 @@ def examples(*lines: str) -> str:
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
 
 
+def to_stderr(text: str, *, nl: bool = True) -> None:
+    """Prints a text to standard error. Control characters are escaped: names, errors and records may have them."""
+    click.echo(without_controls(text), nl=nl, err=True)
+
+
 def note(text: str) -> None:
     """Prints a note for the user to standard error."""
-    click.echo(f"opchain: note: {text}", err=True)
+    to_stderr(f"opchain: note: {text}")
 
 
 def check_folder_of(path: Path) -> None:

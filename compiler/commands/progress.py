@@ -19,9 +19,8 @@ from collections import deque
 from contextlib import ExitStack, contextmanager
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, Protocol
 
-import click
-
 from opchain.compiler.commands.epoch_table import epoch_line, epoch_table, rate_text, running_line
+from opchain.compiler.commands.output import to_stderr
 from opchain.compiler.graph.plan import required
 from opchain.compiler.interception import StartedJob, watching_jobs
 from opchain.compiler.plan.layout import counted
@@ -424,7 +423,7 @@ _RATE_FROM = 60
 
 
 def _to_stderr(line: str) -> None:
-    click.echo(f"opchain: {line}", err=True)
+    to_stderr(f"opchain: {line}")
 
 
 def _watch(jobs: Sequence[StartedJob], display: Display, ended: threading.Event) -> None:

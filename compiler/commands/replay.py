@@ -17,7 +17,7 @@ from opchain.compiler.commands.failures import (
     user_traceback,
     wants_traceback,
 )
-from opchain.compiler.commands.output import answer, examples, note
+from opchain.compiler.commands.output import answer, examples, note, to_stderr
 from opchain.compiler.commands.program_command import (
     ProgramCommand,
     Request,
@@ -139,7 +139,7 @@ def replay_command(
         raise CommandError(str(error)) from error
     except Exception as error:  # noqa: BLE001 - printed as by Python
         shown = user_traceback(error, program_file(file).path, whole=wants_traceback())
-        click.echo(shown.text, nl=False, err=True)
+        to_stderr(shown.text, nl=False)
         if shown.is_shortened:
             note("calls inside opchain are left out; 'opchain --traceback replay' shows them")
         if debugs:

@@ -25,7 +25,7 @@ from opchain.compiler.commands.failures import (
     user_traceback,
     wants_traceback,
 )
-from opchain.compiler.commands.output import check_folder_of, examples, note, write_file
+from opchain.compiler.commands.output import check_folder_of, examples, note, to_stderr, write_file
 from opchain.compiler.commands.program_command import (
     ProgramCommand,
     takes_arguments,
@@ -40,6 +40,7 @@ from opchain.compiler.interception import (
     watching_environments,
     watching_jobs,
 )
+from opchain.compiler.plan.layout import without_controls
 from opchain.runtime.errors import StreamError
 from opchain.runtime.job.client import JobClient, JobStatus
 from opchain.runtime.job.run import JobRun
@@ -74,11 +75,11 @@ def ends_on_interrupt(jobs: Sequence[StartedJob]) -> Iterator[None]:
                     _end(job.client)
         cancelled = [job for job in jobs if _was_cancelled(job)]
         names = ", ".join(f"'{job.name}'" for job in cancelled)
-        click.echo(f"opchain: interrupted{names and f'; cancelled: {names}'}", err=True)
+        to_stderr(f"opchain: interrupted{names and f'; cancelled: {names}'}")
         for job in cancelled:
             left = job.client.resume_hint() if isinstance(job.client, JobRun) else None
             if left is not None:
-                click.echo(f"opchain: job '{job.name}': {left}", err=True)
+                to_stderr(f"opchain: job '{job.name}': {left}")
         sys.exit(INTERRUPTED)
 
 
@@ -98,6 +99,13 @@ LEVELS = (logging.INFO, logging.DEBUG)
 """The level for -v, and for -vv."""
 
 
+class _PrintableFormatter(logging.Formatter):
+    """Escapes control characters."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return without_controls(super().format(record))
+
+
 @contextmanager
 def logging_to_stderr(verbosity: int) -> Iterator[None]:
     """Within the block the loggers `opchain.*` write to standard error; with 0 nothing changes.
@@ -111,7 +119,7 @@ def logging_to_stderr(verbosity: int) -> Iterator[None]:
     before = logger.level, logger.propagate
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(
-        logging.Formatter("%(asctime)s.%(msecs)03d %(name)s: %(message)s", "%H:%M:%S")
+        _PrintableFormatter("%(asctime)s.%(msecs)03d %(name)s: %(message)s", "%H:%M:%S")
     )
     logger.addHandler(handler)
     logger.setLevel(LEVELS[min(verbosity, len(LEVELS)) - 1])
@@ -139,7 +147,7 @@ def show_finished(jobs: Iterable[StartedJob]) -> None:
             if result.metrics.vertices:
                 _show(ran, result.metrics)
             else:
-                click.echo(f"\n{ran}, and there was nothing to do", err=True)
+                to_stderr(f"\n{ran}, and there was nothing to do")
             continue
         metrics = _metrics_of(job)
         if metrics is not None and _is_cancelled(job):
@@ -177,13 +185,13 @@ def _metrics_of(job: StartedJob) -> JobMetrics | None:
 
 
 def _show(what: str, metrics: JobMetrics) -> None:
-    click.echo(f"\n{what}", err=True)
+    to_stderr(f"\n{what}")
     if sys.stderr.isatty():
         from rich.console import Console  # noqa: PLC0415 - loaded when there is something to show
 
         Console(stderr=True).print(metrics)
     else:
-        click.echo(metrics.table(), err=True)
+        to_stderr(metrics.table())
 
 
 @click.command(
@@ -316,7 +324,7 @@ def _show_error(
         note(f"cancelled by a command, a page or a client: {', '.join(cancelled)}")
         return
     shown = user_traceback(error, program, whole=whole)
-    click.echo(shown.text, nl=False, err=True)
+    to_stderr(shown.text, nl=False)
     if shown.is_shortened:
         note("calls inside opchain are left out; 'opchain run -v' shows them")
     hint = hint_for(error)

@@ -19,6 +19,12 @@ DEFAULT_WIDTH = 100
 _NARROWEST = 40
 _LONGEST_CELL = 48
 _GAP = "  "
+_CONTROLS = {
+    code: chr(code).encode("unicode_escape").decode()
+    # C0 and C1, and those that reverse the direction of a text
+    for code in (*range(32), *range(127, 160), *range(0x202A, 0x202F), *range(0x2066, 0x206A))
+    if chr(code) not in "\n\t"
+}
 _ASCII = str.maketrans({"├": "|", "└": "`", "┌": ",", "─": "-", "│": "|", "…": "."})
 
 
@@ -61,6 +67,15 @@ def set_lines(lines: Sequence[Line], width: int = DEFAULT_WIDTH) -> str:
 def as_ascii(text: str) -> str:
     """Replaces box drawing characters by ASCII, for outputs that cannot show them. Names do not change."""
     return text.translate(_ASCII)
+
+
+def without_controls(text: str) -> str:
+    r"""Escapes control characters except line breaks and tabs, so that no text of others controls the terminal.
+
+    >>> without_controls("a\x1b[31m\tb\n")
+    'a\\x1b[31m\tb\n'
+    """
+    return text.translate(_CONTROLS)
 
 
 def display_width(text: str) -> int:

@@ -7,6 +7,7 @@ import io
 import math
 from typing import TYPE_CHECKING, Any
 
+from opchain.runtime.errors import one_line_name
 from opchain.runtime.metrics.metric_types import plain_value
 
 if TYPE_CHECKING:
@@ -73,7 +74,8 @@ def registered_lines(metrics: JobMetrics) -> Iterator[str]:
     """A line for each metric that an operator or its function registered."""
     for operator in metrics.operators:
         for name, value in operator.registered.items():
-            yield f" {operator.name}: {name} = {_shown(plain_value(value))}"
+            line = f" {operator.name}: {name} = {_shown(plain_value(value))}"
+            yield one_line_name(line, _WIDE)
 
 
 def html_table(metrics: JobMetrics) -> str:
@@ -214,8 +216,7 @@ def _operator_row(operator: OperatorMetrics) -> tuple[str, ...]:
 
 
 def _cut(name: str) -> str:
-    line = " ".join(name.split())
-    return line if len(line) <= _LONGEST_NAME else f"{line[: _LONGEST_NAME - 3]}..."
+    return one_line_name(" ".join(name.split()), _LONGEST_NAME)
 
 
 def _number(count: int) -> str:

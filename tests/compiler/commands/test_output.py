@@ -24,6 +24,19 @@ def test_files_and_pipes_get_plain_text(capsys: pytest.CaptureFixture[str]) -> N
     assert output_width() == 100
 
 
+def test_control_characters_are_shown_and_not_obeyed(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    planted, shown = "\x1b]0;title\x07\r\x9b1m\u202e\t", "\\x1b]0;title\\x07\\r\\x9b1m\\u202e\t"
+    note(planted)
+    CommandError(planted).show()
+    assert capsys.readouterr().err == f"opchain: note: {shown}\nopchain: {shown}\n"
+    monkeypatch.setattr(sys, "stdout", Terminal())
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    answer(f"vertex 1 {planted}\n")
+    assert sys.stdout.getvalue() == f"\x1b[1mvertex 1 {shown}\x1b[0m\n"
+
+
 def test_a_terminal_gets_colours_and_its_width(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = Terminal()
     monkeypatch.setattr(sys, "stdout", terminal)

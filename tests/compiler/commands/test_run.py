@@ -67,6 +67,19 @@ def test_a_program_ends_as_it_wants(write: Any, run: Any) -> None:
     assert run("run", "clicks.py").exit_code == 7
 
 
+def test_a_record_in_an_error_does_not_control_the_terminal(write: Any, run: Any) -> None:
+    write(
+        f"{HEAD}def refuse(value):\n"
+        "    raise ValueError('not ' + value)\n"
+        "env.from_collection(['\\x1b]0;title\\x07']).map(refuse).print()\n"
+        "env.execute()\n"
+    )
+    for options in ([], ["-v"]):
+        failed = run("run", "--local", *options, "clicks.py")
+        assert "ValueError: not \\x1b]0;title\\x07\n" in failed.stderr
+        assert "\x1b" not in failed.stderr
+
+
 def test_what_opchain_refuses_is_one_sentence(write: Any, run: Any) -> None:
     write(HEAD + "env.execute()\n")
     done = run("run", "clicks.py", "--local")

@@ -92,6 +92,7 @@ def test_nothing_counted_is_the_header_alone() -> None:
         ("parse\n  lines", "parse lines"),
         ("x" * 61, "x" * 57 + "..."),
         ("x" * 60, "x" * 60),
+        ("\x1b[31m red", " [31m red"),
     ],
 )
 def test_names_are_one_line_of_bounded_length(name: str, shown: str) -> None:
