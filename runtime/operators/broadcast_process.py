@@ -46,7 +46,7 @@ class BroadcastStates:
         self._descriptors: dict[str, MapStateDescriptor[Any, Any]] = {}
 
     def open(self) -> None:
-        """Takes the states from the operator's store, where they may have been restored."""
+        """Gets the states from the operator's store, which has restored them."""
         store = self._operator.context.operator_state
         for descriptor in self._operator.program.spec.descriptors:  # type: ignore[attr-defined]
             state = store.get_broadcast_state(descriptor)
@@ -55,12 +55,12 @@ class BroadcastStates:
             self._readable[descriptor.name] = state.read_only()
 
     def writable(self, descriptor: MapStateDescriptor[Any, Any]) -> BroadcastMap[Any, Any]:
-        """The state for the broadcast input, which may change it."""
+        """The writable state, for the broadcast input."""
         self._require(descriptor)
         return self._writable[descriptor.name]
 
     def readable(self, descriptor: MapStateDescriptor[Any, Any]) -> ReadOnlyBroadcastMap[Any, Any]:
-        """The state for the other input, which only reads it."""
+        """The read-only state, for the other input."""
         if self._descriptors.get(descriptor.name) is not descriptor:
             self._require(descriptor)
         return self._readable[descriptor.name]
@@ -70,7 +70,9 @@ class BroadcastStates:
         if known is descriptor:
             return
         if known == descriptor:
-            self._descriptors[descriptor.name] = descriptor  # the function's is another object
+            self._descriptors[descriptor.name] = (
+                descriptor  # the function has another object with the same name
+            )
             return
         program = self._operator.program
         names = ", ".join(map(repr, self._descriptors.values())) or "none"

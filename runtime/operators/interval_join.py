@@ -1,10 +1,10 @@
-"""Interval join: pairs of records of one key whose timestamps lie close together.
+"""Interval join: pairs of records of one key whose timestamps are close together.
 
 A left record at time t joins the right records from t + lower to t + upper. Each side keeps its records as long as a
 partner may still arrive. Cleanup timers in event time then remove them.
 
-Flink: `IntervalJoinOperator`, where the partners of a record come in the order of a hash map. Here they come by time,
-and those of equal time in the order of arrival.
+Flink: `IntervalJoinOperator`, which joins partners in the order of a hash map. Here they are joined by time, and
+partners of equal time in the order of arrival.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class TimeBuffer:
-    """The records of one key on one side, by time: the state. `times` is sorted."""
+    """The state of one side and key: its records by time. `times` is sorted."""
 
     times: list[int] = field(default_factory=list)
     records: dict[int, list[Any]] = field(default_factory=dict)
 
     def add(self, time: int, record: Any) -> bool:
-        """Keeps a record; whether it is the first of its time."""
+        """Adds a record. Returns whether it is the first of its time."""
         known = self.records.get(time)
         if known is not None:
             known.append(record)
@@ -57,10 +57,10 @@ class TimeBuffer:
 
 
 class _Side:
-    """One input: its records, where their partners lie, and how long they wait for them.
+    """One input: its records, the times of their partners, and how long the records wait.
 
-    A record at time t has its partners from t + lower to t + upper, on the other side. `namespace` is
-    that of its cleanup timers.
+    The partners of a record at time t are on the other side, from t + lower to t + upper. `namespace` is the namespace
+    of the cleanup timers.
     """
 
     __slots__ = ("buffers", "late_tag_id", "lower_ms", "namespace", "upper_ms", "wait_ms")
@@ -82,7 +82,7 @@ class _Side:
 
 
 class PairContext(ProcessJoinFunction.Context):
-    """The times of the pair at hand; one object per operator, valid during a call."""
+    """The context of a pair. There is one object per operator, so it is valid during a call only."""
 
     __slots__ = ("left", "right", "timestamp")
 
@@ -90,24 +90,24 @@ class PairContext(ProcessJoinFunction.Context):
         self.left = self.right = self.timestamp = MIN_LONG_VALUE
 
     def set_times(self, left: Any, right: Any) -> None:
-        """Makes a pair the one at hand."""
+        """Sets the times of the current pair."""
         self.left, self.right, self.timestamp = left, right, max(left, right)
 
     def get_left_timestamp(self) -> int:
-        """The left record's, in milliseconds."""
+        """The left record's timestamp in milliseconds."""
         return self.left
 
     def get_right_timestamp(self) -> int:
-        """The right record's, in milliseconds."""
+        """The right record's timestamp in milliseconds."""
         return self.right
 
     def get_timestamp(self) -> int:
-        """The later of the two."""
+        """The later of the two timestamps."""
         return self.timestamp
 
 
 class IntervalJoinOperator(UserFunctionOperator):
-    """Buffers both sides by time; each record meets what the other side has at that moment."""
+    """Keeps the records of both sides by time. A record is joined with the partners that have arrived before it."""
 
     method = "process_element"
 
@@ -129,14 +129,14 @@ class IntervalJoinOperator(UserFunctionOperator):
         self.timers: InternalTimerService
 
     def open(self) -> None:
-        """Opens the function, and takes over restored cleanup timers."""
+        """Opens the function and the timer service."""
         super().open()
         self.timers = self.context.timers.service("CLEANUP_TIMER", self)
         # Flink drops late records of an interval join without counting them.
         self._late = self.count_late_records()
 
     def process_element(self, value: Any, timestamp: int | None) -> None:
-        """Joins a left record with the right ones that are there."""
+        """Joins a left record with the right records that have arrived."""
         self.backend.set_current_key(self.select_left_key(value))
         context, time = self.function_context, self._time_of(value, timestamp)
         for partner_time, partner in self._partners(self.left, self.right, value, time):
@@ -144,7 +144,7 @@ class IntervalJoinOperator(UserFunctionOperator):
             self._emit(self.call(value, partner, context))
 
     def process_element2(self, value: Any, timestamp: int | None) -> None:
-        """Joins a right record with the left ones that are there."""
+        """Joins a right record with the left records that have arrived."""
         self.backend.set_current_key(self.select_right_key(value))
         context, time = self.function_context, self._time_of(value, timestamp)
         for partner_time, partner in self._partners(self.right, self.left, value, time):
@@ -152,7 +152,7 @@ class IntervalJoinOperator(UserFunctionOperator):
             self._emit(self.call(partner, value, context))
 
     def _emit(self, results: Any) -> None:
-        """Emits what the function gave for a pair; in processing time records have no timestamps."""
+        """Emits the results for a pair. In processing time they have no timestamps."""
         emit_results(
             self.output, results, self.function_context.timestamp if self.is_event_time else None
         )
@@ -171,7 +171,7 @@ class IntervalJoinOperator(UserFunctionOperator):
     def _partners(
         self, own: _Side, other: _Side, value: Any, timestamp: int
     ) -> Iterable[tuple[int, Any]]:
-        """Keeps a record; gives the times and records that it meets, or nothing where it is late."""
+        """Adds a record, and returns its partners with their times. A late record is dropped and has none."""
         if self.is_event_time and timestamp < self.timers.current_watermark:
             if own.late_tag_id is not None:
                 self.output.collect_to(own.late_tag_id, value, timestamp)
@@ -187,7 +187,7 @@ class IntervalJoinOperator(UserFunctionOperator):
             if self.is_event_time:
                 self.timers.register_event_time_timer(own.namespace, waits_until)
             else:
-                # A partner may come until the clock has moved on.
+                # A partner may arrive until the clock shows a later time.
                 self.timers.register_processing_time_timer(own.namespace, waits_until + 1)
         partners = other.buffers.get(key)
         if partners is None:
@@ -195,7 +195,7 @@ class IntervalJoinOperator(UserFunctionOperator):
         return partners.between(timestamp + own.lower_ms, timestamp + own.upper_ms)
 
     def on_event_time(self, time: int, namespace: str) -> None:
-        """Drops the records that have waited until this time."""
+        """Drops the records whose wait ends at this time."""
         side = self.left if namespace == self.left.namespace else self.right
         key = self.backend.state_key
         buffer = side.buffers.get(key)
@@ -205,5 +205,5 @@ class IntervalJoinOperator(UserFunctionOperator):
                 del side.buffers[key]
 
     def on_processing_time(self, time: int, namespace: str) -> None:
-        """Drops the records that have waited until before this time."""
+        """Drops the records whose wait ended before this time."""
         self.on_event_time(time - 1, namespace)

@@ -91,7 +91,7 @@ class KeyedContext(RecordContext):
         return self._operator.backend.current_key
 
     def time_domain(self) -> TimeDomain:
-        """Which clock the firing timer follows.
+        """The time domain of the timer that fires.
 
         Raises:
             RuntimeError: No timer is firing: a record is processed.

@@ -1,4 +1,4 @@
-"""Functions of batches: of the records of one turn, or of all records of a subtask or key once the input has ended."""
+"""Operators that call a function with many records: those of one turn, or all records of a subtask or key."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class MapBatchesOperator(UserFunctionOperator):
-    """Calls a function with the records of a turn, before watermarks and all else that follows them.
+    """Calls a function with the records of a turn. Watermarks and other elements are emitted after its results.
 
     Attributes:
         pending: The collected records. The chain flushes them at the end of each batch.
@@ -56,17 +56,17 @@ class MapBatchesOperator(UserFunctionOperator):
         super().process_watermark(watermark)
 
     def process_status(self, is_idle: bool) -> None:
-        """Likewise."""
+        """See `process_watermark`."""
         self.pending.flush()
         super().process_status(is_idle)
 
     def process_latency_marker(self, marker: Any) -> None:
-        """Likewise."""
+        """See `process_watermark`."""
         self.pending.flush()
         super().process_latency_marker(marker)
 
     def finish(self) -> None:
-        """Likewise."""
+        """See `process_watermark`."""
         self.pending.flush()
 
     def write_batch(
@@ -78,7 +78,7 @@ class MapBatchesOperator(UserFunctionOperator):
         """Emits the results of the function for a batch.
 
         Raises:
-            TypeError: The function returns no batch.
+            TypeError: The function returned something other than batches.
             ValueError: With one_to_one, the number of results is wrong.
         """
         given = list(values)
@@ -108,7 +108,7 @@ class MapBatchesOperator(UserFunctionOperator):
             collect(result, timestamp)
 
     def _given(self, result: Any) -> Iterable[Any]:
-        """The batches of a call: the one that it returned, or those that it yields."""
+        """The batches of a call, which returns one or yields several."""
         if result is None:
             return ()
         return result if isinstance(result, Iterator) else (result,)
@@ -117,7 +117,7 @@ class MapBatchesOperator(UserFunctionOperator):
         if isinstance(batch, (list, tuple)):
             return batch
         raise TypeError(
-            f"{self.where} gave {short_repr(batch)} of type {type(batch).__name__}; a function of "
+            f"{self.where} returned {short_repr(batch)} of type {type(batch).__name__}; a function of "
             "map_batches returns a list of records, or yields lists"
         )
 
@@ -130,14 +130,14 @@ class MapBatchesOperator(UserFunctionOperator):
             return [row for part in batch.to_batches() for row in self._records_of_columns(part)]
         if not isinstance(batch, arrow.RecordBatch):
             raise TypeError(
-                f"{self.where} gave {short_repr(batch)} of type {type(batch).__name__}; a function of "
+                f"{self.where} returned {short_repr(batch)} of type {type(batch).__name__}; a function of "
                 "map_batches with batch_format='arrow' returns a pyarrow.RecordBatch or Table, or yields them"
             )
         if not self.spec.gives_values:
             return records_of(batch)
         if batch.num_columns != 1:
             raise ValueError(
-                f"{self.where} gave the columns {batch.schema.names}, but its output type is not "
+                f"{self.where} returned the columns {batch.schema.names}, but its output type is not "
                 f"a row type, so one column is expected"
             )
         return values_of(batch.column(0))
@@ -154,9 +154,8 @@ CONTENTS = "window-contents"
 class MapPartitionOperator(UserFunctionOperator):
     """All records of the subtask. Flink: `MapPartitionOperator`.
 
-    Results have no timestamp. Flink runs the function in a thread beside the input, and keeps a bounded
-    part of the records; here all of them are kept, and the function runs at the end, which gives the
-    same results.
+    Results have no timestamp. Flink runs the function in another thread while records arrive. Here all records are
+    kept, and the function runs at the end. The results are the same.
     """
 
     method = "map_partition"
@@ -180,8 +179,8 @@ class MapPartitionOperator(UserFunctionOperator):
 class FullWindowOperator(UserFunctionOperator):
     """All records of each key, key by key in the order in which they came.
 
-    Flink: a window operator over GlobalWindows that fires at the end of the stream. Results carry the
-    largest timestamp, as that of this window.
+    Flink: a window operator over GlobalWindows that fires at the end of the stream. Results have the largest
+    timestamp, which is the last timestamp of this window.
     """
 
     method = "map_partition"
@@ -199,7 +198,7 @@ class FullWindowOperator(UserFunctionOperator):
         super().open()
 
     def process_element(self, value: Any, timestamp: int | None) -> None:  # noqa: ARG002 - the contract
-        """Keeps the record with those of its key."""
+        """Adds the record to the records of its key."""
         self.backend.set_current_key(self.select_key(value))
         values = self.contents.get(self.backend.state_key)
         if values is None:
@@ -216,4 +215,4 @@ class FullWindowOperator(UserFunctionOperator):
             collect(result, time)
 
     def on_processing_time(self, time: int, namespace: Any) -> None:
-        """Never called: no such timer is registered."""
+        """Never called: there are no processing-time timers."""

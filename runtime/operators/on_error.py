@@ -1,7 +1,7 @@
 """`on_error`: a record whose function fails is counted, or goes to a side output, and the job continues.
 
-What the function emits for a record is held until the function has returned. So a record that fails emits nothing,
-and failures of downstream operators are not taken for failures of this one.
+Results are held until the function has returned. So a record that fails emits nothing, and an error of a downstream
+operator is not counted as an error of this operator.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class FailedRecord(NamedTuple):
-    """A record whose function raised an exception: what a side output of `on_error` gets.
+    """A record whose function raised an exception. The side output of `on_error` gets it.
 
     Attributes:
         value: The record.
@@ -84,7 +84,7 @@ class HeldOutput:
 def guarded(
     make: Callable[[Output], StreamOperator], output: Output, policy: OnError
 ) -> StreamOperator:
-    """The operator that `make` gives for an output, with its inputs guarded."""
+    """Creates an operator whose inputs handle exceptions as the policy says."""
     held = HeldOutput(output)
     operator = make(cast("Output", held))
     failures = _Failures(operator, held, policy)

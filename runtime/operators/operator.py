@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TaskInfo:
-    """Which subtask of which vertex this is.
+    """Identifies a subtask of a vertex, and its attempt.
 
     `attempt` counts Spark's retries of the task from 0; `attempt_id` is unique to this attempt in the
     whole application.
@@ -66,18 +66,18 @@ class OperatorContext:
 
     Attributes:
         task: The subtask that the operator runs in.
-        runtime_context: What the operator's function sees.
+        runtime_context: The context of the operator's function.
         processing_time: The clock and timers. With `runs_in_epochs` the clock shows one time throughout an epoch.
         marker_time: The machine's clock, for latency markers.
         mailbox: Runs commands in the task's thread, at this operator's priority.
-        send_to_driver: `send_to_driver(item)` hands a picklable item to the driver, exactly once.
+        send_to_driver: `send_to_driver(item)` sends a picklable item to the driver, exactly once.
         operator_state: State of the subtask.
         keyed_state: The operator's KeyedStateBackend; None for an operator without key.
         timers: Its TimerServices; None for an operator without key.
         feed: The records that the engine reads for a DataFrame source.
         schema: The schema of an Arrow sink as JSON.
         send_batch: Takes the batches of an Arrow sink, as bytes.
-        make_writer: `make_writer(where)` gives the writer of a sink whose writer the engine brings.
+        make_writer: `make_writer(where)` creates the writer of a sink, for sinks whose writer is part of the engine.
         restored_checkpoint_id: The checkpoint that the state was restored from, if there is one.
         runs_in_epochs: Whether the task runs in epochs, on Spark or in this process. False for asynchronous operators,
             which use the machine's clock.
@@ -106,7 +106,7 @@ class OperatorContext:
     alignment: Mapping[str, AlignmentGroup] | None = None
 
     def quiesce(self) -> None:
-        """Stops the timers: none fires any more."""
+        """Stops the timers. No timer fires afterwards."""
         self.processing_time.quiesce()
         self.marker_time.quiesce()
 
@@ -127,7 +127,7 @@ class InitializationContext(FunctionInitializationContext):
         return self._context.restored_checkpoint_id is not None
 
     def get_restored_checkpoint_id(self) -> int | None:
-        """Its number."""
+        """The number of the restored checkpoint."""
         return self._context.restored_checkpoint_id
 
     def get_operator_state_store(self) -> OperatorStateStore:
@@ -148,7 +148,7 @@ class SnapshotContext(FunctionSnapshotContext):
     timestamp_ms: int
 
     def get_checkpoint_id(self) -> int:
-        """Its number."""
+        """The number of the checkpoint."""
         return self.checkpoint_id
 
     def get_checkpoint_timestamp(self) -> int:
@@ -210,13 +210,13 @@ class Output:
 class StreamOperator:
     """One operator of one subtask.
 
-    Life: operators are constructed from the tail of the chain, and opened from tail to head. Then they process
-    elements. When the input has ended, they are finished from head to tail. `close` is always called, once. The
-    defaults emit what they receive.
+    The operators of a chain are created and opened from tail to head. Then they process elements. When the input has
+    ended, they are finished from head to tail. `close` is always called, once. The default methods pass elements on
+    unchanged.
 
-    `sorts_batch_input` says that batch mode gives a keyed operator its records key by key (see task.batch_input).
-    Without it, records come as they arrive. `ends_keys` says that batch mode ends a key when the next one comes:
-    its timers fire and its state is dropped. Without it, the operator emits its results when all keys have come.
+    With `sorts_batch_input`, batch mode gives a keyed operator its records key by key (runtime/task/input/batch_input.py).
+    Otherwise records come in the order of arrival. With `ends_keys`, batch mode fires the timers of a key and drops its
+    state before the next key begins. Otherwise the operator emits its results after the last key.
     """
 
     sorts_batch_input = True
@@ -224,7 +224,7 @@ class StreamOperator:
     late_records_dropped: Counter | None = None
     """Set by `count_late_records`, in operators that drop late records."""
     text_result: str | None = None
-    """A str that the user's function returned where a list was expected, as it is shown to the user."""
+    """A str that the user's function returned in place of a list, for a warning."""
 
     def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
         self.program = program
@@ -243,18 +243,18 @@ class StreamOperator:
 
     @property
     def current_key(self) -> Any:
-        """The key of the record or timer at hand; None for an operator without key."""
+        """The key of the current record or timer; None for an operator without key."""
         backend = self.context.keyed_state
         return None if backend is None else backend.current_key
 
     def count_late_records(self) -> Counter:
-        """The counter of records dropped as late, registered now: for `open`."""
+        """Registers the counter of late records, for `open`."""
         counter: Counter = self.context.metrics.counter(NUM_LATE_RECORDS_DROPPED)
         self.late_records_dropped = counter
         return counter
 
     def begin_epoch(self) -> None:
-        """Resets the counters to 0: the driver adds up the epochs."""
+        """Resets the counters to 0, because the driver adds the counts of the epochs."""
         self.records_in = self.records_out = 0
         self.latencies.clear()
         late = self.late_records_dropped
@@ -262,7 +262,7 @@ class StreamOperator:
             late.dec(late.get_count())
 
     def restore_state(self, snapshot: OperatorSnapshot, checkpoint_id: int) -> None:
-        """Restores this subtask's part of a checkpoint, as `redistribute` gives it; before `open`."""
+        """Restores this subtask's part of a checkpoint. Called before `open`."""
         context = self.context
         context.restored_checkpoint_id = checkpoint_id
         context.operator_state.restore(snapshot.operator)
@@ -281,10 +281,10 @@ class StreamOperator:
         )
 
     def track_changes(self) -> None:
-        """Makes `snapshot_changes` return changes, beginning with the next snapshot; before `open`.
+        """Makes `snapshot_changes` return changes from the next snapshot on. Called before `open`.
 
-        For callers that touch the keys of all records (see KeyedStateBackend.touch). Operators that are called without
-        this continue to return whole snapshots.
+        The caller must touch the key of each record (see KeyedStateBackend.touch). Without this call, `snapshot_changes`
+        returns the whole state.
         """
         if self.context.keyed_state is not None:
             self.context.keyed_state.track_changes()
@@ -304,11 +304,14 @@ class StreamOperator:
 
     @property
     def can_catch_up(self) -> bool:
-        """Whether `apply_changes` may be called while the operator is open: it keeps no copy of its state."""
+        """Whether `apply_changes` may be called while the operator is open.
+
+        False for an operator that keeps a copy of its state in attributes.
+        """
         return True
 
     def apply_changes(self, snapshot: OperatorSnapshot) -> None:
-        """Applies changes to the state that `restore_state` restored; before `open`, or see `can_catch_up`."""
+        """Applies changes to the restored state. Called before `open`, or later if the operator `can_catch_up`."""
         context = self.context
         context.operator_state.restore(snapshot.operator)
         if context.keyed_state is not None:
@@ -316,7 +319,7 @@ class StreamOperator:
             context.timers.apply_changes(snapshot.timers)
 
     def open(self) -> None:
-        """Prepares for records: opens the user's function, registers state."""
+        """Opens the user's function and registers state, before the first record."""
 
     def process_element(self, value: Any, timestamp: int | None) -> None:
         """Takes a record of a one-input operator."""
@@ -333,7 +336,7 @@ class StreamOperator:
     def process_batch(
         self, number: int, values: Sequence[Any], timestamps: Sequence[int | None] | None
     ) -> None:
-        """Takes a batch of input `number`; the chain puts generated code in its place."""
+        """Takes a batch of input `number`. The chain replaces this method by generated code."""
         process = self.input(number)
         if timestamps is None:
             for value in values:
@@ -343,19 +346,19 @@ class StreamOperator:
                 process(value, timestamp)
 
     def count(self, records_in: int, records_out: int) -> None:
-        """Counts a batch that generated code has run."""
+        """Counts a batch that generated code has processed."""
         self.records_in += records_in
         self.records_out += records_out
 
     def process_watermark(self, watermark: int) -> None:
-        """Takes a watermark that holds for all inputs: fires timers, then passes it on."""
+        """Takes the watermark of all inputs: fires timers, then emits the watermark."""
         self.current_watermark = watermark
         if self.context.timers is not None:
             self.context.timers.advance_watermark(watermark)
         self.output.emit_watermark(watermark)
 
     def process_watermark_of(self, number: int, watermark: int) -> None:
-        """Takes the watermark of one of several inputs; the minimum over the inputs counts.
+        """Takes the watermark of one of several inputs. The operator's watermark is the minimum over its inputs.
 
         Flink: `AbstractStreamOperator.processWatermark1/2` over an `IndexedCombinedWatermarkStatus`.
         """
@@ -373,11 +376,11 @@ class StreamOperator:
             self.process_watermark(combined)
 
     def process_status(self, is_idle: bool) -> None:
-        """Takes the idleness of the (combined) input."""
+        """Takes the idleness of the combined input."""
         self.output.emit_status(is_idle)
 
     def process_status_of(self, number: int, *, is_idle: bool) -> None:
-        """Takes the idleness of one of several inputs: idle inputs are left out of the minimum.
+        """Takes the idleness of one of several inputs. Idle inputs do not count for the minimum.
 
         Flink: `AbstractStreamOperator.processWatermarkStatus` over `IndexedCombinedWatermarkStatus`.
         """
@@ -387,13 +390,13 @@ class StreamOperator:
             return
         was_idle = len(self.idle_inputs) == inputs
         (self.idle_inputs.add if is_idle else self.idle_inputs.discard)(number)
-        # Flink passes on the watermark first, which the valve behind an exchange ignores while it is idle.
+        # Flink emits the watermark first. Downstream of an exchange, the valve ignores it, because its channel is idle.
         if (len(self.idle_inputs) == inputs) is not was_idle:
             self.process_status(is_idle)
         self._raise_watermark()
 
     def process_latency_marker(self, marker: Any) -> None:
-        """Notes how long a marker took from its source, and passes it on.
+        """Records the latency of a marker, and emits the marker.
 
         Flink: `AbstractStreamOperator.reportOrForwardLatencyMarker`, with the granularity `operator`.
         """
@@ -408,13 +411,13 @@ class StreamOperator:
         """Called when input `number` has ended, before `finish` (Flink: `BoundedMultiInput`)."""
 
     def on_batch_end(self) -> None:
-        """Called after each batch: the moment for periodic watermarks."""
+        """Called after each batch, for periodic watermarks."""
 
     def finish(self) -> None:
-        """Called when all inputs have ended; emits remaining results. Head to tail."""
+        """Called when all inputs have ended, from head to tail. Emits remaining results."""
 
     def prepare_snapshot(self, checkpoint_id: int) -> None:
-        """Called before the barrier is sent: emits results that are not part of the state. Head to tail.
+        """Called before the barrier is sent, from head to tail. Emits results that are not part of the state.
 
         Flink: `prepareSnapshotPreBarrier`.
         """
@@ -434,23 +437,23 @@ class StreamOperator:
         return [item for item in found if isinstance(item, CheckpointListener)]
 
     def snapshot_event_time(self) -> Any:
-        """What a restored subtask needs to continue its event time, picklable: watermarks and their generators."""
+        """The watermarks and watermark generators of this subtask, for a checkpoint. Must be picklable."""
         return None
 
     def restore_event_time(self, snapshot: Any) -> None:
-        """Restores the result of `snapshot_event_time` of the same subtask; after `open`."""
+        """Restores the result of `snapshot_event_time` of the same subtask. Called after `open`."""
 
     def rescale_event_time(self, snapshots: Sequence[Any]) -> None:
         """Restores the results of `snapshot_event_time` of all subtasks, after the parallelism has changed."""
 
     def close(self) -> None:
-        """Releases everything; called once, also after an error."""
+        """Releases all resources. Called once, also after an error."""
 
 
 class UserFunctionOperator(StreamOperator):
-    """An operator around a user's function: a Function object or a plain callable.
+    """An operator that calls a user's function: a Function object or a plain callable.
 
-    `method` names the Function's method that takes a record; a plain callable is called itself.
+    `method` is the name of the Function's method that takes a record.
     """
 
     method = ""

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 SEEN = 1_000_000
-"""The number of keys before pyarrow is loaded. Loading takes 0.1 s; with the collected keys it needs 120 MB."""
+"""The number of keys before pyarrow is loaded, which takes 0.1 s. pyarrow and the collected keys need 120 MB."""
 MANY = 8_192
 """The number of different keys that do not fit into the processor's cache."""
 GATHERED = 1_048_576
@@ -39,8 +39,8 @@ class KeyCounts:
     """Counts keys that are all of one exact type, int or str.
 
     Attributes:
-        counts: How often each key came, in the order in which they first came; without what has gathered since the
-            last `settle`.
+        counts: How often each key came, in the order of first appearance. Keys collected since the last `settle` are
+            not in it.
     """
 
     __slots__ = ("_arrow", "_bytes", "_columns", "_gathered", "_seen", "counts")
@@ -54,7 +54,7 @@ class KeyCounts:
         self._bytes = 0
 
     def add(self, keys: Sequence[Any]) -> None:
-        """Counts a batch, now or later."""
+        """Counts a batch now, or collects it for `settle`."""
         column = self._column(keys)
         if column is None:
             self.settle()
@@ -137,7 +137,7 @@ class BatchTarget(Protocol):
 
 
 class PendingBatch:
-    """Lists that generated code appends to and that `flush` hands over.
+    """Lists that generated code appends to. `flush` sends them.
 
     `timestamps` is used where the target carries them, `keys` where it partitions by key.
     """
@@ -170,7 +170,7 @@ class PendingBatch:
         self.has_columns_first = False
 
     def append(self, value: Any, timestamp: int | None) -> None:
-        """Adds one record: the interpreted way."""
+        """Adds one record, for interpreted operators."""
         if self.select_key is not None:
             assert self.keys is not None
             self.keys.append(self.select_key(value))
@@ -181,7 +181,7 @@ class PendingBatch:
     def column(
         self, layout: Layout, position: int, shape: Shape | None = None, *, is_key: bool = False
     ) -> list[Any]:
-        """The list of one field of the records that are held by fields.
+        """The list of one field, for records that are held by fields.
 
         If one list `is_key`, it has their keys. Otherwise `keys` has them.
         """
@@ -208,14 +208,14 @@ class PendingBatch:
             self._write(self.columns, self.key_column)
 
     def end_part(self) -> None:
-        """Notes which records came first, as the next part may go the other way."""
+        """Notes the order of records, because the next part may be held in the other form."""
         if self.values and self.columns:
             self.flush()
         self.has_columns_first = bool(self.columns)
 
     def _write(self, values: list[Any] | Columns, keys: list[Any] | None) -> None:
         timestamps, count = self.timestamps, len(values)
-        # Where parts of a batch went both ways, the other records' timestamps and keys follow.
+        # If parts of a batch were held in both forms, the timestamps and keys of the other records follow.
         own = timestamps if timestamps is None or len(timestamps) == count else timestamps[:count]
         own_keys = keys if keys is None or len(keys) == count else keys[:count]
         self.target.write_batch(values, own, own_keys)
@@ -226,16 +226,16 @@ class PendingBatch:
             del keys[:count]
 
     def finish(self) -> None:
-        """Called when the chain will emit no more."""
+        """Called after the chain has emitted its last record."""
         self.flush()
 
 
 class CombiningBatch(PendingBatch):
-    """Folds records of one key into one before they are sent: batch mode's combine.
+    """Combines the records of a key into one record before they are sent, in batch mode.
 
-    What is sent are (key, value) pairs, since the folded value may have another key, or none.
-    Generated code works on `combined` itself, whose keys are state keys by `identity`; the interpreted
-    way is `append`. Of pairs that hold the key in a field, generated code may keep the other field only, in `sums`.
+    The combined value may have another key, or none. So (key, value) pairs are sent. Generated code updates
+    `combined`, which has state keys; interpreted operators call `append`. If a field of a pair is the key, generated
+    code may keep the other field only, in `sums`.
     """
 
     __slots__ = (
@@ -267,7 +267,7 @@ class CombiningBatch(PendingBatch):
         self.key_field = 0
         self._counted: KeyCounts | None = None
         self._sums_are_older = True
-        # How many keys were counted since the last ones were sent; how many go on uncounted until the next try.
+        # The keys counted since the last send, and the keys that are still sent without combining.
         self._folded = 0
         self._passed_on = 0
 
@@ -277,14 +277,14 @@ class CombiningBatch(PendingBatch):
         return self.sums
 
     def count_keys(self, key_field: int) -> list[Any]:
-        """A list of keys, each of which adds 1 to its sum."""
+        """A list of keys. Each entry adds 1 to the sum of its key."""
         self.key_field = key_field
         self._counted = KeyCounts()
         self.sums = self._counted.counts
         return self.values
 
     def append(self, value: Any, timestamp: int | None) -> None:  # noqa: ARG002 - the contract
-        """Folds one record in."""
+        """Combines one record."""
         assert self.select_key is not None
         key = self.identity.of(self.select_key(value))
         previous = self.combined.get(key, ABSENT)
@@ -294,7 +294,7 @@ class CombiningBatch(PendingBatch):
         """Emits the combined records if there are too many keys to continue."""
         self._count()
         if self.combined and (self.sums or self._gathers):
-            # A batch was combined in the other way than those before: the older results go first.
+            # Earlier batches were combined in the other form. Their results are sent first.
             self._send_all()
         self._sums_are_older = not self.combined
         if len(self.combined) + len(self.sums) >= COMBINED_KEYS:
@@ -308,7 +308,7 @@ class CombiningBatch(PendingBatch):
         self.flush()
 
     def finish(self) -> None:
-        """Sends what was combined."""
+        """Sends the combined records."""
         self._count()
         self._send_all()
 

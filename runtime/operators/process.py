@@ -38,7 +38,7 @@ class ElementWiseOperator(UserFunctionOperator):
         self.sorts_batch_input = is_keyed and hasattr(self.function, "open")
 
     def set_key(self, value: Any) -> None:
-        """Makes the record's key the current one."""
+        """Makes the record's key the current key."""
         if self.sets_key:
             self.context.keyed_state.set_current_key(self.select_key(value))
 
@@ -85,13 +85,13 @@ class FlatMapOperator(ElementWiseOperator):
             emit_where_read(output, result, timestamp)
 
     def look_at(self, results: Any) -> None:
-        """Remembers a str: each of its characters becomes a record, which is nearly always a mistake."""
+        """Remembers a result that is a str, for a warning: each of its characters becomes a record."""
         if isinstance(results, str) and results:
             self.text_result = short_repr(results)
 
 
 def is_tagged(result: Any) -> bool:
-    """Whether a result of a process function is meant for a side output: a (tag, value) pair."""
+    """Whether a result of a process function is a (tag, value) pair, for a side output."""
     return (
         result.__class__ is tuple
         and len(result) == 2  # noqa: PLR2004 - a pair
@@ -100,7 +100,7 @@ def is_tagged(result: Any) -> bool:
 
 
 def emit_results(output: Output, results: Iterable[Any] | None, timestamp: int | None) -> None:
-    """Emits what a process function yielded, to the main output and side outputs. None stands for no results."""
+    """Emits the results of a process function to the main output and side outputs. None means no results."""
     if results is None:
         return
     collect = output.collect
@@ -118,7 +118,7 @@ def process_record(
     context: Any,
     timestamp: int | None,
 ) -> None:
-    """Emits what a process function yields for a record. Its context shows the record's timestamp."""
+    """Emits the results of a process function for a record. The context has the record's timestamp."""
     context._timestamp = timestamp  # noqa: SLF001 - operators own their contexts
     emit_results(output, process(value, context), timestamp)
 
@@ -176,14 +176,14 @@ class UnkeyedTimerService(OperatorClocks, TimerService):
 
 
 class RecordContext:
-    """The record that an operator processes; one object per operator, valid during a call."""
+    """The record that an operator processes. There is one object per operator, so it is valid during a call only."""
 
     def __init__(self, operator: StreamOperator) -> None:
         self._operator: Any = operator
         self._timestamp: int | None = None
 
     def timestamp(self) -> int:
-        """The record's event time in milliseconds, MIN_LONG_VALUE where it has none; or the timer's time."""
+        """The time of the record or timer in milliseconds; MIN_LONG_VALUE for a record without timestamp."""
         return MIN_LONG_VALUE if self._timestamp is None else self._timestamp
 
 
@@ -199,7 +199,7 @@ class ProcessContext(RecordContext, ProcessFunction.Context, CoProcessFunction.C
         return self._timers
 
     def get_current_key(self) -> NoReturn:
-        """Refuses: the stream has no key.
+        """Raises an error, because the stream has no key.
 
         Raises:
             TypeError: Always.
@@ -237,14 +237,14 @@ class CoProcessOperator(ProcessOperator):
 
 
 class _CoOperator(UserFunctionOperator):
-    """On keyed streams both inputs set the key, so that the function's keyed state is that key's."""
+    """An operator with two inputs. On keyed streams a record of either input sets the current key."""
 
     def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
         super().__init__(program, context, output)
         self.sets_key = context.keyed_state is not None and may_use_state(self.function)
 
     def set_key(self, number: int, value: Any) -> None:
-        """Makes the record's key the current one, where its input has one."""
+        """Makes the record's key the current key, if its input has a key."""
         key = self.program.keys[number]
         if key is not None and self.sets_key:
             self.context.keyed_state.set_current_key(key.selector(value))

@@ -26,7 +26,7 @@ BATCH_SIZE = 4096
 
 
 class _Absent:
-    """The state of a key that has none; its own class, since None is a legal value."""
+    """Stands for missing state, because None is a valid value."""
 
     def __repr__(self) -> str:
         return "ABSENT"
@@ -64,7 +64,7 @@ def summed_records(
 class ReduceOperator(UserFunctionOperator):
     """Emits the reduced value after every record. Flink: `StreamGroupedReduceOperator`.
 
-    A function that is opened may keep state of its own, which is the key's: the key is set for it.
+    A rich function may use keyed state, so the current key is set before it is called.
     """
 
     method = "reduce"
@@ -82,22 +82,22 @@ class ReduceOperator(UserFunctionOperator):
         self._shape: Shape | None = None
 
     def keep_sums(self, layout: tuple[Any, ...], shape: Shape | None = None) -> dict[Any, Any]:
-        """The dictionary from keys to the stored fields of records; the rest is for `summed_records`."""
+        """The dictionary from keys to the stored fields of records. The arguments are those of `summed_records`."""
         self._layout, self._shape = layout, shape
         return self._sums
 
     def snapshot_state(self, checkpoint_id: int, timestamp_ms: int) -> OperatorSnapshot:
-        """Snapshots the table, with all sums in it."""
+        """Writes the stored fields to the table, and returns the whole state."""
         self.settle()
         return super().snapshot_state(checkpoint_id, timestamp_ms)
 
     def snapshot_changes(self, checkpoint_id: int, timestamp_ms: int) -> OperatorSnapshot:
-        """Likewise."""
+        """Writes the stored fields to the table, and returns the changes."""
         self.settle()
         return super().snapshot_changes(checkpoint_id, timestamp_ms)
 
     def settle(self) -> None:
-        """Puts the stored fields into the table, as records."""
+        """Writes the stored fields to the table, as records."""
         sums = self._sums
         if sums:
             self.table.update(
@@ -107,7 +107,7 @@ class ReduceOperator(UserFunctionOperator):
 
     @property
     def current_key(self) -> Any:
-        """The key of the record at hand."""
+        """The key of the current record."""
         return self._key
 
     def reduced(self, value: Any) -> Any:

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 
 class SinkWriterOperator(StreamOperator):
-    """Writes records, and emits its committables to the committer, the next operator.
+    """Writes records, and emits committables to the next operator, the committer.
 
-    Arrow sinks, and SinkFunctions of two phases, have no such operator: the committables go directly to the driver. Flink:
+    Arrow sinks and two-phase SinkFunctions have no committer, and send committables directly to the driver. Flink:
     `SinkWriterOperator`; `StreamSink` of a `TwoPhaseCommitSinkFunction`.
     """
 
@@ -71,7 +71,7 @@ class SinkWriterOperator(StreamOperator):
             self._pre_commit(None)
 
     def prepare_snapshot(self, checkpoint_id: int) -> None:
-        """Makes the written output part of the checkpoint, which commits it."""
+        """Emits the committables of an epoch. The checkpoint contains them, and its completion commits them."""
         self._pre_commit(checkpoint_id)
 
     def _pre_commit(self, checkpoint_id: int | None) -> None:
@@ -105,9 +105,9 @@ class SinkCommitterOperator(StreamOperator):
 
 
 class CollectSinkOperator(StreamOperator):
-    """Sends records to the program, each exactly once, with the task's report.
+    """Sends records to the program with the task's report, each exactly once.
 
-    Flink: `CollectSinkOperator`, which keeps them for a client that asks over a socket.
+    Flink: `CollectSinkOperator`, from which a client reads them over a socket.
     """
 
     def process_element(self, value: Any, timestamp: int | None) -> None:
@@ -126,7 +126,7 @@ class CollectSinkOperator(StreamOperator):
 
 
 class SinkContext(OperatorClocks, SinkFunction.Context):
-    """The context of a legacy sink; one object per operator, valid during a call."""
+    """The context of a legacy sink. There is one object per operator, so it is valid during a call only."""
 
     _timestamp: int | None = None
 

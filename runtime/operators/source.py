@@ -1,9 +1,9 @@
 """Sources at the head of a chain: operators that read splits, and operators of legacy source functions.
 
-A subtask reads its splits in turns, and takes the split that is furthest behind in event time first. So splits advance
-together in event time, and windows close while the source is read. Only the records decide the order, so the same
-input is always read in the same order. Flink reads the splits of a FileSource one after the other, in an order that
-depends on timing, and drops records of the second split that are late behind the first.
+A subtask always reads next from the split with the lowest watermark. So splits advance together in event time, and
+windows close while the source is read. Only the records decide the order, so the same input is always read in the same
+order. Flink reads the splits of a FileSource one after the other, in an order that depends on timing. There, records of
+the second split may be late after those of the first.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from opchain.runtime.watermarks.strategy import WatermarkStrategy
 
 NOTHING_YET_S = 0.01
-"""When a source that gave an empty batch, and no time to wait, is asked again."""
+"""How long to wait before a source that returned an empty batch is read again."""
 
 MOST_OPEN = 32
-"""How many splits that can be reopened are open at once: each file holds a block of 1 MB."""
+"""How many splits are open at once, if the source can reopen them. Each open file has a block of 1 MB in memory."""
 
 
 class SplitReader:
@@ -45,10 +45,10 @@ class SplitReader:
         splits: The splits, each with its watermarks.
         batch_size: How many records a batch has.
         enter: Called before a split's turn.
-        leave: Called when a split has given all its records; None where more of it may come later.
-        is_endless: Whether the splits are unbounded. Then they are read in turn, without regard to their watermarks.
-        is_ahead: Whether a split at a watermark has to wait for other sources: it is passed over then.
-        pause: Called when all splits have to wait: returns soon.
+        leave: Called when a split has ended; None if more of the split may be read later.
+        is_endless: Whether the splits are unbounded. Then they are read in turn, whatever their watermarks.
+        is_ahead: Whether a split with this watermark must wait for other sources.
+        pause: Waits for a short time, if all splits must wait.
     """
 
     def __init__(
@@ -75,9 +75,9 @@ class SplitReader:
         self._records_read = [0] * len(splits)
 
     def batches(self) -> Iterator[Any]:
-        """The batches of all splits. Each must be processed before the next one is asked for."""
+        """The batches of all splits. Each must be processed before the next one is requested."""
         waiting = [(split.watermark, number) for number, (_, split) in enumerate(self._splits)]
-        # Splits without end that had nothing: when all have nothing, the task waits for the first of them.
+        # Unbounded splits that had no records. If all have none, the task waits for the first of them.
         waits_s: dict[int, float] = {}
         heapq.heapify(waiting)
         turn = passed_over = 0
@@ -89,12 +89,12 @@ class SplitReader:
                     turn += 1
                     heapq.heappush(waiting, (turn if self._is_endless else place, number))
                     passed_over += 1
-                    # By watermark, all others are ahead, too.
+                    # The split with the lowest watermark is ahead, so all others are too.
                     if not self._is_endless or passed_over >= len(waiting):
                         passed_over = 0
                         if self._pause is not None:
                             self._pause()
-                        yield []  # so that the task looks after its mail
+                        yield []  # so that the task runs its mail
                     continue
                 passed_over = 0
                 self._enter(split)
@@ -116,7 +116,7 @@ class SplitReader:
                         yield NothingYet(min(waits_s.values()))
                         waits_s.clear()
                 turn += 1
-                # A split without end may have nothing to give: the others must not wait for it.
+                # An unbounded split may have no records for long, so the others must not wait for it.
                 heapq.heappush(waiting, (turn if self._is_endless else split.watermark, number))
         finally:
             for reader in self._open.values():
@@ -134,7 +134,7 @@ class SplitReader:
         return reader
 
     def _close_furthest_ahead(self) -> None:
-        """Closes the split that is needed last, if the source can continue with it later."""
+        """Closes the split with the highest watermark, if the source can reopen it."""
         number = max(self._open, key=lambda each: (self._splits[each][1].watermark, each))
         split = self._splits[number][0]
         if self._source.split_after(split, self._records_read[number]) is not None:
@@ -152,28 +152,28 @@ def _close(reader: Iterator[Any]) -> None:
 
 
 _LONGEST_PAUSE_S = 0.05
-"""How long a source waits for slower ones before its task looks after its mail."""
+"""How long a source waits for slower sources before its task runs its mail."""
 
 
 class SourceOperator(TimestampsWatermarksOperator):
     """Reads this subtask's splits, batch by batch, under the source's watermark strategy.
 
-    Each split has a watermark generator of its own, and the source's watermark is the least over its splits
-    at work: see Source. A source without splits, such as a DataFrame, has one generator per subtask.
+    Each split has its own watermark generator, and the source's watermark is the minimum over its active splits (see
+    Source). A source without splits, such as a DataFrame, has one generator per subtask.
 
     Flink: `SourceOperator`.
 
     Attributes:
-        hand_over: Emits the records that still gather to a batch, so that no marker overtakes them.
-        splits: The splits at work.
+        hand_over: Emits the records of an incomplete batch, so that no marker overtakes them.
+        splits: The active splits.
     """
 
     def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
         super().__init__(program, context, output)
         self.hand_over: Callable[[], None] | None = None
         self.splits = CombinedWatermarks(self.emitter, self.new_generator)
-        # The splits that a checkpoint has, at another parallelism: which are this subtask's is seen later.
         self._paused_ns = 0
+        # The generators of all subtasks' splits, after a rescale. The subtask takes those of its splits later.
         self._restored_splits: dict[str, tuple[str, int, bool, bytes]] = {}
 
     def _strategy_of(self, program: OperatorProgram) -> WatermarkStrategy[Any] | None:
@@ -188,7 +188,7 @@ class SourceOperator(TimestampsWatermarksOperator):
         return source
 
     def open(self) -> None:
-        """Makes assigner and generator; opens the source; sends latency markers where they are asked for."""
+        """Creates the assigner and the generator, opens the source, and starts latency markers if they are enabled."""
         super().open()
         self.source.open(_ReaderContext(self))
         self.send_latency_markers()
@@ -196,7 +196,7 @@ class SourceOperator(TimestampsWatermarksOperator):
     def send_latency_markers(self) -> None:
         """Sends a marker now and every `metrics.latency.interval`.
 
-        A task that stands still, between two epochs say, owes one marker afterwards and not one per interval.
+        After a pause, such as the time between two epochs, the task sends one marker, not one per interval.
         Flink: `LatencyMarkerEmitter`, at a fixed rate.
         """
         interval_ms = self.context.task.vertex.latency_interval_ms
@@ -215,7 +215,7 @@ class SourceOperator(TimestampsWatermarksOperator):
 
     @property
     def has_split_watermarks(self) -> bool:
-        """Whether a watermark strategy is at work here, so that it matters which split a record is of."""
+        """Whether the source has a watermark strategy, so that each split needs a generator."""
         strategy = self.strategy
         return (
             strategy is not None
@@ -238,7 +238,7 @@ class SourceOperator(TimestampsWatermarksOperator):
         last = max(map(source.split_stage, splits), default=0)
         for stage, found in groupby(named, lambda each: source.split_stage(each[0])):
             round_ = list(found)
-            # In a chain of sources, only the last one may be without end.
+            # In a chain of sources, only the last one may be unbounded.
             is_endless = not source.is_bounded and stage == last
             if self.has_split_watermarks or (is_endless and len(round_) > 1):
                 splits_now, names_now = zip(*round_, strict=True)
@@ -250,7 +250,7 @@ class SourceOperator(TimestampsWatermarksOperator):
             self._report_watermark(MAX_LONG_VALUE)
 
     def delivered_batches(self, deliveries: Iterable[bytes]) -> Iterator[Sequence[Any]]:
-        """The records of what the driver has delivered to this subtask in an epoch."""
+        """The records of the splits that the driver has sent to this subtask for an epoch."""
         source = self.source
         found: dict[str, Any] = {}
         for delivery in deliveries:
@@ -268,8 +268,8 @@ class SourceOperator(TimestampsWatermarksOperator):
     def _by_turns(
         self, splits: Sequence[Any], names: Sequence[str], *, ends: bool, is_endless: bool = False
     ) -> Iterator[Sequence[Any]]:
-        """The records of splits under their own generators; `ends` says whether they are over then."""
-        # All hold the watermark back before the first of them is read.
+        """The records of splits, each with its own generator. `ends` says whether the splits end with these records."""
+        # All splits hold the watermark back before the first one is read.
         watermarks = [self._register(name) for name in names]
         reader = SplitReader(
             self.source,
@@ -297,11 +297,11 @@ class SourceOperator(TimestampsWatermarksOperator):
     def _release(self, split: SplitWatermarks) -> None:
         self.splits.release(split)
         if not len(self.splits):
-            # Without splits this generator tells when the source is idle.
+            # Without splits this generator decides when the source is idle.
             self.generator, self.generated = self.new_generator(), self.emitter
 
     def on_batch_end(self) -> None:
-        """Asks for a periodic watermark, and tells the alignment group."""
+        """Asks for a periodic watermark, and reports to the alignment group."""
         super().on_batch_end()
         self._report_watermark()
 
@@ -315,18 +315,18 @@ class SourceOperator(TimestampsWatermarksOperator):
 
     @property
     def _alignment(self) -> tuple[AlignmentGroup, int] | None:
-        """The group of sources that this one waits for, and the drift in milliseconds."""
+        """The alignment group of the source, and its maximum drift in milliseconds."""
         strategy, groups = self.strategy, self.context.alignment
         if groups is None or strategy is None or strategy.alignment is None:
             return None
         if not strategy.makes_watermarks:
-            return None  # it would hold the others back forever
+            return None  # its last watermark would hold the others back forever
         parameters = strategy.alignment
         drift_ms = parameters.max_allowed_watermark_drift.to_millis()
         return groups[parameters.watermark_group], drift_ms
 
     def aligned_splits(self) -> dict[str, int]:
-        """The watermark of each split, by name; nothing where the source is in no alignment group."""
+        """The watermark of each split, by name; empty if the source is in no alignment group."""
         if self.strategy is None or self.strategy.alignment is None:
             return {}
         return {split.name: split.watermark for split in self.splits}
@@ -345,7 +345,7 @@ class SourceOperator(TimestampsWatermarksOperator):
         return watermark > group.limit(drift_ms)
 
     def _pause(self) -> None:
-        """Waits for slower sources. The input is not idle meanwhile, so its clock stands still."""
+        """Waits for slower sources. This does not count as idleness, so the clock of idleness stops."""
         assert self._alignment is not None
         group, drift_ms = self._alignment
         began_ns = perf_counter_ns()
@@ -394,7 +394,7 @@ class SourceOperator(TimestampsWatermarksOperator):
             self._enter(self._register(name))
 
     def rescale_event_time(self, snapshots: Sequence[Any]) -> None:
-        """Begins where the last of the subtasks was. A split continues where it was, wherever it is read now."""
+        """Continues from the lowest watermark of the subtasks. Each split continues from its own generator."""
         super().rescale_event_time([(emitted, b"") for emitted, _, _ in snapshots])
         self._restored_splits = {split[0]: split for _, _, splits in snapshots for split in splits}
 
@@ -405,13 +405,13 @@ class SourceOperator(TimestampsWatermarksOperator):
 
 
 class _ReaderContext(SourceReaderContext):
-    """The services of the operator for its source."""
+    """The context of a source: what its operator offers."""
 
     def __init__(self, operator: SourceOperator) -> None:
         self._operator = operator
 
     def metric_group(self) -> MetricGroup:
-        """The operator's."""
+        """The operator's metric group."""
         group: MetricGroup = self._operator.context.metrics
         return group
 
@@ -421,7 +421,7 @@ class _ReaderContext(SourceReaderContext):
 
 
 class LegacySourceOperator(SourceOperator):
-    """Runs a SourceFunction, whose elements come from its own thread. Flink: `StreamSource`."""
+    """Runs a SourceFunction in its own thread. Flink: `StreamSource`."""
 
     @property
     def function(self) -> Any:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 class WatermarkEmitter(WatermarkOutput):
-    """Emits watermarks that are greater than the last one, and keeps the idleness."""
+    """Emits watermarks that are greater than the last one, and changes of idleness."""
 
     def __init__(self, output: Output) -> None:
         self._output = output
@@ -46,7 +46,7 @@ class WatermarkEmitter(WatermarkOutput):
         self._is_idle = False
 
     def emit_watermark(self, timestamp: int) -> None:
-        """Emits it if it is ahead; the output is active then."""
+        """Emits the watermark if it is greater than the last one, and marks the output active."""
         if timestamp > self._watermark:
             self._watermark = timestamp
             self.mark_active()
@@ -54,7 +54,7 @@ class WatermarkEmitter(WatermarkOutput):
 
     @property
     def emitted(self) -> tuple[int, bool]:
-        """The last watermark, and whether the output is idle; nothing is emitted when it is set."""
+        """The last watermark, and whether the output is idle. Setting it emits nothing."""
         return self._watermark, self._is_idle
 
     @emitted.setter
@@ -68,18 +68,17 @@ class WatermarkEmitter(WatermarkOutput):
             self._output.emit_status(is_idle=True)
 
     def mark_active(self) -> None:
-        """Takes that back."""
+        """Emits the status active."""
         if self._is_idle:
             self._is_idle = False
             self._output.emit_status(is_idle=False)
 
 
 class TimestampsWatermarksOperator(StreamOperator):
-    """Assigns timestamps, and emits watermarks as the strategy says.
+    """Assigns timestamps, and emits the watermarks of the strategy.
 
-    `time_of(value, timestamp)` gives a record its timestamp, -2**63 standing for none; it is None where
-    records keep those that they have. In batch mode records get timestamps, and the only watermark
-    is the last one.
+    `time_of(value, timestamp)` returns the timestamp of a record; it gets -2**63 for a record without one. It is None
+    if records keep their timestamps. In batch mode the only watermark is the last one.
     """
 
     def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
@@ -88,7 +87,7 @@ class TimestampsWatermarksOperator(StreamOperator):
         self.time_of = None if self.strategy is None else _assigning(self.strategy)
         self.emitter = WatermarkEmitter(output)
         self.generator: WatermarkGenerator[Any] = NoWatermarksGenerator()
-        # Where the generator emits: a source with a generator per split has others than the emitter.
+        # The output of the generator. A source with a generator per split replaces it.
         self.generated: WatermarkOutput = self.emitter
         self.is_periodic = context.task.vertex.auto_watermark_interval_ms > 0
         self._idle_check: TimerHandle | None = None
@@ -98,7 +97,7 @@ class TimestampsWatermarksOperator(StreamOperator):
         return strategy
 
     def open(self) -> None:
-        """Makes the generator."""
+        """Creates the generator."""
         self.generator = self.new_generator()
         interval_ms = self.context.task.vertex.auto_watermark_interval_ms
         if self.context.input_clock_ns is not None and self.strategy is not None and interval_ms:
@@ -108,14 +107,14 @@ class TimestampsWatermarksOperator(StreamOperator):
             )
 
     def new_generator(self) -> WatermarkGenerator[Any]:
-        """A generator of the strategy; one that emits nothing in batch mode and without a strategy."""
+        """A generator of the strategy. In batch mode, or without a strategy, it emits nothing."""
         if self.strategy is None or self.context.task.vertex.is_batch:
             return NoWatermarksGenerator()
         context = WatermarkGeneratorContext(self._clock_ns, self.context.metrics)
         return self.strategy.create_watermark_generator(context)
 
     def process_element(self, value: Any, timestamp: int | None) -> None:
-        """Emits the record with its new timestamp, and then perhaps a watermark."""
+        """Emits the record with its new timestamp, and then a watermark if the generator emits one."""
         if self.time_of is not None:
             timestamp = self.time_of(value, MIN_LONG_VALUE if timestamp is None else timestamp)
             if timestamp.__class__ is not int:
@@ -126,10 +125,10 @@ class TimestampsWatermarksOperator(StreamOperator):
         )
 
     def as_timestamp(self, assigned: Any, value: Any) -> int:
-        """The timestamp of an assigner as an int, if it is another kind of number.
+        """The timestamp of an assigner as an int.
 
         Raises:
-            TypeError: The assigner returned no number.
+            TypeError: The assigner did not return a number.
         """
         millis = whole_millis(assigned)
         if millis is None:
@@ -142,15 +141,15 @@ class TimestampsWatermarksOperator(StreamOperator):
         return millis
 
     def saw(self, greatest_timestamp: int) -> None:
-        """Takes note of a batch by its greatest timestamp: what generated code calls.
+        """Passes the greatest timestamp of a batch to the generator. Generated code calls it.
 
-        Enough for the generators that keep nothing else; the others run record by record.
+        This is enough for generators that only keep the greatest timestamp. Others are called for each record.
         """
         if greatest_timestamp > MIN_LONG_VALUE:
             self.generator.on_event(None, greatest_timestamp, self.generated)
 
     def process_watermark(self, watermark: int) -> None:
-        """Emits only the last watermark: the input has ended, and is not idle any more."""
+        """Emits the last watermark, at the end of the input, and marks the output active. Drops all others."""
         if self.strategy is None:
             super().process_watermark(watermark)
         elif watermark == MAX_LONG_VALUE:
@@ -158,7 +157,7 @@ class TimestampsWatermarksOperator(StreamOperator):
             self.emitter.emit_watermark(watermark)
 
     def process_status(self, is_idle: bool) -> None:
-        """Idleness is decided here again."""
+        """Drops the status, because this operator decides about idleness."""
         if self.strategy is None:
             super().process_status(is_idle)
 
@@ -168,7 +167,7 @@ class TimestampsWatermarksOperator(StreamOperator):
             self.generator.on_periodic_emit(self.generated)
 
     def ask_generators(self) -> None:
-        """Asks for a periodic watermark when no batch has come: time alone may make the output idle."""
+        """Asks for a periodic watermark without a batch, because the output may have become idle."""
         self.generator.on_periodic_emit(self.generated)
 
     def prepare_snapshot(self, checkpoint_id: int) -> None:  # noqa: ARG002 - the contract
@@ -177,7 +176,7 @@ class TimestampsWatermarksOperator(StreamOperator):
             self._idle_check.cancel()
             self._idle_check = None
         if self.strategy is not None and self.strategy.idle_timeout is not None:
-            # Activity was noted at the end of the last batch: now the timeout begins.
+            # The generator last saw activity at the end of the last batch. The timeout begins now.
             self.ask_generators()
             self._await_idleness()
 
@@ -211,12 +210,12 @@ class TimestampsWatermarksOperator(StreamOperator):
         return self.emitter.emitted, self.pickled_generator(self.generator)
 
     def restore_event_time(self, snapshot: tuple[tuple[int, bool], bytes]) -> None:
-        """Continues with a restored generator."""
+        """Restores the generator."""
         self.emitter.emitted, generator = snapshot
         self.generator = self.restored_generator(generator)
 
     def pickled_generator(self, generator: WatermarkGenerator[Any]) -> bytes:
-        """A generator as a checkpoint keeps it.
+        """The bytes of a generator, for a checkpoint.
 
         Raises:
             StateError: The generator cannot be pickled.
@@ -231,14 +230,14 @@ class TimestampsWatermarksOperator(StreamOperator):
             ) from error
 
     def restored_generator(self, pickled: bytes) -> WatermarkGenerator[Any]:
-        """A generator from a checkpoint; it goes by this operator's clock."""
+        """A generator from a checkpoint. It gets this operator's clock."""
         generator: WatermarkGenerator[Any] = pickle.loads(pickled)
         if isinstance(generator, WatermarksWithIdleness):
             generator.use_clock(self._clock_ns)
         return generator
 
     def rescale_event_time(self, snapshots: Sequence[tuple[tuple[int, bool], bytes]]) -> None:
-        """Begins where the last of the subtasks was, with a generator that has seen nothing."""
+        """Continues from the lowest watermark of the subtasks, with a new generator."""
         if snapshots:
             self.emitter.emitted = min(emitted for (emitted, _), _ in snapshots), False
 
@@ -252,7 +251,7 @@ class TimestampsWatermarksOperator(StreamOperator):
         return context.processing_time.current_processing_time() * 1_000_000
 
     def finish(self) -> None:
-        """Asks the generator a last time. Event time is over by then: nothing of it comes through."""
+        """Asks the generator for a last watermark. The watermark of the end of input was sent, so nothing is emitted."""
         self.generator.on_periodic_emit(self.generated)
 
 

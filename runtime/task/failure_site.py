@@ -69,7 +69,7 @@ def add_failure_site(
 ) -> None:
     """Adds notes that name the operator, its call site, the record and the task.
 
-    `pending` are what waits for each output of the task's chain.
+    `pending` has the records that wait for each output of the chain.
     """
     site = _innermost_site(error, task.vertex, pending)
     if site is not None:
@@ -118,7 +118,7 @@ def _in_generated_code(frame: FrameType, line: int, vertex: VertexProgram) -> _S
 def _newest_value(
     variables: dict[str, Any], index: int, vertex: VertexProgram, line: int
 ) -> Sequence[Any]:
-    """The record that operator `index` emitted last: its own variable, or that of the one before it."""
+    """The record that operator `index` emitted last: the value of its variable, or of the previous operator's."""
     names = _variables_set_before(vertex, line)
     while index >= 0:
         # A reduce sets its variable in two branches.
@@ -132,13 +132,13 @@ def _newest_value(
 
 
 _SETS_VALUE = re.compile(r" *(?:for )?(value_(\d+)(?:_\d+)?(?:_too)*)(?: =| in )")
-"""Sets a variable of a record that an operator emits: one of several, where it emits at several places."""
+"""A line that sets the variable of a record. An operator has several variables if it emits at several places."""
 
 
 def _variables_set_before(vertex: VertexProgram, line: int) -> dict[int, list[str]]:
-    """By operator, the variables of records that are set on the way to a line of generated code, the last one first.
+    """By operator, the record variables that are set before a line of generated code, the last one first.
 
-    A variable of another branch has the record of another turn of the loop.
+    Variables of other branches are left out: they have the record of an earlier turn of the loop.
     """
     lines = (vertex.source or "").splitlines()[:line]
     names: dict[int, list[str]] = {}
@@ -157,14 +157,14 @@ def _variables_set_before(vertex: VertexProgram, line: int) -> dict[int, list[st
 
 
 def _whole(record: Any, variables: dict[str, Any]) -> Any:
-    """The dictionary of which generated code has decoded some fields; any other record as it is."""
+    """The whole dictionary, if generated code has decoded only some of its fields; any other record unchanged."""
     if not are_fields(record):
         return record
     return json.loads(variables["text"] if "text" in variables else variables["value"])
 
 
 def _by_fields(variables: dict[str, Any]) -> Sequence[Any]:
-    """The tuple whose fields arrived one by one, and which was not built."""
+    """The tuple of a record whose fields arrived as columns, and which was not built."""
     values = variables.get("values")
     if not isinstance(values, Columns):
         return []
@@ -213,7 +213,7 @@ def _last_step(error: BaseException) -> TracebackType:
 
 
 def _is_ours(step: TracebackType, vertex: VertexProgram) -> bool:
-    """Whether a line of generated code loops over what a function gave, or an operator does."""
+    """Whether opchain iterates over the result of a function here, in generated code or in an operator."""
     frame = step.tb_frame
     if frame.f_code.co_filename == vertex.file_name and vertex.source is not None:
         line = vertex.source.splitlines()[step.tb_lineno - 1]

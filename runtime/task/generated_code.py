@@ -161,7 +161,7 @@ def _bind_input(chain: OperatorChain, number: int, function: Callable[..., Any])
 
 
 def _in_one_turn(function: Callable[..., Any], values: Any, *times: Any) -> None:
-    """Processes a batch by a function that takes turns."""
+    """Processes a whole batch by a generator that processes turns."""
     turns = function(values, *times)
     next(turns)
     if len(values):

@@ -1,6 +1,6 @@
 """The operators of one subtask, connected as a tree.
 
-Operators are made from the tail to the head. Each has an output that calls everything downstream of it. If the vertex
+Operators are created from the tail to the head. Each has an output that calls everything downstream of it. If the vertex
 has generated code, its functions replace these calls: `process_batch` of the head, and `collect` of each operator that
 emits outside record processing. Watermarks, statuses, markers and the life cycle always go through the operator
 objects.
@@ -85,9 +85,9 @@ class OperatorChain:
         for index in range(len(self.operators)):
             self._wire(index)
         self.batch_functions: dict[int, Callable[..., None]] = {}
-        # In batch mode: generators over batches of several inputs, each of which is sent the number of records of a turn.
+        # In batch mode: generators over the batches of several inputs. `send` gets the number of records of a turn.
         self.turn_functions: dict[int, Callable[..., GeneratorType[None, int, None]]] = {}
-        # In batch mode: says whether the records of a batch need no sorting; None if they always do.
+        # In batch mode: whether the records of a batch need no sorting; None if they always need it.
         self.takes_any_order: Callable[[Any], bool] | None = None
         if program.source is not None:
             bind_generated_code(self)
@@ -98,14 +98,14 @@ class OperatorChain:
             operator.open()
 
     def finish(self, drain: Callable[[], None]) -> None:
-        """Finishes the operators, head first, since each may emit to operators downstream.
+        """Finishes the operators, head first, because each may emit to operators downstream.
 
-        An operator first learns that its input has ended. Its timers still fire, so it may wait for running calls. Then
-        its timers are stopped, `drain` runs the mail of timers that have fired, and the operator finishes. Flink:
+        First `end_input` is called. The operator's timers still fire, so it may wait for running calls. Then its timers
+        are stopped, `drain` runs the mail of timers that have fired, and `finish` is called. Flink:
         `StreamOperatorWrapper.finish`.
         """
         for operator in self.operators:
-            if operator is not self.head:  # the task tells the head
+            if operator is not self.head:  # the task calls end_input of the head
                 operator.end_input(0)
             operator.context.quiesce()
             drain()
@@ -190,9 +190,9 @@ class OperatorChain:
         turns: Iterable[tuple[int, int]],
         batches: Mapping[int, tuple[Sequence[Any], Sequence[int | None] | None]],
     ) -> bool:
-        """Takes batches of several inputs, which take turns: an input, and the number of its records that come next.
+        """Takes batches of several inputs in turns. A turn is an input, and the number of its records that come next.
 
-        Returns False, without any effect, if generated code cannot do it now: the functions must take their usual paths.
+        Returns False, without any effect, if generated code cannot process them now.
         """
         if not batches.keys() <= self.turn_functions.keys():
             return False
@@ -250,14 +250,14 @@ class OperatorChain:
             if convert is not None:
                 output.side_converters[tag_id] = convert
         copies = not self.program.object_reuse
-        # The last reader gets the record itself, or a copy if it keeps records that other code may hold.
+        # The last reader gets the record itself. If it keeps records, and other code may refer to them, it gets a copy.
         keeps = copies and emits_shared(self.program.operators, index)
         readers: dict[str | None, list[Collect]] = {}
         for number, written in enumerate(self.program.outputs):
             if written.operator == index:
                 pending, writer = self.pending[number], self.writers[number]
                 readers.setdefault(written.tag, []).append(_reader(pending.append, keeps=keeps))
-                output.watermark_receivers.append(_behind_records(pending, writer.emit_watermark))
+                output.watermark_receivers.append(_after_records(pending, writer.emit_watermark))
                 output.idle_receivers.append(_after_flush(pending, writer.emit_status))
                 output.marker_receivers.append(_after_flush(pending, writer.emit_latency_marker))
         for child in self.program.operators:
@@ -293,8 +293,8 @@ def _pending(output: OutputProgram, writer: BatchTarget) -> PendingBatch:
     return PendingBatch(writer, carries_timestamps=output.carries_timestamps, select_key=select_key)
 
 
-def _behind_records(pending: PendingBatch, send: Callable[[int], None]) -> Callable[[int], None]:
-    """Sends watermarks after the records before them. The last one also waits for records that are being combined."""
+def _after_records(pending: PendingBatch, send: Callable[[int], None]) -> Callable[[int], None]:
+    """Flushes pending records before each watermark. The last watermark also waits for records that are being combined."""
 
     def receive(watermark: int) -> None:
         if watermark == MAX_WATERMARK:
@@ -325,7 +325,7 @@ def _counted_input(operator: StreamOperator) -> Collect:
 
 
 def _reader(take: Collect, *, keeps: bool) -> Collect:
-    """The reader. If it `keeps` records that other code may hold, it gets copies."""
+    """The reader. If it `keeps` records, and other code may refer to them, it gets copies."""
     if not keeps:
         return take
 

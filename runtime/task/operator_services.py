@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 def operator_group(task: TaskInfo, operator: OperatorProgram) -> MetricGroup:
     """The group whose identifiers have the form of Flink's `metrics.scope.operator`.
 
-    That is `<host>.taskmanager.<tm_id>.<job_name>.<operator_name>.<subtask_index>`. What stands for a
-    task manager is the Python worker, by its process id; `<job_id>` is the driver's secret.
+    That is `<host>.taskmanager.<tm_id>.<job_name>.<operator_name>.<subtask_index>`. `<tm_id>` is the process id of the
+    Python worker. Only the driver knows `<job_id>`.
     """
     host, worker = socket.gethostname(), str(os.getpid())
     subtask = str(task.subtask)
@@ -57,7 +57,7 @@ T = TypeVar("T")
 
 
 class LocalFiles(DistributedCache):
-    """Registered files as they lie on this machine."""
+    """The paths of registered files on this machine."""
 
     def __init__(self, paths: Mapping[str, Path]) -> None:
         self._paths = paths
@@ -72,10 +72,10 @@ class LocalFiles(DistributedCache):
 
 
 class TaskRuntimeContext(RuntimeContext):
-    """Who and where a function is; its keyed states come from the operator's backend.
+    """The RuntimeContext of a function. Its keyed states are in the operator's backend.
 
-    `print_line(text, to_stderr)` has the driver print a line when the job has succeeded; it is None where
-    the task's own output is the one to print on.
+    `print_line(text, to_stderr)` makes the driver print a line when the job has succeeded. It is None if the task
+    prints itself.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class TaskRuntimeContext(RuntimeContext):
         self.send_to_driver(("print", to_stderr, [text]))
 
     def get_task_name(self) -> str:
-        """The vertex's name."""
+        """The name of the vertex."""
         return self._task.vertex.name
 
     def get_number_of_parallel_subtasks(self) -> int:
@@ -123,7 +123,7 @@ class TaskRuntimeContext(RuntimeContext):
         return self._task.vertex.max_parallelism
 
     def get_index_of_this_subtask(self) -> int:
-        """From 0."""
+        """The number of the subtask, from 0."""
         return self._task.subtask
 
     def get_attempt_number(self) -> int:
@@ -208,7 +208,7 @@ def operator_context(
 ) -> OperatorContext:
     """The services of one operator of a task.
 
-    `timers` is the operator's clock, `marker_timers` the one of latency markers where that is another.
+    `timers` is the operator's clock. `marker_timers` is the clock of latency markers, if it differs.
     """
     processing_time = marker_time = ProcessingTimeService(timers, executor)
     if marker_timers is not None:
@@ -251,7 +251,7 @@ def operator_context(
 def _keyed_state(
     program: OperatorProgram, task: TaskInfo, timers: TimerService, where: str
 ) -> KeyedStateBackend | None:
-    """The state by key of an operator that has a key on one of its inputs at least."""
+    """The keyed state of an operator; None if none of its inputs has a key."""
     key, vertex = _key(program), task.vertex
     if key is None:
         return None
@@ -274,7 +274,7 @@ def _keyed_state(
 
 
 def _comes_without_exchange(program: OperatorProgram, vertex: VertexProgram) -> bool:
-    """Whether a keyed stream gets here in place: it was reinterpreted as keyed."""
+    """Whether the vertex reads a keyed stream without an exchange, after `reinterpret_as_keyed_stream`."""
     return program.parent >= 0 or any(
         edge.is_pointwise and program.keys[edge.input_number] is not None for edge in vertex.inputs
     )

@@ -59,11 +59,10 @@ class TaskEnvironment:
 
     `attempt_id` is unique to the attempt in the whole application. `timers` is None for the machine's clock. With
     `prints_on_driver`, lines of print sinks are sent to the driver. `feed` has the rows of a DataFrame source,
-    `schemas` the schemas of Arrow sinks, by operator. `lineage` and `staging` are those of the SinkOrigin of the job's
-    sinks. `sink_writers` create the writers that the engine provides, by operator. `alignment` has the groups of
-    sources that wait for each other, by name. In a live run, records of a SourceFunction are sent after
-    `flush_after_ms`; None sends full batches only. There `take_collected` receives the uid of a collecting sink and
-    its records at once.
+    `schemas` the schemas of Arrow sinks, by operator. `lineage` and `staging` belong to the SinkOrigin of the job's
+    sinks. `sink_writers` create the writers that the engine provides, by operator. `alignment` has the watermark
+    alignment groups, by name. In a live run, records of a SourceFunction are sent after `flush_after_ms`; None sends
+    full batches only. In a live run, `take_collected` gets the uid of a collecting sink and its records at once.
     """
 
     attempt: int = 0
@@ -84,8 +83,8 @@ class TaskEnvironment:
 class StreamTask:
     """One attempt of one subtask.
 
-    `buffers` are the buffers for this task: sorted as Buffer says, or arriving while the task runs. Call `run` once.
-    After that, `report` has the numbers.
+    `buffers` has the buffers for this task: sorted as Buffer says, or arriving while the task runs. Call `run` once.
+    Afterwards `report` has the metrics.
     """
 
     def __init__(
@@ -114,7 +113,7 @@ class StreamTask:
         self.processor = MailboxProcessor(
             self._process_next,
             lock=self._source_lock,
-            # Mail that waits holds the lock, which the source needs to continue.
+            # Mail that waits would hold the lock, which the source needs to continue.
             allow_yield=not has_legacy_source,
             before_mail=self._before_mail,
         )
@@ -309,7 +308,7 @@ class StreamTask:
         return None
 
     def _operator_context(self, program: OperatorProgram) -> OperatorContext:
-        # Sources inside the head are upstream of all operators, so operators that wait do not run their mail.
+        # Sources inside the head are upstream of all operators. So an operator that waits does not run their mail.
         is_in_chain = program.index < len(self.info.vertex.operators)
         context = operator_context(
             program,
@@ -334,11 +333,11 @@ class StreamTask:
         return context
 
     def _input_clock_ns(self) -> int:
-        """The machine's clock without the time of back pressure, in which the input is not idle."""
+        """The machine's clock without the time of back pressure, because the input is not idle then."""
         return perf_counter_ns() - self.processor.metrics.back_pressured.total_ns
 
     def _send_batch_of(self, operator: int) -> Callable[[bytes], None]:
-        """The function by which an Arrow sink sends batches. They do not go to the driver."""
+        """The function that an Arrow sink calls to send batches. They do not go to the driver."""
         numbers = count()
 
         def send_batch(batch: bytes) -> None:

@@ -1,1 +1,1 @@
-"""The operator behind AsyncDataStream: calls under way, and the queue that keeps their records in order."""
+"""The operator of AsyncDataStream: its calls, and the queue that keeps records in order."""

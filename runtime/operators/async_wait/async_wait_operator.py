@@ -70,10 +70,10 @@ class AsyncWaitOperator(UserFunctionOperator):
             predicate = self._strategy.get_retry_predicate()
             self._asks_again = predicate.result_predicate()
             self._forgives = predicate.exception_predicate()
-        # Whoever is upstream of a chain that reuses objects may change them after it has emitted them.
+        # With object reuse, an upstream operator may change a record after it has emitted it.
         self._copies_input = context.task.vertex.object_reuse
         self._gathered: list[QueuedRecord] = []
-        # Filled by the event loop, emptied by mail: one mail serves all that has gathered.
+        # The event loop adds calls that have ended. One mail takes all of them.
         self._ended: deque[tuple[PendingCall, Any, BaseException | None]] = deque()
         self._is_mail_sent = False
 
@@ -85,7 +85,7 @@ class AsyncWaitOperator(UserFunctionOperator):
     # Elements
 
     def process_element(self, value: Any, timestamp: int | None) -> None:
-        """Starts a call, or adds the record to a batch; waits for a place before."""
+        """Starts a call, or adds the record to a batch. Before that, waits until the queue has room."""
         if self._copies_input:
             value = own_copy(value)
         self._wait_for_place()
@@ -106,29 +106,29 @@ class AsyncWaitOperator(UserFunctionOperator):
         self._put_mark(partial(super().process_latency_marker, marker), is_boundary=False)
 
     def on_batch_end(self) -> None:
-        """Calls for a batch that is not full: nothing tells when the next record comes."""
+        """Starts the call of an incomplete batch, because the next record may come much later."""
         self._call_gathered()
 
     def end_input(self, number: int) -> None:
-        """Waits for all calls; timeouts and retries still work."""
+        """Waits for all calls, with their timeouts and retries."""
         del number
         self._call_gathered()
         while len(self.queue):
             self.context.mailbox.yield_()
 
     def finish(self) -> None:
-        """Leaves nothing behind."""
+        """Waits for calls that have started since `end_input`."""
         self.end_input(0)
 
     def prepare_snapshot(self, checkpoint_id: int) -> None:  # noqa: ARG002 - the contract
-        """Waits for all calls, so that none has to be part of the state.
+        """Waits for all calls, so that the state contains none.
 
-        Flink keeps the records whose calls are under way, and calls again after a restore.
+        Flink stores the records of running calls in the state, and repeats the calls after a restore.
         """
         self.end_input(0)
 
     def close(self) -> None:
-        """Cancels what still runs, and closes the function."""
+        """Cancels running calls, and closes the function."""
         if self.deadlines is not None:
             self.deadlines.clear()
         try:
@@ -173,18 +173,18 @@ class AsyncWaitOperator(UserFunctionOperator):
         self._ended.append((call, returned, error))
         if not self._is_mail_sent:
             self._is_mail_sent = True
-            # The mailbox is closed: the task is over, and the result is not needed.
+            # The mailbox is closed, so the task has ended and does not need the result.
             with suppress(MailboxClosedError):
                 self.context.mailbox.execute(self._take_ended, f"results of '{self.program.name}'")
 
     def _take_ended(self) -> None:
-        # Lowered first: an end that comes meanwhile is seen below, or sends mail again.
+        # The flag is reset first. So a call that ends now is either taken below, or sends mail again.
         self._is_mail_sent = False
         ended = self._ended
         while ended:
             call, returned, error = ended.popleft()
             if call.is_done:
-                continue  # it was cancelled too late
+                continue  # it had ended before it was cancelled
             if error is None:
                 self._take_returned(call, returned)
             else:
@@ -238,7 +238,7 @@ class AsyncWaitOperator(UserFunctionOperator):
         self._attempt(call)
 
     def _time_out(self, call: PendingCall) -> None:
-        """Asks the function for something in place of the results. No retry follows."""
+        """Uses the results of the function's `timeout`. There is no retry."""
         value = self.invocation.argument(call.values)
         if call.running is not None:
             call.running.cancel()

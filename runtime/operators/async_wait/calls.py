@@ -1,8 +1,8 @@
 """Calls of async functions: their timeouts, attempts and arguments, and the thread that runs them.
 
 One event loop serves all calls of an operator. So an AsyncFunction may share a client, a lock or a semaphore between
-calls, as asyncio programs do. All timeouts of an operator are equally long, so one timer serves them. A function is
-called with one record, or with several at once.
+calls, as asyncio programs do. All timeouts of an operator are equally long, so one timer is enough. A function is
+called with one record, or with a batch.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 
 STOPPING_S = 10.0
-"""How long cancelled calls get to clean up."""
+"""How long `stop` waits for cancelled calls."""
 
 
 class RunningCall:
-    """One call on its way; `cancel` makes sure that its end is not reported."""
+    """A running call. After `cancel` its end is not reported."""
 
     __slots__ = ("_loop", "invoke", "is_cancelled", "on_end", "task")
 
@@ -44,7 +44,7 @@ class RunningCall:
         self.task: asyncio.Task[None] | None = None
 
     def cancel(self) -> None:
-        """Raises CancelledError in the call; does nothing when it has ended. From any thread."""
+        """Raises CancelledError in the call, unless it has ended. Any thread may call this."""
         self.is_cancelled = True
         self._loop.call_soon_threadsafe(self._cancel_task)
 
@@ -57,8 +57,8 @@ class EventLoopThread:
     """Runs coroutines from `start` to `stop`.
 
     Args:
-        name: What a thread dump shows, and the warning of `stop`.
-        threads: How many blocking calls may run at once through `asyncio.to_thread`.
+        name: The name of the thread, which the warning of `stop` contains.
+        threads: How many calls may run at once in `asyncio.to_thread`.
     """
 
     def __init__(self, name: str, threads: int) -> None:
@@ -67,11 +67,11 @@ class EventLoopThread:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._pool: ThreadPoolExecutor | None = None
-        # Filled by the task's thread, emptied by the loop's: one wake-up serves all that has gathered.
+        # The task's thread adds calls. The loop is woken once for all of them.
         self._inbox: deque[RunningCall] = deque()
         self._is_woken = False
         self._is_stopping = False
-        # A loop holds its tasks weakly.
+        # An event loop has only weak references to its tasks.
         self._tasks: set[asyncio.Task[None]] = set()
 
     def start(self) -> None:
@@ -87,8 +87,8 @@ class EventLoopThread:
 
         Args:
             invoke: Called on the loop.
-            on_end: Called on the loop with the result and None, or with None and the error, whatever
-                its kind; not for a call that was cancelled.
+            on_end: Called on the loop with the result and None, or with None and the error. Not called if the call was
+                cancelled.
         """
         assert self._loop is not None, "submit comes after start"
         call = RunningCall(self._loop, invoke, on_end)
@@ -99,10 +99,10 @@ class EventLoopThread:
         return call
 
     def stop(self) -> None:
-        """Cancels what is running, and ends the thread.
+        """Cancels running calls, and ends the thread.
 
-        A call that does not react is left behind with a warning, and so is a blocking call on a thread
-        of the pool: Python cannot end either.
+        Python cannot end a coroutine that ignores its cancellation, or a blocking call in a thread. After a warning
+        such calls continue to run.
         """
         loop, thread, pool = self._loop, self._thread, self._pool
         if loop is None or thread is None or pool is None:
@@ -133,7 +133,7 @@ class EventLoopThread:
             loop.close()
 
     def _take_inbox(self) -> None:
-        # Lowered first: a call that comes in meanwhile is seen below, or wakes the loop again.
+        # The flag is reset first. So a call that is added now is either started below, or wakes the loop again.
         self._is_woken = False
         inbox, create_task = self._inbox, asyncio.get_running_loop().create_task
         while inbox:
@@ -159,7 +159,7 @@ class EventLoopThread:
         self._is_stopping = True
         self._inbox.clear()
         loop = asyncio.get_running_loop()
-        # Those that the user's code made too.
+        # This includes the tasks that the user's code has created.
         tasks = asyncio.all_tasks()
         for task in tasks:
             task.cancel()
@@ -171,15 +171,15 @@ T = TypeVar("T")
 
 
 class Deadlines(Generic[T]):
-    """Calls back for each item that is not removed in time.
+    """Calls a function for each item that is not removed within a timeout.
 
-    Since all wait equally long, the first to come in is the first to be due, and only for that one a
-    timer is set. Flink sets and cancels one per record; here the timers' thread, and its lock, sleep.
+    All timeouts are equally long, so items are due in the order in which they were added. Only the first item has a
+    timer. Flink sets and cancels a timer per record.
 
     Args:
-        clock: Gives the time, and calls back in the task's thread.
-        timeout_ms: How long each item may take.
-        on_due: Called with an item that took too long, which is removed by then.
+        clock: The clock and timers of the task.
+        timeout_ms: The timeout of each item.
+        on_due: Called with an item whose timeout has expired. The item is removed before.
     """
 
     def __init__(
@@ -195,14 +195,14 @@ class Deadlines(Generic[T]):
         return len(self._due_at_ms)
 
     def add(self, item: T) -> None:
-        """Starts an item's time."""
+        """Starts the timeout of an item."""
         at_ms = self._clock.current_processing_time() + self._timeout_ms
         self._due_at_ms[item] = at_ms
         if self._timer is None:
             self._timer = self._clock.register_timer(at_ms, self._look)
 
     def remove(self, item: T) -> None:
-        """Stops an item's time."""
+        """Stops the timeout of an item."""
         self._due_at_ms.pop(item, None)
 
     def clear(self) -> None:
@@ -217,7 +217,7 @@ class Deadlines(Generic[T]):
         while due:
             item, at_ms = next(iter(due.items()))
             if at_ms > now_ms:
-                # Perhaps that of an item that came long after the one for which the timer was set.
+                # The item of the timer was removed. The first item now may have been added much later.
                 self._timer = self._clock.register_timer(at_ms, self._look)
                 return
             del due[item]
@@ -225,7 +225,7 @@ class Deadlines(Generic[T]):
 
 
 class PendingCall:
-    """A call for one record, or for the records of a batch that have no results yet.
+    """A call for a record, or for the records of a batch that still have no results.
 
     Flink: `ResultHandler`, and `RetryableResultHandlerDelegator` around it.
     """
@@ -242,12 +242,12 @@ class PendingCall:
 
     @property
     def values(self) -> list[Any]:
-        """The records as the function gets them."""
+        """The records of the call."""
         return [record.value for record in self.records]
 
 
 class Invocation(Protocol):
-    """Calls a function for up to `batch_size` records; each record has its own list of results."""
+    """How to call a function with up to `batch_size` records. Each record has its own results."""
 
     batch_size: int
 
@@ -258,11 +258,11 @@ class Invocation(Protocol):
         """The coroutine of one attempt."""
 
     def results_of_call(self, returned: Any, argument: Any) -> Sequence[Iterable[Any]]:
-        """The results of each record, from what the coroutine returned.
+        """The results of each record, from the return value of the coroutine.
 
         Raises:
-            TypeError: It returned something else.
-            ValueError: It returned results for another number of records.
+            TypeError: The value is not iterable.
+            ValueError: There are results for another number of records.
         """
 
     def results_in_place(self, argument: Any) -> Sequence[Iterable[Any]]:
@@ -279,7 +279,7 @@ class SingleInvocation:
         self._invoke = self._function.async_invoke
 
     def argument(self, values: list[Any]) -> Any:
-        """The one record."""
+        """The record."""
         return values[0]
 
     def call(self, argument: Any) -> Coroutine[Any, Any, Any]:
@@ -322,8 +322,8 @@ class BatchInvocation:
         by_record = _results(returned, self._function, method, values)
         if len(by_record) != len(values):
             raise ValueError(
-                f"'{name_of(self._function)}.{method}' gave results for {len(by_record)} records, but got "
-                f"{len(values)}; it must return one iterable per record, in order"
+                f"'{name_of(self._function)}.{method}' returned results for {len(by_record)} records, but was called "
+                f"with {len(values)}; it must return one iterable per record, in order"
             )
         return [
             _results(results, self._function, method, value)
@@ -340,7 +340,7 @@ def invocation_of(function: Any) -> Invocation:
 
 def _results(returned: Any, function: Any, method: str, subject: Any) -> Sequence[Any]:
     if not isinstance(returned, Iterable):
-        # Programs look for the words of PyFlink that stand in front.
+        # The message begins as PyFlink's, because programs search for that text.
         what = "cannot be none" if returned is None else "should be of list type"
         raise TypeError(
             f"The result of AsyncFunction {what}, but '{name_of(function)}.{method}' returned "

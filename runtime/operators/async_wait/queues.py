@@ -1,4 +1,4 @@
-"""The elements that wait in an async wait operator: in order, or unordered between two watermarks.
+"""The queues of an async wait operator: ordered, or unordered between two watermarks.
 
 Flink: `StreamElementQueue` and its entries. Everything here happens in the task's thread.
 """
@@ -24,7 +24,7 @@ class QueuedRecord:
         self.timestamp = timestamp
         self.results: Iterable[Any] | None = None
         self.segment: Any = None
-        """Where an unordered queue keeps it."""
+        """The segment of an unordered queue that contains the record."""
 
     @property
     def is_done(self) -> bool:
@@ -40,7 +40,7 @@ class QueuedRecord:
 
 
 class QueuedMark:
-    """A watermark, a status or a latency marker: complete from the start. Flink: `WatermarkQueueEntry`."""
+    """A watermark, a status or a latency marker, which needs no results. Flink: `WatermarkQueueEntry`."""
 
     __slots__ = ("pass_on",)
 
@@ -50,24 +50,24 @@ class QueuedMark:
         self.pass_on = pass_on
 
     def emit(self, _collect: Collect) -> None:
-        """Passes it on."""
+        """Emits the mark."""
         self.pass_on()
 
 
 class ElementQueue(Protocol):
-    """Elements in the order in which they came; says which of them may leave.
+    """Elements in the order of arrival. The queue decides which element may leave next.
 
-    Records and marks count alike: `len` is how many have not left.
+    `len` counts records and marks that have not left.
     """
 
     def put_record(self, value: Any, timestamp: int | None) -> QueuedRecord:
-        """Adds a record; to be given to `complete` when its results are there."""
+        """Adds a record. Returns the entry to pass to `complete` with the results."""
 
     def put_mark(self, pass_on: Callable[[], None], *, is_boundary: bool) -> None:
-        """Adds a mark; no record passes a boundary, in either direction."""
+        """Adds a mark. If it is a boundary, no record overtakes it, and it overtakes no record."""
 
     def complete(self, record: QueuedRecord, results: Iterable[Any]) -> None:
-        """Takes the results of a record, once."""
+        """Sets the results of a record. Called once per record."""
 
     def take(self) -> QueuedRecord | QueuedMark | None:
         """Removes the next element that may leave; None if there is none."""
@@ -77,7 +77,7 @@ class ElementQueue(Protocol):
 
 
 class OrderedQueue:
-    """An element leaves when all before it have left: same input, same output.
+    """An element leaves after all elements before it, so the same input gives the same output.
 
     Flink: `OrderedStreamElementQueue`.
     """
@@ -95,7 +95,7 @@ class OrderedQueue:
         return record
 
     def put_mark(self, pass_on: Callable[[], None], *, is_boundary: bool) -> None:
-        """See ElementQueue; every mark is one."""
+        """See ElementQueue. Every mark is a boundary here."""
         del is_boundary
         self._elements.append(QueuedMark(pass_on))
 
@@ -125,10 +125,10 @@ class _Segment:
 
 
 class UnorderedQueue:
-    """Between two watermarks records leave in the order in which their calls end.
+    """Between two watermarks, records leave in the order in which their calls end.
 
-    Which order that is depends on the outside world, and may differ when a job is run again. What lies
-    between two watermarks does not, so that event time downstream sees the same.
+    This order may differ from run to run. But the same records leave between two watermarks, so event time downstream
+    is the same.
 
     Flink: `UnorderedStreamElementQueue`.
     """
@@ -149,7 +149,7 @@ class UnorderedQueue:
         return record
 
     def put_mark(self, pass_on: Callable[[], None], *, is_boundary: bool) -> None:
-        """See ElementQueue; a mark that is not a boundary passes the records that are waiting."""
+        """See ElementQueue. A mark that is not a boundary overtakes waiting records."""
         if is_boundary and not self._segments[-1].is_empty:
             self._segments.append(_Segment())
         self._segments[-1].done.append(QueuedMark(pass_on))

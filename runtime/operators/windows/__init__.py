@@ -1,1 +1,1 @@
-"""The window operator: which records a window holds, when it fires, and what comes out."""
+"""The window operators, and the contents and evaluation of windows."""

@@ -74,7 +74,7 @@ def has_plain_windows(spec: WindowSpec) -> bool:
 
 
 class KeyByKeyWindowOperator(WindowOperator):
-    """Runs these windows in batch mode, where a key's windows fire when its records are over."""
+    """Runs these windows in batch mode: the windows of a key fire after its last record."""
 
     def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
         super().__init__(program, context, output)
@@ -82,7 +82,7 @@ class KeyByKeyWindowOperator(WindowOperator):
         self._held: dict[int, Any] = {}
 
     def process_element(self, value: Any, timestamp: int | None) -> None:
-        """Puts the record into its windows, the latest first."""
+        """Adds the record to its windows, the latest first."""
         self.backend.set_current_key(self.select_key(value))
         if timestamp is None:
             self.refuse(value)
@@ -91,7 +91,7 @@ class KeyByKeyWindowOperator(WindowOperator):
         for start in range(latest, timestamp - self._size, -self._slide):
             if start not in held:
                 window = TimeWindow(start, start + self._size)
-                self.lateness.cleanup_time(window)  # refuses one that ends after the end of time
+                self.lateness.cleanup_time(window)  # raises for an end after the largest timestamp
                 if not held:
                     self.timers.register_event_time_timer(window, window.max_timestamp())
             held[start] = added(held.get(start), value)
@@ -112,10 +112,10 @@ class KeyByKeyWindowOperator(WindowOperator):
 
 
 class _FiredPane:
-    """A window that has fired, and waits for late records until it is over for good.
+    """A window that has fired, and is kept for late records until its cleanup time.
 
-    `pending` has the keys that are to fire when the watermark reaches the window's end, which is
-    possible after a restore: subtasks had come further or less far.
+    `pending` has keys that have not fired. There are some after a restore that combines subtasks: the window had
+    fired in one of them, and not yet in another.
     """
 
     __slots__ = ("pane", "pending")
@@ -126,12 +126,11 @@ class _FiredPane:
 
 
 class AlignedWindowOperator(KeyedWindowOperator):
-    """Runs aligned event-time windows: keeps their panes by the start of the window.
+    """Runs aligned event-time windows.
 
-    `panes` are the windows that the watermark has not passed. With allowed lateness, windows that have
-    fired are kept until they are over for good, and fire again with each record.
-
-    In batch mode they all fire at the end.
+    `panes` has the windows that the watermark has not passed, by their start. With allowed lateness, windows that
+    have fired are kept until their cleanup time, and fire again with each record. In batch mode all windows fire at
+    the end of the input.
     """
 
     ends_keys = False
@@ -144,7 +143,7 @@ class AlignedWindowOperator(KeyedWindowOperator):
         self.contents = contents_of(self.spec)
         self.panes: dict[int, MutableMapping[Any, Any]] = {}
         self._kept: dict[int, _FiredPane] = {}
-        # Starts of windows that are to fire, and of those that are kept, the earliest first.
+        # Heaps of window starts: windows that have not fired, and windows that have.
         self._starts: list[int] = []
         self._retained_starts: list[int] = []
         self.plain, self.identify = self.backend.identity.plain, self.backend.identity.of
@@ -153,7 +152,7 @@ class AlignedWindowOperator(KeyedWindowOperator):
 
     @property
     def can_catch_up(self) -> bool:
-        """No: panes and their ends are put in order when it is opened."""
+        """False: `open` builds the panes and heaps from the tables."""
         return False
 
     @property
@@ -162,7 +161,7 @@ class AlignedWindowOperator(KeyedWindowOperator):
         return None if self._key is None else key_of(self._key)
 
     def process_element(self, value: Any, timestamp: int | None) -> None:
-        """Puts the record into its windows, the latest first."""
+        """Adds the record to its windows, the latest first."""
         key = self.select_key(value)
         if key.__class__ not in self.plain:
             key = self.identify(key)
@@ -171,7 +170,7 @@ class AlignedWindowOperator(KeyedWindowOperator):
             self.refuse(value)
         latest = timestamp - (timestamp - self.offset) % self.slide
         if timestamp - latest >= self.size:
-            self.skip(value, timestamp)  # it lies between two windows
+            self.skip(value, timestamp)  # between two windows
         for start in range(latest, timestamp - self.size, -self.slide):
             pane = self.panes.get(start)
             if pane is None:
@@ -182,10 +181,10 @@ class AlignedWindowOperator(KeyedWindowOperator):
     def pane_for(
         self, start: int, key: Any, value: Any, timestamp: int
     ) -> MutableMapping[Any, Any] | None:
-        """The pane of a window that is not open; None where the record needs none any more.
+        """The pane of a window that is not in `panes`; None if the record needs no pane.
 
-        A new window is opened. A window that has fired takes the record, and fires again for this key. An expired window
-        takes no record. If the record's latest window has expired, the record counts as late.
+        A new window is created. A window that has fired adds the record, and fires again for this key. An expired
+        window drops the record. If the record's latest window has expired, the record counts as late.
         """
         if start <= MIN_LONG_VALUE:
             self.refuse(value)
@@ -240,7 +239,7 @@ class AlignedWindowOperator(KeyedWindowOperator):
         super().process_watermark(watermark)
 
     def sort_keys(self, keys: Iterable[Any]) -> None:
-        """Puts the keys of all windows in an order; in batch mode, where records came in another one."""
+        """Sorts the keys of all windows. For batch mode, where records come in another order."""
         place_of = {key: place for place, key in enumerate(keys)}
         for pane in self.panes.values():
             entries = [(key, pane[key]) for key in sorted(pane, key=place_of.__getitem__)]
@@ -275,9 +274,9 @@ class AlignedWindowOperator(KeyedWindowOperator):
                 collect(result, time)
 
     def _due(self, window: TimeWindow, pane: MutableMapping[Any, Any]) -> Iterator[tuple[Any, Any]]:
-        """The keys of a window and their elements; each key is the current one until the next comes."""
+        """Yields the keys of a window and their elements. A key is the current key until the next is requested."""
         backend, evaluation = self.backend, self.evaluation
-        # With lateness, a function that clears is none of this operator's: see is_aligned.
+        # With lateness, this operator runs no function that has a `clear`: see has_plain_windows.
         clears = evaluation.clears
         elements_of = self.contents.elements
         set_key = backend.set_current_state_key
@@ -289,10 +288,10 @@ class AlignedWindowOperator(KeyedWindowOperator):
             if clears:
                 evaluation.clear(window)
 
-    # Snapshots have the timers that the general operator would have, so that either reads them.
+    # Snapshots have the timers that the general operator would have. So either operator can read them.
 
     def open(self) -> None:
-        """Opens the functions, and sorts restored windows into those that are to fire and the others."""
+        """Opens the functions, and divides restored windows into those that have fired and those that have not."""
         super().open()
         declare_contents(self)
         self._timers = self.context.timers.service(TIMERS, self)
@@ -312,7 +311,7 @@ class AlignedWindowOperator(KeyedWindowOperator):
         self._timers.forget_changes()
 
     def snapshot_state(self, checkpoint_id: int, timestamp_ms: int) -> OperatorSnapshot:
-        """Everything that a checkpoint keeps of this subtask."""
+        """The whole state of this subtask, for a checkpoint."""
         for time, window, keys in self._waiting():
             for key in keys:
                 self.backend.set_current_state_key(key)
@@ -353,16 +352,16 @@ class AlignedWindowOperator(KeyedWindowOperator):
                 yield time, window, self.panes[start] if kept is None else kept.pane
 
     def _timers_are_over(self, window: TimeWindow, time: int, keys: Collection[Any]) -> None:
-        """Notes that the timers of a window at a time are no more, where changes are tracked."""
+        """Records that timers of a window no longer exist, if changes are tracked."""
         if self.backend.tracks_changes:
             key_groups = self.backend.key_groups_of(keys)
             self._timers.unjournaled.dropped.append((time, window, key_groups))
 
     def _take_timers(self) -> list[tuple[int, TimeWindow, Any]]:
-        """The timers of the operator's own windows; those of others stay in the service.
+        """Takes the timers of this assigner's windows out of the timer service, and returns them.
 
-        Others are restored ones of an assigner with another size or offset. Nothing goes into them any
-        more, but they fire, and are dropped, when their time comes.
+        The service keeps restored timers of an assigner with another size or offset. Their windows get no more
+        records; the timers fire and drop them.
         """
         own = []
         for timer in self._timers.take_event_time_timers():
@@ -391,4 +390,4 @@ class AlignedWindowOperator(KeyedWindowOperator):
             self.backend.leave(CONTENTS, window)
 
     def on_processing_time(self, time: int, window: Any) -> None:
-        """Nothing: there are no such timers."""
+        """Does nothing: there are no processing-time timers."""

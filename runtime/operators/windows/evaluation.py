@@ -1,6 +1,6 @@
 """Evaluates a window that fires: calls the window function with its context, and emits the results.
 
-The contexts of assigners and evictors are here, too. A result has the last timestamp of its window.
+The contexts of assigners and evictors are here, too.
 
 Flink: `WindowOperator.emitWindowContents` and `WindowContext`, `InternalWindowFunction`, `PerWindowStateStore`,
 `MergingWindowStateStore`, `WindowAssignerContext`, `EvictingWindowOperator.EvictorContext`.
@@ -40,11 +40,11 @@ class WindowContext(ProcessWindowFunction.Context[Any], ProcessAllWindowFunction
         self._window: Any = None
 
     def enter(self, window: Any) -> None:
-        """Makes a window the one at hand."""
+        """Makes a window the current window."""
         self._window = self._window_state.window = window
 
     def window(self) -> Any:
-        """The window at hand."""
+        """The current window."""
         return self._window
 
     def current_processing_time(self) -> int:
@@ -56,7 +56,7 @@ class WindowContext(ProcessWindowFunction.Context[Any], ProcessAllWindowFunction
         return self._operator.event_time()
 
     def window_state(self) -> KeyedStateStore:
-        """State of the current key and the window at hand."""
+        """State of the current key and window."""
         return self._window_state
 
     def global_state(self) -> KeyedStateStore:
@@ -65,7 +65,7 @@ class WindowContext(ProcessWindowFunction.Context[Any], ProcessAllWindowFunction
 
 
 class _WindowStates(KeyedStateStore):
-    """States of the current key in the window at hand."""
+    """States of the current key and window."""
 
     def __init__(self, operator: KeyedWindowOperator) -> None:
         self._backend = operator.context.keyed_state
@@ -82,7 +82,7 @@ class _WindowStates(KeyedStateStore):
 
 
 class _NoWindowStates(KeyedStateStore):
-    """The same where windows merge: a window has no state of its own then, as in Flink."""
+    """In place of _WindowStates if windows merge. As in Flink, such windows have no state of their own."""
 
     def __init__(self, operator: KeyedWindowOperator) -> None:
         self._operator = operator
@@ -134,7 +134,7 @@ class EvictorContext(Evictor.EvictorContext):
         return self._operator.context.processing_time.current_processing_time()
 
     def get_metric_group(self) -> Any:
-        """The operator's."""
+        """The operator's metric group."""
         return self._operator.context.metrics
 
     def get_current_watermark(self) -> int:
@@ -150,9 +150,9 @@ if TYPE_CHECKING:
 class WindowEvaluation:
     """The window function of one operator, with its output.
 
-    `has_function` says whether there is one: without, a window's elements are what comes out.
-    `clears` says that something happens when a window is dropped for good. `fire` is generated code in place of
-    `emit_all` or `emit_each`, whichever the operator calls.
+    Without a function (`has_function`), a window emits its elements. `clears` says whether the function has a
+    `clear`, which is called when a window is dropped. `fire` is generated code. It replaces `emit_all` or `emit_each`,
+    whichever the operator calls.
     """
 
     fire: Callable[..., None] | None = None
@@ -168,7 +168,7 @@ class WindowEvaluation:
         self._call = _call_of(function, context, is_all=spec.is_all)
 
     def emit(self, key: Any, window: Window, elements: Iterable[Any], time: int | None) -> None:
-        """Emits what the function makes of a window's elements.
+        """Emits the results of a window.
 
         As in PyFlink, the results have the time of the record or the timer that fires the window. In Flink's Java API
         it is the window's last millisecond.
@@ -187,9 +187,9 @@ class WindowEvaluation:
             emit_results(output, call(key, window, elements), time)
 
     def emit_each(self, due: Iterable[tuple[Any, Any, Any]]) -> None:
-        """`emit` for many keys with a window each, as (key, window, elements), at the windows' ends.
+        """Emits the results of many keys with a window each, at the ends of the windows.
 
-        Each window was entered when it comes.
+        `due` yields (key, window, elements), and enters each window before it yields it.
         """
         if self.fire is not None:
             self.fire(due)
@@ -199,14 +199,14 @@ class WindowEvaluation:
             emit_results(output, call(key, window, elements), window.max_timestamp())
 
     def clear(self, window: Window) -> None:
-        """Calls the function's `clear`: the current key's window is dropped."""
+        """Calls the function's `clear`, because the current key's window is dropped."""
         if self.clears:
             self.context.enter(window)
             self.function.clear(self.context)
 
 
 def has_clear(function: Any) -> bool:
-    """Whether a window function does something when a window is dropped for good."""
+    """Whether a window function overrides `clear`."""
     return isinstance(function, (ProcessWindowFunction, ProcessAllWindowFunction)) and type(
         function
     ).clear not in (ProcessWindowFunction.clear, ProcessAllWindowFunction.clear)

@@ -1,10 +1,10 @@
 """The window operators of assigners whose windows merge: session windows, and merging assigners of users.
 
-When the sessions [0, 5) and [3, 9) become [0, 9), the records of the first session stay where they are. The first
-session's window is the *state window* of the merged one, and the records of the second session move there.
+When the sessions [0, 5) and [3, 9) become [0, 9), the records of the first session keep their namespace in keyed
+state. So [0, 5) is the *state window* of [0, 9). The records of the second session move to this namespace.
 
-MergingWindowOperator handles every assigner: it has the assigner merge the windows of the key, and asks the trigger
-about each merge. Event-time sessions with the default trigger have a faster operator (session_window_operator.py).
+MergingWindowOperator handles every assigner. The assigner merges the windows of the key, and the trigger is called
+for each merge. Event-time sessions with the default trigger have a faster operator (session_window_operator.py).
 
 Flink: `WindowOperator` with a `MergingWindowAssigner`, and `MergingWindowSet`.
 """
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 
 if TYPE_CHECKING:
     OnMerge: TypeAlias = Callable[[W, list[W], W, list[W]], None]
-    """Gets the merged window, the windows in flight that became it, its state window, and the state
-    windows whose contents are to move there."""
+    """Gets the merged window, the active windows that it replaces, its state window, and the state windows whose
+    contents move there."""
 
 
 class MergingWindowSet(Generic[W]):
-    """The windows in flight of one key.
+    """The active windows of one key.
 
-    `mapping` has the state window of each. It is changed in place; the caller keeps it in state.
+    `mapping` has the state window of each. It is changed in place, and the caller stores it in keyed state.
     """
 
     def __init__(self, assigner: MergingWindowAssigner[Any, W], mapping: dict[W, W]) -> None:
@@ -43,24 +43,24 @@ class MergingWindowSet(Generic[W]):
         self.mapping = mapping
 
     def state_window(self, window: W) -> W | None:
-        """The window under which the contents lie, or None where the window is not in flight."""
+        """The namespace of a window's contents; None if the window is not active."""
         return self.mapping.get(window)
 
-    def retire(self, window: W) -> None:
-        """Takes a window out."""
+    def remove(self, window: W) -> None:
+        """Removes an active window."""
         del self.mapping[window]
 
     def add(self, window: W, on_merge: OnMerge[W]) -> W:
-        """Takes a new window in, and gives the window that it is part of from now on.
+        """Adds a window, and returns the window that it was merged into; the window itself if none.
 
-        `on_merge` is called for each group of windows in flight that become one or grow; the new
-        window itself, which has no contents yet, is not among them.
+        `on_merge` is called for each group of active windows that are merged or extended. The group does not include
+        the new window, which has no contents yet.
 
-        A window that is in flight already stays as it is. Flink starts it afresh then, and loses the
-        contents of one that grew to just this size: possible where gaps differ by record.
+        An active window stays unchanged if it is added again. Flink replaces it by an empty one, so contents are lost
+        if a session has grown to exactly this window. This can happen if gaps differ by record.
 
         Raises:
-            ValueError: The assigner merges windows that it was not asked about, or none at all.
+            ValueError: The assigner merged windows that are not active, or a group without any.
         """
         if window in self.mapping:
             return window
@@ -80,18 +80,18 @@ class MergingWindowSet(Generic[W]):
     def _merge(self, merged: W, group: list[W], on_merge: OnMerge[W]) -> None:
         if not group or any(item not in self.mapping for item in group):
             raise ValueError(
-                f"{self._assigner} merges {group} into {merged}; a merge may only contain "
-                f"windows that it was given, and at least one besides the new window"
+                f"{self._assigner} merges {group} into {merged}; merge_windows must call merge only with "
+                f"windows from its argument, and with at least one besides the new window"
             )
         state_windows = [self.mapping.pop(item) for item in group]
         self.mapping[merged] = state_windows[0]
-        # A window that only swallows the new one is what it was before.
+        # A window that contains the new one has not changed.
         if group != [merged]:
             on_merge(merged, group, state_windows[0], state_windows[1:])
 
 
 class _Merges(MergingWindowAssigner.MergeCallback[W]):
-    """Collects what an assigner reports, before anything is changed."""
+    """Collects the merges that an assigner reports."""
 
     def __init__(self) -> None:
         self.groups: dict[W, list[W]] = {}
@@ -101,11 +101,11 @@ class _Merges(MergingWindowAssigner.MergeCallback[W]):
 
 
 WINDOWS = "merging-window-set"
-"""The name of the state that holds a key's windows in flight, as in Flink."""
+"""The name of the state with the active windows of a key, as in Flink."""
 
 
 class MergingWindowOperator(WindowOperator):
-    """Merges the windows of a record with those of its key, before it adds the record."""
+    """Merges the windows of a record with the active windows of its key, and then adds the record."""
 
     def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
         super().__init__(program, context, output)
@@ -113,37 +113,37 @@ class MergingWindowOperator(WindowOperator):
         self.mappings: MutableMapping[Any, dict[Any, Any]]
 
     def open(self) -> None:
-        """Opens the functions, and takes over restored windows and timers."""
+        """Opens the functions; restored windows and timers are in keyed state."""
         super().open()
         self.mappings = self.backend.table(WINDOWS)
 
     def process_element(self, value: Any, timestamp: int | None) -> None:
-        """Puts the record into its windows, merged, and asks the trigger about each of them."""
+        """Adds the record to its windows, which may merge, and calls the trigger for each of them."""
         self.backend.set_current_key(self.select_key(value))
         event_time = MIN_LONG_VALUE if timestamp is None else timestamp
         windows = self.assigner.assign_windows(value, event_time, self.assigner_context)
         self.put_into(windows, value, timestamp)
 
     def put_into(self, windows: Iterable[Any], value: Any, timestamp: int | None) -> None:
-        """Puts a record of the current key into its windows."""
-        in_flight = self._windows_in_flight()
+        """Adds a record of the current key to its windows."""
+        active = self._active_windows()
         is_skipped = True
         for new in windows:
-            window = in_flight.add(new, self._merge)
+            window = active.add(new, self._merge)
             if self.lateness.is_window_late(window, self.timers.current_watermark):
-                in_flight.retire(window)
+                active.remove(window)
                 continue
             is_skipped = False
-            self.contents.select(in_flight.state_window(window))
-            self.take_in(window, value, timestamp)
-        self._keep(in_flight)
+            self.contents.select(active.state_window(window))
+            self.add_element(window, value, timestamp)
+        self._store(active)
         if is_skipped:
             self.skip(value, timestamp)
 
     def select_contents(self, window: Any) -> bool:
-        """A timer of a window that was merged away has nothing to do.
+        """Selects the contents of a window. Returns False if the window was merged into another.
 
-        Only a trigger that doesn't clean up leaves one; its state went with the window.
+        Only a trigger that does not delete its timers leaves a timer of such a window.
         """
         state_window = self.mappings.get(self.backend.state_key, {}).get(window)
         if state_window is None:
@@ -152,19 +152,19 @@ class MergingWindowOperator(WindowOperator):
         return True
 
     def drop(self, window: Any) -> None:
-        """Takes the window out of flight, too."""
+        """Drops a window, which is then no longer active."""
         super().drop(window)
-        in_flight = self._windows_in_flight()
-        in_flight.retire(window)
-        self._keep(in_flight)
+        active = self._active_windows()
+        active.remove(window)
+        self._store(active)
 
-    def _windows_in_flight(self) -> MergingWindowSet[Any]:
+    def _active_windows(self) -> MergingWindowSet[Any]:
         return MergingWindowSet(
             self.merging_assigner, self.mappings.setdefault(self.backend.state_key, {})
         )
 
-    def _keep(self, in_flight: MergingWindowSet[Any]) -> None:
-        if not in_flight.mapping:
+    def _store(self, active: MergingWindowSet[Any]) -> None:
+        if not active.mapping:
             self.mappings.pop(self.backend.state_key, None)
 
     def _merge(
@@ -181,7 +181,7 @@ class MergingWindowOperator(WindowOperator):
         self.contents.merge(state_window, state_windows)
 
     def _check_end(self, window: Any) -> None:
-        """Windows may not shrink into the past by merging; those of our own assigners never do."""
+        """Raises an error if a merge made a window end in the past. opchain's own assigners never do."""
         if self.lateness.is_event_time:
             clock, now = "watermark", self.timers.current_watermark
         else:
@@ -190,7 +190,6 @@ class MergingWindowOperator(WindowOperator):
             program = self.program
             raise StreamError(
                 f"'{program.name}' ({program.call_site}): {self.merging_assigner} merged windows into "
-                f"{window!r}, which has already ended (the {clock} is {now}); merging must not "
-                f"make "
-                "a window end earlier"
+                f"{window!r}, which has already ended (the {clock} is {now}); merge_windows must not make "
+                f"a window end earlier"
             )

@@ -4,13 +4,13 @@ Most records fall into the latest session of their key, or extend it. Then a rec
 a session in memory is an object whose start and end change in place. MergingWindowOperator replaces a window, its timer
 and its entries in tables with each record that extends a session.
 
-A session is looked at when the watermark reaches the end that it had when it began. If it has grown meanwhile, it is
-looked at again at its new end.
+A queue has one entry per session, with the end that the session had when the entry was made. When the watermark reaches
+this end, the session fires. If it has been extended since, the entry moves to the new end instead.
 
 Both operators emit the same results in the same order: sessions by their ends, then by their starts, then in the order
-in which they last changed. Snapshots contain the tables and timers that MergingWindowOperator would have, so either
-reads them. They are written for the keys that changed since the last snapshot. State on disk is left to
-MergingWindowOperator.
+in which they last changed. Snapshots contain the tables and timers that MergingWindowOperator would have, so both
+operators read them. They are written for the keys that changed since the last snapshot. If state is on disk,
+this operator uses the code of MergingWindowOperator.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ if TYPE_CHECKING:
 
 
 def has_plain_sessions(spec: WindowSpec) -> bool:
-    """Whether the operator below runs a spec.
+    """Whether SessionWindowOperator runs a spec.
 
-    Functions that are called while records are taken in see no current key there, so they may have no state.
+    Functions that are called while records are added have no current key here, so they may not use state.
     """
     return (
         type(spec.assigner) in (EventTimeSessionWindows, DynamicEventTimeSessionWindows)
@@ -63,11 +63,11 @@ class _Session:
     """A session of a key.
 
     `change` orders sessions by their last change. `state_window` is the namespace of the contents in snapshots, None
-    before the first one. A session that has fired is kept for late records. One that `is_over` has become part of
-    another.
+    before the first snapshot. A session that has fired is kept for late records. A session that `was_merged` is part
+    of another one.
     """
 
-    __slots__ = ("change", "end", "has_fired", "held", "is_over", "key", "start", "state_window")
+    __slots__ = ("change", "end", "has_fired", "held", "key", "start", "state_window", "was_merged")
 
     def __init__(self, key: Any, start: int, end: int, change: int) -> None:
         self.key = key
@@ -75,12 +75,12 @@ class _Session:
         self.end = end
         self.change = change
         self.held: Any = None
-        self.has_fired = self.is_over = False
+        self.has_fired = self.was_merged = False
         self.state_window: TimeWindow | None = None
 
     @property
     def window(self) -> TimeWindow:
-        """The window as it is now."""
+        """The current window."""
         return TimeWindow(self.start, self.end)
 
 
@@ -90,8 +90,8 @@ _IN_ORDER = attrgetter("end", "start", "change")
 class SessionWindowOperator(MergingWindowOperator):
     """Keeps the sessions of each key as objects.
 
-    `latest_session` has the latest session of a key if it has not fired, `_others` the rest of the key's sessions. `changed` are
-    the keys whose sessions have changed since the last snapshot, or None if nobody asks for changes.
+    `latest_session` has the latest session of a key if it has not fired, `_others` the rest of the key's sessions.
+    `changed` has the keys whose sessions have changed since the last snapshot; None if changes are not tracked.
     """
 
     def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
@@ -102,17 +102,17 @@ class SessionWindowOperator(MergingWindowOperator):
         self.changed: dict[Any, None] | None = None
         self.plain, self.identify = self.backend.identity.plain, self.backend.identity.of
         self._others: dict[Any, list[_Session]] = {}
-        self._to_look_at: list[tuple[int, int, _Session]] = []
+        self._queue: list[tuple[int, int, _Session]] = []
         self._is_in_memory = type(self.backend) is HashMapKeyedStateBackend
         self._is_batch = context.task.vertex.is_batch
 
     @property
     def can_catch_up(self) -> bool:
-        """No: sessions in memory are read from the tables when it is opened."""
+        """False for sessions in memory: `open` reads them from the tables."""
         return not self._is_in_memory
 
     def process_element(self, value: Any, timestamp: int | None) -> None:
-        """Puts the record into its session."""
+        """Adds the record to its session."""
         self.backend.set_current_key(self.select_key(value))
         key = self.backend.state_key
         if timestamp is None:
@@ -129,9 +129,9 @@ class SessionWindowOperator(MergingWindowOperator):
             session.held = self.contents.kind.added(session.held, value)
 
     def session_for(self, key: Any, value: Any, timestamp: int, end: int) -> _Session | None:
-        """The session that a record begins, extends at its start, or makes of others.
+        """The session for a record that the latest session of its key does not contain: a new, extended or merged one.
 
-        None if nothing is left to do with the record: it is late, or its session has fired and fires again.
+        None if the record is already handled: it was late, or was added to a session that fired again.
         """
         if not self._is_in_memory:
             self.backend.set_current_state_key(key)
@@ -153,17 +153,17 @@ class SessionWindowOperator(MergingWindowOperator):
                 session.start, session.end = window.start, window.end
                 session.change = self.next_change()
             return session
-        session = self._united(key, touched, window, TimeWindow(timestamp, end))
-        self._place(key, [item for item in sessions if not item.is_over] + [session])
+        session = self._merged(key, touched, window, TimeWindow(timestamp, end))
+        self._set_sessions(key, [item for item in sessions if not item.was_merged] + [session])
         if not session.has_fired:
-            if self._is_batch and not self._to_look_at:
+            if self._is_batch and not self._queue:
                 self.timers.register_event_time_timer(window, window.end - 1)
-            self._look_at(session, window.end - 1)
+            self._enqueue(session, window.end - 1)
             return session
         if self.changed is not None:
             self.changed[key] = None
         session.held = self.contents.kind.added(session.held, value)
-        self._look_at(session, self.lateness.cleanup_time(window))
+        self._enqueue(session, self.lateness.cleanup_time(window))
         fired = self._fired(session)
         if fired is not None:
             self.evaluation.emit(*fired, timestamp)
@@ -178,7 +178,10 @@ class SessionWindowOperator(MergingWindowOperator):
         self.output.emit_watermark(watermark)
 
     def on_event_time(self, time: int, window: Any) -> None:
-        """Takes a timer: in batch mode that of the key's end, else one that the last snapshot has set."""
+        """Takes a timer. In batch mode the one timer fires after the last record of a key, and fires its sessions.
+
+        In streaming mode the timers of a snapshot fire too; they are ignored, because the queue has their sessions.
+        """
         if not self._is_in_memory:
             super().on_event_time(time, window)
         elif self._is_batch:
@@ -189,8 +192,8 @@ class SessionWindowOperator(MergingWindowOperator):
         others = self._others.get(key, ())
         return [*others] if latest is None else [*others, latest]
 
-    def _place(self, key: Any, sessions: list[_Session]) -> None:
-        """Files the sessions of a key: records that fall into the latest one touch no other."""
+    def _set_sessions(self, key: Any, sessions: list[_Session]) -> None:
+        """Replaces the sessions of a key."""
         latest = max(sessions, key=attrgetter("start"), default=None)
         if latest is None or latest.has_fired:
             self.latest_session.pop(key, None)
@@ -202,10 +205,10 @@ class SessionWindowOperator(MergingWindowOperator):
         else:
             self._others.pop(key, None)
 
-    def _united(
+    def _merged(
         self, key: Any, touched: list[_Session], window: TimeWindow, new: TimeWindow
     ) -> _Session:
-        """The session that a record and those that it touches become, without the record."""
+        """The session that replaces the touched ones, without the new record."""
         session = _Session(key, window.start, window.end, self.next_change())
         session.has_fired = window.end - 1 <= self.timers.current_watermark
         session_of = {item.window: item for item in touched}
@@ -218,23 +221,23 @@ class SessionWindowOperator(MergingWindowOperator):
             others = [item.held for item in parts[1:] if item.held is not None]
             session.held = united(self.contents.kind, parts[0].held, others)
         for item in parts:
-            item.is_over, item.held = True, None
+            item.was_merged, item.held = True, None
         return session
 
     # Firing
 
-    def _look_at(self, session: _Session, time: int) -> None:
-        heappush(self._to_look_at, (time, session.change, session))
+    def _enqueue(self, session: _Session, time: int) -> None:
+        heappush(self._queue, (time, session.change, session))
 
     def _fire(self, watermark: int) -> None:
-        queue, due = self._to_look_at, []
+        queue, due = self._queue, []
         lateness = self.lateness.allowed_ms
         while queue and queue[0][0] <= watermark:
             _, change, session = queue[0]
             time = session.end - 1 + (lateness if session.has_fired else 0)
-            if time <= watermark or session.is_over:
+            if time <= watermark or session.was_merged:
                 heappop(queue)
-                if not session.is_over:
+                if not session.was_merged:
                     due.append(session)
             else:
                 heapreplace(queue, (time, change, session))
@@ -243,7 +246,7 @@ class SessionWindowOperator(MergingWindowOperator):
             self.evaluation.emit_each(self._due(due, watermark))
 
     def _due(self, sessions: Iterable[_Session], watermark: int) -> Iterator[tuple[Any, Any, Any]]:
-        """What fires, as `_fired`; each session is dropped, or kept for late records, when it has fired."""
+        """Yields `_fired` of each session. Afterwards the session is dropped, or kept for late records."""
         for session in sessions:
             if not session.has_fired:
                 fired = self._fired(session)
@@ -255,17 +258,19 @@ class SessionWindowOperator(MergingWindowOperator):
                 self.changed[key] = None
             cleanup_time = self.lateness.cleanup_time(window)
             if cleanup_time > watermark:
-                self._look_at(session, cleanup_time)
-                self._place(key, self._sessions_of(key))
+                self._enqueue(session, cleanup_time)
+                self._set_sessions(key, self._sessions_of(key))
             elif self.latest_session.get(key) is session:
                 del self.latest_session[key]
             else:
-                self._place(key, [item for item in self._sessions_of(key) if item is not session])
+                self._set_sessions(
+                    key, [item for item in self._sessions_of(key) if item is not session]
+                )
             if self.evaluation.clears:
                 self.evaluation.clear(window)
 
     def _fired(self, session: _Session) -> tuple[Any, Any, Any] | None:
-        """The key, the window and the elements of a session, whose key becomes the current one; None without elements."""
+        """The key, window and elements of a session, whose key becomes the current key. None without elements."""
         self.backend.set_current_state_key(session.key)
         elements = None if session.held is None else self.contents.kind.elements(session.held)
         if elements is None:
@@ -277,7 +282,7 @@ class SessionWindowOperator(MergingWindowOperator):
     # Snapshots
 
     def open(self) -> None:
-        """Opens the functions, and takes over restored sessions."""
+        """Opens the functions, and reads restored sessions."""
         super().open()
         if not self._is_in_memory:
             return
@@ -297,12 +302,12 @@ class SessionWindowOperator(MergingWindowOperator):
             session.state_window = state_window
             session.held = self.backend.table(CONTENTS, state_window).get(key)
             time = window.end - 1 if place >= 0 else self.lateness.cleanup_time(window)
-            self._look_at(session, time)
-            self._place(key, [*self._sessions_of(key), session])
+            self._enqueue(session, time)
+            self._set_sessions(key, [*self._sessions_of(key), session])
         self._begin_changes()
 
     def snapshot_state(self, checkpoint_id: int, timestamp_ms: int) -> OperatorSnapshot:
-        """Everything that a checkpoint keeps of this subtask."""
+        """The whole state of this subtask, for a checkpoint."""
         self._save()
         snapshot = super().snapshot_state(checkpoint_id, timestamp_ms)
         self._begin_changes()
@@ -322,7 +327,7 @@ class SessionWindowOperator(MergingWindowOperator):
             self.changed = {} if self.backend.tracks_changes else None
 
     def _save(self) -> None:
-        """Brings tables and timers, which are those of the last snapshot, up to date."""
+        """Writes changed sessions to the tables and timers, which are as of the last snapshot."""
         if not self._is_in_memory:
             return
         keys: Iterable[Any] = self.changed or ()
@@ -339,7 +344,7 @@ class SessionWindowOperator(MergingWindowOperator):
                 self.timers.register_event_time_timer(window, cleanup_time)
 
     def _saved(self, key: Any) -> Iterable[_Session]:
-        """The sessions of a key, whose tables are up to date; the timers of other windows are deleted."""
+        """Writes the sessions of a key to the tables, and returns them. Deletes timers of other windows."""
         self.backend.set_current_state_key(key)
         sessions = {item.window: item for item in self._sessions_of(key)}
         for window, session in sessions.items():

@@ -1,4 +1,4 @@
-"""The window operator for any assigner, trigger and evictor, and what all window operators share: lateness and trigger contexts.
+"""The window operator for any assigner, trigger and evictor, its shortcuts, and the lateness rules of all window operators.
 
 Flink: `WindowOperator` with its `Context`, `cleanupTime`, `isWindowLate` and `isElementLate`; `EvictingWindowOperator`.
 """
@@ -41,22 +41,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Lateness:
-    """The lateness rules of one window operator; lateness exists in event time only."""
+    """The lateness rules of one window operator. In processing time no record is late."""
 
     is_event_time: bool
     allowed_ms: int
 
     @classmethod
     def of(cls, spec: WindowSpec) -> Lateness:
-        """The rules that a spec asks for."""
+        """The rules of a spec."""
         return cls(spec.assigner.is_event_time(), spec.allowed_lateness_ms)
 
     def cleanup_time(self, window: Window) -> int:
         """When the window's contents, trigger state and window state are dropped.
 
         Raises:
-            ValueError: The window ends after the end of time. Flink's long wraps around there, and
-                the record vanishes without being counted as late.
+            ValueError: The window ends after the largest timestamp. In Flink the sum overflows, and the record is
+                lost without being counted as late.
         """
         last = window.max_timestamp()
         if last > MAX_LONG_VALUE:
@@ -67,14 +67,13 @@ class Lateness:
         return min(last + self.allowed_ms, MAX_LONG_VALUE) if self.is_event_time else last
 
     def is_window_late(self, window: Window, watermark: int) -> bool:
-        """Whether the window is over for good, so that records can't go in any more."""
+        """Whether the window has expired, so it takes no more records."""
         return self.is_event_time and self.cleanup_time(window) <= watermark
 
     def is_element_late(self, timestamp: int | None, watermark: int) -> bool:
-        """Whether a record that no window took goes to the late output, or is counted as dropped.
+        """Whether a record that was added to no window is late: it goes to the late output, or is counted as dropped.
 
-        One that no window took for another reason (it lies between two sliding windows) is ignored
-        as long as the watermark has not passed it.
+        A record between two sliding windows is in no window either. It is ignored if the watermark has not passed it.
         """
         if timestamp is None:
             timestamp = MIN_LONG_VALUE
@@ -82,7 +81,7 @@ class Lateness:
 
 
 class KeyedWindowOperator(StreamOperator):
-    """A window operator without the windows themselves."""
+    """The functions and the late records of a window operator. Its subclasses have the windows."""
 
     def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
         super().__init__(program, context, output)
@@ -94,18 +93,18 @@ class KeyedWindowOperator(StreamOperator):
         self.evaluation = WindowEvaluation(spec, WindowContext(self), output)
 
     def event_time(self) -> int:
-        """The event time reached so far, as the windows see it."""
+        """The watermark that decides which windows are late."""
         return self.current_watermark
 
     def refuse(self, value: Any) -> NoReturn:
-        """Refuses a record without timestamp."""
+        """Raises an error for a record without timestamp."""
         check_timestamp(value, MIN_LONG_VALUE, self.spec.assigner)
         raise AssertionError
 
     def open(self) -> None:
         """Registers the counter, and opens the user's functions.
 
-        Flink refuses to open a reduce or aggregate function, so that it can't be rich; here it can.
+        Flink does not allow rich reduce and aggregate functions here; opchain does.
         """
         self._late = self.count_late_records()
         for function in self._functions():
@@ -125,7 +124,7 @@ class KeyedWindowOperator(StreamOperator):
         return [item for item in (spec.reduce, spec.aggregate, spec.function) if item is not None]
 
     def skip(self, value: Any, timestamp: int | None) -> None:
-        """Takes a record that went into no window: to the late output, or it is counted, or ignored."""
+        """Takes a record that was added to no window. If it is late, it goes to the late output or is counted."""
         if self.lateness.is_element_late(timestamp, self.event_time()):
             if self.spec.late_tag is not None:
                 self.output.collect_to(self.spec.late_tag.tag_id, value, timestamp)
@@ -134,7 +133,7 @@ class KeyedWindowOperator(StreamOperator):
 
 
 class TriggerContext(Trigger.OnMergeContext):
-    """One object per operator: the operator sets `window` before each call, the backend has the key."""
+    """The context of a trigger. The operator sets `window` before each call; the key is the backend's current key."""
 
     __slots__ = ("_backend", "_metric_group", "_timers", "_trigger", "merged", "window")
 
@@ -152,18 +151,18 @@ class TriggerContext(Trigger.OnMergeContext):
         self.window: Any = None
         self.merged: Sequence[Any] = ()
 
-    # What the operator asks the trigger
+    # Calls of the operator
 
     def on_element(self, value: Any, timestamp: int) -> TriggerResult:
-        """Asks about an element of the window at hand."""
+        """Calls the trigger's `on_element` for the current window."""
         return self._trigger.on_element(value, timestamp, self.window, self)
 
     def on_event_time(self, time: int) -> TriggerResult:
-        """Asks about an event-time timer of the window at hand."""
+        """Calls the trigger's `on_event_time` for the current window."""
         return self._trigger.on_event_time(time, self.window, self)
 
     def on_processing_time(self, time: int) -> TriggerResult:
-        """Asks about a processing-time timer of the window at hand."""
+        """Calls the trigger's `on_processing_time` for the current window."""
         return self._trigger.on_processing_time(time, self.window, self)
 
     def on_merge(self, merged: Sequence[Any]) -> None:
@@ -175,7 +174,7 @@ class TriggerContext(Trigger.OnMergeContext):
         """Calls the trigger's `clear` for the current window."""
         self._trigger.clear(self.window, self)
 
-    # What the trigger asks for
+    # Calls of the trigger
 
     def get_current_processing_time(self) -> int:
         """The task's clock."""
@@ -186,15 +185,15 @@ class TriggerContext(Trigger.OnMergeContext):
         return self._timers.current_watermark
 
     def get_metric_group(self) -> Any:
-        """The operator's."""
+        """The operator's metric group."""
         return self._metric_group
 
     def register_processing_time_timer(self, time: int) -> None:
-        """Sets a timer of the window at hand."""
+        """Sets a timer of the current window."""
         self._timers.register_processing_time_timer(self.window, timer_millis(time))
 
     def register_event_time_timer(self, time: int) -> None:
-        """Sets a timer of the window at hand."""
+        """Sets a timer of the current window."""
         self._timers.register_event_time_timer(self.window, timer_millis(time))
 
     def delete_processing_time_timer(self, time: int) -> None:
@@ -206,18 +205,18 @@ class TriggerContext(Trigger.OnMergeContext):
         self._timers.delete_event_time_timer(self.window, timer_millis(time))
 
     def get_partitioned_state(self, state_descriptor: Any) -> Any:
-        """The state of the key and window at hand."""
+        """The state of the current key and window."""
         return self._backend.get_partitioned_state(self.window, state_descriptor)
 
     def merge_partitioned_state(self, state_descriptor: Any) -> None:
-        """Unites the merged windows' states into that of the window at hand."""
+        """Merges the states of the merged windows into the state of the current window."""
         if self.merged:
             state = self._backend.namespaced_state(state_descriptor)
             state.merge_namespaces(self.window, self.merged)
 
 
 class WindowOperator(KeyedWindowOperator):
-    """Windows that stay as they are assigned; for those that merge see MergingWindowOperator."""
+    """Runs windows that do not merge. For windows that merge see MergingWindowOperator."""
 
     def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
         super().__init__(program, context, output)
@@ -228,7 +227,7 @@ class WindowOperator(KeyedWindowOperator):
         self.trigger: TriggerContext
 
     def open(self) -> None:
-        """Opens the functions, and takes over restored timers."""
+        """Opens the functions and the timer service."""
         super().open()
         declare_contents(self)
         self.timers = self.context.timers.service(TIMERS, self)
@@ -237,11 +236,11 @@ class WindowOperator(KeyedWindowOperator):
         )
 
     def event_time(self) -> int:
-        """The watermark of the timers; in batch mode it moves only while those of a key fire."""
+        """The watermark of the timer service. In batch mode it advances only while the timers of a key fire."""
         return self.timers.current_watermark
 
     def process_element(self, value: Any, timestamp: int | None) -> None:
-        """Puts the record into its windows, and asks the trigger about each of them."""
+        """Adds the record to its windows, and calls the trigger for each of them."""
         self.backend.set_current_key(self.select_key(value))
         event_time = MIN_LONG_VALUE if timestamp is None else timestamp
         windows = self.assigner.assign_windows(value, event_time, self.assigner_context)
@@ -250,12 +249,12 @@ class WindowOperator(KeyedWindowOperator):
             if not self.lateness.is_window_late(window, self.timers.current_watermark):
                 is_skipped = False
                 self.contents.select(window)
-                self.take_in(window, value, timestamp)
+                self.add_element(window, value, timestamp)
         if is_skipped:
             self.skip(value, timestamp)
 
-    def take_in(self, window: Any, value: Any, timestamp: int | None) -> None:
-        """Adds a record to the contents that are selected, the window's."""
+    def add_element(self, window: Any, value: Any, timestamp: int | None) -> None:
+        """Adds a record to a window whose contents are selected, and calls the trigger."""
         self.contents.add(value, timestamp)
         trigger = self.trigger
         trigger.window = window
@@ -280,12 +279,12 @@ class WindowOperator(KeyedWindowOperator):
                 self.drop(window)
 
     def select_contents(self, window: Any) -> bool:
-        """Selects a window's contents; whether the window is still in flight."""
+        """Selects a window's contents. Returns False if the window is no longer active."""
         self.contents.select(window)
         return True
 
     def drop(self, window: Any) -> None:
-        """Drops all that there is of a window whose contents are selected."""
+        """Drops a window whose contents are selected: contents, trigger state and window state."""
         self.contents.clear()
         self.trigger.clear()
         self.evaluation.clear(window)
@@ -307,7 +306,7 @@ class WindowOperator(KeyedWindowOperator):
     def _register_cleanup(self, window: Any) -> None:
         time = self.lateness.cleanup_time(window)
         if time == MAX_LONG_VALUE:
-            return  # the end of time needs no timer
+            return  # no watermark passes the largest timestamp
         if self.lateness.is_event_time:
             self.trigger.register_event_time_timer(time)
         else:
@@ -325,7 +324,7 @@ class WindowOperator(KeyedWindowOperator):
 
 
 def has_plain_processing_time(spec: WindowSpec) -> bool:
-    """Whether the operator below runs a spec."""
+    """Whether ProcessingTimeWindowOperator runs a spec."""
     return (
         type(spec.assigner) in (TumblingProcessingTimeWindows, SlidingProcessingTimeWindows)
         and getattr(spec.assigner, "stagger", WindowStagger.ALIGNED) is WindowStagger.ALIGNED
@@ -336,8 +335,8 @@ def has_plain_processing_time(spec: WindowSpec) -> bool:
 class ProcessingTimeWindowOperator(WindowOperator):
     """A shortcut for aligned processing-time windows with the default trigger.
 
-    A window of a key has one timer, which fires and drops it: the first record sets it. The windows of a record are
-    those of the last one, unless the clock has passed an end or a start.
+    The first record of a window and key sets the one timer, which fires and drops the window. Consecutive records have
+    the same windows until the clock passes the start or end of a window.
     """
 
     def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
@@ -347,11 +346,11 @@ class ProcessingTimeWindowOperator(WindowOperator):
         self._since = self._until = MIN_LONG_VALUE
 
     def process_element(self, value: Any, timestamp: int | None) -> None:
-        """Puts the record into its windows, the latest first."""
+        """Adds the record to its windows, the latest first."""
         self.backend.set_current_key(self.select_key(value))
         now = self.timers.current_processing_time()
         if not self._since <= now < self._until:
-            self._look_at_clock(now)
+            self._assign_windows(now)
         contents = self.contents
         for window in self._windows:
             contents.select(window)
@@ -359,14 +358,14 @@ class ProcessingTimeWindowOperator(WindowOperator):
                 self.timers.register_processing_time_timer(window, window.max_timestamp())
             contents.add(value, timestamp)
 
-    def _look_at_clock(self, now: int) -> None:
+    def _assign_windows(self, now: int) -> None:
         windows = list(self.assigner.assign_windows(None, now, self.assigner_context))
         self._windows, self._since = windows, now
         self._until = min([windows[0].start + self._slide, windows[-1].end]) if windows else now
 
 
 def has_plain_counts(spec: WindowSpec) -> bool:
-    """Whether the operator below runs a spec."""
+    """Whether CountWindowOperator runs a spec."""
     assigner, trigger = spec.assigner, spec.trigger
     return (
         type(assigner) is CountTumblingWindowAssigner
@@ -380,7 +379,7 @@ def has_plain_counts(spec: WindowSpec) -> bool:
 class CountWindowOperator(WindowOperator):
     """A shortcut for tumbling count windows with the default trigger.
 
-    It changes the tables of assigner and trigger itself, and leaves in them what these would.
+    It updates the state tables of the assigner and the trigger itself, so snapshots are the same as WindowOperator's.
     """
 
     def open(self) -> None:
@@ -394,7 +393,7 @@ class CountWindowOperator(WindowOperator):
         self._counts = self.backend.table(assigner.count.name)
 
     def process_element(self, value: Any, timestamp: int | None) -> None:
-        """Puts the record into the window of its key, and fires the window if it is full."""
+        """Adds the record to the window of its key, and fires the window if it is full."""
         backend, contents = self.backend, self.contents
         backend.set_current_key(self.select_key(value))
         key = backend.state_key
@@ -415,7 +414,7 @@ class CountWindowOperator(WindowOperator):
 
 
 class KeyByKeyCountWindowOperator(WindowOperator):
-    """Runs these windows in batch mode, where only the current key has an open one: it is kept in attributes."""
+    """Runs tumbling count windows in batch mode. Only the current key has an open window, which attributes hold."""
 
     def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
         super().__init__(program, context, output)
@@ -425,7 +424,7 @@ class KeyByKeyCountWindowOperator(WindowOperator):
         self._held: Any = None
 
     def process_element(self, value: Any, timestamp: int | None) -> None:
-        """Puts the record into the window of its key, and fires the window if it is full."""
+        """Adds the record to the window of its key, and fires the window if it is full."""
         backend, kind = self.backend, self.contents.kind
         backend.set_current_key(self.select_key(value))
         if backend.state_key != self._key:

@@ -28,36 +28,36 @@ if TYPE_CHECKING:
 
 
 class Contents(Protocol):
-    """How the contents of a window take in records, and what the window function sees of them.
+    """How records are added to the contents of a window, and which elements the window function gets.
 
-    Contents of None are none, as in Flink.
+    Contents of None mean an empty window, as in Flink.
     """
 
     def added(self, contents: Any, value: Any) -> Any:
-        """The contents with a record more; may change and give the contents."""
+        """The contents with one more record. May change and return `contents`."""
 
     def elements(self, contents: Any) -> Iterable[Any] | None:
         """The input of the window function; None if there is nothing to evaluate."""
 
     def merge(self, contents: Any, others: Any) -> Any:
-        """The contents of two windows as one; may change and give the first."""
+        """The combined contents of two windows. May change and return `contents`."""
 
     def fold(self, records: list[Any]) -> Iterable[Any] | None:
-        """What it gets where the records were kept for an evictor, and these are left.
+        """The input of the window function, from the records that an evictor has left.
 
-        Flink calls the function with null where an evictor leaves a reduce no record; here it is
-        not called.
+        If an evictor leaves no record for a reduce, Flink calls the window function with null. opchain does not
+        call it.
         """
 
 
 class ReducedContents:
-    """One value, combined as records come."""
+    """One value, which each record is combined with."""
 
     def __init__(self, function: Any) -> None:
         self.reduce = as_function(ReduceFunction, function).reduce
 
     def added(self, contents: Any, value: Any) -> Any:
-        """The record combined with the value; the first record is the value."""
+        """The value combined with the record. The first record is the first value."""
         return value if contents is None else self.reduce(contents, value)
 
     def result(self, contents: Any) -> Any:
@@ -78,7 +78,7 @@ class ReducedContents:
 
 
 class AggregatedContents:
-    """One accumulator, which folds records in as they come."""
+    """One accumulator, which each record is added to."""
 
     def __init__(self, function: AggregateFunction[Any, Any, Any]) -> None:
         self.create = function.create_accumulator
@@ -87,7 +87,7 @@ class AggregatedContents:
         self.unite = function.merge
 
     def added(self, contents: Any, value: Any) -> Any:
-        """The record folded in."""
+        """The accumulator with the record added."""
         return self.fold_in(value, self.create() if contents is None else contents)
 
     def result(self, contents: Any) -> Any:
@@ -104,7 +104,7 @@ class AggregatedContents:
         return self.unite(contents, others)
 
     def fold(self, records: list[Any]) -> Iterable[Any] | None:
-        """The result of all records, or of none at all."""
+        """The result of all records; without records, of a new accumulator."""
         accumulator = self.create()
         for record in records:
             accumulator = self.fold_in(record, accumulator)
@@ -122,11 +122,11 @@ class BufferedContents:
         return contents
 
     def elements(self, contents: list[Any]) -> Iterable[Any] | None:
-        """The records; a list of its own, which the function may change."""
+        """A copy of the records, which the function may change."""
         return contents[:]
 
     def merge(self, contents: list[Any], others: list[Any]) -> list[Any]:
-        """Appends the others."""
+        """The records of the first window, then the others."""
         contents += others
         return contents
 
@@ -136,7 +136,7 @@ class BufferedContents:
 
 
 def contents_of(spec: WindowSpec) -> ReducedContents | AggregatedContents | BufferedContents:
-    """The state of the windows of a spec."""
+    """The kind of contents that the windows of a spec have."""
     if spec.reduce is not None:
         return ReducedContents(spec.reduce)
     if spec.aggregate is not None:
@@ -145,7 +145,7 @@ def contents_of(spec: WindowSpec) -> ReducedContents | AggregatedContents | Buff
 
 
 def united(kind: Contents, held: Any, others: Sequence[Any]) -> Any:
-    """The contents of windows that become one: the others are united first, in their order, and then behind `held`."""
+    """The contents of merged windows. The others are merged first, in their order, and then appended to `held`."""
     if not others:
         return held
     merged = functools.reduce(kind.merge, others)
@@ -160,7 +160,7 @@ TIMERS = "window-timers"
 
 
 class WindowState:
-    """The contents of the current key's windows; `select` says which window is meant."""
+    """The contents of the current key's windows. `select` chooses the window of the other methods."""
 
     def __init__(self, operator: KeyedWindowOperator) -> None:
         self._backend = operator.backend
@@ -170,12 +170,12 @@ class WindowState:
         self._pane: MutableMapping[Any, Any] = {}
 
     def select(self, window: Any) -> None:
-        """Makes a window's contents those at hand; for merged windows its state window."""
+        """Chooses a window; for windows that merge, a state window."""
         self._window = window
         self._pane = self._backend.table(CONTENTS, window)
 
     def add(self, value: Any, timestamp: int | None) -> None:  # noqa: ARG002 - evictors need it
-        """Takes a record in."""
+        """Adds a record."""
         pane, key = self._pane, self._backend.state_key
         pane[key] = self.kind.added(pane.get(key), value)
 
@@ -188,7 +188,7 @@ class WindowState:
         return self._backend.state_key not in self._pane
 
     def emit(self, window: Any, time: int | None) -> None:
-        """Evaluates the contents, where there are any."""
+        """Evaluates the contents, if there are any."""
         held = self._pane.get(self._backend.state_key)
         if held is not None:
             elements = self.kind.elements(held)
@@ -196,13 +196,13 @@ class WindowState:
                 self._evaluation.emit(self._backend.current_key, window, elements, time)
 
     def clear(self) -> None:
-        """Drops the contents; the window must be selected again before it takes something in."""
+        """Drops the contents. The window must be selected again before a record is added."""
         self._pane.pop(self._backend.state_key, None)
         if not self._pane:
             self._backend.leave(CONTENTS, self._window)
 
     def merge(self, target: Any, sources: Iterable[Any]) -> None:
-        """Moves the contents of windows into another: united first, in their order, and then behind.
+        """Moves the contents of windows into another window. They are merged first, in their order, and then appended.
 
         Flink: `AbstractHeapMergingState.mergeNamespaces`.
         """
@@ -219,9 +219,9 @@ class WindowState:
 
 
 class EvictedWindowState(WindowState):
-    """All records with their timestamps, of which an evictor takes some out at each evaluation.
+    """All records with their timestamps. An evictor removes records at each evaluation.
 
-    Incremental functions see the records that are left, all at once.
+    A reduce or aggregate function then combines the records that are left.
     """
 
     def __init__(self, operator: KeyedWindowOperator) -> None:
@@ -233,11 +233,11 @@ class EvictedWindowState(WindowState):
         self.kind = BufferedContents()
 
     def add(self, value: Any, timestamp: int | None) -> None:
-        """Takes a record in."""
+        """Adds a record."""
         super().add(TimestampedValue(value, timestamp), timestamp)
 
     def emit(self, window: Any, time: int | None) -> None:
-        """Evicts, evaluates, evicts again, and keeps what is left for the next evaluation."""
+        """Evicts, evaluates, evicts again, and keeps the remaining records for the next evaluation."""
         key = self._backend.state_key
         held = self._pane.get(key)
         if held is None:
@@ -255,7 +255,7 @@ class EvictedWindowState(WindowState):
 
 
 def window_state_of(operator: KeyedWindowOperator) -> WindowState:
-    """The contents that a window operator's spec asks for."""
+    """The state of a window operator's windows."""
     return (WindowState if operator.spec.evictor is None else EvictedWindowState)(operator)
 
 

@@ -49,10 +49,10 @@ if TYPE_CHECKING:
     _Column = list[Any] | array[Any]
 
 MEMORY_BYTES = 64 * 1024 * 1024
-"""The bytes of input that wait unpickled: 230,000 tuples of three ints, or a million that were sent field by field."""
+"""The bytes of input that are kept unpickled: 230,000 tuples of three ints, or a million that were sent by field."""
 
 ITEM_BYTES, RECORD_BYTES, PLACE_BYTES = 64, 192, 24
-"""Estimates: an item of a list, what a tuple takes beyond that, and where a record is put by sorting."""
+"""Estimates of bytes: an item of a list, a tuple around items, and the sort position of a record."""
 
 BATCH_SIZE = 4096
 
@@ -62,12 +62,12 @@ _CODES: dict[type, str] = {int: "q", float: "d"}
 
 
 class KeySortedInput:
-    """Feeds a chain whose head has a key on some input; records of the others come at once.
+    """The input of a chain whose head has a key on some input. Records of inputs without key are processed at once.
 
     Args:
-        elements: What the task reads.
-        chain: What is fed.
-        memory_bytes: How much waits unpickled.
+        elements: The elements that the task reads.
+        chain: The chain that processes them.
+        memory_bytes: The bytes that are kept unpickled.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class KeySortedInput:
         hasher = next(key.hasher for key in head.program.keys if key is not None)
         self._router = KeyRouter(backend.max_parallelism, 1, hasher)
         self._store = ArrivalStore(memory_bytes, self._router)
-        # Only windows in memory can have their keys sorted afterwards.
+        # Only windows in memory can sort their keys afterwards.
         self._windows: AlignedWindowOperator | None = None
         self._takes_any_order = chain.takes_any_order
         if isinstance(head, AlignedWindowOperator) and type(backend) is HashMapKeyedStateBackend:
@@ -101,7 +101,7 @@ class KeySortedInput:
         self._batches: Iterator[KeysInOrder] | None = None
 
     def process_next(self, controller: Controller) -> None:
-        """Reads the next element, or feeds the next keys."""
+        """Reads the next element, or processes the next keys."""
         if self._batches is None:
             item = next(self._elements, None)
             if item is None:
@@ -117,10 +117,10 @@ class KeySortedInput:
             controller.all_actions_completed()
 
     def before_mail(self) -> None:
-        """Nothing is left open: each step takes whole batches."""
+        """Does nothing, because each step processes whole batches."""
 
     def close(self) -> None:
-        """Drops what is waiting."""
+        """Drops waiting records."""
         self._store.close()
 
     def _read(self, item: InputElement) -> None:
@@ -159,7 +159,7 @@ class KeySortedInput:
         self._store.add(number, keys, batch)
 
     def _feed(self, keys: KeysInOrder) -> None:
-        """Processes records: inputs take turns, by generated code or as a batch for each turn."""
+        """Processes records. Inputs take turns, in generated code or with a batch per turn."""
         batches = {number: self._batch(number, each) for number, each in keys.inputs.items()}
         if len(batches) == 1:
             ((number, batch),) = batches.items()
@@ -181,7 +181,7 @@ class KeySortedInput:
             times = [None if time == MIN_LONG_VALUE else time for time in times]
         values = arrivals.values()
         if number in self._layouts and not isinstance(values, Columns):
-            # Some records came as a whole; generated code reads fields.
+            # Some records came as whole records, but generated code reads fields.
             values = Columns.of_records(values, self._layouts[number])
         return values, times
 
@@ -198,10 +198,10 @@ class KeySortedInput:
 
 
 class Arrivals:
-    """Records of one input in lists: numbers of keys, timestamps (None if no record has one), and the values.
+    """Records of one input as lists: the numbers of their keys, timestamps (None if no record has one), and values.
 
-    Values are held field by field where all of them came as `Columns` of one layout, else in one list. A list of
-    ints or floats is an array.
+    Values are held by field if all of them came as `Columns` of one layout, else in one list. A list of ints or floats
+    is an array.
     """
 
     __slots__ = ("columns", "keys", "layout", "times")
@@ -234,7 +234,7 @@ class Arrivals:
 
     @property
     def memory_bytes(self) -> int:
-        """About how much memory is taken, without texts and the like."""
+        """An estimate of the memory, without strings and other objects."""
         fields = (8 if isinstance(column, array) else ITEM_BYTES for column in self.columns)
         are_records = self.layout is None and not isinstance(self.columns[-1], array)
         return len(self) * (sum(fields) + PLACE_BYTES + are_records * RECORD_BYTES)
@@ -245,7 +245,7 @@ class Arrivals:
         return lists[0] if self.layout is None else Columns(lists, self.layout)
 
     def all_times(self) -> _Column:
-        """The timestamps; the least number for records without one."""
+        """The timestamps; the smallest number for records without timestamp."""
         return _NO_TIME * len(self) if self.times is None else self.times
 
     def extend(self, others: Arrivals) -> None:
@@ -263,14 +263,14 @@ class Arrivals:
         self.layout = None
 
     def taken(self, places: Sequence[int]) -> Arrivals:
-        """The records at some places, one at least, in lists."""
+        """The records at some positions, at least one, in lists."""
         times = None if self.times is None else list(entries_at(self.times, places))
         columns = [list(entries_at(entries, places)) for entries in self.columns]
         return Arrivals(entries_at(self.keys, places), times, columns, self.layout)
 
 
 def _joined(entries: _Column, more: _Column) -> _Column:
-    """The entries with more behind them; changes and returns the first, if it can hold them."""
+    """The entries followed by more entries. Changes and returns `entries`, if it can hold them."""
     if isinstance(entries, array) and getattr(more, "typecode", "") != entries.typecode:
         entries = list(entries)
     entries.extend(more)
@@ -278,14 +278,17 @@ def _joined(entries: _Column, more: _Column) -> _Column:
 
 
 class KeysInOrder(NamedTuple):
-    """All records of some keys: those of each input in order, and the turns: an input, and a number of its records."""
+    """All records of some keys: the records of each input in order, and the turns.
+
+    A turn is an input, and the number of its records that come next.
+    """
 
     inputs: dict[int, Arrivals]
     turns: Sequence[tuple[int, int]]
 
 
 def _packed(entries: list[Any]) -> _Column:
-    """The entries in 8 bytes each, where that is possible; always a list of its own."""
+    """A copy of the entries, with 8 bytes per entry if that is possible."""
     kinds = set(map(type, entries))
     code = _CODES.get(kinds.pop()) if len(kinds) == 1 else None
     try:
@@ -295,7 +298,7 @@ def _packed(entries: list[Any]) -> _Column:
 
 
 class _Numbered(dict[Any, int]):
-    """Numbers keys in the order in which they first come."""
+    """Numbers keys in the order of first appearance."""
 
     def __missing__(self, key: Any) -> int:
         number = self[key] = len(self)
@@ -303,7 +306,7 @@ class _Numbered(dict[Any, int]):
 
 
 class ArrivalStore:
-    """Records by key; those beyond a limit are pickled by key group, and may go to disk."""
+    """Records by key. Records beyond a limit are pickled by key group, and may be spilled to disk."""
 
     def __init__(self, memory_bytes: int, router: KeyRouter) -> None:
         self._limit = memory_bytes
@@ -317,7 +320,7 @@ class ArrivalStore:
         self._keys = _Numbered()
 
     def add(self, number: int, keys: Iterable[Any], batch: RecordBatch) -> None:
-        """Takes records of an input in, with their state keys."""
+        """Adds records of an input, with their state keys."""
         numbered = array("q", list(map(self._keys.__getitem__, keys)))  # array takes a list faster
         arrivals = Arrivals.of_batch(numbered, batch)
         held = self._inputs.setdefault(number, arrivals)
@@ -327,7 +330,10 @@ class ArrivalStore:
             self._pickle()
 
     def batches(self) -> Iterator[KeysInOrder]:
-        """All records, once: by key group, then keys as they came, then by time; a key is in one batch."""
+        """All records, once: by key group, then by the first appearance of the key, then by time.
+
+        All records of a key are in one batch.
+        """
         for inputs in self._sorted_keys():
             numbers, held = zip(*sorted(inputs.items()), strict=True)
             ranks = joined([each.keys for each in held])
@@ -355,7 +361,7 @@ class ArrivalStore:
         self._pickles.close()
 
     def _sorted_keys(self) -> Iterator[dict[int, Arrivals]]:
-        """Records of one key group or several in the order of key groups; `keys` are the ranks of their keys."""
+        """Records of some key groups, in the order of key groups. `keys` has the ranks of their keys."""
         if self._sequence:
             self._pickle()
             yield from self._pickled_groups()
@@ -373,7 +379,7 @@ class ArrivalStore:
         return by_rank, entries_at(groups, by_rank)
 
     def _pickle(self) -> None:
-        """Puts what is in memory away: by key group, and within it key by key."""
+        """Pickles the records in memory by key group, and within a key group by key."""
         if not self._inputs:
             return
         keys, inputs, (by_rank, groups) = list(self._keys), self._inputs, self._by_rank()
@@ -418,12 +424,12 @@ def _pickled(pickleable: tuple[Any, ...]) -> bytes:
 
 
 class BroadcastFirstInput:
-    """Feeds a chain whose head has no key: its second input whole before its first, whose records wait.
+    """The input of a chain without key that reads a broadcast stream. Records of the first input wait until it ends.
 
     Args:
-        elements: What the task reads.
-        chain: What is fed.
-        memory_bytes: How much waits unpickled.
+        elements: The elements that the task reads.
+        chain: The chain that processes them.
+        memory_bytes: The bytes that are kept unpickled.
     """
 
     def __init__(
@@ -441,7 +447,7 @@ class BroadcastFirstInput:
         self._batches: Iterator[tuple[Any, Any]] | None = None
 
     def process_next(self, controller: Controller) -> None:
-        """Reads the next element, or feeds the next batch that waited."""
+        """Reads the next element, or processes the next batch that waited."""
         if self._batches is None:
             item = next(self._elements, None)
             if item is None:
@@ -459,10 +465,10 @@ class BroadcastFirstInput:
         controller.all_actions_completed()
 
     def before_mail(self) -> None:
-        """Nothing is left open: each step takes whole batches."""
+        """Does nothing, because each step processes whole batches."""
 
     def close(self) -> None:
-        """Drops what is waiting."""
+        """Drops waiting records."""
         self._waiting.clear()
         self._pickles.close()
 

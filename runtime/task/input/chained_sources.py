@@ -1,7 +1,7 @@
 """Sources that run inside the task of an operator with several inputs.
 
-No exchange is between such a source and the operator. Otherwise it is an input like any other: its elements have the
-number of the input, and pass through a watermark valve on a channel of their own.
+There is no exchange between such a source and the operator. Otherwise it is an input like any other. Its elements have
+the number of the input, and pass through a watermark valve on their own channel.
 
 Flink: HEAD_WITH_SOURCES; `OperatorChain.createChainedSources`, `StreamTaskSourceInput`.
 """
@@ -81,7 +81,7 @@ class ChainedSource:
         yield EndOfInput()
 
     def _nothing_yet(self, batch: Any) -> Iterator[StreamElement]:
-        """Tells the task to wait. In batch mode it waits here, because no key is processed before all input has come."""
+        """Makes the task wait. In batch mode it waits here, because no key is processed before the end of the input."""
         wait_s = getattr(batch, "wait_s", NOTHING_YET_S)
         if self.operator.context.task.vertex.is_batch:
             time.sleep(wait_s)
@@ -92,7 +92,7 @@ class ChainedSource:
         yield NothingYet(wait_s)
 
     def _taken(self) -> Iterator[StreamElement]:
-        # Not iterated: mail may append a latency marker between two elements.
+        # Not a loop over the list: mail may append a latency marker between two elements.
         while self._waiting:
             yield self._waiting.popleft()
 
@@ -142,7 +142,7 @@ class ChainedSources:
         gate_inputs: Sequence[InputProgram],
         input_watermarks: Sequence[int],
     ) -> Iterable[InputElement]:
-        """All elements that the task reads: those of the gate, which may be empty, and of the sources."""
+        """All elements that the task reads, from the gate and from the sources."""
         if not self._sources:
             return gate
         numbers = [edge.input_number for edge in gate_inputs]
@@ -167,9 +167,9 @@ class _Reader:
 class InterleavedInputs:
     """The elements of an input gate and of chained sources, in turns. Can be iterated once.
 
-    The next turn belongs to the input whose event time is furthest behind, and among equals to the one with the fewest
-    turns. So inputs advance together in event time, and equal input is read in the same order. Flink takes any input that
-    has data.
+    The task reads next from the input with the lowest watermark; if several have it, from the input with the fewest turns
+    so far. So inputs advance together in event time, and equal input is read in the same order. Flink reads any input
+    that has data.
 
     Args:
         gate: The elements of the exchanges.
@@ -189,7 +189,7 @@ class InterleavedInputs:
         self._readers = [_Reader(iter(gate), tuple(sorted(set(gate_inputs))))]
         for source in sources:
             number, channel = source.program.input_number, source.program.channel
-            # A generator for each source: closing it closes the reader of the source.
+            # A generator for each source. Closing the generator closes the reader of the source.
             self._readers.append(_Reader(_numbered(source.elements(), number, channel), (number,)))
 
     def __iter__(self) -> Iterator[InputElement]:

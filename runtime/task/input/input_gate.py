@@ -1,4 +1,4 @@
-"""The input of a task: the elements of its channels, where each channel is complete and in order, or an error.
+"""The input of a task: the elements of its channels. Each channel is complete and in order, or an error is raised.
 
 The exchange may lose, repeat or reorder buffers, because a sender is retried or speculated, or a stage runs again. A
 lost buffer must never look like a shorter input. So a channel must begin with buffer 0, have no gap, and end with
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class InputElement(NamedTuple):
-    """An element, the input it is for, and the channel it came on."""
+    """An element, its input, and the channel on which it arrived."""
 
     input_number: int
     channel: int
@@ -51,17 +51,17 @@ class _Channel:
 
 
 class InputGate:
-    """Iterates over the elements of all channels, one buffer in memory at a time.
+    """Iterates over the elements of all channels, with one buffer in memory at a time.
 
-    An input number yields one `EndOfInput`, when the last of its channels has ended.
+    An input yields one `EndOfInput`, after the last of its channels has ended.
 
     Args:
         inputs: The in-edges.
         subtask: The subtask that reads.
         parallelism: The number of subtasks of the vertex.
-        buffers: Ascending by (order, channel, sequence), so that what is read depends neither on the order
-            of arrival nor on retries.
-        checkpoint_id: The checkpoint whose barrier ends every channel; None where the input itself ends.
+        buffers: Ascending by (order, channel, sequence), so that the order of elements depends neither on the order of
+            arrival nor on retries.
+        checkpoint_id: The checkpoint whose barrier ends every channel; None if channels end with their input.
     """
 
     def __init__(
@@ -89,11 +89,11 @@ class InputGate:
             self._open_channels[number] = self._open_channels.get(number, 0) + 1
 
     def __iter__(self) -> Iterator[InputElement]:
-        """Reads; once only.
+        """Reads all elements. Can be called once.
 
         Raises:
-            LostBufferError: If a channel has a gap, a repetition, or no end, or is unknown. It comes at the
-                place of the fault: what was read before it must not be published.
+            LostBufferError: If a channel has a gap, a repetition, or no end, or is unknown. The elements before it
+                have been read by then, and their results must not be published.
             WireFormatError: If a buffer is damaged.
             UnreadableRecordError: If records cannot be unpickled here.
             InternalError: If the buffers are not in order.
@@ -111,10 +111,10 @@ class InputGate:
         self._check_ends()
 
     def read(self, buffer: Buffer) -> Iterator[InputElement]:
-        """The elements of one buffer, the next of its channel.
+        """The elements of one buffer, which must be the next of its channel.
 
         Raises:
-            LostBufferError: As `__iter__`, but for a channel's missing end.
+            LostBufferError: As `__iter__`, except for a missing end.
             WireFormatError: If the buffer is damaged.
             UnreadableRecordError: If records cannot be unpickled here.
         """
@@ -142,11 +142,11 @@ class InputGate:
 
     @property
     def has_ended(self) -> bool:
-        """Whether all channels have."""
+        """Whether all channels have ended."""
         return not any(self._open_channels.values())
 
     def _accept(self, buffer: Buffer) -> _Channel:
-        """The buffer's channel, if the buffer is the next one that the channel must bring."""
+        """The channel of a buffer. Raises an error if the buffer is not the next one of its channel."""
         channel = self._channels.get(buffer.channel)
         if channel is None:
             expected = ", ".join(map(str, self._channels)) or "none"
@@ -184,7 +184,7 @@ class InputGate:
             ) from error
 
     def _close_one(self, input_number: int) -> bool:
-        """Counts the end of a channel; whether it was the input's last."""
+        """Counts the end of a channel. Returns whether it was the last channel of the input."""
         self._open_channels[input_number] -= 1
         return self._open_channels[input_number] == 0
 

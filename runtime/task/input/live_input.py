@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from opchain.runtime.task.input.task_input import GateInput, Waiter
 
 MOST_WAITING = 64
-"""How many buffers wait for a task; who brings one more waits until there is room."""
+"""How many buffers wait for a task. A sender of another buffer waits until there is room."""
 
 _LOOK_EVERY_S = 0.2
 
 
 class LiveBuffers:
-    """The way into a task that may not have begun yet: any thread delivers, the task connects once."""
+    """The buffers for a task, which may not have started yet. Any thread may deliver; the task connects once."""
 
     def __init__(self, most_waiting: int = MOST_WAITING) -> None:
         self._room = threading.Semaphore(most_waiting)
@@ -51,32 +51,32 @@ class LiveBuffers:
                 self._take(buffer)
 
     def connect(self, take: Callable[[Buffer], None]) -> None:
-        """Has `take` called with each buffer, in the thread that delivers it; those that came first."""
+        """Calls `take` with each buffer: first with waiting buffers, then in the thread that delivers one."""
         with self._lock:
             for buffer in self._early:
                 take(buffer)
             self._early.clear()
             self._take = take
 
-    def made_room(self) -> None:
-        """Lets another buffer in; after each that was taken."""
+    def release(self) -> None:
+        """Makes room for another buffer. Called for each buffer that was processed."""
         self._room.release()
 
     def close(self) -> None:
-        """Ends all waiting."""
+        """Wakes all threads that wait in `deliver`."""
         self._is_closed = True
 
 
 class LiveInput:
-    """Feeds a chain with what its producers deliver, and its own sources in between.
+    """Processes buffers as they arrive, and elements of chained sources in between.
 
     Args:
-        buffers: What comes.
-        gate: Decodes it, and knows when all channels have ended.
-        feeder: Feeds the chain with elements.
-        pulled: The elements of chained sources; none where there are no sources.
+        buffers: The buffers of the producers.
+        gate: Decodes buffers, and knows when all channels have ended.
+        feeder: Passes elements to the chain.
+        pulled: The elements of chained sources; empty without sources.
         processor: The task's mailbox loop.
-        waiter: Waits where chained sources have nothing yet.
+        waiter: Suspends the task while chained sources have no records.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class LiveInput:
         executor = processor.mailbox_executor()
 
         def take(buffer: Buffer) -> None:
-            # A closed mailbox: the task has failed, and with it the job.
+            # The mailbox is closed: the task has failed, and so has the job.
             with suppress(MailboxClosedError):
                 executor.execute(partial(self._arrive, buffer), "a buffer came")
 
@@ -107,12 +107,12 @@ class LiveInput:
         self._is_connected = False
 
     def process_next(self, controller: Controller) -> None:
-        """Feeds part of a batch, or an element that has arrived, or one of a chained source; else waits for mail."""
+        """Processes part of a batch, an element that has arrived, or an element of a chained source; else waits for mail."""
         if not self._is_connected:
             self._is_connected = True
             self._connect()
-        if self._feeder.parts.is_within:
-            self._feeder.parts.go_on()
+        if self._feeder.parts.has_more:
+            self._feeder.parts.process_part()
         elif self._arrived:
             self._feed_arrived()
         elif not self._feed_pulled(controller):
@@ -126,19 +126,19 @@ class LiveInput:
         self._feeder.before_mail()
 
     def close(self) -> None:
-        """Lets no producer wait any longer."""
+        """Wakes waiting producers."""
         self._buffers.close()
 
     def _feed_arrived(self) -> None:
         item = next(self._arrived[0], None)
         if item is None:
             self._arrived.popleft()
-            self._buffers.made_room()
+            self._buffers.release()
         else:
             self._feeder.feed(item)
 
     def _feed_pulled(self, controller: Controller) -> bool:
-        """Whether the chained sources have something, or may have something later."""
+        """Whether the chained sources have an element, or may have one later."""
         item = None if self._pulled is None else next(self._pulled, None)
         if item is None:
             self._pulled = None
@@ -149,7 +149,7 @@ class LiveInput:
         return item is not None
 
     def _arrive(self, buffer: Buffer) -> None:
-        """Keeps a buffer for the default action, and has that run; as mail."""
+        """Adds a buffer for the default action, and resumes the action. Runs as mail."""
         self._arrived.append(iter(self._gate.read(buffer)))
         if self._suspension is not None:
             self._suspension.resume()

@@ -1,4 +1,4 @@
-"""The input of a task: an input gate, a source, or a legacy source, which runs in its own thread."""
+"""The inputs of tasks: exchanges, a source, or a SourceFunction in its own thread."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _CUT = (list, Columns, range)
 
 
 class PartedBatches:
-    """Feeds a chain with batches in parts, one part per turn.
+    """Passes batches to a chain in parts, one part per turn.
 
     A part has as many records as earlier parts processed in LONGEST_TURN_S. Unless functions are slow, this is the whole
     batch. `on_batch_end` is called only after the last part. So watermarks and buffers do not depend on the parts.
@@ -61,7 +61,7 @@ class PartedBatches:
         self._timestamps: Sequence[int | None] | None = None
 
     @property
-    def is_within(self) -> bool:
+    def has_more(self) -> bool:
         """Whether a part of a batch is left."""
         return self._values is not None
 
@@ -74,13 +74,13 @@ class PartedBatches:
         )
         if can_be_cut and len(values) > self._size:
             self._number, self._values, self._timestamps, self._at = number, values, timestamps, 0
-            self.go_on()
+            self.process_part()
             return
         began = perf_counter()
         self._chain.process_batch(number, values, timestamps)
         self._measure(len(values), perf_counter() - began)
 
-    def go_on(self) -> None:
+    def process_part(self) -> None:
         """Processes the next part."""
         values, timestamps, start = self._values, self._timestamps, self._at
         assert values is not None
@@ -97,7 +97,7 @@ class PartedBatches:
         self._measure(end - start, perf_counter() - began)
 
     def flush(self) -> None:
-        """Sends the output of the parts so far, before mail runs, which may emit records, too."""
+        """Sends the output of the parts so far. Called before mail, which may emit records too."""
         if self._values is not None:
             self._chain.flush()
 
@@ -109,13 +109,13 @@ class PartedBatches:
 
 
 class TaskInput(Protocol):
-    """One step of input at a time: the default action of the task's mailbox loop."""
+    """The default action of the task's mailbox loop: one step of input per call."""
 
     def process_next(self, controller: Controller) -> None:
-        """Feeds the chain with one element; completes the loop when there are no more."""
+        """Passes one element to the chain. Ends the loop after the last one."""
 
     def before_mail(self) -> None:
-        """Sends the output of a part of a batch, because mail may emit records, too."""
+        """Sends the output of a part of a batch, because mail may emit records too."""
 
     def close(self) -> None:
         """Releases the input."""
@@ -134,7 +134,7 @@ class Waiter:
         self._timers = timers
 
     def wait(self, controller: Controller, batch: Any) -> Suspension:
-        """Waits for the time that an empty batch names."""
+        """Suspends the task for the time that an empty batch names."""
         wait_s: float = getattr(batch, "wait_s", NOTHING_YET_S)
         suspension = controller.suspend_default_action(self._processor.metrics.idle)
         at_ms = self._timers.current_processing_time() + int(wait_s * 1000)
@@ -159,9 +159,9 @@ class GateInput:
         self.parts = PartedBatches(chain)
 
     def process_next(self, controller: Controller) -> None:
-        """Feeds the next element, or the next part of a batch; watermarks go through the valve of their input."""
-        if self.parts.is_within:
-            self.parts.go_on()
+        """Passes the next element, or the next part of a batch, to the chain. Watermarks go through their input's valve."""
+        if self.parts.has_more:
+            self.parts.process_part()
             return
         item = next(self._elements, None)
         if item is None:
@@ -173,7 +173,7 @@ class GateInput:
             self.feed(item)
 
     def feed(self, item: InputElement) -> None:
-        """Feeds one element."""
+        """Passes one element to the chain."""
         number, channel, element = item
         if element.__class__ is RecordBatch:
             self.parts.feed(number, element.values, element.timestamps)
@@ -210,7 +210,7 @@ class SourceInput:
         batches: The records of a source's splits.
         chain: The operators.
         waiter: Waits after an empty batch.
-        ends: Whether the end of the batches ends event time; called at the end.
+        ends: Called at the end of the batches: whether event time ends too.
     """
 
     def __init__(
@@ -228,9 +228,9 @@ class SourceInput:
         self._parts = PartedBatches(chain)
 
     def process_next(self, controller: Controller) -> None:
-        """Feeds the next batch, or the next part of one; at the end the last watermark."""
-        if self._parts.is_within:
-            self._parts.go_on()
+        """Passes the next batch, or the next part of one, to the chain. At the end, passes the last watermark."""
+        if self._parts.has_more:
+            self._parts.process_part()
             return
         batch = next(self._batches, None)
         if batch is None:
@@ -275,15 +275,15 @@ class _FunctionContext(SourceFunction.SourceContext[Any]):
         self._collect((element, timestamp))
 
     def emit_watermark(self, timestamp: int) -> None:
-        """Emits what was collected, then the watermark."""
+        """Emits the collected records, then the watermark."""
         self._collect(Watermark(timestamp))
 
     def mark_as_temporarily_idle(self) -> None:
-        """Emits what was collected, then the idleness."""
+        """Emits the collected records, then the status idle."""
         self._collect(WatermarkStatus.IDLE)
 
     def get_checkpoint_lock(self) -> Any:
-        """The lock that the task's mail takes too."""
+        """The lock that the task's mail also takes."""
         return self._lock
 
 
@@ -335,7 +335,7 @@ class LegacySourceInput:
         self.process_next = self._thread.default_action
 
     def _deliver(self, element: Any) -> None:
-        """Takes a (record, timestamp) or an event, in the source's thread and under the lock."""
+        """Takes a (record, timestamp) or an event. Runs in the source's thread, under the lock."""
         try:
             self._take(element)
         except Exception as error:
@@ -398,4 +398,4 @@ class LegacySourceInput:
 
 
 def _do_nothing() -> None:
-    """Mail that only makes the loop take a turn."""
+    """Does nothing: this mail only makes the loop take a turn."""

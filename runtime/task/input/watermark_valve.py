@@ -17,12 +17,11 @@ if TYPE_CHECKING:
 
 
 class WatermarkValve:
-    """Lets through the smallest watermark of the channels that take part.
+    """Emits the smallest watermark of the aligned channels of an input.
 
-    A channel takes part ("is aligned") while it is active and not behind what was let through. A channel
-    that comes back from idleness behind that point is waited for by nobody, until it has caught up.
-    What comes out never falls. When all channels are idle, nobody can hold back any longer: the largest
-    watermark is let through, then the status IDLE.
+    A channel is aligned while it is active and its watermark is at least the emitted one. A channel that becomes active
+    again with a lower watermark is not aligned until it has caught up. So the emitted watermark never decreases. When
+    all channels are idle, the valve emits the largest watermark of the channels, and then the status IDLE.
     """
 
     def __init__(self, channels: int, watermark: int = MIN_WATERMARK) -> None:
@@ -30,17 +29,17 @@ class WatermarkValve:
         self._watermarks = [watermark] * channels
         self._is_active = [True] * channels
         self._is_aligned = [True] * channels
-        # The aligned channels that stand at `watermark`. An aligned channel is never below it, so only
-        # when this falls to 0 can the minimum have risen: nothing is searched for before that.
+        # The number of aligned channels whose watermark equals `watermark`. No aligned channel is below it, so the
+        # minimum rises only when this number becomes 0. Until then no search is needed.
         self._holding_back = channels
         self.watermark = watermark
-        """The last watermark that was let through."""
+        """The last emitted watermark."""
         self.is_idle = False
 
     def input_watermark(self, channel: int, timestamp: int) -> Watermark | None:
-        """Takes a channel's watermark; the new watermark of the input, if it rises.
+        """Takes a channel's watermark. Returns the new watermark of the input, if it rises.
 
-        One that is not above the channel's last is ignored, and so is one from an idle channel.
+        Ignores a watermark of an idle channel, and a watermark that is not above the channel's last one.
         """
         previous = self._watermarks[channel]
         if not self._is_active[channel] or timestamp <= previous:
@@ -56,7 +55,7 @@ class WatermarkValve:
     def input_status(
         self, channel: int, status: WatermarkStatus
     ) -> tuple[Watermark | WatermarkStatus, ...]:
-        """Takes a channel's status; what goes out, in this order: a watermark, a status."""
+        """Takes a channel's status. Returns the watermark and the status to emit, in this order."""
         if (status is WatermarkStatus.ACTIVE) == self._is_active[channel]:
             return ()
         if status is WatermarkStatus.ACTIVE:
@@ -113,9 +112,9 @@ class WatermarkValve:
 class InputValves:
     """A valve per input number, over the channels of all edges with that number.
 
-    A chained source is an input's channel too. The edges of a union share one valve: they are one input,
-    and only all of their channels together make it idle. Several inputs (`connect`) have a valve each; their watermarks come out apart, and the
-    operator combines them by their minimum, as Flink's `IndexedCombinedWatermarkStatus`.
+    A chained source is a channel of its input too. The edges of a union are one input and share a valve. Several inputs
+    (`connect`) have a valve each, and the operator takes the minimum of their watermarks, as Flink's
+    `IndexedCombinedWatermarkStatus`.
     """
 
     def __init__(
@@ -139,7 +138,7 @@ class InputValves:
     def combine(
         self, input_number: int, channel: int, element: Watermark | WatermarkStatus
     ) -> tuple[Watermark | WatermarkStatus, ...]:
-        """Takes what came on a channel; what that means for the input: nothing, or one or two elements."""
+        """Takes an element of a channel. Returns the elements of the input: none, one or two."""
         valve, position = self._valves[input_number], self._positions[channel]
         if isinstance(element, WatermarkStatus):
             return valve.input_status(position, element)
@@ -147,7 +146,7 @@ class InputValves:
         return () if risen is None else (risen,)
 
     def by_input(self) -> dict[int, WatermarkValve]:
-        """The valves themselves, by input number: what a checkpoint keeps."""
+        """The valves by input number, for a checkpoint."""
         return self._valves
 
     def restore(self, valves: dict[int, WatermarkValve]) -> None:
@@ -155,7 +154,7 @@ class InputValves:
         self._valves = valves
 
     def hold(self, input_number: int, watermark: int) -> None:
-        """Lets an input begin at a watermark. With other channels than before, no more is known."""
+        """Makes an input begin at a watermark, after a restore with other channels."""
         self._valves[input_number] = WatermarkValve(
             self._valves[input_number].channel_count, watermark
         )

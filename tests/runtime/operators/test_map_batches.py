@@ -94,14 +94,14 @@ def test_columns(form: str, output_type: Any, expected: list[Any]) -> None:
 @pytest.mark.parametrize(
     ("function", "options", "said"),
     [
-        (lambda _: 5, {}, "gave 5 of type int; a function of map_batches returns a list"),
-        (lambda batch: (n for n in batch), {}, "gave 1 of type int"),
+        (lambda _: 5, {}, "returned 5 of type int; a function of map_batches returns a list"),
+        (lambda batch: (n for n in batch), {}, "returned 1 of type int"),
         (lambda _: [1], {"one_to_one": True}, "returned 1 for a batch of 2 records"),
         (lambda batch: batch * 2, {"one_to_one": True}, "returned at least 4 for a batch of 2"),
         (
             lambda _: [1],
             {"batch_format": "arrow"},
-            r"gave \[1\] of type list; .*RecordBatch or Table",
+            r"returned \[1\] of type list; .*RecordBatch or Table",
         ),
         (
             lambda _: pa.record_batch({"a": [1], "b": [2]}),

@@ -82,7 +82,8 @@ def test_the_results_in_place_must_be_iterable_too() -> None:
 
 def test_a_batch_has_results_for_each_record() -> None:
     with pytest.raises(
-        ValueError, match=r"'LettersOfAll.timeout' gave results for 2 records, but got 3"
+        ValueError,
+        match=r"'LettersOfAll.timeout' returned results for 2 records, but was called with 3",
     ):
         invocation_of(LettersOfAll()).results_in_place(["a", "b", "c"])
 

@@ -43,7 +43,7 @@ def records(*times: int) -> list[tuple[tuple[str, int], int]]:
     return [(("a", time), time) for time in times]
 
 
-def windows_in_flight(harness: KeyedOneInputOperatorHarness) -> dict[Any, Any]:
+def active_windows(harness: KeyedOneInputOperatorHarness) -> dict[Any, Any]:
     return harness.operator.context.keyed_state.table(WINDOWS)  # type: ignore[no-any-return]
 
 
@@ -56,7 +56,7 @@ def test_sessions_grow_until_the_gap_is_over(windows: Windows) -> None:
         harness.process_watermark(39)
         assert fired(harness) == [("a", 30, 40, [30])]
         assert harness.state_entry_count() == harness.event_time_timer_count() == 0
-        assert windows_in_flight(harness) == {}
+        assert active_windows(harness) == {}
 
 
 def test_a_session_has_one_timer_however_often_it_grows(windows: Windows) -> None:
@@ -134,7 +134,7 @@ def test_a_late_record_that_meets_a_session_is_in_time(
         assert fired(harness) == [("a", 3, 20, [10, 3, 5])]
         harness.process_elements(records(9))
         assert harness.records(late) == [(("a", 9), 9)]
-        assert windows_in_flight(harness) == {}
+        assert active_windows(harness) == {}
 
 
 def test_sessions_of_the_clock(windows: Windows) -> None:

@@ -33,7 +33,7 @@ class Sessions:
     def _on_merge(self, *merge: Any) -> None:
         self.merges.append(merge)
 
-    def in_flight(self) -> dict[tuple[int, int], tuple[int, int]]:
+    def active(self) -> dict[tuple[int, int], tuple[int, int]]:
         return {
             (window.start, window.end): (state.start, state.end)
             for window, state in self.set.mapping.items()
@@ -44,7 +44,7 @@ def test_windows_apart_have_state_of_their_own() -> None:
     sessions = Sessions()
     assert sessions.add(0, 4) == TimeWindow(0, 4)
     assert sessions.add(5, 8) == TimeWindow(5, 8)
-    assert sessions.in_flight() == {(0, 4): (0, 4), (5, 8): (5, 8)}
+    assert sessions.active() == {(0, 4): (0, 4), (5, 8): (5, 8)}
     assert sessions.merges == []
 
 
@@ -52,7 +52,7 @@ def test_a_window_that_grows_keeps_its_state_where_it_is() -> None:
     sessions = Sessions()
     sessions.add(1, 4)
     assert sessions.add(0, 2) == TimeWindow(0, 4)
-    assert sessions.in_flight() == {(0, 4): (1, 4)}
+    assert sessions.active() == {(0, 4): (1, 4)}
     assert sessions.merges == [(TimeWindow(0, 4), [TimeWindow(1, 4)], TimeWindow(1, 4), [])]
 
 
@@ -60,7 +60,7 @@ def test_a_window_inside_another_changes_nothing() -> None:
     sessions = Sessions()
     sessions.add(0, 10)
     assert sessions.add(3, 6) == TimeWindow(0, 10)
-    assert sessions.in_flight() == {(0, 10): (0, 10)}
+    assert sessions.active() == {(0, 10): (0, 10)}
     assert sessions.merges == []
 
 
@@ -69,7 +69,7 @@ def test_a_window_that_joins_two_moves_the_contents_of_one_of_them() -> None:
     sessions.add(10, 13)
     sessions.add(1, 4)
     assert sessions.add(4, 10) == TimeWindow(1, 13)
-    assert sessions.in_flight() == {(1, 13): (10, 13)}
+    assert sessions.active() == {(1, 13): (10, 13)}
     assert sessions.merges == [
         (
             TimeWindow(1, 13),
@@ -86,16 +86,16 @@ def test_a_window_as_large_as_one_that_grew_goes_into_it() -> None:
     sessions.add(0, 2)
     sessions.add(1, 4)
     assert sessions.add(0, 4) == TimeWindow(0, 4)
-    assert sessions.in_flight() == {(0, 4): (0, 2)}
+    assert sessions.active() == {(0, 4): (0, 2)}
 
 
-def test_a_retired_window_is_gone() -> None:
+def test_a_window_can_be_removed() -> None:
     sessions = Sessions()
     window = sessions.add(0, 4)
-    sessions.set.retire(window)
+    sessions.set.remove(window)
     assert sessions.set.state_window(window) is None
     with pytest.raises(KeyError):
-        sessions.set.retire(window)
+        sessions.set.remove(window)
 
 
 class MergesWrongly(MergingWindowAssigner[Any, TimeWindow]):

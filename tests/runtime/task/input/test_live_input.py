@@ -34,7 +34,7 @@ class Bench:
         gate = InputGate([InputProgram(0, 0, 2, False, True, "edge")], 0, 1, ())
         self.processor = MailboxProcessor(self._process_next)
         feeder: Any = self
-        self.parts = SimpleNamespace(is_within=False)
+        self.parts = SimpleNamespace(has_more=False)
         waiter = Waiter(self.processor, ManualClock())
         self.input = LiveInput(self.buffers, gate, feeder, pulled, self.processor, waiter)
 
@@ -126,7 +126,7 @@ def test_a_producer_waits_for_room() -> None:
     for number in range(1, 4):
         assert came.acquire(timeout=PATIENCE_S)
         assert len(taken) == number
-        buffers.made_room()
+        buffers.release()
     producer.join(PATIENCE_S)
     assert [item.sequence for item in taken] == [0, 1, 2]
 
