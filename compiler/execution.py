@@ -76,9 +76,9 @@ def runs_in_epochs(program: Program, job: JobProgram) -> bool:
     here = f"job '{job.job_name}' runs in this process without checkpoints: {why}"
     if refused:
         raise UnsupportedFeatureError(
-            f"{here}. {', '.join(refused)} can't be done: read from a source that has positions, or leave that out"
+            f"{here}. This is needed for {', '.join(refused)}: read from a source that has positions, or remove this"
         )
-    _LOG.warning("%s. Its state ends with it, and %s will do nothing", here, ", ".join(asked))
+    _LOG.warning("%s. Its state is lost when it ends, and %s has no effect", here, ", ".join(asked))
     return False
 
 
@@ -245,7 +245,7 @@ def _warn_of_settings(program: Program, job_name: str, *, is_endless: bool) -> N
         useless.append("add_epoch_listener")
     if useless:
         _LOG.warning(
-            "job '%s' ends by itself, and so has neither epochs nor checkpoints: %s will do nothing",
+            "job '%s' is bounded, so it has no epochs and no checkpoints: %s has no effect",
             job_name,
             ", ".join(useless),
         )
@@ -255,7 +255,7 @@ def _look_at_running_sources(job: JobProgram) -> None:
     """Refuses unbounded SourceFunctions on Spark, and warns if a SourceFunction may be unbounded.
 
     Raises:
-        UnsupportedFeatureError: One says that it never ends.
+        UnsupportedFeatureError: A SourceFunction is unbounded.
     """
     from opchain.runtime.local.live_run import running_sources  # noqa: PLC0415 - few have one
 
@@ -263,29 +263,28 @@ def _look_at_running_sources(job: JobProgram) -> None:
         where = f"'{operator.name}' ({operator.call_site})"
         if getattr(operator.spec.function, "is_bounded", None) is False:  # type: ignore[attr-defined]
             raise UnsupportedFeatureError(
-                f"{where} is a SourceFunction that never ends, and its place is in a loop of one process, which Spark "
-                "can't resume from: make it an UnboundedSource, which has positions, or run the job in this process "
-                "(execution.target = local)"
+                f"{where} is a SourceFunction that never ends. It has no positions, from which Spark could resume it: "
+                "write an UnboundedSource instead, or run the job in this process (execution.target = local)"
             )
         _LOG.warning(
-            "%s is a SourceFunction: on Spark the job gives nothing before run() has returned. Say on its class "
-            "whether it does: is_bounded = True, or False to have it refused",
+            "%s is a SourceFunction: on Spark the job emits nothing before run() returns. Set is_bounded on its class: "
+            "True if run() returns, and False otherwise, so that Spark refuses it",
             where,
         )
 
 
 def _keeps_state(settings: JobSettings, job: JobProgram, *, is_endless: bool) -> bool:
-    """Whether a bounded job runs as one epoch, because it starts from state or leaves its state behind.
+    """Whether a bounded job runs as one epoch, because it starts from state or writes its state at the end.
 
     Raises:
-        UnsupportedFeatureError: It can't, or the job has no end.
+        UnsupportedFeatureError: It can't, or the job is unbounded.
     """
     asked = _set(settings, ("restore_from", "savepoint_at_end"))
     if is_endless:
         if settings.savepoint_at_end is not None:
             raise UnsupportedFeatureError(
-                f"job '{job.job_name}' never ends, and {asked[-1]} asks for its state at the end of its input: remove "
-                "the setting, and stop the job with 'opchain stop', which writes a savepoint"
+                f"job '{job.job_name}' never ends, but {asked[-1]} needs the end of its input: remove the setting, "
+                "and stop the job with 'opchain stop', which writes a savepoint"
             )
         return False
     if not asked:
@@ -294,7 +293,7 @@ def _keeps_state(settings: JobSettings, job: JobProgram, *, is_endless: bool) ->
     if why is None:
         return True
     raise UnsupportedFeatureError(
-        f"bounded job '{job.job_name}' {why}, so {' and '.join(asked)} can't be done: {instead}"
+        f"bounded job '{job.job_name}' {why}, so {' and '.join(asked)} is not possible: {instead}"
     )
 
 

@@ -147,7 +147,7 @@ def show_finished(jobs: Iterable[StartedJob]) -> None:
             if result.metrics.vertices:
                 _show(ran, result.metrics)
             else:
-                to_stderr(f"\n{ran}, and there was nothing to do")
+                to_stderr(f"\n{ran} and had no work to do")
             continue
         metrics = _metrics_of(job)
         if metrics is not None and _is_cancelled(job):

@@ -130,7 +130,7 @@ def savepoint(
             return
         if target is None:
             raise CommandError(
-                f"no job runs with its checkpoints in {checkpoint}: give TARGET, to copy what is there"
+                f"no running job has its checkpoints in {checkpoint}: pass TARGET to copy the last checkpoint"
             )
         found = find_checkpoint(checkpoint, key)
         written = write_savepoint(found, target, new_key)

@@ -155,7 +155,7 @@ def _keep(storage: CheckpointStorage, epoch: int) -> None:
         decode(data, storage.full_name(last.name), storage.key)
     except CorruptCheckpointError as error:
         _LOG.warning(
-            "%s: sinks that keep no note of commits write the output of epoch %d again",
+            "%s: sinks that do not record their commits write the output of epoch %d again",
             error,
             epoch,
         )

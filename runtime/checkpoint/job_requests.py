@@ -153,8 +153,7 @@ def refuse_old_requests(storage: CheckpointStorage, reason: str) -> None:
 def _require_running(storage: CheckpointStorage) -> None:
     if running_run(storage) is None:
         raise CheckpointError(
-            f"no job runs with its checkpoints in {storage.url}: give the folder that its "
-            "execution.checkpointing.dir names"
+            f"no running job has its checkpoints in {storage.url}: pass the folder of its execution.checkpointing.dir"
         )
 
 

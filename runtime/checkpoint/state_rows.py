@@ -314,7 +314,7 @@ def type_of(values: Iterable[Any], what: str) -> TypeInformation[Any]:
             continue
         if found is not None:
             raise StateError(
-                f"{what} are of the types {found!r} and {kind!r}, which are no one column: read one "
+                f"{what} are of the types {found!r} and {kind!r}, which do not fit into one column: read one "
                 "operator and state at a time, or read Python objects (pandas, JSON)"
             )
         found = kind
@@ -622,8 +622,8 @@ def _placed(replaced: Replaced) -> dict[int, list[StateRow]]:
             group = key_group(row.key, groups, replaced.hasher)
             if row.key_group not in (None, group):
                 raise StateError(
-                    f"the key {short_repr(row.key)} of '{row.operator}' comes with key group "
-                    f"{row.key_group}, and belongs to {group}: leave key_group empty for a changed key"
+                    f"the key {short_repr(row.key)} of '{row.operator}' has key group {row.key_group} in its row, but "
+                    f"belongs to {group}: leave key_group empty for a changed key"
                 )
             placed[group * size // groups].append(replace(row, key_group=group))
     return placed

@@ -242,7 +242,7 @@ class RollingPolicy:
             if what != "part_size" and value != _INTERVAL_MS:
                 _LOG.warning(
                     "default_rolling_policy(%s=%d) has no effect: files are rolled by their size and when an epoch "
-                    "ends, and no clock looks at them",
+                    "ends, not by a clock",
                     what,
                     value,
                 )

@@ -148,8 +148,8 @@ class FileSink(Sink[T]):
                     f"the bucket check interval is {interval!r}; it must be at least 1"
                 )
             _LOG.warning(
-                "FileSink.with_bucket_check_interval(%d) has no effect: files are rolled when records come and when "
-                "an epoch ends, and no clock looks at them",
+                "FileSink.with_bucket_check_interval(%d) has no effect: files are rolled when records arrive and when "
+                "an epoch ends, not by a clock",
                 interval,
             )
             return self
@@ -224,8 +224,8 @@ class FileSink(Sink[T]):
             """
             raise UnsupportedFeatureError(
                 f"enable_compact({strategy!r}, {compactor!r}) of a bulk format ({type(self._format).__name__}) is not "
-                "supported: two such files one after the other are not a file of the format; write fewer files by a "
-                "lower parallelism, or merge them in a job of its own"
+                "supported: two such files in a row are not a valid file of the format; lower the parallelism to write "
+                "fewer files, or merge them in a separate job"
             )
 
 
@@ -465,7 +465,7 @@ class FileCompactStrategy:
             """
             if self._num_checkpoints is None and self._size_threshold is None:
                 raise ValueError(
-                    "a FileCompactStrategy says neither checkpoints nor a size: call "
+                    "a FileCompactStrategy needs a number of checkpoints or a size: call "
                     "enable_compaction_on_checkpoint(1) or set_size_threshold()"
                 )
             return FileCompactStrategy(self._num_checkpoints, self._size_threshold, self._threads)

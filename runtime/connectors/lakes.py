@@ -174,7 +174,7 @@ class IcebergSink(_LakeSink):
             ) from error
         if not self._loaded.spec().is_unpartitioned():
             raise SinkError(
-                f"{self!r}: the table is partitioned, which is not supported; write to one that is not"
+                f"{self!r}: the table is partitioned, which is not supported; write to an unpartitioned table"
             )
 
     def location(self) -> str:
@@ -254,7 +254,7 @@ class DeltaSink(_LakeSink):
         table = self._loaded()
         if table.metadata().partition_columns:
             raise SinkError(
-                f"{self!r}: the table is partitioned, which is not supported; write to one that is not"
+                f"{self!r}: the table is partitioned, which is not supported; write to an unpartitioned table"
             )
 
     def location(self) -> str:

@@ -146,7 +146,7 @@ def _read(file: OutboxFile, epoch: SinkEpoch, folder: str | None) -> bytes:
         problem = str(error)
     raise SinkError(
         f"{epoch.where}: records of checkpoint {epoch.number} that wait to be sent can't be read: {file.path} {problem}. "
-        f"Restore the file, or create the empty file {folder}/sent-{epoch.number} to go on without the records, and "
+        f"Restore the file, or create the empty file {folder}/sent-{epoch.number} to continue without the records, and "
         "start the job again"
     )
 

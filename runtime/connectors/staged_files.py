@@ -266,7 +266,7 @@ class _Staging:
             gone = ", ".join(file.staged for file in group.files if file not in left)
             raise SinkError(
                 f"{left[0].where}: files were removed before they were merged into {group.path}: {gone}. Restore "
-                f"them, or delete {', '.join(file.staged for file in left)} to go on without their records, and start "
+                f"them, or delete {', '.join(file.staged for file in left)} to continue without their records, and start "
                 "the job again"
             )
         if left == group.files:
@@ -307,7 +307,7 @@ class _Staging:
             note = self.path_of((first.checkpoint_id, _digest(files)))
             way = (
                 "restore the files, or create the empty file "
-                f"{note} to go on without their records, and start the job again"
+                f"{note} to continue without their records, and start the job again"
             )
         raise SinkError(
             f"{first.where}: {len(missing)} of {len(files)} files of {what} were removed before they were "

@@ -80,8 +80,8 @@ def unbounded_sources(job: JobProgram) -> tuple[DeliveredSource, ...]:
             continue
         if isinstance(source, SparkRowSource) and _is_aligned(head):
             _LOG.warning(
-                "'%s' (%s) asks for watermark alignment, which has no effect on it: Spark decides what each "
-                "epoch reads of a DataFrame. Limit it by the options of its format",
+                "'%s' (%s): watermark alignment has no effect on a DataFrame, because Spark decides how much of it "
+                "an epoch reads. Set a limit in the options of its format, such as maxFilesPerTrigger",
                 head.name,
                 head.call_site,
             )
@@ -311,7 +311,7 @@ class FoundFilesLog:
             if name.isdecimal() and int(name) >= len(found):
                 if int(name) > len(found):
                     raise CheckpointError(
-                        f"{self.url}: the log of found files has {len(found)} files and goes on with number "
+                        f"{self.url}: the log of found files has {len(found)} files and continues with number "
                         f"{int(name)}: parts are missing; restore the folder as a whole"
                     )
                 found += _parsed(storage.read(name))

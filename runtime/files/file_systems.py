@@ -196,7 +196,9 @@ class LocalFileSystem(FileSystem):
             with suppress(FileNotFoundError):
                 self.make_folder(os.path.dirname(path))  # noqa: PTH120
                 return io.BufferedWriter(_NamedFile(path, "xb"), _BUFFER_SIZE)
-        raise FileNotFoundError(f"{path} can't be made: its folder was removed {_ATTEMPTS} times")
+        raise FileNotFoundError(
+            f"{path} can't be created: its folder was removed {_ATTEMPTS} times"
+        )
 
     def make_folder(self, path: str) -> None:
         """Creates a folder."""

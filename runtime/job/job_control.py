@@ -88,7 +88,7 @@ class JobControl:
                 raise CheckpointError("the job has ended")
             if self._stop is not None:
                 raise CheckpointError(
-                    f"the job stops already, as request {self._stop.request.request_id} has it "
+                    f"request {self._stop.request.request_id} already stops the job "
                     f"({self._stop.request.kind}{', drained' if self._stop.request.drain else ''})"
                 )
             if request.kind != "cancel":
@@ -226,7 +226,7 @@ class JobControl:
             target = self._place(asked.request)
             write_savepoint(Located(self._storage, self._latest), target)
         except Exception as error:  # noqa: BLE001 - who asked gets it
-            _LOG.warning("a savepoint failed, and the job goes on: %s", error)
+            _LOG.warning("a savepoint failed; the job continues: %s", error)
             if stops:
                 with self._lock:
                     self._stop = None  # another may follow
@@ -246,8 +246,7 @@ class JobControl:
         directory = request.directory or self._default_directory
         if directory is None:
             raise CheckpointError(
-                "no place for the savepoint is given, and there is no default one: give a directory, or set "
-                "execution.checkpointing.savepoint-dir"
+                "the savepoint has no directory: pass one, or set execution.checkpointing.savepoint-dir"
             )
         epoch = 0 if self._latest is None else self._latest.epoch
         name = f"{directory.rstrip('/')}/savepoint-{self._run_id[:6]}-{epoch}"

@@ -187,7 +187,7 @@ class Restarts:
         try:
             if cancelled.wait(delay_ms / 1000):
                 raise TaskFailedError(
-                    "the job was cancelled while it was to start again"
+                    "the job was cancelled while it waited to restart"
                 ) from failure
         finally:
             self.is_waiting = False

@@ -86,7 +86,7 @@ class PrometheusEndpoint(Reporter):
         except (OSError, OverflowError) as error:
             raise UnsupportedFeatureError(
                 f"opchain.metrics.prometheus.address is {address}, where no server can listen ({error}): choose a free "
-                "port; two jobs of one process need one each"
+                "port; each job of a process needs its own"
             ) from error
         self.port: int = self._server.server_port
 

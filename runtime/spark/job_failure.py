@@ -218,8 +218,8 @@ def _no_reader(error: _SparkError) -> BaseException | None:
         found = f"{python} did not import pyspark and pyarrow within {_ASKING_S} s on this machine"
     except OSError as refusal:
         return SparkUnavailableError(
-            f"{python}, the Python that Spark starts, cannot be run on this machine ({refusal.strerror}): let "
-            "PYSPARK_PYTHON, spark.pyspark.python or env.set_python_executable() name another one"
+            f"{python}, the Python that Spark starts, cannot be run on this machine ({refusal.strerror}): set "
+            "PYSPARK_PYTHON, spark.pyspark.python or env.set_python_executable() to another one"
         )
     else:
         if asked.returncode and _MISSING_ARROW.encode() in asked.stderr:
@@ -232,7 +232,7 @@ def _no_reader(error: _SparkError) -> BaseException | None:
     return SparkUnavailableError(
         "a Python process that Spark started did not connect back in time, for which Spark allows 10 s. "
         f"{found}. Its own messages are on the standard error of the driver or the executor; start the job "
-        "again, with fewer tasks at once if it comes again"
+        "again, with fewer tasks at once if this happens again"
     )
 
 

@@ -232,8 +232,8 @@ class JdbcExecutionOptions:
             """Has no effect and logs a warning: rows become visible when the checkpoint or the job is complete."""
             interval = _number(interval_ms, 0, "with_batch_interval_ms")
             _LOG.warning(
-                "JdbcExecutionOptions.with_batch_interval_ms(%d) has no effect: rows show when the checkpoint or the "
-                "job is complete",
+                "JdbcExecutionOptions.with_batch_interval_ms(%d) has no effect: rows become visible when the "
+                "checkpoint or the job is complete",
                 interval,
             )
             self._options = replace(self._options, batch_interval_ms=interval)

@@ -225,7 +225,7 @@ class JdbcSourceBuilder:
                 )
             if low > high:  # type: ignore[operator]  # both are of one kind, or this raises
                 raise ValueError(
-                    f"JdbcSourceBuilder.partition_by got {low!r} to {high!r}, which is not in order"
+                    f"JdbcSourceBuilder.partition_by got {low!r} to {high!r}; put the lower bound first"
                 )
             self._bounds = (low, high)
         self._column, self._partitions = column, partitions

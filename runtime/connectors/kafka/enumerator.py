@@ -96,7 +96,7 @@ class KafkaEnumerator:
             if answers[topic] is None:
                 raise KafkaConnectorError(
                     f"{self._where}: there is no topic {topic} on {self._properties.get(SERVERS)}: create "
-                    "it, or correct its name; set_topic_pattern() reads topics that are yet to come"
+                    "it, or correct its name; set_topic_pattern() also reads topics that are created later"
                 )
         return {
             topic: (

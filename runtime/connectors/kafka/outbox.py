@@ -266,9 +266,9 @@ class _Sender:
             if found.get(topic) != topic_id:
                 what = "deleted and created again" if topic in found else "deleted"
                 raise KafkaConnectorError(
-                    f"{self._where}: topic {topic} was {what} while the sink wrote to it. The messages that it held "
-                    "are gone. To write all of them again, start the job with a new directory of checkpoints. To "
-                    "go on without them, create the topic, give the sink another uid and allow non-restored state"
+                    f"{self._where}: topic {topic} was {what} while the sink wrote to it. Its messages are lost. To "
+                    "write all of them again, start the job with a new directory of checkpoints. To continue without "
+                    "them, create the topic, give the sink another uid and allow non-restored state"
                 )
 
     def _send_piece(self, piece: Sequence[StagedFile | bytes], note: int) -> None:
@@ -333,9 +333,9 @@ class _Sender:
         ):
             raise KafkaConnectorError(
                 f"{self._where}: the messages of checkpoint {first.checkpoint_id} were written more than 6 days ago, "
-                f"and group {self._name} has no note of what was sent: brokers forget notes after a week. Look in the "
-                "topic whether they are there. If they are, remove the folder 'outbox' of the checkpoints and allow "
-                "non-restored state under another uid of the sink; if not, start from an earlier checkpoint"
+                f"and group {self._name} does not say whether they were sent: brokers delete this note after a week. "
+                "Check whether the topic has the messages. If it does, remove the folder 'outbox' of the checkpoints, "
+                "give the sink another uid and allow non-restored state; if not, start from an earlier checkpoint"
             )
 
     def is_final(self, error: Any) -> bool:
@@ -355,7 +355,7 @@ class _Sender:
             return KafkaConnectorError(
                 f"{self._where}: another producer has taken over the transactional id {self._name}, or the brokers "
                 "have aborted the transaction because it took longer than transaction.timeout.ms. If another run of the "
-                "job has its checkpoints, this run must stop. If not, start the job again: it sends what is missing"
+                "job has its checkpoints, this run must stop. If not, start the job again: it sends the missing messages"
             )
         return KafkaConnectorError(
             f"{self._where} can't send in a transaction ({self._name}): {error_text(error)}{self._heard.reason()}"

@@ -233,6 +233,6 @@ def lost(place: str, offset: int, why: str) -> str:
     """The error for messages that were deleted before they were read."""
     return (
         f"{place}: offset {offset} is to be read next, but no longer exists ({why}): the topic's retention "
-        "or a delete request has removed messages before they were read. Give the topic a longer retention.ms. To go on "
+        "or a delete request has removed messages before they were read. Give the topic a longer retention.ms. To continue "
         "without these messages, start the job with a new directory of checkpoints and the offsets to start from"
     )

@@ -196,8 +196,8 @@ class Deserializer(Generic[T]):
         if self.policy == FAIL:
             raise MalformedMessageError(
                 f"{_place(message)}: {short_repr(message.value())} can't be "
-                f"deserialized by {type(self.schema).__name__} ({reason}); correct the schema, or let the "
-                "source's builder go on with .on_malformed('skip') or .on_malformed(OutputTag(...))"
+                f"deserialized by {type(self.schema).__name__} ({reason}); correct the schema, or call "
+                ".on_malformed('skip') or .on_malformed(OutputTag(...)) on the source's builder"
             ) from error
         if self.context is None:
             return

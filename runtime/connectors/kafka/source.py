@@ -285,7 +285,7 @@ class KafkaSource(UnboundedSource[T]):
     def _changed(self, what: str) -> KafkaConnectorError:
         return KafkaConnectorError(
             f"{self!r}: {what}; messages may be lost. Start the job with a new directory of checkpoints to "
-            "go on with what is there"
+            "continue with the messages that still exist"
         )
 
     def _admitted(

@@ -116,4 +116,4 @@ def test_a_job_that_had_nothing_to_do_has_no_table(capsys: Any) -> None:
     show_finished([StartedJob("words", client, finished_job().plan)])
     (line,) = capsys.readouterr().err.strip().splitlines()
     assert line.startswith("job 'words' ran for ")
-    assert line.endswith(" ms, and there was nothing to do")
+    assert line.endswith(" ms and had no work to do")

@@ -189,7 +189,7 @@ def test_damaged_metadata_is_passed_over_as_well(
     assert replaced_checkpoint(run.storage, 3) is None
     assert is_dropped(run.storage, 3)
     assert not is_dropped(run.storage, 2)
-    assert "sinks that keep no note of commits write the output of epoch 3 again" in caplog.text
+    assert "sinks that do not record their commits write the output of epoch 3 again" in caplog.text
     latest = latest_checkpoint(run.storage)
     assert latest is not None
     assert latest.epoch == 2

@@ -374,7 +374,7 @@ def test_rows_that_do_not_fit_are_refused(checkpoint: tuple[str, str], tmp_path:
     with pytest.raises(StateError, match="the kind 'valu' of state 's' is unknown"):
         opchain.state.write(target, [{"key": 1, "value": 1}], operator="o", state="s", kind="valu")
     row = {"key": "a", "value": 1, "key_group": 5}
-    with pytest.raises(StateError, match="comes with key group 5"):
+    with pytest.raises(StateError, match="has key group 5 in its row"):
         opchain.state.write(target, [row], operator="all", state="count", base=place)
     (target := tmp_path / "used").mkdir()
     (target / "file").write_text("")

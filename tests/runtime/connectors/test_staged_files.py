@@ -99,7 +99,7 @@ def test_files_that_were_removed_before_their_commit_are_an_error(tmp_path: Path
     with pytest.raises(
         SinkError,
         match=r"a sink: 1 of 2 files of checkpoint 7 were removed before they were committed: "
-        rf"{first.staged}. Nothing was committed; restore the files, or create the empty file (\S+) to go on",
+        rf"{first.staged}. Nothing was committed; restore the files, or create the empty file (\S+) to continue",
     ) as caught:
         commit(sink, [first, second])
     assert visible(tmp_path) == []

@@ -104,7 +104,7 @@ def test_a_log_with_a_part_missing_is_refused(run: Run, tmp_path: Path) -> None:
         run.write(str(number))
         run.source.latest_position(number, number * 1_000)
     (tmp_path / "log" / "000000000001").unlink()
-    with pytest.raises(CheckpointError, match="has 1 files and goes on with number 2"):
+    with pytest.raises(CheckpointError, match="has 1 files and continues with number 2"):
         Run(tmp_path).source.latest_position(0, 0)
 
 
