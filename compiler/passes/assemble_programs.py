@@ -200,7 +200,7 @@ class _Assembly:
         return {
             node.id
             for node in members
-            if node.spec.brings_timestamps()
+            if node.spec.brings_timestamps
             or any(edge.index in self.timestamps for edge in graph.in_edges(node.id))
         }
 
@@ -393,12 +393,12 @@ def _makes_watermarks(node: StreamNode) -> bool:
 
 def _reads_timestamps(graph: StreamGraph, node: StreamNode) -> bool:
     """In batch mode, a keyed operator also reads timestamps, because its input is sorted by them."""
-    return (graph.is_batch and node.is_keyed) or node.spec.reads_timestamps()
+    return (graph.is_batch and node.is_keyed) or node.spec.reads_timestamps
 
 
 def _makes_timestamps(graph: StreamGraph, node: StreamNode) -> bool:
     """In batch mode, a reduce also assigns timestamps: its results have the time at the end of their key."""
-    return node.spec.makes_timestamps() or (graph.is_batch and isinstance(node.spec, ReduceSpec))
+    return node.spec.makes_timestamps or (graph.is_batch and isinstance(node.spec, ReduceSpec))
 
 
 _FUNCTIONS = (specs.MapSpec, specs.FlatMapSpec, specs.FilterSpec, specs.ProcessSpec)

@@ -44,20 +44,24 @@ class OperatorSpec:
     is_yielding: ClassVar[bool] = False
     emits_only_at_end: ClassVar[bool] = False
 
+    @property
     def changes_records(self) -> bool:
-        """Whether the operator may change the objects that it gets, beyond making new ones."""
+        """Whether the operator may change records in place."""
         return True
 
+    @property
     def reads_timestamps(self) -> bool:
-        """Whether the operator looks at the timestamps of its records."""
+        """Whether the operator uses the timestamps of its records."""
         return True
 
+    @property
     def makes_timestamps(self) -> bool:
-        """Whether records get new timestamps here; others pass on those that come in."""
+        """Whether results get new timestamps. Otherwise they keep the timestamps of their records."""
         return False
 
+    @property
     def brings_timestamps(self) -> bool:
-        """Whether what a source reads has timestamps already."""
+        """Whether a source reads records that have timestamps already."""
         return False
 
 
@@ -75,12 +79,14 @@ class SourceSpec(OperatorSpec):
         """Whether the source ends by itself."""
         return self.source.is_bounded
 
+    @property
     def makes_timestamps(self) -> bool:
-        """Whether a strategy assigns them, or the connector brings them along."""
+        """Whether the strategy assigns timestamps, or the connector reads them."""
         strategy = self.watermark_strategy
         assigns = strategy is not None and strategy.timestamp_assigner is not None
         return assigns or self.source.has_timestamps
 
+    @property
     def brings_timestamps(self) -> bool:
         """The value of the connector."""
         return self.source.has_timestamps
@@ -96,12 +102,14 @@ class LegacySourceSpec(OperatorSpec):
     is_parallel: bool = False
     is_bounded: bool = False
 
+    @property
     def makes_timestamps(self) -> bool:
-        """Maybe: the function may collect with timestamps."""
+        """True, because the function may collect records with timestamps."""
         return True
 
+    @property
     def brings_timestamps(self) -> bool:
-        """Maybe, likewise."""
+        """True, because the function may collect records with timestamps."""
         return True
 
 
@@ -109,18 +117,19 @@ class LegacySourceSpec(OperatorSpec):
 class InputFormatSourceSpec(LegacySourceSpec):
     """A legacy source over splits: what `from_collection` is in PyFlink.
 
-    Flink: `InputFormatSourceFunction`. `function` is a Source, and runs as that of a SourceSpec;
-    only the graph tells the two apart.
+    Flink: `InputFormatSourceFunction`. `function` is a Source, which runs as in a SourceSpec. Only the graph differs.
     """
 
     kind: ClassVar[str] = "input_format_source"
     default_name: ClassVar[str] = "Collection Source"
     function: Source[Any]
 
+    @property
     def makes_timestamps(self) -> bool:
         """The value of the connector."""
         return self.function.has_timestamps
 
+    @property
     def brings_timestamps(self) -> bool:
         """The value of the connector."""
         return self.function.has_timestamps
@@ -128,13 +137,11 @@ class InputFormatSourceSpec(LegacySourceSpec):
 
 @dataclass(frozen=True, slots=True)
 class _RecordFunctionSpec(OperatorSpec):
-    """An operator that calls a function with each record; results keep the record's timestamp."""
+    """An operator that calls a function with each record. Results keep the timestamp of the record."""
+
+    reads_timestamps: ClassVar[bool] = False
 
     function: Any
-
-    def reads_timestamps(self) -> bool:
-        """No: records keep theirs."""
-        return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,8 +150,9 @@ class _TimerFunctionSpec(OperatorSpec):
 
     function: Any
 
+    @property
     def makes_timestamps(self) -> bool:
-        """True if the function has timers, whose results have the timer's time."""
+        """Whether the function has timers: their results have the timer's time."""
         return has_on_timer(self.function)
 
 
@@ -176,25 +184,23 @@ class FlatMapSpec(_RecordFunctionSpec):
 class MapBatchesSpec(OperatorSpec):
     """`map_batches`: any number of records for each batch.
 
-    `batch_format` is "list", or "arrow" for record batches of the struct `record_type`. With `one_to_one` each
-    record has one result, which keeps its timestamp; `gives_values` takes the one column of results for the
-    records themselves.
+    `batch_format` is "list", or "arrow" for record batches of the struct `record_type`. With `one_to_one` each record
+    has one result, which keeps its timestamp. With `gives_values` the results have one column, whose values become
+    the records.
     """
 
     kind: ClassVar[str] = "map_batches"
     default_name: ClassVar[str] = "Map Batches"
+    reads_timestamps: ClassVar[bool] = False
     function: Any
     batch_format: str = "list"
     one_to_one: bool = False
     record_type: SparkType | None = None
     gives_values: bool = False
 
-    def reads_timestamps(self) -> bool:
-        """No: results keep them, or have none."""
-        return False
-
+    @property
     def makes_timestamps(self) -> bool:
-        """True if results do not belong to single records, because they have no timestamps then."""
+        """Whether results do not belong to single records. They have no timestamps then."""
         return not self.one_to_one
 
 
@@ -215,14 +221,15 @@ class TimestampsWatermarksSpec(OperatorSpec):
     default_name: ClassVar[str] = "Timestamps/Watermarks"
     strategy: WatermarkStrategy
 
+    @property
     def makes_timestamps(self) -> bool:
-        """Whether the strategy assigns them; without an assigner records keep theirs."""
+        """Whether the strategy has an assigner. Without one, records keep their timestamps."""
         return self.strategy.timestamp_assigner is not None
 
 
 @dataclass(frozen=True, slots=True)
 class AsyncWaitSpec(OperatorSpec):
-    """`AsyncDataStream.ordered_wait` and `unordered_wait`; `timeout_ms` 0 means none."""
+    """`AsyncDataStream.ordered_wait` and `unordered_wait`. A `timeout_ms` of 0 is no timeout."""
 
     kind: ClassVar[str] = "async_wait"
     default_name: ClassVar[str] = "async wait operator"
@@ -241,11 +248,8 @@ class MapPartitionSpec(OperatorSpec):
     kind: ClassVar[str] = "map_partition"
     default_name: ClassVar[str] = "MapPartition"
     emits_only_at_end: ClassVar[bool] = True
+    makes_timestamps: ClassVar[bool] = True
     function: Any
-
-    def makes_timestamps(self) -> bool:
-        """Yes: that of the window or pair."""
-        return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,9 +262,9 @@ class ReduceSpec(_RecordFunctionSpec):
 
 @dataclass(frozen=True, slots=True)
 class CombinedReduceSpec(ReduceSpec):
-    """In batch mode, a reduce whose senders have combined records: it gets (key, value) pairs.
+    """In batch mode, a reduce whose senders have combined records. It gets (key, value) pairs.
 
-    A combined value need not have the key of what it was combined from. Only executors know this spec.
+    A combined value need not have the key of the combined records. Only executors use this spec.
     """
 
     kind: ClassVar[str] = "combined_reduce"
@@ -276,15 +280,16 @@ class KeyedProcessSpec(_TimerFunctionSpec):
 
 @dataclass(frozen=True, slots=True)
 class WindowSpec(OperatorSpec):
-    """A window and what is computed over it.
+    """A window, and the functions that are called for it.
 
-    Exactly one of these shapes: `reduce` or `aggregate` (incremental), each with an optional
-    `function` behind it, or `function` alone over the buffered elements. `function` is a
-    WindowFunction or ProcessWindowFunction (or their `All` forms for `window_all`).
+    It has `reduce`, `aggregate` or `function`. `reduce` and `aggregate` combine records as they arrive; an additional
+    `function` gets their result. `function` alone gets all records of the window. It is a WindowFunction or
+    ProcessWindowFunction (or their `All` forms for `window_all`).
     """
 
     kind: ClassVar[str] = "window"
     default_name: ClassVar[str] = "Window"
+    makes_timestamps: ClassVar[bool] = True
     assigner: WindowAssigner[Any, Any]
     trigger: Trigger[Any, Any]
     evictor: Evictor[Any, Any] | None = None
@@ -295,10 +300,6 @@ class WindowSpec(OperatorSpec):
     function: Any = None
     is_all: bool = False
 
-    def makes_timestamps(self) -> bool:
-        """Yes: that of the window or pair."""
-        return True
-
 
 @dataclass(frozen=True, slots=True)
 class FullWindowSpec(OperatorSpec):
@@ -307,11 +308,8 @@ class FullWindowSpec(OperatorSpec):
     kind: ClassVar[str] = "full_window"
     default_name: ClassVar[str] = "GlobalWindows"
     emits_only_at_end: ClassVar[bool] = True
+    makes_timestamps: ClassVar[bool] = True
     function: Any
-
-    def makes_timestamps(self) -> bool:
-        """Yes: that of the window or pair."""
-        return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -370,11 +368,12 @@ class KeyedBroadcastProcessSpec(_TimerFunctionSpec):
 class IntervalJoinSpec(OperatorSpec):
     """`interval_join`: pairs whose times differ by `lower_ms` to `upper_ms` (right minus left).
 
-    In processing time, a record's time is that of its arrival.
+    In processing time, the time of a record is the time of its arrival.
     """
 
     kind: ClassVar[str] = "interval_join"
     default_name: ClassVar[str] = "Interval Join"
+    makes_timestamps: ClassVar[bool] = True
     function: Any
     lower_ms: int
     upper_ms: int
@@ -383,10 +382,6 @@ class IntervalJoinSpec(OperatorSpec):
     left_late_tag: OutputTag | None = None
     right_late_tag: OutputTag | None = None
     is_event_time: bool = True
-
-    def makes_timestamps(self) -> bool:
-        """Yes: that of the pair."""
-        return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -400,7 +395,7 @@ class MultiInputSpec(OperatorSpec):
 
 @dataclass(frozen=True, slots=True)
 class SinkSpec(OperatorSpec):
-    """A sink of `sink_to`, as drawn; the StreamGraph has its writer and its committer."""
+    """A sink of `sink_to` in the program. In the StreamGraph it becomes a writer and a committer."""
 
     kind: ClassVar[str] = "sink"
     default_name: ClassVar[str] = "Sink"
@@ -409,17 +404,19 @@ class SinkSpec(OperatorSpec):
 
 @dataclass(frozen=True, slots=True)
 class SinkWriterSpec(OperatorSpec):
-    """The writing half of a sink."""
+    """The writer of a sink."""
 
     kind: ClassVar[str] = "sink_writer"
     default_name: ClassVar[str] = "Writer"
     is_yielding: ClassVar[bool] = True
     sink: Sink[Any]
 
+    @property
     def reads_timestamps(self) -> bool:
         """The value of the sink."""
         return self.sink.reads_timestamps
 
+    @property
     def changes_records(self) -> bool:
         """The value of the sink."""
         return self.sink.changes_records
@@ -427,15 +424,12 @@ class SinkWriterSpec(OperatorSpec):
 
 @dataclass(frozen=True, slots=True)
 class SinkCommitterSpec(OperatorSpec):
-    """The committing half of a sink that has a committer."""
+    """The committer of a sink."""
 
     kind: ClassVar[str] = "sink_committer"
     default_name: ClassVar[str] = "Committer"
+    reads_timestamps: ClassVar[bool] = False
     sink: Sink[Any]
-
-    def reads_timestamps(self) -> bool:
-        """No: committables have none."""
-        return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -446,14 +440,15 @@ class LegacySinkSpec(OperatorSpec):
     default_name: ClassVar[str] = "Unnamed"
     function: Any
 
+    @property
     def reads_timestamps(self) -> bool:
-        """Yes, unless the function says that it does not."""
+        """True, unless the function has `reads_timestamps = False`."""
         return bool(getattr(self.function, "reads_timestamps", True))
 
 
 @dataclass(frozen=True, slots=True)
 class TwoPhaseSinkSpec(LegacySinkSpec):
-    """A sink of `add_sink` with two phases, as JdbcSink: tasks write, and the driver commits."""
+    """A two-phase sink of `add_sink`, such as JdbcSink: tasks write, and the driver commits."""
 
     kind: ClassVar[str] = "two_phase_sink"
 
@@ -463,6 +458,7 @@ class TwoPhaseSinkSpec(LegacySinkSpec):
         found: Sink[Any] = self.function.two_phase
         return found
 
+    @property
     def changes_records(self) -> bool:
         """The value of the sink."""
         return self.sink.changes_records
@@ -470,22 +466,16 @@ class TwoPhaseSinkSpec(LegacySinkSpec):
 
 @dataclass(frozen=True, slots=True)
 class CollectSinkSpec(LegacySinkSpec):
-    """The sink of `execute_and_collect`: one subtask hands the records to the program.
+    """The sink of `execute_and_collect`: one subtask sends the records to the program.
 
     Flink: `CollectSinkOperatorFactory`. The program finds the records by the operator's uid.
     """
 
     kind: ClassVar[str] = "collect_sink"
     default_name: ClassVar[str] = "Data stream collect sink"
+    reads_timestamps: ClassVar[bool] = False
+    changes_records: ClassVar[bool] = False
     function: None = None
-
-    def reads_timestamps(self) -> bool:
-        """No: only values are collected."""
-        return False
-
-    def changes_records(self) -> bool:
-        """No: they are pickled."""
-        return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -501,17 +491,20 @@ class GuardedSpec(OperatorSpec):
         """The function of the guarded operator."""
         return self.guarded.function  # type: ignore[attr-defined]  # GUARDED_KINDS all have one
 
+    @property
     def changes_records(self) -> bool:
         """The value of the guarded operator."""
-        return self.guarded.changes_records()
+        return self.guarded.changes_records
 
+    @property
     def reads_timestamps(self) -> bool:
         """The value of the guarded operator."""
-        return self.guarded.reads_timestamps()
+        return self.guarded.reads_timestamps
 
+    @property
     def makes_timestamps(self) -> bool:
         """The value of the guarded operator."""
-        return self.guarded.makes_timestamps()
+        return self.guarded.makes_timestamps
 
 
 GUARDED_KINDS = (

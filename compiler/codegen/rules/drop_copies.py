@@ -102,7 +102,7 @@ def _is_harmless(form: Form, function: Function) -> bool:  # noqa: C901 - one br
                 return False
         elif isinstance(statement, f.Append):
             sink = getattr(statement, "sink", None)
-            if sink is not None and program.operators[sink].spec.changes_records():
+            if sink is not None and program.operators[sink].spec.changes_records:
                 return False
         elif isinstance(statement, f.Send):
             continue

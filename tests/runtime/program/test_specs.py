@@ -84,9 +84,9 @@ def test_specs_are_frozen_values(kind: type[specs.OperatorSpec]) -> None:
 def test_who_makes_reads_and_brings_timestamps(
     spec: specs.OperatorSpec, makes: bool, reads: bool, brings: bool
 ) -> None:
-    assert spec.makes_timestamps() is makes
-    assert spec.reads_timestamps() is reads
-    assert spec.brings_timestamps() is brings
+    assert spec.makes_timestamps is makes
+    assert spec.reads_timestamps is reads
+    assert spec.brings_timestamps is brings
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_who_makes_reads_and_brings_timestamps(
     ids=lambda spec: type(spec).__name__ if isinstance(spec, specs.OperatorSpec) else None,
 )
 def test_who_may_change_records(spec: specs.OperatorSpec, changes: bool) -> None:
-    assert spec.changes_records() is changes
+    assert spec.changes_records is changes
 
 
 def test_a_source_is_as_bounded_as_its_connector() -> None:
