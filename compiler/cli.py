@@ -91,13 +91,14 @@ class Commands(click.Group):
 @click.version_option(package_name="opchain", prog_name="opchain")
 @click.option("--traceback", is_flag=True, help="Show where an error was raised.")
 def main(traceback: bool) -> None:
-    """Flink DataStream programs on Spark: their plans, and running them.
+    """Plans and runs Flink DataStream programs on Spark.
 
-    plan, explain, diff and code run a program only until it would execute a job; they need neither
-    Spark nor Java.
+    plan, explain, diff, code and lint run a program only until it would execute a job. They need neither Spark nor
+    Java.
 
-    Exit codes: 0 done; 1 the program of 'run' failed, 'diff' or 'replay' found differences, or 'lint' a mistake; 2 the
-    command, a file or the program is refused; 130 Ctrl-C. 'run' and 'submit' otherwise end as the program does.
+    Exit codes: 0 done; 1 the program of 'run' failed, 'diff' or 'replay' found differences, or 'lint' found mistakes;
+    2 the command, a file or the program is refused; 130 Ctrl-C. A program that calls sys.exit() sets the exit code of
+    'run' and 'submit'.
     """
 
 

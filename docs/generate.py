@@ -180,7 +180,7 @@ def commands_page() -> str:
         "# Commands\n",
         (
             "Where a command takes FILE, `-m package.module` names a module instead. opchain's options end at `--`, or at the "
-            "first argument behind\nFILE that is not opchain's: the rest is the program's.\n"
+            "first argument after\nFILE that is not opchain's: the rest is the program's.\n"
         ),
         (
             "A shell completes commands, options and configuration keys. Add this to `~/.bashrc`, or the same with `zsh_source` "

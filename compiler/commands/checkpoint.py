@@ -53,7 +53,7 @@ def takes_key(command: Callable[..., None]) -> Callable[..., None]:
     @click.option(
         "--key-file",
         metavar="FILE",
-        help="The file with the key that signs the job's checkpoints (its execution.checkpointing.key-file).",
+        help="The file with the key that signs the checkpoints (execution.checkpointing.key-file of the job).",
     )
     @functools.wraps(command)
     def with_key(key_file: str | None, **others: Any) -> None:
@@ -82,7 +82,7 @@ def signature_line(found: Located) -> str:
 
 @click.group()
 def checkpoint() -> None:
-    """Looks at checkpoints and savepoints; without Spark.
+    """Shows, verifies and compares checkpoints and savepoints, without Spark.
 
     CHECKPOINT is the directory of a run's checkpoints (the last one is used), one checkpoint in it
     (.../chk-12), or a savepoint; a path, or a URL that fsspec understands.
@@ -136,7 +136,7 @@ def show(checkpoint: str, key: CheckpointKey | None) -> None:
 
 
 @checkpoint.command(
-    short_help="Reads all files of CHECKPOINT; says which are missing or altered.",
+    short_help="Verifies that all files of CHECKPOINT exist and are intact.",
     epilog=examples(
         "opchain checkpoint verify /data/job",
         "opchain checkpoint verify /data/savepoint --key-file checkpoint.key",
@@ -167,7 +167,7 @@ def verify(context: click.Context, checkpoint: str, key: CheckpointKey | None) -
 
 @checkpoint.command(
     cls=ProgramCommand,
-    short_help="Says what FILE would start with, started from CHECKPOINT.",
+    short_help="Shows the state that FILE would restore from CHECKPOINT.",
     epilog=examples(
         "opchain checkpoint diff /data/job job.py",
         "opchain checkpoint diff /data/job/chk-12 job.py --allow-non-restored-state",
@@ -176,7 +176,9 @@ def verify(context: click.Context, checkpoint: str, key: CheckpointKey | None) -
 @click.argument("checkpoint")
 @click.argument("file")
 @click.option(
-    "--allow-non-restored-state", is_flag=True, help="Drop state that no operator of FILE takes."
+    "--allow-non-restored-state",
+    is_flag=True,
+    help="Discard state that no operator of FILE claims.",
 )
 @takes_key
 @takes_program
@@ -189,9 +191,9 @@ def diff(
     allow_non_restored_state: bool,
     key: CheckpointKey | None,
 ) -> None:
-    """Says what FILE would start from, starting from CHECKPOINT: what is restored, dropped, new, refused.
+    """Shows the state that FILE would restore from CHECKPOINT: per operator restored, new, dropped or refused.
 
-    Functions with state in CHECKPOINT are opened in this process, because open() declares the types of their states.
+    This calls open() of functions that have state in CHECKPOINT, because open() declares the types of states.
 
     FILE is a program, which gets ARGUMENTS, or a plan saved with 'opchain plan FILE --format json'.
 

@@ -78,13 +78,13 @@ def _names(vertex: VertexProgram) -> set[str]:
     "--without",
     metavar="RULE",
     multiple=True,
-    help="Leave a rewrite rule out, as opchain.codegen.without does; may be repeated.",
+    help="A rewrite rule to omit, as opchain.codegen.without does; may be repeated.",
 )
 @click.option(
     "--output",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="FOLDER",
-    help="Write vertex_1.py, vertex_2.py, ... into FOLDER instead of printing.",
+    help="Write vertex_1.py, vertex_2.py, ... to FOLDER instead of printing.",
 )
 def code(
     file: str,
@@ -96,7 +96,7 @@ def code(
 ) -> None:
     """Prints the Python source that runs FILE, one function per vertex.
 
-    FILE and ARGUMENTS are those of 'opchain plan'.
+    FILE and ARGUMENTS are as for 'opchain plan'.
     """
     with captured_program(file, request) as program:
         plan = generate_code(compile_program(program, "programs"), until, without)

@@ -16,9 +16,9 @@ from opchain.runtime.testing.kafka_broker import VERSION, KafkaBrokers, kafka_br
 KAFKA_PORT = 9092
 
 
-@click.group(short_help="Starts servers on this machine, to try programs with.")
+@click.group(short_help="Starts servers on this machine, for trying programs out.")
 def dev() -> None:
-    """Starts servers on this machine, to try programs with. Ctrl-C stops them and removes their data."""
+    """Starts servers on this machine, for trying programs out. Ctrl-C stops them and removes their data."""
 
 
 @dev.command(

@@ -42,7 +42,7 @@ _SIZE = click.IntRange(1, MAX_PARALLELISM_LIMIT)
 @click.option(
     "--max-parallelism",
     type=_SIZE,
-    help="The number of key groups; what Flink derives from the parallelism by default.",
+    help="The number of key groups; by default derived from the parallelism, as in Flink.",
 )
 @click.option(
     "--type",
@@ -50,15 +50,15 @@ _SIZE = click.IntRange(1, MAX_PARALLELISM_LIMIT)
     type=click.Choice([_AUTO, *NAMED_HASHERS], case_sensitive=False),
     default=_AUTO,
     show_default=True,
-    help="The Java type that the key is hashed as; auto goes by the Python type.",
+    help="The Java type of the key, which decides its hash code; auto derives it from the Python type.",
 )
 def key_groups(
     keys: tuple[str, ...], parallelism: int, max_parallelism: int | None, type_name: str
 ) -> None:
     """Prints the hash code, key group and subtask of each KEY.
 
-    A KEY is a Python literal (42, 1.5, True, "(1, 'a')", b'x'); what is none is a string. Use -- in
-    front of negative numbers. With --type String every KEY is a string as it stands.
+    A KEY is a Python literal (42, 1.5, True, "(1, 'a')", b'x') or else a string. Put -- before negative numbers. With
+    --type String every KEY is a string.
     """
     groups = max_parallelism or default_max_parallelism(parallelism)
     if groups < parallelism:

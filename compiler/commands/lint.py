@@ -524,7 +524,7 @@ def key_skew(plan: Plan, keys: Sequence[Any]) -> list[KeySkew]:
 @click.command(
     "lint",
     cls=ProgramCommand,
-    short_help="Finds what costs or breaks in FILE, with the line and a remedy.",
+    short_help="Finds mistakes in FILE, and prints the line and a remedy.",
     epilog=examples(
         "opchain lint job.py",
         "opchain lint job.py --ignore not-deterministic --format sarif --sample keys.txt",
@@ -544,22 +544,24 @@ def key_skew(plan: Plan, keys: Sequence[Any]) -> list[KeySkew]:
     multiple=True,
     type=click.Choice([rule.name for rule in LINT_RULES]),
     metavar="RULE",
-    help="Leave a rule out; may be repeated. Rules: " + ", ".join(r.name for r in LINT_RULES) + ".",
+    help="A rule to omit; may be repeated. Rules: " + ", ".join(r.name for r in LINT_RULES) + ".",
 )
 @click.option(
     "--sample",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     metavar="KEYS",
-    help="A file with the key of a record on each line (a Python literal, else text): shows how they fall on the "
-    "subtasks of each keyed operator.",
+    help="A file with the key of a record on each line (a Python literal, or a string): shows how many records each "
+    "subtask of a keyed operator would get.",
 )
 @takes_program
 def lint_command(
     file: str, form: str, ignore: tuple[str, ...], sample: Path | None, request: Request
 ) -> None:
-    """Looks for mistakes in the program FILE: each with its line, the reason, and what to change.
+    """Finds mistakes in the program FILE. Prints the line of each, the reason, and what to change.
 
-    Exits with 1 if it finds any. FILE and ARGUMENTS are those of 'opchain plan'.
+    FILE and ARGUMENTS are as for 'opchain plan'.
+
+    Exit codes: 0 no mistakes, 1 mistakes, 2 the program is in error.
     """
     with captured_program(file, request) as program:
         plan = compile_program(program, "stream-graph")

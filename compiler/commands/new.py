@@ -59,20 +59,20 @@ _README = """# NAME
     opchain run job.py             # on Spark
     python -m pytest               # the test, in this process
 
-`opchain lint job.py` finds what costs or breaks. `opchain submit --master URL job.py` runs the job on a cluster.
+`opchain lint job.py` finds mistakes. `opchain submit --master URL job.py` runs the job on a cluster.
 """
 
 
 @click.command(
     "new",
-    short_help="Makes a small project: a program, a test, a README.",
+    short_help="Creates a small project: a program, a test, a README.",
     epilog=examples("opchain new shop", "opchain new /projects/shop"),
 )
 @click.argument("folder", type=click.Path(path_type=Path))
 def new(folder: Path) -> None:
-    """Makes a small project in FOLDER, which runs as it is: a program, its test, a README.
+    """Creates a small project in FOLDER, which runs unchanged: a program, its test, a README.
 
-    FOLDER is made; it may exist if it is empty.
+    FOLDER is created. It may exist if it is empty.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise CommandError(f"{folder} exists and is not an empty folder; choose another name")

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 @click.command(
     cls=ProgramCommand,
-    short_help="Prints what of FILE is chained, and why the rest is not.",
+    short_help="Prints the plan of FILE: its chains and exchanges.",
     epilog=examples("opchain plan job.py", "opchain plan -m shop.totals -o plan.html"),
 )
 @click.argument("file")
@@ -54,29 +54,28 @@ if TYPE_CHECKING:
     "--format",
     "form",
     type=click.Choice(FORMATS),
-    help="By default the suffix of -o, such as html, else text. flink-json is what Flink's plan visualizer reads, "
-    "html a page to look at in a browser.",
+    help="By default the suffix of -o, such as html, or else text. flink-json is for Flink's plan visualizer, html for "
+    "a browser.",
 )
 @click.option(
     "--call-sites/--no-call-sites",
     default=True,
-    help="Whether the text names lines of the program.",
+    help="Whether the text shows the lines of the program.",
 )
 @click.option(
     "-o",
     "--output",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="PATH",
-    help="Write into a file instead of printing.",
+    help="Write to a file instead of printing.",
 )
 def plan(
     file: str, request: Request, stage: str, form: str | None, call_sites: bool, output: Path | None
 ) -> None:
     """Prints the plan of FILE: a program, FILE:build, or a plan saved as JSON.
 
-    The program is run with execute() intercepted: no job runs, and what it prints goes to standard
-    error. It gets ARGUMENTS and every option that is not listed here; use -- in front of its own
-    options of the same name.
+    The program runs until it would execute a job. Its output goes to standard error. It gets ARGUMENTS and every option
+    that is not listed here. Put -- before its own options of the same name.
     """
     form = form or format_of(output)
     if form == "html" and output is None and is_terminal():
@@ -133,7 +132,7 @@ def run_text(program: Program) -> str:
 
 def _why_no_checkpoints(program: Program, *, is_unbounded: bool) -> str | None:
     if not is_unbounded:
-        return "the job ends by itself"
+        return "the job is bounded"
     if program.settings.target != "local":
         return None
     if not asks_for_epochs(program):
@@ -151,7 +150,11 @@ def _checkpoints_text(settings: JobSettings, why_none: str | None) -> str:
 
 def _timeout_text(settings: JobSettings, *, is_live: bool) -> str:
     said = "none" if settings.buffer_timeout_ms < 0 else f"{settings.buffer_timeout_ms} ms"
-    return said if is_live else f"{said}, without effect: the clock decides no buffer here"
+    return (
+        said
+        if is_live
+        else f"{said}, without effect: only the records decide when a buffer is sent"
+    )
 
 
 def _write_or_print(printed: str, output: Path | None) -> None:
@@ -176,7 +179,7 @@ def _check(stage: str, form: str) -> None:
 @click.command(
     "explain",
     cls=ProgramCommand,
-    short_help="Says of every edge why it is chained, or why it is not.",
+    short_help="Explains for each edge why it is chained or not.",
     epilog=examples("opchain explain job.py", "opchain explain --code job.py"),
 )
 @click.argument("file")
@@ -184,12 +187,12 @@ def _check(stage: str, form: str) -> None:
 @click.option(
     "--code",
     is_flag=True,
-    help="Say of every operator what code generation did, and why it could not do more.",
+    help="Explain for each operator which rules of code generation were applied, and why others were not.",
 )
 def explain_edges(file: str, request: Request, *, code: bool) -> None:
-    """Says of every edge of FILE whether it is chained, else which rules it breaks and what would help.
+    """Explains for each edge of FILE whether it is chained, and if not, which rules it breaks and what would help.
 
-    FILE and ARGUMENTS are those of 'opchain plan'.
+    FILE and ARGUMENTS are as for 'opchain plan'.
     """
     if code:
         with captured_program(file, request) as program:
@@ -206,7 +209,7 @@ DIFFERENT = 1
 
 @click.command(
     cls=ProgramCommand,
-    short_help="Says what changed between two plans, and which state is lost.",
+    short_help="Compares two plans, and shows which state would be lost.",
     epilog=examples("opchain diff old.py new.py", "opchain diff --fail-on state plan.json job.py"),
 )
 @click.argument("before")
@@ -217,7 +220,7 @@ DIFFERENT = 1
     type=click.Choice(["any", "state"]),
     default="any",
     show_default=True,
-    help="What makes the exit code 1: any difference, or only a problem with restoring state.",
+    help="When the exit code is 1: after any difference, or only if state would be lost.",
 )
 @click.pass_context
 def diff(
@@ -227,7 +230,7 @@ def diff(
     request: Request,
     fail_on: str,
 ) -> None:
-    """Says what changed from BEFORE to AFTER, and which state a restore would no longer find.
+    """Shows the changes from BEFORE to AFTER, and the state that a restore would not find.
 
     Both are programs or plans saved with 'opchain plan FILE --format json'; programs get ARGUMENTS.
 

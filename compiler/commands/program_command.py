@@ -65,7 +65,7 @@ def takes_program(command: Callable[..., None]) -> Callable[..., None]:
         "--job",
         type=click.IntRange(min=1),
         metavar="N",
-        help="Which job of a program that has several; the first one by default.",
+        help="The number of the job, if the program has several; the first one by default.",
     )
     @functools.wraps(command)
     def with_request(
@@ -91,7 +91,7 @@ def takes_settings(command: Callable[..., None]) -> Callable[..., None]:
         metavar="KEY=VALUE",
         callback=_as_settings,
         shell_complete=_completed_keys,
-        help="A configuration value that the program's environments start with; may be repeated. 'opchain config ls' lists the keys.",
+        help="A setting for the environments of the program; may be repeated. 'opchain config ls' lists the keys.",
     )
     @click.option(
         "--set",
@@ -99,8 +99,8 @@ def takes_settings(command: Callable[..., None]) -> Callable[..., None]:
         multiple=True,
         metavar="OPERATOR.SETTING=VALUE",
         callback=_as_operator_settings,
-        help="A setting of one operator, by its uid or name, instead of the program's: parallelism, max-parallelism, "
-        "name, uid, chaining, buffer-timeout or slot-sharing-group; may be repeated.",
+        help="Replaces a setting of one operator, given by its uid or name: parallelism, max-parallelism, name, uid, "
+        "chaining, buffer-timeout or slot-sharing-group; may be repeated.",
     )
     @functools.wraps(command)
     def with_settings(

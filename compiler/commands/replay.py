@@ -61,7 +61,7 @@ _SHOWN = 20
 @click.command(
     "replay",
     cls=ProgramCommand,
-    short_help="Runs an epoch of an unbounded job again, and compares it.",
+    short_help="Runs an epoch of an unbounded job again, and compares results.",
     epilog=examples(
         "opchain replay /data/job job.py",
         "opchain replay /data/job job.py --epoch 12 --key Berlin --pdb",
@@ -73,20 +73,20 @@ _SHOWN = 20
     "--epoch",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Run epoch N again; the last one by default.",
+    help="The epoch; the last one by default.",
 )
 @click.option(
-    "--vertex", metavar="V", help="Look at one vertex: its number, its name, or an operator's uid."
+    "--vertex", metavar="V", help="Show one vertex: its number, its name, or an operator's uid."
 )
 @click.option(
-    "--subtask", type=click.IntRange(min=0), metavar="S", help="Look at one subtask of it."
+    "--subtask", type=click.IntRange(min=0), metavar="S", help="Show one subtask of the vertex."
 )
-@click.option("--key", metavar="K", help="Look at one key: a Python literal, else taken as text.")
+@click.option("--key", metavar="K", help="Show one key: a Python literal, or a string.")
 @click.option(
     "--pdb",
     "debugs",
     is_flag=True,
-    help="Open pdb at that vertex, subtask or key, and where a function raises.",
+    help="Open pdb at this vertex, subtask or key, and where a function raises an exception.",
 )
 @takes_program
 @click.pass_context
@@ -103,16 +103,16 @@ def replay_command(
 ) -> None:
     """Runs an epoch of FILE's unbounded job again, without Spark, and compares its results with the recorded ones.
 
-    CHECKPOINT is the directory of the job's checkpoints, or one in it (.../chk-12, epoch 12 by default). The
-    job must have run with opchain.streaming.record-epochs = true. Sinks write nothing.
+    CHECKPOINT is the directory of the job's checkpoints, or one checkpoint in it (.../chk-12 means epoch 12). The job
+    must have run with opchain.streaming.record-epochs = true. Sinks write nothing.
 
-    The epoch after the last checkpoint, which failed, can be replayed without that setting, if all its sources are
-    opchain's own (--epoch N, as the failure says): its input is read again.
+    An epoch that failed after the last checkpoint can be replayed without this setting, if all sources are opchain's
+    own. Their input is read again. The error of the job shows the command (--epoch N).
 
-    A replay unpickles the checkpoint, which runs code that whoever wrote the checkpoint chose: replay only
-    checkpoints of your own jobs, or signed ones (-D execution.checkpointing.key-file=FILE).
+    A replay unpickles the checkpoint, so its author can run code on this machine. Replay only checkpoints of your own
+    jobs, or signed ones (-D execution.checkpointing.key-file=FILE).
 
-    Exit codes: 0 the same, 1 something else or an exception, 2 the program or checkpoint is in error.
+    Exit codes: 0 the same results, 1 other results or an exception, 2 the program or checkpoint is in error.
     """
     program, _ = capture_job(file, request)
     with clear_errors():

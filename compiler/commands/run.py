@@ -210,16 +210,16 @@ def _show(what: str, metrics: JobMetrics) -> None:
     "page",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="PAGE",
-    help="Write the plan, its numbers and the history of the run as an HTML page; PAGE-2 and so on for further "
-    "jobs.",
+    help="Write the plan, the metrics and the history of the run as an HTML page; further jobs write PAGE-2 and so "
+    "on.",
 )
 @click.option(
     "--serve",
     "port",
     type=click.IntRange(0, 65535),
     metavar="PORT",
-    help="Serve the job's page on this machine while the program runs: numbers as they come, epochs, "
-    "checkpoints, exceptions; 0 for any free port.",
+    help="Serve the job's page on this machine while the program runs: metrics, epochs, checkpoints, exceptions; 0 "
+    "for any free port.",
 )
 @click.option(
     "--progress-log",
@@ -231,19 +231,19 @@ def _show(what: str, metrics: JobMetrics) -> None:
     "--from",
     "restore_from",
     metavar="CHECKPOINT",
-    help="Start from a checkpoint or savepoint, where the job's own checkpoints have none yet.",
+    help="Start from a checkpoint or savepoint, if the job has no checkpoint of its own yet.",
 )
 @click.option(
     "--allow-non-restored-state",
     is_flag=True,
-    help="Drop state that no operator of the program takes.",
+    help="Discard state that no operator of the program claims.",
 )
 @click.option("--quiet", is_flag=True, help="Show neither progress nor the table at the end.")
 @click.option(
     "-v",
     "--verbose",
     count=True,
-    help="Log what opchain does to standard error, and show whole tracebacks; -vv in detail.",
+    help="Log to standard error, and show whole tracebacks; -vv logs more.",
 )
 def run(
     file: str,
@@ -260,19 +260,18 @@ def run(
 ) -> None:
     """Runs FILE as 'python FILE ARGUMENTS' would, its jobs on Spark.
 
-    A terminal shows how far the job is; without one, standard error gets a line when a job begins, one for each stage,
-    and one every 10 s. At the end standard error shows what the operators of each finished job have counted. Ctrl-C
-    cancels the job; an unbounded one ends its epoch first, unless Ctrl-C comes again.
+    A terminal shows the progress of the job. Without a terminal, standard error gets a line when a job begins, for each
+    stage, and every 10 s. At the end standard error shows the metrics of each finished job. Ctrl-C cancels the job. An
+    unbounded job finishes its epoch first; a second Ctrl-C aborts the epoch.
 
     Columns: tasks (parallelism), in and out (records of the last epoch), in so far (records of the run),
     busy (share of time at work), skew (records of the busiest subtask over the mean, 1 is even),
     watermark (event time that all subtasks have passed), state (size at the last checkpoint, entries held),
     dropped late (records behind the watermark). Narrow terminals show fewer columns.
 
-    Exit codes: that of FILE if it ends itself, 0 done, 1 FILE failed, 2 opchain refuses it, 130 Ctrl-C.
+    Exit codes: 0 done, 1 FILE failed, 2 opchain refuses FILE, 130 Ctrl-C. FILE can set its own with sys.exit().
 
-    The program gets ARGUMENTS and every option that is not listed here; use -- in front of its own
-    options of the same name.
+    The program gets ARGUMENTS and every option that is not listed here. Put -- before its own options of the same name.
     """
     path = whole_program(file)
     chosen = {

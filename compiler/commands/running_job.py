@@ -57,7 +57,9 @@ def _absolute(target: str) -> str:
 )
 @click.argument("job")
 @click.argument("target", required=False)
-@click.option("--drain", is_flag=True, help="End event time first: all windows fire.")
+@click.option(
+    "--drain", is_flag=True, help="First advance event time to its end, so that all windows fire."
+)
 @click.option("--timeout", "timeout_s", default=TIMEOUT_S, help="Seconds to wait for the job.")
 @takes_key
 def stop(
@@ -83,9 +85,9 @@ def stop(
 @click.option("--timeout", "timeout_s", default=TIMEOUT_S, help="Seconds to wait for the job.")
 @takes_key
 def cancel(job: str, timeout_s: float, key: CheckpointKey | None) -> None:
-    """Cancels the job whose checkpoints are in the folder JOB. Started again, it resumes from the last one.
+    """Cancels the job whose checkpoints are in the folder JOB. Its next run resumes from the last checkpoint.
 
-    Exit codes: 0 cancelled, 2 no job runs there, or it refuses.
+    Exit codes: 0 cancelled, 2 there is no running job, or it refuses.
     """
     with clear_errors():
         ask_job(job, "cancel", key=key, timeout_s=timeout_s)
@@ -107,7 +109,7 @@ def cancel(job: str, timeout_s: float, key: CheckpointKey | None) -> None:
     metavar="FILE",
     help="Sign TARGET with the key in FILE: for a CHECKPOINT that is not signed, or to change keys.",
 )
-@click.option("--copy", is_flag=True, help="Copy the last checkpoint, also of a job that runs.")
+@click.option("--copy", is_flag=True, help="Copy the last checkpoint, even if the job is running.")
 def savepoint(
     checkpoint: str,
     target: str | None,
@@ -115,12 +117,13 @@ def savepoint(
     sign_with: str | None,
     copy: bool,
 ) -> None:
-    """Takes a savepoint: TARGET gets all files of a checkpoint, needs nothing else, and is never removed.
+    """Takes a savepoint: a copy of a checkpoint that needs no other files and is never removed.
 
-    If CHECKPOINT is the folder of a running job, the job takes the savepoint after its current epoch; TARGET, as its
-    driver sees it, may be left out then for execution.checkpointing.savepoint-dir. Else CHECKPOINT is as in
-    'opchain checkpoint', and is copied. TARGET is a path or URL of a folder that is empty. Nothing of CHECKPOINT is
-    unpickled.
+    If CHECKPOINT is the folder of a running job, the job takes the savepoint after its current epoch. The driver writes
+    it to TARGET, or without TARGET to its execution.checkpointing.savepoint-dir.
+
+    Otherwise CHECKPOINT is as in 'opchain checkpoint', and is copied. TARGET is the path or URL of an empty folder.
+    Nothing is unpickled.
     """
     new_key = key_of(sign_with)
     with clear_errors():

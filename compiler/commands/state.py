@@ -45,15 +45,13 @@ _FORMATS = ("text", "json", "parquet")
 @click.argument("checkpoint")
 @click.option("--operator", metavar="O", help="One operator: its uid, name or id.")
 @click.option("--state", "name", metavar="S", help="One state, or one timer service, by its name.")
-@click.option(
-    "--key", "key_text", metavar="K", help="One key: a Python literal, else taken as text."
-)
+@click.option("--key", "key_text", metavar="K", help="One key: a Python literal, or a string.")
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="At most N rows.")
 @click.option(
     "--format",
     "form",
     type=click.Choice(_FORMATS),
-    help="text, json (an object per line), or parquet; by default the suffix of -o, else text.",
+    help="text, json (an object per line), or parquet; by default the suffix of -o, or else text.",
 )
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write into a file.")
 @takes_key
@@ -69,10 +67,10 @@ def state(
 ) -> None:
     """Shows the state in CHECKPOINT: keyed state, timers, contents of windows, operator state.
 
-    CHECKPOINT is as in 'opchain checkpoint'. It is unpickled, which runs code that whoever wrote it chose: look
-    only into checkpoints of your own jobs, or signed ones (--key-file). Classes of the job must be importable.
+    CHECKPOINT is as in 'opchain checkpoint'. It is unpickled, so its author can run code on this machine. Read only
+    checkpoints of your own jobs, or signed ones (--key-file). Classes of the job must be importable.
 
-    Text shows 100 rows unless --limit says more. Parquet needs one type per column, so choose one state.
+    Text shows at most 100 rows, unless --limit is set. Parquet needs one type per column, so choose one state.
     """
     chosen_form = form or _form_of(output)
     if chosen_form == "parquet" and output is None:

@@ -51,7 +51,7 @@ DEFAULT_FOLDER = Path("dist")
     help="The zip to write.",
 )
 def package(output: Path) -> None:
-    """Writes the installed opchain as a zip: spark-submit --py-files dist/opchain.zip app.py.
+    """Writes the installed opchain as a zip, for spark-submit --py-files dist/opchain.zip app.py.
 
     Executors need nothing else of it. The same version gives the same bytes, whether it was installed from a
     wheel or as a checkout.
@@ -255,7 +255,7 @@ def configured(
 
 @click.command(
     cls=ProgramCommand,
-    short_help="Runs FILE by spark-submit, with all that its executors need.",
+    short_help="Runs FILE with spark-submit, and sends its modules.",
     epilog=examples(
         "opchain submit --master spark://host:7077 job.py",
         "opchain submit --master yarn --deploy-mode cluster --archive env.tar.gz#env job.py",
@@ -283,12 +283,12 @@ def configured(
     "archives",
     multiple=True,
     metavar="FILE[#NAME]",
-    help="Unpacked as NAME where tasks run; one with bin/python in it (venv-pack, conda-pack) becomes their Python.",
+    help="An archive that is unpacked as NAME for tasks; its bin/python, if it has one (venv-pack, conda-pack), runs them.",
 )
 @click.option(
     "--requirements",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Packages for the executors: pip installs them into an archive that goes along.",
+    help="Packages for the executors: pip installs them into an archive, which is sent.",
 )
 @click.option(
     "--build-dir",
@@ -313,17 +313,17 @@ def submit(
     dry_run: bool,
     show_secrets: bool,
 ) -> None:
-    """Runs FILE by spark-submit, with all that its executors need; prints the command first.
+    """Runs FILE with spark-submit. Prints the command first.
 
-    opchain and the modules beside FILE go along as zips. FILE gets ARGUMENTS and every option that is not
-    listed here; use -- in front of its own options of the same name.
+    opchain and the modules beside FILE are sent as zips. FILE gets ARGUMENTS and every option that is not listed here.
+    Put -- before its own options of the same name.
 
-    Exit codes: that of spark-submit; 2 where the command cannot be made.
+    Exit codes: the one of spark-submit; 2 if the command cannot be built.
     """
     path = _program(file)
     if master is not None and _MASTER.match(master) is None:
         raise CommandError(
-            f"--master {master} is no master of Spark; give spark://HOST:PORT, k8s://URL, yarn, local, or local[N]"
+            f"--master {master} is not a master of Spark; use spark://HOST:PORT, k8s://URL, yarn, local, or local[N]"
         )
     with clear_errors():
         spark_submit = spark_home() / "bin" / "spark-submit"

@@ -106,7 +106,7 @@ def up_allows_chaining(link: Link) -> str | None:
     """The strategy NEVER forbids chains on both sides."""
     if link.up.chaining_strategy is not ChainingStrategy.NEVER:
         return None
-    return f"{link.up.label} is never chained (disable_chaining(), or an operator that must not be)"
+    return f"{link.up.label} is never chained (by disable_chaining(), or by its kind)"
 
 
 def _fits_into_head(link: Link) -> str | None:
@@ -123,7 +123,7 @@ def down_allows_chaining(link: Link) -> str | None:
     if strategy is ChainingStrategy.ALWAYS:
         return None
     if strategy is ChainingStrategy.NEVER:
-        return f"{link.down.label} is never chained (disable_chaining(), or an operator that must not be)"
+        return f"{link.down.label} is never chained (by disable_chaining(), or by its kind)"
     if strategy is ChainingStrategy.HEAD_WITH_SOURCES:
         return _fits_into_head(link)
     if link.down.is_keyed and link.is_batch:
@@ -187,14 +187,10 @@ def exchange_is_not_materialized(link: Link) -> str | None:
 
 def _down_remedy(link: Link) -> str:
     if link.down.chaining_strategy is ChainingStrategy.HEAD_WITH_SOURCES:
-        return (
-            f"let {link.down.label} read a source of from_source() directly, with nothing between"
-        )
+        return f"let {link.down.label} read a source of from_source() directly"
     if link.down.is_keyed and link.is_batch:
         return f"run in STREAMING mode, if the input of {link.down.label} need not be sorted"
-    return (
-        f"do not call start_new_chain() or disable_chaining() on {link.down.label}, if that is why"
-    )
+    return f"remove start_new_chain() or disable_chaining() from {link.down.label}, if it is called"
 
 
 def _partitioner_remedy(link: Link) -> str:
@@ -206,9 +202,7 @@ def _partitioner_remedy(link: Link) -> str:
             "keep it if records must move to the task of their key; if they are there already, use "
             "DataStreamUtils.reinterpret_as_keyed_stream()"
         )
-    return (
-        f"drop {kind.value.lower()}() in front of {link.down.label}, if records may stay in place"
-    )
+    return f"remove {kind.value.lower()}() before {link.down.label}, if records may stay in place"
 
 
 class Rule(NamedTuple):
@@ -232,7 +226,7 @@ CHAINING_RULES: tuple[Rule, ...] = (
     Rule(
         "union",
         input_is_not_a_union,
-        lambda link: f"put the operators of {link.down.label} in front of union(), once per stream",
+        lambda link: f"put the operators of {link.down.label} before union(), once per stream",
     ),
     Rule(
         "chaining-disabled",
@@ -257,7 +251,7 @@ CHAINING_RULES: tuple[Rule, ...] = (
     Rule(
         "upstream-strategy",
         up_allows_chaining,
-        lambda link: f"do not call disable_chaining() on {link.up.label}",
+        lambda link: f"remove disable_chaining() from {link.up.label}, if it is called",
     ),
     Rule("downstream-strategy", down_allows_chaining, _down_remedy),
     Rule(

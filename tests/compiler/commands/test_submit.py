@@ -202,7 +202,7 @@ def test_what_is_no_program_for_spark_is_refused(
 def test_a_master_that_is_none_is_refused(program: str, run: Any, master: str) -> None:
     done = run("submit", program, "--master", master, "--dry-run")
     assert done.exit_code == 2
-    assert f"--master {master} is no master of Spark; give spark://HOST:PORT" in done.stderr
+    assert f"--master {master} is not a master of Spark; use spark://HOST:PORT" in done.stderr
 
 
 @pytest.mark.parametrize("master", ["local", "local[*]", "local[2,3]", "k8s://https://h", "yarn"])
