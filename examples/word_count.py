@@ -1,8 +1,7 @@
 """Counts words: the smallest whole program, with one exchange.
 
-Look at the plan: splitting and pairing share a vertex with the source, the count is a vertex of its own,
-because `key_by` sends each word to the subtask that owns its key group. A count is printed each time it
-grows; in batch mode once, when it is final.
+In the plan, the source, the words and the pairs share a vertex. The count has its own vertex, because `key_by` sends
+each word to the subtask that owns its key group. A count is printed whenever it grows; in batch mode once, at the end.
 
     $ python examples/word_count.py
     ('to', 1)
@@ -18,6 +17,9 @@ import argparse
 import re
 
 from opchain import StreamExecutionEnvironment
+from opchain.common import WatermarkStrategy
+from opchain.datastream import DataStream
+from opchain.datastream.connectors.file_system import FileSource, StreamFormat
 
 POEM = [
     "To be, or not to be,--that is the question:--",
@@ -31,10 +33,17 @@ def words_of(line: str) -> list[str]:
     return re.findall(r"\w+", line.lower())
 
 
+def read_lines(env: StreamExecutionEnvironment, path: str | None) -> DataStream[str]:
+    if path is None:
+        return env.from_collection(POEM)
+    source = FileSource.for_record_stream_format(StreamFormat.text_line_format(), path).build()
+    return env.from_source(source, WatermarkStrategy.no_watermarks(), "lines")
+
+
 def build(env: StreamExecutionEnvironment, path: str | None = None) -> None:
-    lines = env.read_text_file(path) if path else env.from_collection(POEM)
     counts = (
-        lines.flat_map(words_of)
+        read_lines(env, path)
+        .flat_map(words_of)
         .name("words")
         .map(lambda word: (word, 1))
         .key_by(lambda pair: pair[0])
