@@ -296,7 +296,9 @@ def module_file(name: str) -> Path:
         if is_last and spec is not None and spec.origin is not None:
             return Path(spec.origin)
         places = found
-    raise CommandError(f"there is no module {name}, looked for from the folder {Path.cwd()}")
+    raise CommandError(
+        f"there is no module {name} in the folder {Path.cwd()} or on the import path"
+    )
 
 
 def _mention(name: str, context: click.Context) -> None:
@@ -307,19 +309,19 @@ def _mention(name: str, context: click.Context) -> None:
     above = context.find_root()
     if above is not context and name in option_names(above):
         note(
-            f"{name} goes to the program; opchain's option of this name comes before the command: opchain {name} "
-            f"{context.info_name} ...; put -- in front of the program's options to say that they are its own"
+            f"{name} goes to the program; for opchain's option write: opchain {name} {context.info_name} ...; to hide "
+            "this note, put -- before the program's options"
         )
         return
     if name in option_names(context, is_short=is_short):
         note(
-            f"{name} goes to the program, since it stands behind the program's own arguments; put "
-            f"opchain's {name} in front of FILE, or -- in front of the program's options to say that they are its own"
+            f"{name} goes to the program, because it follows an argument of the program; for opchain's {name}, put it "
+            "before FILE; to hide this note, put -- before the program's options"
         )
         return
     close = get_close_matches(name, option_names(context), n=1, cutoff=_NEARLY_THE_SAME)
     if close and not is_short:
         note(
-            f"{name} goes to the program; opchain's own option is {close[0]}; put -- in front of the "
-            "program's options to say that they are its own"
+            f"{name} goes to the program; opchain's own option is {close[0]}; to hide this note, put -- before the "
+            "program's options"
         )

@@ -60,13 +60,10 @@ def test_a_slip_is_mentioned_before_the_program_runs(write: Any, run: Any) -> No
     assert "--locl goes to the program; opchain's own option is --local;" in done.stderr
 
 
-def test_an_option_of_opchain_itself_stands_in_front_of_the_command(write: Any, run: Any) -> None:
+def test_an_option_of_opchain_itself_comes_before_the_command(write: Any, run: Any) -> None:
     write(PROGRAM)
     done = run("plan", "clicks.py", "--traceback")
-    assert (
-        "opchain's option of this name comes before the command: opchain --traceback plan"
-        in done.stderr
-    )
+    assert "for opchain's option write: opchain --traceback plan" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -178,5 +175,7 @@ def test_a_short_option_behind_the_programs_arguments_is_mentioned(write: Any, r
     write(PROGRAM)
     done = run("plan", "clicks.py", "one", "-o", "plan.html")
     assert done.exit_code == 0
-    assert "note: -o goes to the program, since it stands behind the program's own" in done.stderr
+    assert (
+        "note: -o goes to the program, because it follows an argument of the program" in done.stderr
+    )
     assert "goes to the program" not in run("plan", "clicks.py", "--", "one", "-o", "x").stderr
