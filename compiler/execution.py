@@ -76,7 +76,8 @@ def runs_in_epochs(program: Program, job: JobProgram) -> bool:
     here = f"job '{job.job_name}' runs in this process without checkpoints: {why}"
     if refused:
         raise UnsupportedFeatureError(
-            f"{here}. This is needed for {', '.join(refused)}: read from a source that has positions, or remove this"
+            f"{here}. These settings need checkpoints: {', '.join(refused)}; read from a source that has positions, or "
+            "remove them"
         )
     _LOG.warning("%s. Its state is lost when it ends, and %s has no effect", here, ", ".join(asked))
     return False

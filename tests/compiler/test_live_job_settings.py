@@ -90,7 +90,7 @@ def test_what_would_change_a_job_without_positions_is_refused(key: str, value: s
     assert "never ends" in told
     assert "has no positions to resume from" in told
     assert told.endswith(
-        f". {key} = {value} can't be done: read from a source that has positions, or leave that out"
+        f". These settings need checkpoints: {key} = {value}; read from a source that has positions, or remove them"
     )
 
 

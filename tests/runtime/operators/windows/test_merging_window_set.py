@@ -123,7 +123,7 @@ class MergesWrongly(MergingWindowAssigner[Any, TimeWindow]):
     "group", [(TimeWindow(7, 8),), (TimeWindow(0, 4),)], ids=["unknown", "alone"]
 )
 def test_an_assigner_that_merges_what_it_should_not_is_found(group: tuple[TimeWindow, ...]) -> None:
-    with pytest.raises(ValueError, match="a merge may only contain windows that it was given"):
+    with pytest.raises(ValueError, match="call merge only with windows from its argument"):
         Sessions(MergesWrongly(*group)).add(0, 4)
 
 
