@@ -160,12 +160,12 @@ class UnboundedJob(ABC):
         """
 
     @abstractmethod
-    def _run_epochs(self, epochs: Epochs, kept: SavedInput, folder: Path) -> bool:
+    def _run_epochs(self, epochs: Epochs, saved: SavedInput, folder: Path) -> bool:
         """Runs epochs until the job ends. Returns whether to start again, because the log of offsets was restored.
 
         Args:
             epochs: The epochs.
-            kept: The saved input of micro-batches that are repeated after an earlier checkpoint.
+            saved: The saved input of micro-batches that are repeated after an earlier checkpoint.
             folder: A temporary folder of the run.
         """
 
@@ -256,13 +256,13 @@ class UnboundedJob(ABC):
         stack.callback(self.control.end)
         require_log(storage, epochs.last_batch)
         self._require_input(storage, epochs.last_batch)
-        kept = SavedInput(storage)
+        saved = SavedInput(storage)
 
         def attempt(number: int) -> None:
             self._failure = None
             tasks.restarts = number
             while not (self.control.is_stopped or epochs.are_over()) and self._run_epochs(
-                epochs, kept, folder
+                epochs, saved, folder
             ):
                 pass
 
@@ -316,15 +316,15 @@ class UnboundedJob(ABC):
         finally:
             self._between_epochs.release()
 
-    def _run_epoch(self, epochs: Epochs, kept: SavedInput, rows: Any, batch: int) -> None:
+    def _run_epoch(self, epochs: Epochs, saved: SavedInput, rows: Any, batch: int) -> None:
         """Runs the epoch of a micro-batch, and serves a request to drain the job."""
         with self._turn(), self._around_epoch():
             self.control.require_not_stopped()
-            kept.require(batch)
+            saved.require(batch)
             drains = self.control.drains
             ends = self.is_bounded and self.settings.savepoint_at_end is None
             has_run = epochs.run(rows, batch, drains=drains or ends)
-            kept.forget(batch)
+            saved.forget(batch)
             self.control.checkpointed(epochs.latest)
             if drains and has_run:
                 self.control.drained()

@@ -193,7 +193,7 @@ class LocalEpochJob(UnboundedJob):
         """See UnboundedJob."""
         self._woken.set()
 
-    def _run_epochs(self, epochs: Epochs, kept: SavedInput, folder: Path) -> bool:  # noqa: ARG002
+    def _run_epochs(self, epochs: Epochs, saved: SavedInput, folder: Path) -> bool:  # noqa: ARG002
         """See UnboundedJob."""
         log = f"{epochs.storage.url}/{OFFSETS}"
         positions = positions_of(epochs.sources, log, self.settings.target_epoch_ms)
@@ -201,7 +201,7 @@ class LocalEpochJob(UnboundedJob):
         until_ms = wall_clock_ms() if reads_all else None
         done = epochs.last_batch
         if done >= 0 and not is_batch_done(log, done):
-            self._run_one(epochs, kept, log, done, ())  # a commit may have failed
+            self._run_one(epochs, saved, log, done, ())  # a commit may have failed
         start = offset_of(log, done, POSITIONS) if done >= 0 else None
         start = positions.initial(wall_clock_ms()) if start is None else start
         mended = None
@@ -216,7 +216,7 @@ class LocalEpochJob(UnboundedJob):
                     break
                 log_offset(log, batch, end, wall_clock_ms())
             try:
-                self._run_one(epochs, kept, log, batch, list(positions.splits(start, end)))
+                self._run_one(epochs, saved, log, batch, list(positions.splits(start, end)))
             except InputRestoredError:
                 mended = batch
                 continue
@@ -232,11 +232,11 @@ class LocalEpochJob(UnboundedJob):
     def _is_over(self) -> bool:
         return self.cancelled.is_set() or self.control.is_stopped
 
-    def _run_one(self, epochs: Epochs, kept: SavedInput, log: str, batch: int, rows: Any) -> None:
+    def _run_one(self, epochs: Epochs, saved: SavedInput, log: str, batch: int, rows: Any) -> None:
         """Runs the epoch of a micro-batch, and writes to the commit log that the epoch is over."""
         try:
             with self._noting_failure(epochs, batch):
-                self._run_epoch(epochs, kept, rows, batch)
+                self._run_epoch(epochs, saved, rows, batch)
         except JobStoppedError as error:
             if not self.cancelled.is_set():
                 raise

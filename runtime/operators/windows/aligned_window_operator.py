@@ -142,7 +142,7 @@ class AlignedWindowOperator(KeyedWindowOperator):
         self.size, self.slide, self.offset = assigner.pace
         self.contents = contents_of(self.spec)
         self.panes: dict[int, MutableMapping[Any, Any]] = {}
-        self._kept: dict[int, _FiredPane] = {}
+        self._fired_panes: dict[int, _FiredPane] = {}
         # Heaps of window starts: windows that have not fired, and windows that have.
         self._starts: list[int] = []
         self._retained_starts: list[int] = []
@@ -193,18 +193,18 @@ class AlignedWindowOperator(KeyedWindowOperator):
             if timestamp - start < self.slide:
                 self.skip(value, timestamp)
             return None
-        kept = self._kept.get(start)
-        if kept is None:
+        fired = self._fired_panes.get(start)
+        if fired is None:
             pane = self.backend.table(CONTENTS, window)
             if window.max_timestamp() > self.current_watermark:
                 self._open(start, pane)
                 return pane
-            kept = self._keep(start, pane)
-        kept.pane[key] = self.contents.added(kept.pane.get(key), value)
+            fired = self._keep_fired(start, pane)
+        fired.pane[key] = self.contents.added(fired.pane.get(key), value)
         if window.max_timestamp() <= self.current_watermark:
-            self._fire(window, {key: kept.pane[key]}, timestamp)
-        elif key not in kept.pending:
-            self._await(start, kept, key)
+            self._fire(window, {key: fired.pane[key]}, timestamp)
+        elif key not in fired.pending:
+            self._await(start, fired, key)
         return None
 
     def process_watermark(self, watermark: int) -> None:
@@ -215,16 +215,16 @@ class AlignedWindowOperator(KeyedWindowOperator):
             window = TimeWindow(start, start + self.size)
             pane = self.panes.pop(start, None)
             if pane is None:
-                kept = self._kept[start]
-                due = {key: kept.pane[key] for key in kept.pending}
+                fired = self._fired_panes[start]
+                due = {key: fired.pane[key] for key in fired.pending}
                 self._timers_are_over(window, window.max_timestamp(), due)
-                kept.pending.clear()
+                fired.pending.clear()
                 self._fire(window, due, window.max_timestamp())
             else:
                 self._timers_are_over(window, window.max_timestamp(), pane)
                 self._fire(window, pane, window.max_timestamp())
                 if self.lateness.allowed_ms:
-                    self._keep(start, pane)
+                    self._keep_fired(start, pane)
                 else:
                     self.backend.drop(CONTENTS, window)
         while self._retained_starts:
@@ -233,7 +233,7 @@ class AlignedWindowOperator(KeyedWindowOperator):
             if not self.lateness.is_window_late(window, watermark):
                 break
             heapq.heappop(self._retained_starts)
-            pane = self._kept.pop(start).pane
+            pane = self._fired_panes.pop(start).pane
             self._timers_are_over(window, window.max_timestamp() + self.lateness.allowed_ms, pane)
             self.backend.drop(CONTENTS, window)
         super().process_watermark(watermark)
@@ -250,15 +250,15 @@ class AlignedWindowOperator(KeyedWindowOperator):
         self.panes[start] = pane
         heapq.heappush(self._starts, start)
 
-    def _keep(self, start: int, pane: MutableMapping[Any, Any]) -> _FiredPane:
-        kept = self._kept[start] = _FiredPane(pane)
+    def _keep_fired(self, start: int, pane: MutableMapping[Any, Any]) -> _FiredPane:
+        fired = self._fired_panes[start] = _FiredPane(pane)
         heapq.heappush(self._retained_starts, start)
-        return kept
+        return fired
 
-    def _await(self, start: int, kept: _FiredPane, key: Any) -> None:
-        if not kept.pending:
+    def _await(self, start: int, fired: _FiredPane, key: Any) -> None:
+        if not fired.pending:
             heapq.heappush(self._starts, start)
-        kept.pending[key] = None
+        fired.pending[key] = None
 
     def _fire(self, window: TimeWindow, pane: MutableMapping[Any, Any], time: int) -> None:
         contents = self.contents
@@ -305,9 +305,9 @@ class AlignedWindowOperator(KeyedWindowOperator):
             if len(waiting) == len(pane):
                 self._open(window.start, pane)
                 continue
-            kept = self._keep(window.start, pane)
+            fired = self._keep_fired(window.start, pane)
             for key in waiting:
-                self._await(window.start, kept, key)
+                self._await(window.start, fired, key)
         self._timers.forget_changes()
 
     def snapshot_state(self, checkpoint_id: int, timestamp_ms: int) -> OperatorSnapshot:
@@ -331,16 +331,18 @@ class AlignedWindowOperator(KeyedWindowOperator):
             for time, window, keys in self._waiting()
             for key in newest(keys, touched)
         ]
-        windows = (TimeWindow(start, start + self.size) for start in (*self.panes, *self._kept))
+        windows = (
+            TimeWindow(start, start + self.size) for start in (*self.panes, *self._fired_panes)
+        )
         self.backend.write_to(CONTENTS, windows)
         return super().snapshot_changes(checkpoint_id, timestamp_ms)
 
     def _waiting(self) -> Iterator[tuple[int, TimeWindow, MutableMapping[Any, Any]]]:
         """The timers that the general operator would have: time, window, and the keys that have one."""
         for start in sorted(self._starts):
-            kept = self._kept.get(start)
+            fired = self._fired_panes.get(start)
             window = TimeWindow(start, start + self.size)
-            keys = self.panes[start] if kept is None else kept.pending
+            keys = self.panes[start] if fired is None else fired.pending
             yield window.max_timestamp(), window, keys
         if not self.lateness.allowed_ms:
             return
@@ -348,8 +350,8 @@ class AlignedWindowOperator(KeyedWindowOperator):
             window = TimeWindow(start, start + self.size)
             time = window.max_timestamp() + self.lateness.allowed_ms
             if time < MAX_LONG_VALUE:  # the end of time needs no timer
-                kept = self._kept.get(start)
-                yield time, window, self.panes[start] if kept is None else kept.pane
+                fired = self._fired_panes.get(start)
+                yield time, window, self.panes[start] if fired is None else fired.pane
 
     def _timers_are_over(self, window: TimeWindow, time: int, keys: Collection[Any]) -> None:
         """Records that timers of a window no longer exist, if changes are tracked."""

@@ -147,7 +147,7 @@ class StreamingJob(UnboundedJob):
         ):
             yield
 
-    def _run_epochs(self, epochs: Epochs, kept: SavedInput, folder: Path) -> bool:
+    def _run_epochs(self, epochs: Epochs, saved: SavedInput, folder: Path) -> bool:
         """Runs the query to its end. Returns whether it must be started again, because its log was repaired."""
         from py4j.protocol import Py4JJavaError  # noqa: PLC0415 - comes with pyspark
         from pyspark.errors import StreamingQueryException  # noqa: PLC0415 - as above
@@ -165,7 +165,7 @@ class StreamingJob(UnboundedJob):
         writer = (
             rows.writeStream.queryName(f"{one_line_name(self.job.job_name)} {self.run_id[:8]}")
             .option("checkpointLocation", offsets)
-            .foreachBatch(partial(self._run_micro_batch, epochs, kept))
+            .foreachBatch(partial(self._run_micro_batch, epochs, saved))
         )
         self._query = query = self._triggered(writer).start()
         self._is_started.set()
@@ -200,11 +200,11 @@ class StreamingJob(UnboundedJob):
         return writer
 
     def _run_micro_batch(
-        self, epochs: Epochs, kept: SavedInput, rows: DataFrame, batch: int
+        self, epochs: Epochs, saved: SavedInput, rows: DataFrame, batch: int
     ) -> None:
         """Runs an epoch; called by `foreachBatch`."""
         with self._noting_failure(epochs, batch):
-            self._run_epoch(epochs, kept, rows, batch)
+            self._run_epoch(epochs, saved, rows, batch)
             self._write_due(epochs)
         if epochs.are_over():
             # On another thread, since stopping waits for the end of this micro-batch.

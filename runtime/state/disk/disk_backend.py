@@ -264,12 +264,12 @@ class TableStore(ABC):
         """Deletes keys, then puts pairs of key and value."""
 
     @abstractmethod
-    def delete_range(self, first: bytes, behind: bytes) -> None:
-        """Deletes all keys from `first` (included) to `behind` (excluded)."""
+    def delete_range(self, first: bytes, end: bytes) -> None:
+        """Deletes all keys from `first` (included) to `end` (excluded)."""
 
     @abstractmethod
-    def scan(self, first: bytes, behind: bytes) -> Iterator[tuple[bytes, bytes]]:
-        """Pairs in ascending order, from `first` (included) to `behind` (excluded), as of the call."""
+    def scan(self, first: bytes, end: bytes) -> Iterator[tuple[bytes, bytes]]:
+        """Pairs in ascending order, from `first` (included) to `end` (excluded), as of the call."""
 
     @abstractmethod
     def scan_back(self, last: bytes, until: bytes) -> Iterator[tuple[bytes, bytes]]:

@@ -302,15 +302,15 @@ class DiskEntries(MutableMapping[Any, Any]):
     def __iter__(self) -> Iterator[Any]:
         """The keys in order of place. Keys that are added or removed meanwhile may or may not be included."""
         self.write_back()
-        first, behind = self._order, _behind(self._order)
-        while chunk := list(islice(self._spaces.database.scan(first, behind), _CHUNK)):
+        first, end = self._order, _end(self._order)
+        while chunk := list(islice(self._spaces.database.scan(first, end), _CHUNK)):
             for _, value in chunk:
                 yield _named(value)
             first = chunk[-1][0] + b"\0"
 
     def __reversed__(self) -> Iterator[Any]:
         self.write_back()
-        scan = self._spaces.database.scan_back(_behind(self._order), self._order)
+        scan = self._spaces.database.scan_back(_end(self._order), self._order)
         return (_named(value) for _, value in scan)
 
     def items(self) -> Iterator[tuple[Any, Any]]:  # type: ignore[override]
@@ -333,14 +333,14 @@ class DiskEntries(MutableMapping[Any, Any]):
         """The places of all entries, in ascending order."""
         self.write_back()
         start = len(self._order)
-        for key, _ in self._spaces.database.scan(self._order, _behind(self._order)):
+        for key, _ in self._spaces.database.scan(self._order, _end(self._order)):
             yield int.from_bytes(key[start:], "big") >> _GROUP_BITS
 
     def rows(self) -> Iterator[tuple[int, Any, Any]]:
         """(place, state key, contents) of all entries in the order of key bytes, which is the fastest iteration."""
         self.write_back()
         database, start = self._spaces.database, len(self._data)
-        for data_key, stored in database.scan(self._data, _behind(self._data)):
+        for data_key, stored in database.scan(self._data, _end(self._data)):
             found, place = data_key[start:], stored[:_PLACE]
             key = (
                 decoded_key(found)
@@ -360,10 +360,10 @@ class DiskEntries(MutableMapping[Any, Any]):
             # A few keys are deleted one by one, because each later look-up has to check a deleted range.
             gone = [self._data + key for key in keys]
             database.write((), gone + [self._order + found[:_PLACE] for found in stored])
-            is_small = not any(True for _ in database.scan(self._data, _behind(self._data)))
+            is_small = not any(True for _ in database.scan(self._data, _end(self._data)))
         if not is_small:
-            database.delete_range(self._data, _behind(self._data))
-            database.delete_range(self._order, _behind(self._order))
+            database.delete_range(self._data, _end(self._data))
+            database.delete_range(self._order, _end(self._order))
         self._count = 0
 
     # The database
@@ -432,7 +432,7 @@ class DiskEntries(MutableMapping[Any, Any]):
             ) from error
 
 
-def _behind(prefix: bytes) -> bytes:
+def _end(prefix: bytes) -> bytes:
     """The first key after all keys that begin with a prefix."""
     return (int.from_bytes(prefix, "big") + 1).to_bytes(len(prefix), "big")
 

@@ -79,14 +79,14 @@ class RocksDBTables(TableStore):
             batch.put(key, value)
         self._db.write(batch)
 
-    def delete_range(self, first: bytes, behind: bytes) -> None:
+    def delete_range(self, first: bytes, end: bytes) -> None:
         """See TableStore."""
-        self._db.delete_range(first, behind)
+        self._db.delete_range(first, end)
 
-    def scan(self, first: bytes, behind: bytes) -> Iterator[tuple[bytes, bytes]]:
+    def scan(self, first: bytes, end: bytes) -> Iterator[tuple[bytes, bytes]]:
         """See TableStore."""
         for key, value in self._db.items(from_key=first):
-            if key >= behind:
+            if key >= end:
                 return
             yield key, value
 
