@@ -46,20 +46,20 @@ from opchain.runtime.mailbox.task_mailbox import (
 from opchain.runtime.mailbox.timer_service import PeriodTimer
 
 LATENCY_WINDOW = 128
-"""How many of the latest mails the latency is taken over."""
+"""The number of latest mails whose latencies are kept."""
 
 
 @dataclass(frozen=True, slots=True)
 class MailboxStatistics:
-    """One look at the metrics.
+    """The metrics at one moment.
 
     Attributes:
-        mails_processed: Mails run, those run by waiting operators included.
-        latencies_ns: From put to run, of the latest mails, in ascending order.
-        longest_queue: The most mails that waited at once, where the loop took them.
-        idle_ns: Time blocked because there was no input.
-        back_pressured_ns: Time blocked because the output was not taken.
-        busy_ns: All other time since the task started.
+        mails_processed: The number of mails that ran, including those that ran while an operator waited.
+        latencies_ns: The latencies of the latest mails, from put to run, in ascending order.
+        longest_queue: The most mails that waited when a turn began.
+        idle_ns: The time that the task waited for input.
+        back_pressured_ns: The time that the task waited until its output was taken.
+        busy_ns: The rest of the time since the task started.
     """
 
     mails_processed: int
@@ -71,7 +71,7 @@ class MailboxStatistics:
 
 
 class MailboxMetrics:
-    """Counts as the loop goes; written by the mailbox thread, read from any.
+    """Measures the loop. The mailbox thread writes it, and any thread may read it.
 
     Args:
         clock_ns: The mailbox's clock. Busy time counts from now.
@@ -102,13 +102,13 @@ class MailboxMetrics:
         self.back_pressured = PeriodTimer(clock_ns)
 
     def count(self, mail: Mail) -> None:
-        """Note that this mail is about to run; it has waited since it was put, or since measuring began."""
+        """Counts a mail that is about to run. It has waited since it was put, or since the measurement began."""
         self._mails_processed += 1
         put_at_ns = max(mail.put_at_ns, self._started_at_ns)
         self._latencies_ns.append(self._clock_ns() - put_at_ns)
 
     def statistics(self) -> MailboxStatistics:
-        """The numbers up to now."""
+        """The current metrics."""
         idle_ns = self.idle.total_ns
         back_pressured_ns = self.back_pressured.total_ns
         elapsed_ns = self._clock_ns() - self._started_at_ns
@@ -123,7 +123,7 @@ class MailboxMetrics:
 
 
 class Suspension:
-    """The state of not running the default action."""
+    """A suspension of the default action."""
 
     __slots__ = ("_resume", "timer")
 
@@ -132,10 +132,9 @@ class Suspension:
         self.timer = timer
 
     def resume(self) -> None:
-        """Run the default action again.
+        """Resumes the default action. Later calls, and calls after the task has ended, have no effect.
 
-        From any thread, any number of times, also after the task has ended: only the first call does
-        something, and only while this suspension lasts.
+        May be called from any thread.
         """
         self._resume(self)
 
@@ -144,38 +143,37 @@ class Controller(Protocol):
     """The requests of the default action. All methods must be called in the mailbox thread."""
 
     def all_actions_completed(self) -> None:
-        """End the loop for good: there is no more input."""
+        """Ends the loop, because there is no more input."""
 
     def suspend_default_action(self, timer: PeriodTimer | None = None) -> Suspension:
-        """Do not run the default action before the suspension is resumed; mail still runs.
+        """Suspends the default action until the suspension is resumed. Mail still runs.
 
         Args:
-            timer: Runs while the task is blocked for lack of mail: `idle` or `back_pressured` of the
-                metrics. Where both input and output are unavailable, Flink counts back-pressure.
+            timer: Measures the time that the task waits: `idle` or `back_pressured` of the metrics. If both input and
+                output are unavailable, Flink counts back pressure.
         """
 
 
 DefaultAction = Callable[[Controller], object]
-"""Does a bounded amount of work, such as processing one buffer, without blocking."""
+"""Does a limited amount of work, such as processing one buffer, without blocking."""
 
 
 class MailboxProcessor:
     """Runs one task's mail and default action in the thread that creates it.
 
-    It is open, then `prepare_close` (no more mail comes in), `drain` (what is waiting runs), `close`.
-    To the default action it is the Controller.
+    At the end call `prepare_close` (no more mail is accepted), `drain` (waiting mail runs), and `close`. The processor is
+    also the Controller of the default action.
 
     Args:
-        default_action: Does a bounded amount of work without blocking. Under a lock only if it takes
-            the lock itself.
-        mailbox: The mailbox of this thread; a new one if not given.
+        default_action: Does a limited amount of work without blocking. It holds the lock only if it takes it itself.
+        mailbox: The mailbox of this thread; a new one by default.
         lock: Held while a mail runs.
         allow_yield: Whether the operators' executors may wait for mail.
         before_mail: Called before the mail of a turn runs.
 
     Attributes:
-        metrics: Written as the loop goes, read from any thread.
-        is_completed: Whether the loop has ended for good.
+        metrics: The metrics, which any thread may read.
+        is_completed: Whether the loop has ended and cannot be resumed.
     """
 
     __slots__ = (
@@ -214,14 +212,13 @@ class MailboxProcessor:
     # The loop
 
     def turn(self) -> bool:
-        """Run the mail waiting now, then at most one default action; False when the loop is to end.
+        """Runs the waiting mail, then at most one default action. Returns False if the loop must end.
 
-        While the default action is suspended, blocks until there is mail. After a turn has returned
-        False because of `suspend`, the next one continues where it stopped; after
-        `all_actions_completed` every turn returns False and runs nothing.
+        While the default action is suspended, a turn waits for mail. After `suspend` a turn returns False, and the next
+        turn continues. After `all_actions_completed` every turn returns False and runs nothing.
 
         Raises:
-            BaseException: Whatever mail or default action raise, and what `report_error` was given.
+            BaseException: The exception of a mail or the default action, or the error of `report_error`.
             NotMailboxThreadError: There is mail, and the caller is not the mailbox thread.
         """
         if self._mailbox.has_new_mail:
@@ -231,9 +228,9 @@ class MailboxProcessor:
         return self._goes_on or self._end()
 
     def run_mailbox_step(self) -> bool:
-        """Run one mail, or one default action if there is none; False if there was nothing to run.
+        """Runs one mail, or else one default action. Returns False if neither can run.
 
-        For tests: it never blocks, and so leaves a suspended default action alone.
+        This is for tests. It never blocks.
         """
         self._mailbox.require_mailbox_thread("run a step of the mailbox loop")
         if self.is_completed:
@@ -250,27 +247,24 @@ class MailboxProcessor:
     # Control, from any thread
 
     def suspend(self) -> None:
-        """End the loop before its next mail or default action; it can be run again.
+        """Ends the loop before its next mail or default action. It can be resumed.
 
-        Does nothing once the mailbox takes no more mail.
+        Does nothing if the mailbox accepts no more mail.
         """
         self._send_control_mail(self._suspend_loop, "suspend the mailbox loop")
 
     def all_actions_completed(self) -> None:
-        """End the loop before its next mail or default action, for good.
+        """Ends the loop before its next mail or default action. It cannot be resumed.
 
-        Does nothing once the mailbox takes no more mail.
+        Does nothing if the mailbox accepts no more mail.
         """
         self._send_control_mail(self._complete_loop, "complete the mailbox loop")
 
     def report_error(self, error: BaseException) -> None:
-        """Fail the loop with this very error, before any other mail runs.
-
-        The mail left behind is dropped by `close`.
+        """Makes the loop raise this error before any other mail runs. `close` drops the remaining mail.
 
         Raises:
-            MailboxClosedError: The mailbox takes no more mail, so that the error, which is its cause,
-                would be lost.
+            MailboxClosedError: The mailbox accepts no more mail. Its cause is the error, which would be lost otherwise.
         """
 
         def fail() -> None:
@@ -285,11 +279,11 @@ class MailboxProcessor:
             raise closed from error
 
     def mailbox_executor(self, priority: int = MIN_PRIORITY) -> MailboxExecutor:
-        """A way into this mailbox.
+        """An executor, which sends mail to this mailbox.
 
         Args:
-            priority: Index of the operator in its chain; without it, the executor of the task itself
-                (Flink: getMainMailboxExecutor).
+            priority: The index of the operator in its chain; by default the priority of the task itself (Flink:
+                getMainMailboxExecutor).
         """
         return MailboxExecutor(
             self._mailbox,
@@ -300,7 +294,7 @@ class MailboxProcessor:
         )
 
     def reset_measurements(self) -> None:
-        """Let the metrics begin now."""
+        """Restarts the metrics."""
         self.metrics = MailboxMetrics(self._mailbox.clock_ns)
 
     # The default action, from the mailbox thread
@@ -325,25 +319,25 @@ class MailboxProcessor:
     # The end, from the mailbox thread
 
     def prepare_close(self) -> None:
-        """Let no more mail in. Flink: prepareClose."""
+        """Accepts no more mail. Flink: prepareClose."""
         self._mailbox.quiesce()
 
     def drain(self) -> None:
-        """Run the mail that is waiting; mail sent meanwhile is left alone.
+        """Runs the mail that is waiting now, and no later mail.
 
-        If a mail fails, those behind it stay in the mailbox, for `close` to drop.
+        If a mail fails, the mail after it stays in the mailbox, and `close` drops it.
         """
         for _ in range(self._mailbox.size()):
             mail = self._mailbox.try_take(MIN_PRIORITY)
-            if mail is None:  # run by a mail before it, which waited
+            if mail is None:  # an earlier mail waited, and ran it meanwhile
                 return
             self._run_mail(mail)
 
     def close(self) -> list[Mail]:
-        """Close the mailbox, cancel what was submitted and has not run, and return the mail dropped.
+        """Closes the mailbox, drops its mail and cancels the futures of the mail. Returns the dropped mail.
 
         Raises:
-            Exception: What dropping a mail raised; all the others are dropped nevertheless.
+            Exception: The exception of dropping a mail. All other mail is dropped too.
         """
         dropped = self._mailbox.close()
         with ExitStack() as every_one:
@@ -362,7 +356,7 @@ class MailboxProcessor:
         self._before_mail()
         for _ in range(waiting):
             mail = self._mailbox.try_take_from_batch()
-            if mail is None:  # run by a mail before it, which waited
+            if mail is None:  # an earlier mail waited, and ran it meanwhile
                 break
             self._run_mail(mail)
             if not self._goes_on:
@@ -422,4 +416,4 @@ class MailboxProcessor:
 
 
 def _do_nothing(_: Controller) -> None:
-    """Stand in for the default action once the loop has completed."""
+    """Replaces the default action after the loop has completed."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from opchain.runtime.mailbox.timer_service import ScheduledCall, TimerService
 
 ProcessingTimeCallback = Callable[[int], object]
-"""Gets the time that the timer was for, which is not later than the current time."""
+"""Gets the time of the timer, which is not later than the current time."""
 
 
 class ProcessingTimeService:
@@ -38,23 +38,23 @@ class ProcessingTimeService:
     def __init__(self, timers: TimerService, executor: MailboxExecutor) -> None:
         self._timers = timers
         self._executor = executor
-        # Taken by the timer thread before the mailbox's lock; nothing is called while holding it that
-        # would take another. Re-entrant, because a manual clock calls back within call_at.
+        # The timer thread takes this lock before the mailbox's lock, and takes no other lock while it holds it. It is
+        # re-entrant, because a manual clock calls back within call_at.
         self._lock = threading.RLock()
         self._is_quiesced = False
 
     def current_processing_time(self) -> int:
-        """Milliseconds since the Unix epoch; also after `quiesce`."""
+        """Milliseconds since the Unix epoch. Also available after `quiesce`."""
         return self._timers.current_processing_time()
 
     def register_timer(self, at_ms: int, callback: ProcessingTimeCallback) -> TimerHandle:
-        """Call back once when the clock has reached this time; soon, if it has passed already."""
+        """Calls back once when the clock reaches a time. Calls back soon if the time has passed."""
         return self._start(TimerHandle(self._cancel, callback), at_ms)
 
     def schedule_at_fixed_rate(
         self, callback: ProcessingTimeCallback, initial_delay_ms: int, period_ms: int
     ) -> TimerHandle:
-        """Call back after a delay and then every period; periods missed are replaced.
+        """Calls back after a delay and then every period. Several missed periods lead to one call.
 
         Raises:
             ValueError: The period is not positive.
@@ -68,7 +68,7 @@ class ProcessingTimeService:
     def schedule_with_fixed_delay(
         self, callback: ProcessingTimeCallback, initial_delay_ms: int, period_ms: int
     ) -> TimerHandle:
-        """Call back after a delay, and again a period after each callback has returned.
+        """Calls back after a delay, and again a period after each callback has returned.
 
         Raises:
             ValueError: The period is not positive.
@@ -80,9 +80,9 @@ class ProcessingTimeService:
         )
 
     def quiesce(self) -> None:
-        """Fire no more; timers registered later never fire. Mail already put still runs.
+        """Stops all timers, also those that are registered later. Mail that was already put still runs.
 
-        Flink's returns a future that completes when no timer is firing; here that is so on return.
+        No timer is firing when this returns. Flink's method returns a future that completes at this moment.
         """
         with self._lock:
             self._is_quiesced = True
@@ -101,7 +101,7 @@ class ProcessingTimeService:
             timer.call = call
 
     def _deliver(self, timer: TimerHandle, at_ms: int) -> None:
-        """Put the mail; in the thread of the timers."""
+        """Puts the mail. Runs in the thread of the timers."""
         with self._lock:
             if self._is_quiesced or timer.is_cancelled:
                 return
@@ -116,7 +116,7 @@ class ProcessingTimeService:
                 self._arm(timer, at_ms + timer.rate_ms)
 
     def _fire(self, timer: TimerHandle, at_ms: int) -> None:
-        """Run the callback; as mail, in the task's thread."""
+        """Runs the callback. Runs as mail, in the task's thread."""
         if timer.is_cancelled:
             return
         if timer.rate_ms is None and timer.delay_ms is None:
@@ -165,9 +165,9 @@ class TimerHandle:
         self.is_cancelled = False
 
     def cancel(self) -> bool:
-        """Do not fire (again); False if it has fired for the last time or is cancelled already.
+        """Cancels the timer. Returns False if it has fired for the last time, or was cancelled before.
 
-        When called in the task's thread, the callback is not run afterwards.
+        After a call in the task's thread, the callback does not run any more.
         """
         return self._cancel(self)
 

@@ -125,16 +125,15 @@ class MailboxState(Enum):
 class TaskMailbox:
     """The mail of one task, bound to the thread that creates it.
 
-    Only `put`, `put_first`, `run_exclusively`, `size` and `state` are for other threads; every other
-    method raises NotMailboxThreadError there.
+    Other threads may use only `put`, `put_first`, `run_exclusively`, `size` and `state`. All other methods raise
+    NotMailboxThreadError there.
 
     Args:
-        clock_ns: Stamps mail as it is put, in nanoseconds from any origin.
+        clock_ns: The clock of the time stamps of mail, in nanoseconds from any origin.
 
     Attributes:
-        has_new_mail: False only if there is no mail. For the mailbox thread to read, and for nobody
-            to write.
-        clock_ns: The clock given.
+        has_new_mail: False only if there is no mail. Only the mailbox thread may read it, and only this class sets it.
+        clock_ns: See the argument.
     """
 
     __slots__ = (
@@ -173,19 +172,19 @@ class TaskMailbox:
         return threading.get_ident() == self._thread_id
 
     def has_mail(self) -> bool:
-        """Whether any mail is waiting, of whatever priority."""
+        """Whether mail of any priority is waiting."""
         self.require_mailbox_thread("look for mail")
         return bool(self._first or self._batch or self._queue)
 
     def size(self) -> int:
-        """How many mails are waiting, those of the batch included."""
+        """The number of waiting mails, including the batch."""
         with self._lock:
             return len(self._first) + len(self._batch) + len(self._queue)
 
     # Putting, from any thread
 
     def put(self, mail: Mail) -> None:
-        """Add mail behind all other mail.
+        """Adds mail after all other mail.
 
         Raises:
             MailboxClosedError: The mailbox is quiesced or closed.
@@ -196,7 +195,7 @@ class TaskMailbox:
             self._announce()
 
     def put_first(self, mail: Mail) -> None:
-        """Add mail before all other mail.
+        """Adds mail before all other mail.
 
         Raises:
             MailboxClosedError: The mailbox is quiesced or closed.
@@ -207,9 +206,9 @@ class TaskMailbox:
             self._announce()
 
     def run_exclusively(self, action: Callable[[], T]) -> T:
-        """Run an action while no other thread can put mail or change the state, and return its result.
+        """Runs an action, and returns its result. Meanwhile no other thread can put mail or change the state.
 
-        For doing several things at once, such as looking at the state and then putting.
+        So an action can check the state and then put mail.
         """
         with self._lock:
             return action()
@@ -217,11 +216,10 @@ class TaskMailbox:
     # Taking, from the mailbox thread
 
     def take(self, priority: int) -> Mail:
-        """Remove the oldest mail of at least this priority, waiting until there is one.
+        """Removes and returns the oldest mail of at least this priority. Waits until there is one.
 
         Raises:
-            MailboxClosedError: The mailbox is closed; or it is quiesced and holds no such mail, so that
-                waiting would never end.
+            MailboxClosedError: The mailbox is closed; or it is quiesced and has no such mail, so none can come.
         """
         self._check_may_take()
         with self._lock:
@@ -230,7 +228,7 @@ class TaskMailbox:
             return mail
 
     def try_take(self, priority: int) -> Mail | None:
-        """Remove the oldest mail of at least this priority; None if there is none.
+        """Removes and returns the oldest mail of at least this priority; None if there is none.
 
         Raises:
             MailboxClosedError: The mailbox is closed.
@@ -242,9 +240,9 @@ class TaskMailbox:
             return self._remove_oldest(priority)
 
     def create_batch(self) -> int:
-        """Move all waiting mail into the batch, behind what is left there, and return how much it holds.
+        """Moves all waiting mail to the end of the batch. Returns the size of the batch (Flink: a boolean).
 
-        `take` and `try_take` see the same mail in the same order as before. Flink's returns a boolean.
+        The order of mail for `take` and `try_take` does not change.
         """
         self.require_mailbox_thread("create a batch")
         if not self.has_new_mail:
@@ -256,7 +254,7 @@ class TaskMailbox:
             return len(self._first) + len(self._batch)
 
     def try_take_from_batch(self) -> Mail | None:
-        """Remove the next mail of the batch, or mail that was put first; None if there is neither.
+        """Removes and returns mail that was put first, or else the next mail of the batch; None if there is neither.
 
         Raises:
             MailboxClosedError: The mailbox is closed.
@@ -273,7 +271,7 @@ class TaskMailbox:
         return mail
 
     def wait_for_mail(self) -> None:
-        """Return as soon as any mail is waiting, without taking it.
+        """Waits until there is mail, without taking it.
 
         Raises:
             MailboxClosedError: No mail is waiting and none can come, because the mailbox is not open.
@@ -286,7 +284,7 @@ class TaskMailbox:
     # The end
 
     def drain(self) -> list[Mail]:
-        """Remove and return all mail, the next one first."""
+        """Removes and returns all mail, in order."""
         self.require_mailbox_thread("drain the mailbox")
         with self._lock:
             mails = [*self._first, *self._batch, *self._queue]
@@ -297,14 +295,14 @@ class TaskMailbox:
             return mails
 
     def quiesce(self) -> None:
-        """Accept no more mail; what is waiting can still be taken. Does nothing once closed."""
+        """Accepts no more mail. Waiting mail can still be taken. Has no effect on a closed mailbox."""
         self.require_mailbox_thread("quiesce the mailbox")
         with self._lock:
             if self._state is MailboxState.OPEN:
                 self._state = MailboxState.QUIESCED
 
     def close(self) -> list[Mail]:
-        """Accept no more mail and give none out; returns the mail that was still waiting."""
+        """Accepts no more mail, and lets none be taken. Returns the mail that was waiting."""
         self.require_mailbox_thread("close the mailbox")
         with self._lock:
             self._state = MailboxState.CLOSED
@@ -313,10 +311,10 @@ class TaskMailbox:
     # What the methods above share
 
     def require_mailbox_thread(self, purpose: str) -> None:
-        """Return only in the mailbox thread.
+        """Raises an error if the caller is not the mailbox thread.
 
         Args:
-            purpose: What the caller wants to do, for the message.
+            purpose: The purpose of the caller, for the message.
 
         Raises:
             NotMailboxThreadError: The caller is another thread.
@@ -344,7 +342,7 @@ class TaskMailbox:
         self._not_empty.notify()
 
     def _wait(self, awaited: str) -> None:
-        # Only the mailbox thread, which is here, moves the state: it cannot change while waiting.
+        # Only the mailbox thread changes the state, so it cannot change while this thread waits.
         if self._state is not MailboxState.OPEN:
             raise MailboxClosedError(
                 f"cannot wait for {awaited}: none is left and the mailbox is {self._state.value}, "

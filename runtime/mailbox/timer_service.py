@@ -27,7 +27,7 @@ _SMALLEST_HEAP_TO_SWEEP = 64
 
 @dataclass(slots=True, order=True)
 class ScheduledCall:
-    """One action and its time; waiting until the queue gives it out or it is cancelled."""
+    """An action and its time. It waits until the queue returns it, or until it is cancelled."""
 
     at_ms: int
     sequence: int
@@ -49,21 +49,21 @@ class TimerQueue:
         return self._waiting_count
 
     def add(self, at_ms: int, action: Callable[[], None]) -> ScheduledCall:
-        """Let an action wait for its time, in milliseconds."""
+        """Adds an action with its time in milliseconds."""
         call = ScheduledCall(at_ms, next(self._sequence), action)
         heapq.heappush(self._heap, call)
         self._waiting_count += 1
         return call
 
     def next_at_ms(self) -> int | None:
-        """When the next call is due; None if none is waiting."""
+        """The time of the next call; None if there is none."""
         heap = self._heap
         while heap and not heap[0].is_waiting:
             heapq.heappop(heap)
         return heap[0].at_ms if heap else None
 
     def take_next(self) -> ScheduledCall:
-        """Remove the next call. Only after `next_at_ms` has told that there is one."""
+        """Removes and returns the next call. Call it only if `next_at_ms` is not None."""
         call = heapq.heappop(self._heap)
         assert call.is_waiting
         call.is_waiting = False
@@ -71,13 +71,13 @@ class TimerQueue:
         return call
 
     def cancel(self, call: ScheduledCall) -> None:
-        """Forget a call; does nothing if it is no longer waiting."""
+        """Cancels a call. Has no effect if it is no longer waiting."""
         if not call.is_waiting:
             return
         call.is_waiting = False
         self._waiting_count -= 1
-        # Cancelled calls leave the heap when their time comes. Timers that are always cancelled long
-        # before it, such as timeouts, would fill it: sweep once they are the majority.
+        # Cancelled calls leave the heap at their time. Timeouts are usually cancelled long before, and would fill the
+        # heap. So they are removed when they are the majority.
         if len(self._heap) > max(_SMALLEST_HEAP_TO_SWEEP, 2 * self._waiting_count):
             self._heap = [call for call in self._heap if call.is_waiting]
             heapq.heapify(self._heap)
@@ -90,10 +90,10 @@ class TimerService(Protocol):
         """Milliseconds since the Unix epoch."""
 
     def call_at(self, at_ms: int, action: Callable[[], None]) -> ScheduledCall:
-        """Call an action once its time has come; in order of time, then of registration."""
+        """Calls an action at its time. Actions are called in the order of time, and then of registration."""
 
     def cancel(self, call: ScheduledCall) -> None:
-        """Do not make this call, if it has not been made."""
+        """Cancels a call that was not made yet."""
 
 
 def wall_clock_ms() -> int:
@@ -155,7 +155,7 @@ class SystemTimerService:
             self._calls.cancel(call)
 
     def shutdown(self) -> None:
-        """Make no more calls and end the thread; returns when a call being made has returned."""
+        """Makes no more calls, and ends the thread. Waits for a call that is running."""
         with self._changed:
             self._is_shut_down = True
             self._changed.notify()
@@ -177,16 +177,16 @@ class SystemTimerService:
                 wait_ms = at_ms + 1 - self._clock_ms()
                 if wait_ms <= 0:
                     return self._calls.take_next()
-                # A timer for the end of time is longer than a lock can wait.
+                # A lock cannot wait until the largest timestamp.
                 self._changed.wait(min(wait_ms / 1000, threading.TIMEOUT_MAX))
             return None
 
 
 class PeriodTimer:
-    """A stopwatch, used as a context manager: repeatedly, but never nested.
+    """A stopwatch as a context manager. It can be used repeatedly, but not nested.
 
     Args:
-        clock_ns: Nanoseconds from any origin, never going back.
+        clock_ns: Nanoseconds from any origin. They never decrease.
 
     >>> from itertools import count
     >>> timer = PeriodTimer(count(step=5).__next__)
@@ -205,7 +205,7 @@ class PeriodTimer:
 
     @property
     def total_ns(self) -> int:
-        """Time in all periods so far, up to now for one that has not ended."""
+        """The time of all periods so far, including a period that has not ended."""
         started_at_ns = self._started_at_ns
         if started_at_ns is None:
             return self._ended_ns
@@ -223,13 +223,13 @@ class PeriodTimer:
 class SteppedClock:
     """A clock, and a timer service on it, for one or several threads.
 
-    Calls are made in the thread that advances the clock, in order of time and then of registration,
-    and each sees the clock at its own time. A call for now or earlier is made at once.
+    The thread that advances the clock makes the calls, in the order of time and then of registration. During a call the
+    clock shows the time of the call. A call for now or earlier is made at once.
 
     Args:
-        now_ms: Where it starts, in milliseconds since the Unix epoch.
-        is_held: Whether calls that are due at once wait until the clock is first advanced, if only to
-            the time that it shows: so that they come in the order of their times, whoever registers first.
+        now_ms: The first time, in milliseconds since the Unix epoch.
+        is_held: Whether calls that are due at once wait until the clock is first advanced. Then they are made in the
+            order of their times, whatever the order of registration.
     """
 
     def __init__(self, now_ms: int = 0, *, is_held: bool = False) -> None:
@@ -248,16 +248,16 @@ class SteppedClock:
 
     @property
     def waiting_calls(self) -> int:
-        """How many calls have neither been made nor cancelled."""
+        """The number of calls that were neither made nor cancelled."""
         return len(self._calls)
 
     def next_call_at(self) -> int | None:
-        """When the first call that waits is due; None if none waits."""
+        """The time of the next call; None if there is none."""
         with self._lock:
             return self._calls.next_at_ms()
 
     def advance(self, by_ms: int) -> None:
-        """Let time pass, and make the calls that come due.
+        """Advances the clock by a span, and makes the calls that become due.
 
         Raises:
             ValueError: The time is negative.
@@ -265,10 +265,10 @@ class SteppedClock:
         self.advance_to(self._now_ms + by_ms)
 
     def advance_to(self, now_ms: int) -> None:
-        """Let time pass up to and including an instant, and make the calls that come due.
+        """Advances the clock to a time, and makes the calls that become due.
 
         Raises:
-            ValueError: The instant has passed already.
+            ValueError: The clock already shows a later time.
         """
         if now_ms < self._now_ms:
             raise ValueError(f"the clock shows {self._now_ms} and cannot go back to {now_ms}")
@@ -278,7 +278,7 @@ class SteppedClock:
         self._now_ms = now_ms
 
     def call_at(self, at_ms: int, action: Callable[[], None]) -> ScheduledCall:
-        """Make a call when the clock shows this time; at once, if it does already."""
+        """Calls an action when the clock shows this time; at once if the time has passed."""
         with self._lock:
             call = self._calls.add(at_ms, action)
             if at_ms > self._now_ms or self._is_held:
@@ -288,7 +288,7 @@ class SteppedClock:
         return call
 
     def cancel(self, call: ScheduledCall) -> None:
-        """Do not make this call, if it has not been made."""
+        """Cancels a call that was not made yet."""
         with self._lock:
             self._calls.cancel(call)
 
