@@ -154,7 +154,7 @@ class OperatorProgress:
 
     @property
     def lag(self) -> int:
-        """How many records of all splits were unread when the epoch began."""
+        """The number of offsets of all splits that the epoch left unread."""
         return sum(split.get("lag", 0) for split in self.splits.values())
 
 

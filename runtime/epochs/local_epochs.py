@@ -130,7 +130,7 @@ def states_when_opened(job: JobProgram, task: int, operator: int) -> tuple[State
     """The states that an operator of a task declares when it is opened, in this process.
 
     Raises:
-        Exception: What the user's `open()` raises.
+        Exception: The exception of the user's `open()`.
     """
     running = EpochTask(shipped_task(job, ship_vertices(job), task), task, TaskEnvironment())
     try:

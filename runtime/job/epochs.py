@@ -102,7 +102,7 @@ class EpochTasks(Protocol):
         """
 
     def cancel(self) -> None:
-        """Ends the epoch that runs, with an error; any thread may call it."""
+        """Ends the current epoch with an error. Any thread may call this."""
 
     def epoch_ended(self, checkpoint_id: int) -> None:
         """Called when an epoch has committed."""
@@ -222,7 +222,7 @@ class Epochs:
 
     @property
     def next_timer_ms(self) -> int | None:
-        """When the first processing-time timer is due."""
+        """The time of the first processing-time timer."""
         return None if self._latest is None else position(self._latest, TIMER)
 
     @property

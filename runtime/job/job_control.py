@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger("opchain.job")
 
 _LOOK_EVERY_S, _LOOK_FAR_EVERY_S = 1.0, 10.0
-"""How often a folder on a disk, and in an object store, is looked at for requests."""
+"""How often a folder on a disk, or in an object store, is checked for requests."""
 
 
 class JobControl:
@@ -119,13 +119,13 @@ class JobControl:
             thread.start()
 
     def checkpointed(self, latest: CheckpointMetadata | None) -> None:
-        """Notes the last checkpoint; called after an epoch."""
+        """Sets the last checkpoint. Called after an epoch."""
         self._latest = latest
         if latest is not None:
             self._has_checkpoint.set()
 
     def end(self) -> None:
-        """Answers all that still waits, and serves no more."""
+        """Answers all waiting requests, and accepts no more."""
         with self._lock:
             self._has_ended.set()
         self._has_checkpoint.set()
@@ -146,7 +146,7 @@ class JobControl:
 
     @property
     def drains(self) -> bool:
-        """Whether the next epoch is to end event time."""
+        """Whether the next epoch must end event time."""
         return self._stop is not None and self._stop.request.drain and not self.is_stopped
 
     def require_not_stopped(self) -> None:
@@ -159,7 +159,7 @@ class JobControl:
             raise TaskFailedError("the job was stopped before this epoch")
 
     def drained(self) -> None:
-        """Takes the savepoint after the epoch that has drained the job; called after this epoch."""
+        """Takes the savepoint of a drained job. Called after the epoch that ended event time."""
         asked = self._stop
         assert asked is not None
         self._serve_between_epochs(asked)
@@ -225,16 +225,16 @@ class JobControl:
         try:
             target = self._place(asked.request)
             write_savepoint(Located(self._storage, self._latest), target)
-        except Exception as error:  # noqa: BLE001 - who asked gets it
+        except Exception as error:  # noqa: BLE001 - the requester gets it
             _LOG.warning("a savepoint failed; the job continues: %s", error)
             if stops:
                 with self._lock:
-                    self._stop = None  # another may follow
+                    self._stop = None  # another request may follow
             asked.answer.set_exception(error)
         else:
             _LOG.info("savepoint of checkpoint %d: %s", self._latest.epoch, target)
             if stops:
-                asked.path, self.is_stopped = target, True  # told when the job has ended
+                asked.path, self.is_stopped = target, True  # answered when the job has ended
             else:
                 asked.answer.set_result(target)
         asked.is_served.set()

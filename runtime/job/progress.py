@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 _LONGEST = 1_000
-"""Of a vertex's own name, in characters."""
+"""The longest vertex name that is shown, in characters."""
 
 
 def stage_name(job: JobProgram, stage: StageProgram) -> str:

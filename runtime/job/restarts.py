@@ -156,7 +156,7 @@ class Restarts:
                 self._prepare_next(failure, cancelled)
 
     def _prepare_next(self, failure: Exception, cancelled: threading.Event) -> None:
-        """Waits until the job may start again; raises the failure where it may not."""
+        """Waits until the job may start again. Raises the failure if there is no restart."""
         if cancelled.is_set():
             raise failure
         delay_ms = self.delay_after(failure)
@@ -194,7 +194,7 @@ class Restarts:
         self._restarted_at_ms = self._now_ms()
 
     def delay_after(self, failure: Exception) -> float | None:
-        """How many milliseconds the job waits after a failure; None where it does not start again."""
+        """The delay before a restart, in milliseconds; None if the job is not restarted."""
         strategy, now_ms = self.strategy, self._now_ms()
         is_lasting = isinstance(failure, _LASTING) and not isinstance(
             failure, CheckpointFailedError

@@ -34,17 +34,17 @@ if TYPE_CHECKING:
 
 
 MOST_WAITING = 16
-"""The most lists of records (one per epoch or batch) that wait for a reader. Then the job waits."""
+"""The most lists of records (one per epoch or batch) that wait for a reader. With more, the job waits."""
 
 NO_LIMIT = 0
-"""For as many lists as there are."""
+"""Any number of lists may wait."""
 
 _LOOK_EVERY_S = 0.1
-"""How late Ctrl-C and the end of the job may be seen."""
+"""How often the waiting thread checks for Ctrl-C and the end of the job, in seconds."""
 
 
 class CollectedRecords:
-    """Records that wait for the program that drew the job, by the uid of their sink; `most_waiting` may be NO_LIMIT."""
+    """Records of collecting sinks, until the program reads them. `most_waiting` limits the waiting lists per sink."""
 
     def __init__(self, most_waiting: int = MOST_WAITING) -> None:
         self._most_waiting = most_waiting
@@ -53,7 +53,7 @@ class CollectedRecords:
         self._ended = threading.Event()
 
     def put(self, uid: str, records: list[Any]) -> None:
-        """Passes on the records of a sink. If the reader is far behind, waits for it, at most until the job ends."""
+        """Adds records of a sink. If too many are unread, waits until they are read or the job ends."""
         waiting = self._of(uid)
         while not self._ended.is_set():
             try:
@@ -63,11 +63,11 @@ class CollectedRecords:
             break
 
     def end(self) -> None:
-        """Ends the records: none follow."""
+        """Ends the records of all sinks."""
         self._ended.set()
 
     def read(self, uid: str) -> Iterator[Any]:
-        """The records of a sink as they come, until the job has ended."""
+        """Yields the records of a sink as they arrive, until the job has ended."""
         waiting = self._of(uid)
         while True:
             has_ended = self._ended.is_set()
@@ -324,14 +324,14 @@ class JobRun(JobClient):
         return self._id
 
     def get_job_status(self) -> CompletableFuture[JobStatus]:
-        """The status as of now."""
+        """The current status."""
         is_waiting = self.restarts is not None and self.restarts.is_waiting
         if is_waiting and self._status is JobStatus.RUNNING:
             return CompletableFuture.completed(JobStatus.RESTARTING)
         return CompletableFuture.completed(self._status)
 
     def cancel(self) -> CompletableFuture[None]:
-        """Stops the job; completed when it has ended."""
+        """Stops the job. The future is completed when the job has ended."""
         done: CompletableFuture[None] = CompletableFuture()
         if not self._ended.is_set():
             self._is_cancelled.set()
@@ -353,7 +353,7 @@ class JobRun(JobClient):
 
     @property
     def last_progress(self) -> EpochProgress | None:
-        """The last epoch; None where there was none yet, and for jobs without epochs."""
+        """The last epoch; None before the first one, and for jobs without epochs."""
         return None if self.history is None else self.history.last
 
     @property
@@ -380,18 +380,18 @@ class JobRun(JobClient):
         advance_to_end_of_event_time: bool,  # noqa: ARG002 - the contract
         savepoint_directory: str | None = None,  # noqa: ARG002 - the contract
     ) -> CompletableFuture[str]:
-        """Not taken: `why_no_savepoint` says why."""
+        """Raises an error with the reason of `why_no_savepoint`."""
         raise self._no_savepoint("stop_with_savepoint")
 
     def trigger_savepoint(
         self,
         savepoint_directory: str | None = None,  # noqa: ARG002 - the contract
     ) -> CompletableFuture[str]:
-        """Not taken: `why_no_savepoint` says why."""
+        """Raises an error with the reason of `why_no_savepoint`."""
         raise self._no_savepoint("trigger_savepoint")
 
     def why_no_savepoint(self) -> str:
-        """Why none can be taken, and what to do instead."""
+        """Why the job takes no savepoints, and what to do instead."""
         return "a bounded job has no checkpoints; run it again instead"
 
     def _no_savepoint(self, method: str) -> UnsupportedFeatureError:
