@@ -13,7 +13,7 @@ import copy
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from opchain.runtime.connectors.unbounded_source import EpochPace, UnboundedSource
-from opchain.runtime.errors import InternalError
+from opchain.runtime.errors import CheckpointError, InternalError
 from opchain.runtime.files.file_range import FileRange, assign_whole_files, is_pattern, list_files
 
 if TYPE_CHECKING:
@@ -110,7 +110,12 @@ class WatchedFileSource(UnboundedSource[Any]):
         return 0
 
     def latest_position(self, start: int, now_ms: int) -> int:
-        """The number of files up to the end of the next epoch."""
+        """The number of files up to the end of the next epoch.
+
+        Raises:
+            CheckpointError: The log has lost files that were read.
+        """
+        self._require(start)
         found = self._look(now_ms)
         admission = self.admission
         time_ms = admission.time_ms or self.target_epoch_ms or TARGET_EPOCH_MS
@@ -132,7 +137,12 @@ class WatchedFileSource(UnboundedSource[Any]):
         return end
 
     def splits_between(self, start: int, end: int, parallelism: int) -> list[list[FileRange]]:
-        """The files of each subtask, with about the same number of bytes."""
+        """The files of each subtask, with about the same number of bytes.
+
+        Raises:
+            CheckpointError: The log has lost files that are to be read.
+        """
+        self._require(end)
         return assign_whole_files(self._look(None)[start:end], parallelism, lambda _: False)
 
     def splits(self, parallelism: int) -> Sequence[Sequence[Any]]:
@@ -144,6 +154,16 @@ class WatchedFileSource(UnboundedSource[Any]):
         raise InternalError(
             f"{self!r} has no splits for {parallelism} subtasks: it is read between positions"
         )
+
+    def _require(self, position: int) -> None:
+        """Checks that the log reaches to a position. Otherwise later files would take the place of lost ones."""
+        known = len(self._look(None))
+        if position > known:
+            raise CheckpointError(
+                f"{self!r}: the log of found files, {self._log}, has {known} files, but the job has begun to read "
+                f"{position}: restore that folder from a backup, or start with an earlier savepoint in another "
+                "directory"
+            )
 
     def _look(self, now_ms: int | None) -> list[FileStatus]:
         """The known files. With a time, the folders are scanned first, unless the last scan is too recent."""

@@ -3,17 +3,18 @@
 A watched folder logs the files that it finds, beside Spark's log. Each scan that finds files writes one file with a
 line of JSON per found file:
 
-    spark/watched/<operator id>/000000000000   {"path": "/in/a.txt", "size": 120}
-                                                {"path": "/in/b.txt", "size": 90}
-    spark/watched/<operator id>/000000000002   {"path": "/in/c.txt", "size": 7}
+    spark/watched/<operator id>/000000000000   {"path": "/in/a.txt", "size": 120, "check": "..."}
+                                                {"path": "/in/b.txt", "size": 90, "check": "..."}
+    spark/watched/<operator id>/000000000002   {"path": "/in/c.txt", "size": 7, "check": "..."}
 
-The name is the number of entries in earlier files. The log is copied with savepoints. Every hundredth scan merges all
+The name is the number of entries in earlier files. `check` is a checksum of the number of the entry, path and size. The log is copied with savepoints. Every hundredth scan merges all
 entries into one file, whose name is the number of its entries: `000000000102.all`.
 """
 
 from __future__ import annotations
 
 import copy
+import hashlib
 import json
 import logging
 from dataclasses import dataclass
@@ -37,7 +38,12 @@ from opchain.runtime.connectors.unbounded_source import UnboundedSource
 from opchain.runtime.connectors.watched_files import WatchedFileSource
 from opchain.runtime.epochs.input_log import offset_of
 from opchain.runtime.epochs.source_positions import POSITIONS, SourcePositions
-from opchain.runtime.errors import CheckpointError, UnsupportedFeatureError
+from opchain.runtime.errors import (
+    CheckpointError,
+    CorruptCheckpointError,
+    UnsupportedFeatureError,
+    short_repr,
+)
 from opchain.runtime.files.file_systems import FileStatus
 from opchain.runtime.program.operator_specs import LegacySourceSpec, SourceSpec
 
@@ -297,16 +303,21 @@ class FoundFilesLog:
     def __init__(self, url: str) -> None:
         self.url = url
 
+    def __str__(self) -> str:
+        return self.url
+
     def read(self) -> list[FileStatus]:
         """All files so far, in the order in which they were found.
 
         Raises:
-            CheckpointError: A part of the log is missing.
+            CheckpointError: A part of the log is missing or damaged.
         """
         storage = checkpoint_storage(self.url)
         names = sorted(storage.children(""))
         merged = max((name for name in names if name.endswith(_ALL)), default=None)
-        found = [] if merged is None else _parsed(storage.read(merged))
+        found = [] if merged is None else _entries(storage, merged, 0)
+        if merged is not None and len(found) != int(merged.removesuffix(_ALL)):
+            raise _damaged(storage, merged, f"has {len(found)} entries")
         for name in names:
             if name.isdecimal() and int(name) >= len(found):
                 if int(name) > len(found):
@@ -314,25 +325,53 @@ class FoundFilesLog:
                         f"{self.url}: the log of found files has {len(found)} files and continues with number "
                         f"{int(name)}: parts are missing; restore the folder as a whole"
                     )
-                found += _parsed(storage.read(name))
+                found += _entries(storage, name, len(found))
         return found
 
     def append(self, known: int, files: Sequence[FileStatus]) -> None:
         """Adds files after the first `known` files."""
         storage = checkpoint_storage(self.url)
-        lines = (json.dumps({"path": file.path, "size": file.size}) for file in files)
-        storage.write(f"{known:012}", "".join(f"{line}\n" for line in lines).encode())
+        storage.write(f"{known:012}", _lines(known, files))
         names = storage.children("")
         if sum(map(str.isdecimal, names)) >= _LOOKS_PER_FILE:
             found = self.read()
-            data = "".join(
-                json.dumps({"path": file.path, "size": file.size}) + "\n" for file in found
-            )
-            storage.write(f"{len(found):012}{_ALL}", data.encode())
+            storage.write(f"{len(found):012}{_ALL}", _lines(0, found))
             for name in names:
                 storage.delete(name)
 
 
-def _parsed(data: bytes) -> list[FileStatus]:
-    entries = map(json.loads, data.decode().splitlines())
-    return [FileStatus(entry["path"], entry["size"]) for entry in entries]
+def _lines(first: int, files: Sequence[FileStatus]) -> bytes:
+    entries = (
+        {"path": file.path, "size": file.size, "check": _check(number, file)}
+        for number, file in enumerate(files, first)
+    )
+    return "".join(f"{json.dumps(entry)}\n" for entry in entries).encode()
+
+
+def _entries(storage: CheckpointStorage, name: str, first: int) -> list[FileStatus]:
+    """The entries of a file of the log. Those of earlier versions have no checksum."""
+    found = []
+    for number, line in enumerate(storage.read(name).splitlines(), first):
+        try:
+            entry = json.loads(line)
+            file = FileStatus(entry["path"], entry["size"])
+            is_right = entry.get("check") in (None, _check(number, file))
+        except (ValueError, TypeError, KeyError):
+            is_right = False
+        if not is_right:
+            raise _damaged(storage, name, f"is damaged: entry {number} is {short_repr(line)}")
+        found.append(file)
+    return found
+
+
+def _check(number: int, file: FileStatus) -> str:
+    text = json.dumps([number, file.path, file.size])
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+def _damaged(storage: CheckpointStorage, name: str, problem: str) -> CorruptCheckpointError:
+    return CorruptCheckpointError(
+        storage.full_name(name),
+        f"{problem}. It lists the files that were found in a watched folder: restore the folder {storage.url} from a "
+        "backup, or start with an earlier savepoint in another directory",
+    )

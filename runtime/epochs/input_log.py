@@ -5,6 +5,8 @@ A job in one process writes the same log, so that either engine can resume a job
 - Sources learn from the driver how far an epoch has read. Before Spark 4.2 `latestOffset` has no argument, so a reader
   that is restarted needs the position of the last micro-batch.
 - The log identifies sources by number. A checkpoint stores their ids: see runtime/checkpoint/source_numbers.py.
+- Beside an entry is a file with its checksums, `.7.crc`, as Hadoop writes it to local disks. Both engines write and
+  check it, because a changed position would skip or repeat input.
 - A micro-batch that was started and has no checkpoint is run again on the input in the log. For a file stream the log
   contains paths. Spark reads those that exist, and would silently leave out a file that was removed.
 - To resume from an earlier checkpoint, the log is reset to it. The later micro-batches run again on the same input, so
@@ -16,7 +18,9 @@ A job in one process writes the same log, so that either engine can resume a job
 from __future__ import annotations
 
 import json
+import struct
 import uuid
+import zlib
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.checkpoint.fall_back import fall_back
@@ -26,7 +30,7 @@ from opchain.runtime.checkpoint.metadata import (
 )
 from opchain.runtime.checkpoint.savepoint import OFFSETS, epoch_in
 from opchain.runtime.checkpoint.storage import CheckpointStorage, checkpoint_storage
-from opchain.runtime.errors import CheckpointError, StreamError
+from opchain.runtime.errors import CheckpointError, CorruptCheckpointError, StreamError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -57,12 +61,61 @@ def offset_of(log: str, batch: int, key: str) -> dict[str, Any] | None:
         log: Path or URL of the query's checkpoint.
         batch: The micro-batch.
         key: A key that only the offset of this source has.
+
+    Raises:
+        CorruptCheckpointError: The entry of the micro-batch is damaged.
     """
+    text = _entry(log, batch)
+    return None if text is None else next((item for item in _objects(text) if key in item), None)
+
+
+def required_offset(log: str, batch: int, key: str) -> dict[str, Any] | None:
+    """The same for a job that always has such an offset; None if the micro-batch has not begun.
+
+    Raises:
+        CorruptCheckpointError: The entry of the micro-batch is damaged.
+    """
+    found = offset_of(log, batch, key)
+    if found is None and _entry(log, batch) is not None:
+        raise _damaged(checkpoint_storage(log), batch, f"has no {key!r}")
+    return found
+
+
+def _entry(log: str, batch: int) -> str | None:
+    """The log entry of a micro-batch, checked; None if there is none."""
+    storage = checkpoint_storage(log)
     try:
-        text = checkpoint_storage(log).read(f"{_FOLDER}/{batch}").decode()
+        data = storage.read(f"{_FOLDER}/{batch}")
     except FileNotFoundError:
         return None
-    return next((found for found in _objects(text) if key in found), None)
+    try:
+        sums = storage.read(_checksum_name(batch))
+    except FileNotFoundError:  # not on a local disk, or the writer died before it
+        sums = None
+    if sums is not None and sums != checksums(data, int.from_bytes(sums[4:8], "big")):
+        raise _damaged(
+            storage, batch, f"does not match its checksums, the file {_checksum_name(batch)}"
+        )
+    return data.decode("utf-8", "replace")
+
+
+def _checksum_name(batch: int) -> str:
+    return f"{_FOLDER}/.{batch}.crc"
+
+
+def _damaged(storage: CheckpointStorage, batch: int, problem: str) -> CorruptCheckpointError:
+    return CorruptCheckpointError(
+        storage.full_name(f"{_FOLDER}/{batch}"),
+        f"{problem}. It says how far the sources were read: restore the folder {storage.url} from a backup, or start "
+        "with an earlier savepoint in another directory",
+    )
+
+
+def checksums(data: bytes, size: int = 512) -> bytes:
+    """The content of the checksum file that Hadoop writes beside a file: a CRC for each `size` bytes."""
+    starts = range(0, len(data), size or len(data) or 1)
+    sums = (zlib.crc32(data[start : start + size]) for start in starts)
+    return b"crc\0" + struct.pack(f">{len(starts) + 1}I", size, *sums)
 
 
 def log_offset(log: str, batch: int, offset: dict[str, Any], now_ms: int) -> None:
@@ -79,8 +132,10 @@ def log_offset(log: str, batch: int, offset: dict[str, Any], now_ms: int) -> Non
         storage.write(_QUERY, json.dumps({"id": str(uuid.uuid4())}).encode())
     of_batch = {"batchWatermarkMs": 0, "batchTimestampMs": now_ms, "conf": {}}
     lines = (_VERSION, json.dumps(of_batch), json.dumps(offset))
-    storage.delete(f"{_FOLDER}/.{batch}.crc")  # the checksum of the file that Spark wrote
-    storage.write(f"{_FOLDER}/{batch}", "\n".join(lines).encode())
+    data = "\n".join(lines).encode()
+    storage.delete(_checksum_name(batch))  # so that an earlier one never stands beside this entry
+    storage.write(f"{_FOLDER}/{batch}", data)
+    storage.write(_checksum_name(batch), checksums(data))
 
 
 def is_batch_done(log: str, batch: int) -> bool:

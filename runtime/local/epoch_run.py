@@ -20,7 +20,7 @@ from opchain.runtime.epochs.input_log import (
     is_batch_done,
     log_offset,
     mark_batch_done,
-    offset_of,
+    required_offset,
 )
 from opchain.runtime.epochs.local_epochs import LocalEpochs
 from opchain.runtime.epochs.source_positions import POSITIONS, Offset, SourcePositions
@@ -202,14 +202,15 @@ class LocalEpochJob(UnboundedJob):
         done = epochs.last_batch
         if done >= 0 and not is_batch_done(log, done):
             self._run_one(epochs, saved, log, done, ())  # a commit may have failed
-        start = offset_of(log, done, POSITIONS) if done >= 0 else None
+        start = required_offset(log, done, POSITIONS) if done >= 0 else None
         start = positions.initial(wall_clock_ms()) if start is None else start
         mended = None
         while not (self._is_over() or epochs.are_over()):
             batch = epochs.last_batch + 1
             # A started epoch reads the same input again. The first epoch has published nothing, so it may read other
             # input.
-            end = offset_of(log, batch, POSITIONS) if batch > 0 or batch == mended else None
+            is_saved = batch > 0 or batch == mended
+            end = required_offset(log, batch, POSITIONS) if is_saved else None
             if end is None:
                 end = self._next_offset(epochs, positions, start, until_ms)
                 if end is None:

@@ -108,6 +108,57 @@ def test_a_log_with_a_part_missing_is_refused(run: Run, tmp_path: Path) -> None:
         Run(tmp_path).source.latest_position(0, 0)
 
 
+@pytest.mark.parametrize("name", ["000000000000", "000000000002"])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda data: data[:-5],
+        lambda data: data.replace(b"/b", b"/e").replace(b"/c", b"/e"),
+        lambda data: data + b"\n",
+        lambda data: b"\x80" * len(data),
+        lambda data: b"[]\n",
+    ],
+)
+def test_a_damaged_log_is_an_error(run: Run, tmp_path: Path, name: str, damage: Any) -> None:
+    for names in ("ab", "c"):
+        for file in names:
+            run.write(file)
+        run.source.latest_position(0, ord(names[0]) * 1_000)
+    part = tmp_path / "log" / name
+    part.write_bytes(damage(part.read_bytes()))
+    with pytest.raises(CheckpointError, match=f"{name} is damaged: entry"):
+        Run(tmp_path).source.latest_position(3, 0)
+
+
+def test_a_log_that_has_lost_its_end_is_an_error(run: Run, tmp_path: Path) -> None:
+    for name in "ac":
+        run.write(name)
+        run.source.latest_position(0, ord(name) * 1_000)
+    run.write("b")
+    (tmp_path / "log" / "000000000001").unlink()
+    for again in (Run(tmp_path), Run(tmp_path)):
+        with pytest.raises(CheckpointError, match="has 1 files, but the job has begun to read 2"):
+            again.source.latest_position(2, 0)
+    with pytest.raises(CheckpointError, match="has begun to read 2"):
+        Run(tmp_path).source.splits_between(1, 2, 1)
+
+
+def test_a_merged_log_that_was_cut_is_an_error(run: Run, tmp_path: Path) -> None:
+    for number in range(100):
+        run.write(f"{number:03}")
+        run.source.latest_position(number, number * 1_000)
+    (merged,) = (tmp_path / "log").glob("*.all")
+    merged.write_bytes(merged.read_bytes()[: -len(merged.read_bytes().splitlines(True)[-1])])
+    with pytest.raises(CheckpointError, match="has 99 entries"):
+        Run(tmp_path).source.latest_position(0, 0)
+
+
+def test_a_log_of_an_earlier_version_is_read(tmp_path: Path) -> None:
+    (tmp_path / "log").mkdir()
+    (tmp_path / "log" / "000000000000").write_text('{"path": "/in/a", "size": 2}\n')
+    assert Run(tmp_path).names(0, 1) == [["a"]]
+
+
 def test_files_are_dealt_out_by_size(run: Run) -> None:
     for name, size in (("a", 100), ("b", 10), ("c", 10), ("d", 10), ("empty", 0)):
         (run.folder / name).write_bytes(b"x" * size)

@@ -365,25 +365,56 @@ def test_timers_of_processing_time_begin_epochs_without_input(tmp_path: Path) ->
     assert found == [(number,) for number in range(1, 11)]
 
 
+def read_available(folder: Path) -> None:
+    """Counts the numbers in the files of `in`."""
+    env = environment(folder, {"opchain.streaming.trigger": "available-now"})
+    lines = FileSource.for_record_stream_format(StreamFormat.text_line_format(), folder / "in")
+    watched = lines.monitor_continuously(Duration.of_seconds(1)).build()
+    numbers = env.from_source(watched, NONE, "files").uid("watched").map(int)
+    into_files(numbers.key_by(lambda n: n % KEYS).process(Count()).uid("counts"), folder)
+    env.execute("files")
+
+
+def write_numbers(folder: Path, number: int) -> None:
+    (folder / "in").mkdir(exist_ok=True)
+    lines = "".join(f"{value}\n" for value in range(20 * number, 20 * number + 20))
+    (folder / "in" / str(number)).write_text(lines, "utf-8")
+
+
 def test_available_files_are_read_once_over_runs(tmp_path: Path) -> None:
-    folder = tmp_path / "in"
-    folder.mkdir()
-
-    def run() -> None:
-        env = environment(tmp_path, {"opchain.streaming.trigger": "available-now"})
-        lines = FileSource.for_record_stream_format(StreamFormat.text_line_format(), str(folder))
-        watched = lines.monitor_continuously(Duration.of_seconds(1)).build()
-        numbers = env.from_source(watched, NONE, "files").uid("watched").map(int)
-        into_files(numbers.key_by(lambda n: n % KEYS).process(Count()).uid("counts"), tmp_path)
-        env.execute("files")
-
     for number in range(3):
-        lines = "".join(f"{value}\n" for value in range(20 * number, 20 * number + 20))
-        (folder / f"{number}").write_text(lines, "utf-8")
-        run()
+        write_numbers(tmp_path, number)
+        read_available(tmp_path)
         found = written(tmp_path)
         assert len(found) == 20 * (number + 1)
         require_exact(found)
+
+
+@pytest.mark.parametrize(
+    ("content", "has_checksums"),
+    [(b"", True), (b"", False), (b"v1", False), (b"\x80", False), ("[1]", True), ("[3]", True)],
+)
+def test_a_damaged_log_of_offsets_is_an_error(
+    tmp_path: Path, content: bytes | str, *, has_checksums: bool
+) -> None:
+    for number in range(2):
+        write_numbers(tmp_path, number)
+        read_available(tmp_path)
+    log = tmp_path / "checkpoints" / "spark" / "offsets"
+    whole = (log / "1").read_bytes()
+    if isinstance(content, str):
+        assert whole.count(b"[2]") == 1
+        content = whole.replace(b"[2]", content.encode())
+    (log / "1").write_bytes(content)
+    if not has_checksums:
+        (log / ".1.crc").unlink()
+    write_numbers(tmp_path, 2)
+    with pytest.raises(CorruptCheckpointError, match=r"offsets/1 .*how far the sources were read"):
+        read_available(tmp_path)
+    assert len(written(tmp_path)) == 40
+    (log / "1").write_bytes(whole)
+    read_available(tmp_path)
+    require_exact(written(tmp_path))
 
 
 def test_an_epoch_that_is_cancelled_leaves_nothing_and_runs_again(
