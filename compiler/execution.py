@@ -52,14 +52,23 @@ def asks_for_epochs(program: Program) -> bool:
     return bool(program.epoch_listeners or _set(program.settings, names))
 
 
+def positions_needed_by(job: JobProgram) -> str | None:
+    """The name of a source that can only be read between positions; None if there is none."""
+    for vertex in job.vertices:
+        for operator in vertex.all_operators:
+            if getattr(getattr(operator.spec, "source", None), "needs_positions", False):
+                return f"'{operator.name}' ({operator.call_site})"
+    return None
+
+
 def runs_in_epochs(program: Program, job: JobProgram) -> bool:
     """Whether an unbounded job in this process runs epoch by epoch, with checkpoints.
 
-    It does if a setting asks for checkpoints or epochs, and all sources have positions. Where a source has none, a
-    warning names it and the settings that do nothing.
+    It does if a setting asks for checkpoints or epochs, or a source needs positions, such as a watched folder. All
+    sources must have positions. If one has none, a warning names it and the settings that do nothing.
 
     Raises:
-        UnsupportedFeatureError: A source has no positions, and the job would do
+        UnsupportedFeatureError: A source has no positions, and another one needs them, or the job would do
             something else than what was asked for.
     """
     from opchain.runtime.epochs.delivered_sources import why_no_epochs  # noqa: PLC0415 - unbounded jobs only
@@ -68,11 +77,16 @@ def runs_in_epochs(program: Program, job: JobProgram) -> bool:
     asked = _set(program.settings, _OF_EPOCHS)
     if program.epoch_listeners:
         asked.append("add_epoch_listener")
-    if not asks_for_epochs(program):
+    needs = positions_needed_by(job)
+    if not asks_for_epochs(program) and needs is None:
         return False
     why = why_no_epochs(job)
     if why is None:
         return True
+    if needs is not None:
+        raise UnsupportedFeatureError(
+            f"job '{job.job_name}': {needs} is read in epochs, and {why}; run them as two jobs"
+        )
     here = f"job '{job.job_name}' runs in this process without checkpoints: {why}"
     if refused:
         raise UnsupportedFeatureError(

@@ -20,7 +20,7 @@ from opchain.compiler.commands.program_command import (
     read_saved_plan,
     takes_program,
 )
-from opchain.compiler.execution import asks_for_epochs, restart_strategy
+from opchain.compiler.execution import asks_for_epochs, positions_needed_by, restart_strategy
 from opchain.compiler.graph.plan import Program, required
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.compiler.passes.share_data_sets import PICKLE
@@ -135,9 +135,10 @@ def _why_no_checkpoints(program: Program, *, is_unbounded: bool) -> str | None:
         return "the job is bounded"
     if program.settings.target != "local":
         return None
-    if not asks_for_epochs(program):
+    job = required(compile_program(program).job_program)
+    if not asks_for_epochs(program) and positions_needed_by(job) is None:
         return "the job runs in this process, and sets no execution.checkpointing.interval"
-    return why_no_epochs(required(compile_program(program).job_program))
+    return why_no_epochs(job)
 
 
 def _checkpoints_text(settings: JobSettings, why_none: str | None) -> str:

@@ -43,6 +43,7 @@ class HybridSource(Source[Any]):
                 )
         self.sources = sources
         self.is_bounded = sources[-1].is_bounded
+        self.needs_positions = sources[-1].needs_positions
         self.has_timestamps = any(source.has_timestamps for source in sources)
 
     def __repr__(self) -> str:

@@ -61,6 +61,7 @@ class WatchedFileSource(UnboundedSource[Any]):
     """
 
     splits_end = True
+    needs_positions = True
 
     def __init__(
         self,

@@ -51,6 +51,8 @@ class Source(ABC, Generic[T]):
     is_bounded: bool = True
     has_timestamps: bool = False
     splits_end: bool = True
+    needs_positions: bool = False
+    """Whether it has no `splits`, and is read between positions: see UnboundedSource."""
 
     def planned(self, parallelism: int) -> Source[T]:  # noqa: ARG002 - for most no difference
         """Returns the source that is sent to the subtasks. It is called once on the driver, when the job starts.

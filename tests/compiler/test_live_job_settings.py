@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from opchain.common import Configuration, WatermarkStrategy
+from opchain.common import Configuration, Duration, WatermarkStrategy
 from opchain.compiler.execution import runs_in_epochs, submit
 from opchain.compiler.graph.plan import required
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.datastream import StreamExecutionEnvironment
 from opchain.datastream.connectors.base import Source
+from opchain.datastream.connectors.file_system import FileSource, StreamFormat
 from opchain.datastream.functions import SourceFunction
 from opchain.runtime.connectors.data_generator import DataGeneratorSource
 from opchain.runtime.errors import UnsupportedFeatureError
@@ -20,6 +21,9 @@ from opchain.runtime.job.client import JobStatus
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
+
+    from opchain.runtime.connectors.watched_files import WatchedFileSource
 
 PATIENCE_S = 60
 
@@ -149,3 +153,36 @@ def test_a_source_function_has_no_checkpoints_and_the_warning_says_so(
     assert message.startswith("job 'counts' runs in this process without checkpoints: ")
     assert "is a SourceFunction" in message
     assert message.endswith("execution.checkpointing.interval = 5000 has no effect")
+
+
+def watched(folder: Path) -> WatchedFileSource:
+    source = FileSource.for_record_stream_format(StreamFormat.text_line_format(), str(folder))
+    return source.monitor_continuously(Duration.of_millis(20)).build()
+
+
+def test_a_watched_folder_brings_epochs_without_a_setting(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("1\n2\n")
+    env = endless({}, watched(tmp_path))
+    assert has_epochs(env)
+    lines = endless({}, watched(tmp_path)).from_source(
+        watched(tmp_path), WatermarkStrategy.no_watermarks(), "lines"
+    )
+    found = []
+    with lines.execute_and_collect() as records:
+        for record in records:
+            found.append(record)
+            if len(found) == 2:
+                (tmp_path / "b.txt").write_text("3\n")
+            if len(found) == 3:
+                break
+    assert found == ["1", "2", "3"]
+
+
+def test_a_watched_folder_beside_a_source_without_positions_is_refused(tmp_path: Path) -> None:
+    env = endless({}, watched(tmp_path))
+    env.from_source(Forever(), WatermarkStrategy.no_watermarks(), "forever").print()
+    with pytest.raises(
+        UnsupportedFeatureError,
+        match=r"'Source: numbers' \(.*\) is read in epochs, and 'Source: forever'",
+    ):
+        has_epochs(env)
