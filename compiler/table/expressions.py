@@ -11,10 +11,12 @@ from opchain.compiler.table.data_types import (
     DataType,
     DataTypes,
     MapType,
+    RowField,
     RowType,
     data_type_of,
 )
 from opchain.runtime.errors import GraphError, UnsupportedFeatureError, imported
+from opchain.runtime.functions.scalar_functions import UNITS, steps_of
 from opchain.runtime.functions.sql import strftime_of
 
 if TYPE_CHECKING:
@@ -32,6 +34,7 @@ _KINDS = {
 }
 _MOST_DIGITS = 38
 _UNIT_MS = {"SECOND": 1000, "MINUTE": 60_000, "HOUR": 3_600_000, "DAY": 86_400_000}
+_UNIT_MONTHS = {"MONTH": 1, "YEAR": 12}
 _INT_LIMIT = 2**31
 _NOT_READ = {
     "TUMBLE": "key_by(...).window(TumblingEventTimeWindows.of(...))",
@@ -76,7 +79,11 @@ def sqlglot() -> Any:
     tokens = imported("sqlglot.tokens", "sql", "SQL")
     dialect: Any = imported("sqlglot.dialects.dialect", "sql", "SQL").Dialect
     tokenizer = type("Tokenizer", (tokens.Tokenizer,), {"IDENTIFIERS": ["`"], "QUOTES": ["'"]})
-    type("Flink", (dialect,), {"Tokenizer": tokenizer})
+    parser: Any = imported("sqlglot.parser", "sql", "SQL").Parser
+    # sqlglot would take the last argument of TIMESTAMPDIFF for a unit.
+    functions = {name: of for name, of in parser.FUNCTIONS.items() if name != "TIMESTAMPDIFF"}
+    parser = type("Parser", (parser,), {"FUNCTIONS": functions})
+    type("Flink", (dialect,), {"Tokenizer": tokenizer, "Parser": parser})
     return library
 
 
@@ -135,18 +142,92 @@ class Compiler:
             return Typed(
                 f"part({_PARTS[name]!r}, {self.compile(tree.this).text})", DataTypes.BIGINT()
             )
-        if name in ("Left", "Right"):
-            return self._call(name.lower(), STRING, tree.this, tree.expression)
-        others = {key for key, value in tree.args.items() if value} - {"this", "expressions"}
-        if name in _SIMPLE and not others:
-            function, data_type = _SIMPLE[name]
-            arguments = [
-                tree.this,
-                *(each for each in tree.expressions or () if each is not tree.this),
-            ]
-            given = self._call(function, STRING, *arguments)
-            return given._replace(data_type=data_type or self.compile(tree.this).data_type)
+        if name in _NODES:
+            return self._node(tree, *_NODES[name])
         raise self._unsupported(tree.sql(dialect="flink"))
+
+    def _node(
+        self, tree: Any, function: str, names: Sequence[str], data_type: DataType | None
+    ) -> Typed:
+        """A function that sqlglot knows: its arguments are attributes of the tree."""
+        given = [tree.args.get(each) for each in names]
+        unknown = {key for key, value in tree.args.items() if value} - {*names, *_NO_ARGUMENTS}
+        if unknown:
+            raise self._unsupported(tree.sql(dialect="flink"))
+        found = self._call(function, STRING, *(each for each in given if each is not None))
+        return found._replace(data_type=data_type or self.compile(given[0]).data_type)
+
+    def _extremes(self, function: str, tree: Any) -> Typed:
+        texts, data_type = self._of_one_type(
+            *(self.compile(each) for each in (tree.this, *tree.expressions))
+        )
+        return Typed(f"{function}({', '.join(texts)})", data_type)
+
+    def _greatest(self, tree: Any) -> Typed:
+        return self._extremes("greatest", tree)
+
+    def _least(self, tree: Any) -> Typed:
+        return self._extremes("least", tree)
+
+    def _concatws(self, tree: Any) -> Typed:
+        return self._call("concat_ws", STRING, *tree.expressions)
+
+    def _chr(self, tree: Any) -> Typed:
+        return self._call("chr_", STRING, *tree.expressions)
+
+    def _pad(self, tree: Any) -> Typed:
+        pad = tree.args.get("fill_pattern")
+        function = "lpad" if tree.args.get("is_left") else "rpad"
+        return self._call(
+            function, STRING, tree.this, tree.expression, *([] if pad is None else [pad])
+        )
+
+    def _nullsafeneq(self, tree: Any) -> Typed:
+        return Typed(f"distinct({', '.join(self._comparable(tree.left, tree.right))})", BOOLEAN)
+
+    def _nullsafeeq(self, tree: Any) -> Typed:
+        return Typed(f"not_({self._nullsafeneq(tree).text})", BOOLEAN)
+
+    def _array(self, tree: Any) -> Typed:
+        texts, data_type = self._of_one_type(*map(self.compile, tree.expressions))
+        return Typed(f"array({', '.join(texts)})", DataTypes.ARRAY(data_type))
+
+    def _map_of(self, trees: Sequence[Any]) -> Typed:
+        keys, key_type = self._of_one_type(*map(self.compile, trees[::2]))
+        values, value_type = self._of_one_type(*map(self.compile, trees[1::2]))
+        pairs = zip(keys, values, strict=True)
+        texts = ", ".join(f"{key}, {value}" for key, value in pairs)
+        return Typed(f"map_of({texts})", DataTypes.MAP(key_type, value_type))
+
+    def _row_of(self, trees: Sequence[Any]) -> Typed:
+        values = list(map(self.compile, trees))
+        fields = [RowField(f"EXPR${n}", each.data_type) for n, each in enumerate(values)]
+        return Typed(f"row_of({', '.join(each.text for each in values)})", DataTypes.ROW(fields))
+
+    def _tuple(self, tree: Any) -> Typed:
+        return self._row_of(tree.expressions)
+
+    def _unit(self, tree: Any) -> str:
+        unit = str(tree.name).upper().removesuffix("S").removeprefix("SQL_TSI_")
+        if unit not in UNITS:
+            raise self._unsupported(f"the unit {tree.name}")
+        return unit
+
+    def _of_time(self, function: str, tree: Any) -> Typed:
+        value = self.compile(tree.this)
+        unit = self._unit(tree.args["to"])
+        return Typed(f"{function}_of_time({unit!r}, {value.text})", value.data_type)
+
+    def _timestampadd(self, trees: Sequence[Any]) -> Typed:
+        unit, count, value = self._unit(trees[0]), *map(self.compile, trees[1:])
+        of = value.data_type
+        if of.name == "DATE" and unit in ("SECOND", "MINUTE", "HOUR"):
+            of = DataTypes.TIMESTAMP(3)
+        return Typed(f"timestamp_add({unit!r}, {count.text}, {value.text})", of)
+
+    def _timestampdiff(self, trees: Sequence[Any]) -> Typed:
+        unit, first, last = self._unit(trees[0]), *map(self.compile, trees[1:])
+        return Typed(f"timestamp_diff({unit!r}, {first.text}, {last.text})", INT)
 
     def _unsupported(self, text: str) -> UnsupportedFeatureError:
         return UnsupportedFeatureError(
@@ -238,6 +319,8 @@ class Compiler:
         return self._field(self.compile(tree.this), tree.expression.name)
 
     def _bracket(self, tree: Any) -> Typed:
+        if tree.this.name.upper() == "MAP" and "MAP" not in self._columns:
+            return self._map_of(tree.expressions)
         container = self.compile(tree.this)
         of = container.data_type
         if isinstance(of, ArrayType):
@@ -271,6 +354,9 @@ class Compiler:
 
     def _interval(self, tree: Any) -> Typed:
         unit = str(tree.unit).upper().rstrip("S")
+        if unit in _UNIT_MONTHS:
+            months = int(tree.this.name) * _UNIT_MONTHS[unit]
+            return Typed(f"months({months})", DataType("INTERVAL"))
         if unit not in _UNIT_MS:
             raise self._unsupported(tree.sql(dialect="flink"))
         return Typed(f"milliseconds({int(tree.this.name) * _UNIT_MS[unit]})", DataType("INTERVAL"))
@@ -303,6 +389,8 @@ class Compiler:
         return self._call("not_", BOOLEAN, tree.this)
 
     def _is(self, tree: Any) -> Typed:
+        if type(tree.expression).__name__ == "JSON":
+            return self._call("is_json", BOOLEAN, tree.this)
         return Typed(
             f"({self.compile(tree.this).text} is {self.compile(tree.expression).text})", BOOLEAN
         )
@@ -364,6 +452,19 @@ class Compiler:
     def _replace(self, tree: Any) -> Typed:
         return self._call("replace", STRING, tree.this, tree.expression, tree.args["replacement"])
 
+    def _floor(self, tree: Any) -> Typed:
+        if tree.args.get("to") is not None:
+            return self._of_time("floor", tree)
+        return self._call("floor_", self.compile(tree.this).data_type, tree.this)
+
+    def _ceil(self, tree: Any) -> Typed:
+        if tree.args.get("to") is not None:
+            return self._of_time("ceil", tree)
+        return self._call("ceil_", self.compile(tree.this).data_type, tree.this)
+
+    def _initcap(self, tree: Any) -> Typed:
+        return self._call("initcap", STRING, tree.this)
+
     def _round(self, tree: Any) -> Typed:
         decimals = tree.args.get("decimals")
         of = self.compile(tree.this).data_type
@@ -372,10 +473,10 @@ class Compiler:
         return rounded if bits is None else Typed(f"wrapped({rounded.text}, {bits})", of)
 
     def _extract(self, tree: Any) -> Typed:
-        return Typed(
-            f"part({tree.this.name.upper()!r}, {self.compile(tree.expression).text})",
-            DataTypes.BIGINT(),
-        )
+        part = tree.this.name.upper()
+        if part not in _EXTRACTED:
+            raise self._unsupported(f"EXTRACT({part} FROM ...)")
+        return Typed(f"part({part!r}, {self.compile(tree.expression).text})", DataTypes.BIGINT())
 
     def _cast(self, tree: Any) -> Typed:
         return cast(self.compile(tree.this), data_type_of(tree.to.sql(dialect="flink")))
@@ -386,11 +487,29 @@ class Compiler:
 
     def _anonymous(self, tree: Any) -> Typed:
         name = tree.name.upper()
+        special = {
+            "ROW": self._row_of,
+            "TIMESTAMPADD": self._timestampadd,
+            "TIMESTAMPDIFF": self._timestampdiff,
+        }.get(name)
+        if special is not None:
+            return special(tree.expressions)
+        if name == "UNIX_TIMESTAMP" and not tree.expressions:
+            return Typed("unix_now()", DataTypes.BIGINT())
+        if name == "ELEMENT":
+            values = self.compile(tree.expressions[0])
+            of = getattr(values.data_type, "element_type", STRING)
+            return Typed(f"element({values.text})", of)
         found = _FUNCTIONS.get(name)
         if found is None:
             raise self._unsupported(f"the function {name}")
         if name in _WITH_PATTERN and len(tree.expressions) > 1:
             self._check_pattern(tree.expressions[1])
+        if name.startswith("JSON_") and tree.expressions[-1].is_string:
+            try:
+                steps_of(tree.expressions[-1].this)
+            except ValueError as error:
+                raise self._unsupported(str(error)) from None
         return self._call(found[0], found[1], *tree.expressions)
 
     def _check_pattern(self, pattern: Any) -> None:
@@ -506,7 +625,7 @@ def _common(left: DataType, right: DataType) -> DataType | None:
         widest = max(left.name, right.name, key=_NUMBERS.index)
         return data_type_of(widest)
     for time, interval in ((left, right), (right, left)):
-        if time.name.startswith("TIMESTAMP") and interval.name == "INTERVAL":
+        if time.name in _TIMES[1:] and interval.name == "INTERVAL":
             return time
     return None
 
@@ -520,18 +639,67 @@ _COMPARISONS = {
     "GT": "greater",
     "GTE": "at_least",
 }
-_SIMPLE: dict[str, tuple[str, DataType | None]] = {
-    "Upper": ("upper", STRING),
-    "Lower": ("lower", STRING),
-    "Length": ("length", INT),
-    "Abs": ("abs_", None),
-    "Floor": ("floor_", None),
-    "Ceil": ("ceil_", None),
+_DOUBLE = DataTypes.DOUBLE()
+_ONE, _TWO = ("this",), ("this", "expression")
+_NODES: dict[str, tuple[str, Sequence[str], DataType | None]] = {
+    "Upper": ("upper", _ONE, STRING),
+    "Lower": ("lower", _ONE, STRING),
+    "Length": ("length", _ONE, INT),
+    "Left": ("left", _TWO, STRING),
+    "Right": ("right", _TWO, STRING),
+    "Abs": ("abs_", _ONE, None),
+    "StrPosition": ("position", ("this", "substr", "position"), INT),
+    "Repeat": ("repeat", ("this", "times"), STRING),
+    "Reverse": ("reverse", _ONE, STRING),
+    "RegexpReplace": ("regexp_replace", ("this", "expression", "replacement"), STRING),
+    "RegexpExtract": ("regexp_extract", ("this", "expression", "position"), STRING),
+    "Ascii": ("ascii_", _ONE, INT),
+    "MD5": ("md5", _ONE, STRING),
+    "SHA": ("sha1", _ONE, STRING),
+    "ToBase64": ("to_base64", _ONE, STRING),
+    "FromBase64": ("from_base64", _ONE, STRING),
+    "Hex": ("hex_", _ONE, STRING),
+    "StartsWith": ("starts_with", _TWO, BOOLEAN),
+    "EndsWith": ("ends_with", _TWO, BOOLEAN),
+    "Sign": ("sign", _ONE, None),
+    "Trunc": ("truncate", ("this", "decimals"), None),
+    "Pow": ("power", _TWO, _DOUBLE),
+    "Log": ("log", _TWO, _DOUBLE),
+    "Ln": ("log", _ONE, _DOUBLE),
+    "Pi": ("pi", (), _DOUBLE),
+    "Atan2": ("atan2", _TWO, _DOUBLE),
+    **{
+        name: (name.lower(), _ONE, _DOUBLE)
+        for name in (
+            "Sqrt",
+            "Exp",
+            "Sin",
+            "Cos",
+            "Tan",
+            "Asin",
+            "Acos",
+            "Atan",
+            "Degrees",
+            "Radians",
+        )
+    },
+    "ArrayContains": ("array_contains", _TWO, BOOLEAN),
+    "CurrentTimestamp": ("now", (), DataTypes.TIMESTAMP_LTZ(3)),
+    "Localtimestamp": ("local_now", (), DataTypes.TIMESTAMP(3)),
+    "CurrentDate": ("today", (), DataTypes.DATE()),
+    "Uuid": ("uuid", (), STRING),
+    "Rand": ("rand", (), _DOUBLE),
 }
+"""For each class of sqlglot: the function, the attributes of the arguments, and the type (that of the first if None)."""
+_NO_ARGUMENTS = ("ignore_nulls", "safe")
 _PARTS = {
     **{name: name.upper() for name in ("Year", "Quarter", "Month", "Hour", "Minute", "Second")},
     "DayOfMonth": "DAY",
+    "DayOfWeek": "DOW",
+    "DayOfYear": "DOY",
+    "Week": "WEEK",
 }
+_EXTRACTED = frozenset(_PARTS.values())
 _WITH_PATTERN = ("DATE_FORMAT", "TO_DATE", "FROM_UNIXTIME", "UNIX_TIMESTAMP")
 _FUNCTIONS = {
     "FROM_UNIXTIME": ("from_unixtime", STRING),
@@ -542,6 +710,17 @@ _FUNCTIONS = {
     "TO_DATE": ("to_date", DataTypes.DATE()),
     "DATE_FORMAT": ("date_format", STRING),
     "CHARACTER_LENGTH": ("length", INT),
+    "REGEXP": ("regexp", BOOLEAN),
+    **{f"SHA{bits}": (f"sha{bits}", STRING) for bits in (224, 256, 384, 512)},
+    "BIN": ("bin_", STRING),
+    "E": ("e", _DOUBLE),
+    "CARDINALITY": ("cardinality", INT),
+    "JSON_VALUE": ("json_value", STRING),
+    "JSON_QUERY": ("json_query", STRING),
+    "JSON_EXISTS": ("json_exists", BOOLEAN),
+    "PROCTIME": ("now", DataTypes.TIMESTAMP_LTZ(3)),
+    "NOW": ("now", DataTypes.TIMESTAMP_LTZ(3)),
+    "BTRIM": ("trim", STRING),
 }
 _CASTS = {
     **dict.fromkeys(("FLOAT", "DOUBLE"), "as_double"),

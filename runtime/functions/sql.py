@@ -15,10 +15,13 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.configuration.text import to_text
+from opchain.runtime.functions.process_functions import ProcessFunction
+from opchain.runtime.functions.scalar_functions import OTHERS, PARTS, STRICT
+from opchain.runtime.time import MIN_LONG_VALUE
 from opchain.runtime.types.row import Row
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - SQL's TIMESTAMP has no zone
 _MILLISECOND = timedelta(milliseconds=1)
@@ -98,6 +101,26 @@ class EventTime(RowExpression):
                 f"the event time {self.shown} of {value} is NULL; it must have a value"
             )
         return epoch_ms(found)
+
+
+class WithTimestamp(ProcessFunction):
+    """Appends the timestamp of a record to its fields, as a TIMESTAMP or TIMESTAMP_LTZ."""
+
+    def __init__(self, of: str) -> None:
+        self.in_utc = of == "TIMESTAMP_LTZ"
+
+    def process_element(self, value: Any, ctx: ProcessFunction.Context) -> Iterator[Any]:
+        """The fields and the timestamp.
+
+        Raises:
+            ValueError: The record has no timestamp.
+        """
+        timestamp = ctx.timestamp()
+        if timestamp is None or timestamp == MIN_LONG_VALUE:
+            raise ValueError(
+                f"{value} has no timestamp; call assign_timestamps_and_watermarks() on the stream before it is a table"
+            )
+        yield (*value, from_epoch_ms(timestamp, in_utc=self.in_utc))
 
 
 def epoch_ms(value: datetime) -> int:
@@ -246,6 +269,12 @@ def timestamp_text(value: datetime) -> str:
     return text
 
 
+def _format_timestamp(value: datetime, separator: str, is_instant: bool) -> str:
+    """A timestamp as JSON and CSV have it. An instant ends with Z."""
+    text = timestamp_text(value.replace(tzinfo=None)).replace(" ", separator)
+    return f"{text}Z" if is_instant else text
+
+
 def timestamp_of(text: str) -> datetime:
     """Parses a TIMESTAMP without time zone, in SQL or ISO format.
 
@@ -336,6 +365,14 @@ def _wrapped(value: int, bits: int) -> int:
     return (value + half) % (2 * half) - half if isinstance(value, int) else value
 
 
+def _not_null(value: Any, column: str) -> Any:
+    if value is None:
+        raise ValueError(
+            f"column '{column}' is declared NOT NULL, and its value is NULL; filter such rows out, or COALESCE the value"
+        )
+    return value
+
+
 def _attempted(action: Callable[[], Any]) -> Any:
     try:
         return action()
@@ -423,6 +460,7 @@ _PARTS: dict[str, Callable[[Any], int]] = {
     "MINUTE": operator.attrgetter("minute"),
     "SECOND": operator.attrgetter("second"),
     "QUARTER": lambda value: (value.month + 2) // 3,
+    **PARTS,
 }
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
@@ -473,8 +511,10 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "right": _strict(lambda text, count: text[-count:] if count > 0 else ""),
     "milliseconds": lambda number: timedelta(milliseconds=number),
     "attempted": _attempted,
+    "not_null": _not_null,
     "as_text": _strict(_as_text),
     "as_char": _strict(_as_char),
+    "format_timestamp": _strict(_format_timestamp),
     "timestamp_as_text": _strict(_timestamp_as_text),
     "cut": _strict(_cut),
     "as_boolean": _strict(_as_boolean),
@@ -489,5 +529,8 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "from_epoch_ms_ltz": _strict(partial(from_epoch_ms, in_utc=True)),
     "decimal": Decimal,
     "Row": Row,
+    "row_of": Row,
+    **{name: _strict(function) for name, function in STRICT.items()},
+    **OTHERS,
 }
 """The functions that an expression may call."""

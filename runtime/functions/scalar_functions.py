@@ -1,0 +1,335 @@
+"""SQL's scalar functions of texts, numbers, JSON and the calendar, as in Flink's Table API.
+
+sql.py has the operators, casts and the most used functions, and makes the functions here return NULL for NULL.
+"""
+
+from __future__ import annotations
+
+import base64
+import calendar
+import hashlib
+import json
+import math
+import random
+import re
+import uuid
+from datetime import datetime, timedelta, timezone
+from decimal import ROUND_DOWN, Decimal
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_MONTHS_OF = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
+_SECONDS_OF = {"SECOND": 1, "MINUTE": 60, "HOUR": 3600, "DAY": 86_400, "WEEK": 604_800}
+UNITS = frozenset({*_MONTHS_OF, *_SECONDS_OF})
+"""The units of TIMESTAMPADD, TIMESTAMPDIFF, and of FLOOR and CEIL of times."""
+
+
+class Months:
+    """A number of months, which can be added to a date and subtracted from it. The day stays within the month."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+
+    def __radd__(self, value: Any) -> Any:
+        year, month = divmod(value.year * 12 + value.month - 1 + self.count, 12)
+        day = min(value.day, calendar.monthrange(year, month + 1)[1])
+        return value.replace(year=year, month=month + 1, day=day)
+
+    def __rsub__(self, value: Any) -> Any:
+        return value + Months(-self.count)
+
+
+def _added(unit: str, count: int, value: Any) -> Any:
+    if unit in _MONTHS_OF:
+        return value + Months(count * _MONTHS_OF[unit])
+    if unit in ("SECOND", "MINUTE", "HOUR") and not isinstance(value, datetime):
+        value = datetime(value.year, value.month, value.day)  # noqa: DTZ001 - a DATE has no zone
+    return value + timedelta(seconds=count * _SECONDS_OF[unit])
+
+
+def _as_moment(value: Any) -> datetime:
+    if isinstance(value, datetime):
+        return value.replace(tzinfo=None)
+    return datetime(value.year, value.month, value.day)  # noqa: DTZ001 - a DATE has no zone
+
+
+def _difference(unit: str, first: Any, last: Any) -> int:
+    """The number of whole units from the first to the last."""
+    first, last = _as_moment(first), _as_moment(last)
+    if unit not in _MONTHS_OF:
+        return int((last - first) / timedelta(seconds=_SECONDS_OF[unit]))
+    months = (last.year - first.year) * 12 + last.month - first.month
+    if months > 0 and first + Months(months) > last:
+        months -= 1
+    elif months < 0 and first + Months(months) < last:
+        months += 1
+    return int(months / _MONTHS_OF[unit])
+
+
+def _floor_of_time(unit: str, value: Any) -> Any:
+    if not isinstance(value, datetime):
+        floor = _floor_of_time(unit, _as_moment(value))
+        return floor.date()
+    if unit == "WEEK":
+        value -= timedelta(days=(value.weekday() + 1) % 7)  # weeks begin on Sunday
+    clock = ("microsecond", "second", "minute", "hour")
+    if unit in _CLOCK:
+        return value.replace(**dict.fromkeys(clock[: _CLOCK.index(unit) + 1], 0))
+    day = {} if unit in ("DAY", "WEEK") else {"day": 1}
+    months = _MONTHS_OF.get(unit, 1)
+    month = (value.month - 1) // months * months + 1
+    return value.replace(**dict.fromkeys(clock, 0), **day, month=month)
+
+
+_CLOCK = ("SECOND", "MINUTE", "HOUR")
+
+
+def _ceil_of_time(unit: str, value: Any) -> Any:
+    floor = _floor_of_time(unit, value)
+    return floor if floor == value else _added(unit, 1, floor)
+
+
+def _pad(text: str, length: int, pad: str, *, is_left: bool) -> str | None:
+    if length < 0 or not pad:
+        return None
+    if len(text) >= length:
+        return text[:length]
+    filled = (pad * (length // len(pad) + 1))[: length - len(text)]
+    return filled + text if is_left else text + filled
+
+
+def _position(text: str, part: str, start: int = 1) -> int:
+    return 0 if start < 1 else text.find(part, start - 1) + 1
+
+
+def _initcap(text: str) -> str:
+    return re.sub(r"[^\W_]+", lambda found: found[0][0].upper() + found[0][1:].lower(), text)
+
+
+def concat_ws(separator: str | None, *texts: str | None) -> str | None:
+    """Joins the texts that are not NULL."""
+    return None if separator is None else separator.join(each for each in texts if each is not None)
+
+
+@lru_cache(maxsize=256)
+def _regex(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern)
+
+
+def _regexp_replace(text: str, pattern: str, replacement: str) -> str:
+    """Groups are $1 in the replacement, as in Java."""
+    template = re.sub(r"\\(.)|\$(\d)", lambda each: each[1] or f"\\g<{each[2]}>", replacement)
+    return _regex(pattern).sub(template, text)
+
+
+def _regexp_extract(text: str, pattern: str, group: int = 0) -> str | None:
+    found = _regex(pattern).search(text)
+    if found is None or not 0 <= group <= _regex(pattern).groups:
+        return None
+    extracted: str | None = found[group]
+    return extracted
+
+
+def _digest(name: str) -> Callable[[str], str]:
+    return lambda text: hashlib.new(name, text.encode(), usedforsecurity=False).hexdigest()
+
+
+def _truncate(value: Any, digits: int = 0) -> Any:
+    number = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
+    exponent = number.as_tuple().exponent
+    if not isinstance(exponent, int) or exponent >= -digits:
+        return value
+    cut = number.quantize(Decimal(1).scaleb(-digits), rounding=ROUND_DOWN)
+    return cut if isinstance(value, Decimal) else type(value)(cut)
+
+
+def _sign(value: Any) -> Any:
+    return type(value)((value > 0) - (value < 0))
+
+
+def _real(function: Callable[..., float]) -> Callable[..., float]:
+    """A function of Java's Math: NaN outside of its domain, and infinity where it overflows."""
+
+    def call(*values: Any) -> float:
+        try:
+            return float(function(*map(float, values)))
+        except ValueError:
+            return math.nan
+        except OverflowError:
+            return math.inf
+
+    return call
+
+
+def _log(*values: float) -> float:
+    base, value = values if len(values) == 2 else (math.e, values[0])  # noqa: PLR2004 - LOG(x) and LOG(base, x)
+    if value == 0:
+        return -math.inf
+    if base == 2:  # noqa: PLR2004 - exact for powers of two
+        return math.log2(value)
+    if base == 10:  # noqa: PLR2004 - likewise
+        return math.log10(value)
+    return math.log(value) if base == math.e else math.log(value) / math.log(base)
+
+
+def _week(value: Any) -> int:
+    return int(value.isocalendar()[1])
+
+
+PARTS: dict[str, Callable[[Any], int]] = {
+    "DOW": lambda value: (value.weekday() + 1) % 7 + 1,
+    "DOY": lambda value: value.timetuple().tm_yday,
+    "WEEK": _week,
+}
+"""Parts of a date: weeks as in ISO 8601; days of the week count from Sunday, which is 1."""
+
+
+_STEP = re.compile(r"""\.(\w+)|\[(\d+)\]|\[(?:'([^']*)'|"([^"]*)")\]""")
+
+
+@lru_cache(maxsize=256)
+def steps_of(path: str) -> tuple[str | int, ...]:
+    """The names and numbers of a JSON path.
+
+    >>> steps_of("$.a[0]['b c']")
+    ('a', 0, 'b c')
+
+    Raises:
+        ValueError: It has wildcards, filters or a wrong form.
+    """
+    text = re.sub(r"^\s*(lax|strict)\s+", "", path.strip())
+    steps: list[str | int] = []
+    place = 1
+    while place < len(text):
+        found = _STEP.match(text, place)
+        if found is None:
+            break
+        name, number, *quoted = found.groups()
+        steps.append(int(number) if number else next(e for e in (name, *quoted) if e is not None))
+        place = found.end()
+    if not text.startswith("$") or place < len(text):
+        raise ValueError(f"the JSON path {path!r} has other steps than .name, ['name'] and [0]")
+    return tuple(steps)
+
+
+_MISSING = object()
+
+
+def _found(text: str, path: str) -> Any:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return _MISSING
+    for step in steps_of(path):
+        is_there = (
+            isinstance(value, list) and step < len(value)
+            if isinstance(step, int)
+            else isinstance(value, dict) and step in value
+        )
+        if not is_there:
+            return _MISSING
+        value = value[step]
+    return value
+
+
+def _json_value(text: str, path: str) -> str | None:
+    found = _found(text, path)
+    if found is _MISSING or found is None or isinstance(found, (dict, list)):
+        return None
+    if isinstance(found, bool):
+        return str(found).lower()
+    return str(found)
+
+
+def _json_query(text: str, path: str) -> str | None:
+    found = _found(text, path)
+    if not isinstance(found, (dict, list)):
+        return None
+    return json.dumps(found, ensure_ascii=False, separators=(",", ":"))
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _element(values: list[Any]) -> Any:
+    if len(values) > 1:
+        raise ValueError(f"ELEMENT takes an array of one element, and got {len(values)}")
+    return values[0] if values else None
+
+
+def _milliseconds_of(value: datetime) -> datetime:
+    return value.replace(microsecond=value.microsecond // 1000 * 1000)
+
+
+STRICT: dict[str, Callable[..., Any]] = {
+    "months": Months,
+    "timestamp_add": _added,
+    "timestamp_diff": _difference,
+    "floor_of_time": _floor_of_time,
+    "ceil_of_time": _ceil_of_time,
+    "lpad": lambda text, length, pad=" ": _pad(text, length, pad, is_left=True),
+    "rpad": lambda text, length, pad=" ": _pad(text, length, pad, is_left=False),
+    "repeat": lambda text, count: text * max(0, count),
+    "reverse": lambda text: text[::-1],
+    "position": _position,
+    "locate": lambda part, text, start=1: _position(text, part, start),
+    "initcap": _initcap,
+    "ascii_": lambda text: ord(text[0]) if text else 0,
+    "chr_": lambda code: None if code < 0 else chr(code & 0xFF),
+    "regexp": lambda text, pattern: _regex(pattern).search(text) is not None,
+    "regexp_replace": _regexp_replace,
+    "regexp_extract": _regexp_extract,
+    **{name: _digest(name) for name in ("md5", "sha1", "sha224", "sha256", "sha384", "sha512")},
+    "to_base64": lambda text: base64.b64encode(text.encode()).decode(),
+    "from_base64": lambda text: base64.b64decode(text).decode(),
+    "hex_": lambda value: (
+        value.encode().hex().upper() if isinstance(value, str) else f"{value & (1 << 64) - 1:X}"
+    ),
+    "bin_": lambda value: f"{value & (1 << 64) - 1:b}",
+    "starts_with": str.startswith,
+    "ends_with": str.endswith,
+    "truncate": _truncate,
+    "sign": _sign,
+    "power": _real(math.pow),
+    "sqrt": _real(math.sqrt),
+    "exp": _real(math.exp),
+    "log": _real(_log),
+    **{
+        name: _real(getattr(math, name))
+        for name in ("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "degrees", "radians")
+    },
+    "greatest": max,
+    "least": min,
+    "cardinality": len,
+    "element": _element,
+    "array_contains": lambda values, value: value in values,
+    "json_value": _json_value,
+    "json_query": _json_query,
+    "json_exists": lambda text, path: _found(text, path) is not _MISSING,
+    "is_json": _is_json,
+}
+"""Functions that return NULL if an argument is NULL."""
+
+OTHERS: dict[str, Callable[..., Any]] = {
+    "concat_ws": concat_ws,
+    "pi": lambda: math.pi,
+    "e": lambda: math.e,
+    "distinct": lambda a, b: not (a is None and b is None) and (a is None or b is None or a != b),
+    "now": lambda: _milliseconds_of(datetime.now(timezone.utc)),
+    "local_now": lambda: _milliseconds_of(datetime.now(timezone.utc).replace(tzinfo=None)),
+    "today": lambda: datetime.now(timezone.utc).date(),
+    "unix_now": lambda: int(datetime.now(timezone.utc).timestamp()),
+    "uuid": lambda: str(uuid.uuid4()),
+    "rand": random.random,
+    "array": lambda *values: list(values),
+    "map_of": lambda *values: dict(zip(values[::2], values[1::2], strict=True)),
+}
+"""Functions that decide about NULL themselves."""
