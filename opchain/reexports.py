@@ -103,6 +103,9 @@ OLD_NAMES = {
         f"{module}.{name}": (f"{module}.{name}", "PyFlink 2 describes tables with CREATE TABLE")
         for module, names in (
             ("table", "CsvTableSource CsvTableSink TableSource TableSink BatchTableEnvironment"),
+            ("table", "WriteMode"),
+            ("table.sinks", "CsvTableSink TableSink WriteMode"),
+            ("table.sources", "CsvTableSource TableSource"),
             ("table.descriptors", "Avro Csv Elasticsearch FileSystem Json Kafka OldCsv"),
             ("table.descriptors", "CustomConnectorDescriptor CustomFormatDescriptor"),
         )

@@ -7,10 +7,14 @@ import pytest
 
 import opchain.testing
 from opchain.datastream import StreamExecutionEnvironment
+from opchain.table import StreamTableEnvironment
 from opchain.testing.test_case_utils import (
+    PyFlinkBatchTableTestCase,
     PyFlinkBatchTestCase,
     PyFlinkStreamingTestCase,
+    PyFlinkStreamTableTestCase,
     PyFlinkUTTestCase,
+    exec_insert_table,
 )
 
 
@@ -55,3 +59,22 @@ class OfUnits(PyFlinkUTTestCase):
     def test_equal(self) -> None:
         assert self.env.get_parallelism() == 2
         self.assert_equals(words(self.env), ["a", "b", "c"])
+
+
+def inserted(t_env: StreamTableEnvironment, folder: str) -> list[str]:
+    t_env.execute_sql(
+        f"CREATE TABLE o (a BIGINT) WITH ('connector'='filesystem','path'='{folder}','format'='csv')"
+    )
+    exec_insert_table(t_env.from_elements([(1,), (2,)], ["a"]), "o")
+    files = [file for file in Path(folder).iterdir() if file.is_file()]
+    return sorted("".join(file.read_text() for file in files).split())
+
+
+class OfTables(PyFlinkStreamTableTestCase):
+    def test_equal(self) -> None:
+        self.assert_equals(inserted(self.t_env, self.tempdir), ["1", "2"])
+
+
+class OfBatchTables(PyFlinkBatchTableTestCase):
+    def test_equal(self) -> None:
+        self.assert_equals(inserted(self.t_env, self.tempdir), ["1", "2"])

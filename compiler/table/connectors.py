@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from opchain.compiler.dsl.argument_checks import refused
 from opchain.compiler.table.datagen import datagen_source
 from opchain.compiler.table.expressions import Column, Typed, cast
-from opchain.runtime.errors import GraphError
+from opchain.runtime.errors import GraphError, UnsupportedFeatureError
 from opchain.runtime.functions.sql import RowExpression, RowProjection
 
 if TYPE_CHECKING:
@@ -112,6 +113,11 @@ def table_source(descriptor: TableDescriptor, path: str) -> TableSource:
     make = _SOURCES.get(descriptor.connector)
     if make is None:
         raise unknown_connector(descriptor.connector, _SOURCES, "read")
+    if descriptor.schema is not None and descriptor.schema.metadata and make is not _kafka:
+        raise UnsupportedFeatureError(
+            f"table '{path}': the connector '{descriptor.connector}' has no metadata columns here, but "
+            f"'{descriptor.schema.metadata[0].name}' is one; remove it. Tables of 'kafka' may have them"
+        )
     return make(descriptor, Options(descriptor, path))
 
 
@@ -228,15 +234,69 @@ def wire_value(place: int, name: str, data_type: DataType, descriptor: TableDesc
     return cast(value._replace(data_type=DataTypes.STRING()), data_type)
 
 
-def to_wire(columns: Sequence[Column]) -> RowProjection | None:
+def to_wire(columns: Sequence[Column], *, is_iso: bool = False) -> RowProjection | None:
     """The reverse of `wire_value`: turns rows into the form of JSON and CSV; None if there is nothing to do."""
     texts = [
-        f"as_text(row[{position}])" if data_type.name in _AS_TEXT else f"row[{position}]"
+        _time_text(f"row[{position}]", data_type, is_iso)
+        if data_type.name in _AS_TEXT
+        else f"row[{position}]"
         for position, (_, data_type) in enumerate(columns)
     ]
-    if not any(each.startswith("as_text") for each in texts):
+    if not any(data_type.name in _AS_TEXT for _, data_type in columns):
         return None
     return _projection(texts, columns, "format")
+
+
+def _time_text(value: str, data_type: DataType, is_iso: bool) -> str:
+    if not data_type.name.startswith("TIMESTAMP"):
+        return f"as_text({value})"
+    return f"format_timestamp({value}, {'T' if is_iso else ' '!r}, {data_type.name == 'TIMESTAMP_LTZ'})"
+
+
+class _JsonOptions(NamedTuple):
+    """The options of the format `json`."""
+
+    needs_all_fields: bool
+    is_iso: bool
+    leaves_out_nulls: bool
+
+
+def _json_options(options: Options) -> _JsonOptions:
+    """Takes the options of the format `json`, for reading and for writing.
+
+    Raises:
+        GraphError: A value is unknown.
+    """
+    standard = options.take("json.timestamp-format.standard", default="SQL")
+    if standard not in ("SQL", "ISO-8601"):
+        raise GraphError(
+            f"table '{options.path}': json.timestamp-format.standard is '{standard}'; use SQL or ISO-8601"
+        )
+    # Decimals are always plain numbers, and keys of maps are never NULL.
+    options.drop("json.encode.decimal-as-plain-number", "json.map-null-key.")
+    return _JsonOptions(
+        options.flag("json.fail-on-missing-field"),
+        standard == "ISO-8601",
+        options.flag("json.encode.ignore-null-fields"),
+    )
+
+
+def _character(text: str | None) -> str | None:
+    r"""An option that is one character. It may be written as in Java: '\t', '\u0001'.
+
+    Raises:
+        ValueError: It is longer.
+    """
+    if text is None or len(text) == 1:
+        return text
+    found = re.sub(r"\\u([0-9a-fA-F]{4})", lambda each: chr(int(each[1], 16)), text)
+    found = _ESCAPES.get(found, found)
+    if len(found) != 1:
+        raise ValueError(f"{text!r} is not one character")
+    return found
+
+
+_ESCAPES = {"\\t": "\t", "\\n": "\n", "\\r": "\r", "\\\\": "\\"}
 
 
 def _projection(texts: Sequence[str], columns: Sequence[Column], shown: str) -> RowProjection:
@@ -247,19 +307,17 @@ def _csv_schema(columns: Sequence[Column], options: Options) -> Any:
     from opchain.runtime.formats.csv_schema import CsvColumn, CsvSchema  # noqa: PLC0415 - likewise
 
     wire = _wire_type(columns)
-    quote = (
-        None
-        if options.flag("csv.disable-quote-character")
-        else options.take("csv.quote-character", default='"')
-    )
+    has_quotes = not options.flag("csv.disable-quote-character")
+    quote = _character(options.take("csv.quote-character", default='"'))
+    elements = options.take("csv.array-element-delimiter", default=";") or ";"
     return CsvSchema(
         tuple(
-            CsvColumn(name, of)
+            CsvColumn(name, of, elements)
             for name, of in zip(wire.field_names or (), wire.field_types, strict=True)
         ),
-        column_separator=options.take("csv.field-delimiter", default=",") or ",",
-        quote_char=quote,
-        escape_char=options.take("csv.escape-character"),
+        column_separator=_character(options.take("csv.field-delimiter")) or ",",
+        quote_char=quote if has_quotes else None,
+        escape_char=_character(options.take("csv.escape-character")),
         null_value=options.take("csv.null-literal", default=""),
         allow_comments=options.flag("csv.allow-comments"),
     )
@@ -283,9 +341,8 @@ def _files(descriptor: TableDescriptor, options: Options) -> TableSource:
     if of == "json":
         from opchain.runtime.formats.json_lines import JsonReaderFormat  # noqa: PLC0415 - likewise
 
-        reader: Any = JsonReaderFormat(
-            wire, needs_all_fields=options.flag("json.fail-on-missing-field")
-        )
+        needs_all_fields = _json_options(options).needs_all_fields
+        reader: Any = JsonReaderFormat(wire, needs_all_fields=needs_all_fields)
         builder: Any = FileSource.for_record_stream_format(reader, path)
     elif of == "csv":
         from opchain.runtime.formats.csv_reader import CsvReaderFormat  # noqa: PLC0415 - likewise
@@ -313,7 +370,7 @@ def _files(descriptor: TableDescriptor, options: Options) -> TableSource:
         from opchain.runtime.time import Duration  # noqa: PLC0415 - likewise
 
         builder.monitor_continuously(Duration.of_millis(_milliseconds(interval)))
-    options.drop("sink.", "json.", "csv.", "auto-compaction", "partition.")
+    options.drop("sink.", "parquet.", "auto-compaction", "compaction.", "partition.")
     options.finish()
     return TableSource(
         builder.build(), list(wire.field_names or ()), list(wire.field_types), of != "avro"
@@ -326,11 +383,15 @@ def _write_files(stream: DataStream[Any], descriptor: TableDescriptor, options: 
 
     columns = _columns(descriptor)
     path, of = options.need("path"), options.need("format")
+    options.flag(f"{of}.ignore-parse-errors")
     wire, formatted = _wire_type(columns), to_wire(columns)
     if of == "json":
         from opchain.runtime.formats.json_lines import JsonLinesEncoder  # noqa: PLC0415 - likewise
 
-        builder: Any = FileSink.for_row_format(path, JsonLinesEncoder(wire))
+        json_options = _json_options(options)
+        formatted = to_wire(columns, is_iso=json_options.is_iso)
+        encoder = JsonLinesEncoder(wire, leaves_out_nulls=json_options.leaves_out_nulls)
+        builder: Any = FileSink.for_row_format(path, encoder)
     elif of == "csv":
         from opchain.runtime.formats.csv_writer import CsvBulkWriters  # noqa: PLC0415 - likewise
 
@@ -352,7 +413,7 @@ def _write_files(stream: DataStream[Any], descriptor: TableDescriptor, options: 
         )
     else:
         raise _unknown_format(options, of, ("json", "csv", "avro", "parquet"))
-    options.drop("source.", "json.", "csv.", "parquet.", "sink.rolling-policy.", "auto-compaction")
+    options.drop("source.", "parquet.", "sink.rolling-policy.", "auto-compaction", "compaction.")
     options.finish()
     if formatted is not None:
         stream = stream.map(formatted, wire)
@@ -369,7 +430,7 @@ def _deserializer(columns: Sequence[Column], options: Options) -> Any:
         from opchain.runtime.formats.json_lines import JsonRowDeserializationSchema  # noqa: PLC0415 - likewise
 
         made = JsonRowDeserializationSchema.builder().type_info(wire)
-        if options.flag("json.fail-on-missing-field"):
+        if _json_options(options).needs_all_fields:
             made.fail_on_missing_field()
         return made.build()
     if of == "csv":
@@ -478,7 +539,7 @@ def _kafka(descriptor: TableDescriptor, options: Options) -> TableSource:
     builder.set_deserializer(
         KafkaRecordDeserializationSchema.of(function, Types.ROW_NAMED(names, types))
     )
-    options.drop("sink.", "scan.", "json.", "csv.", "key.", "value.")
+    options.drop("sink.", "scan.", "key.", "value.")
     options.finish()
     return TableSource(builder.build(), names, types)
 
@@ -491,10 +552,15 @@ def _write_kafka(stream: DataStream[Any], descriptor: TableDescriptor, options: 
     columns = _columns(descriptor)
     wire, formatted = _wire_type(columns), to_wire(columns)
     of = options.need("format", "value.format")
+    options.flag(f"{of}.ignore-parse-errors")
     if of == "json":
         from opchain.runtime.formats.json_lines import JsonRowSerializationSchema  # noqa: PLC0415 - likewise
 
-        schema: Any = JsonRowSerializationSchema.builder().with_type_info(wire).build()
+        json_options = _json_options(options)
+        formatted = to_wire(columns, is_iso=json_options.is_iso)
+        schema: Any = JsonRowSerializationSchema(
+            wire, leaves_out_nulls=json_options.leaves_out_nulls
+        )
     elif of == "csv":
         from opchain.runtime.formats.csv_writer import CsvRowSerializationSchema  # noqa: PLC0415 - likewise
 
@@ -517,7 +583,7 @@ def _write_kafka(stream: DataStream[Any], descriptor: TableDescriptor, options: 
     prefix = options.take("sink.transactional-id-prefix")
     if prefix is not None:
         builder.set_transactional_id_prefix(prefix)
-    options.drop("scan.", "json.", "csv.", "sink.", "key.", "value.")
+    options.drop("scan.", "sink.", "key.", "value.")
     options.finish()
     if formatted is not None:
         stream = stream.map(formatted, wire)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
+from datetime import date, datetime, time
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.dsl.argument_checks import refuses
+from opchain.runtime.types.row import Row
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -180,7 +183,7 @@ _SQL_TYPE = re.compile(
     re.IGNORECASE,
 )
 _NESTED = re.compile(
-    r"\s*(ARRAY|MAP|ROW)\s*<(.*)>\s*(NOT NULL|NULL)?\s*", re.IGNORECASE | re.DOTALL
+    r"\s*(ARRAY|MAP|ROW)\s*[<(](.*)[>)]\s*(NOT NULL|NULL)?\s*", re.IGNORECASE | re.DOTALL
 )
 _FIELD = re.compile(r"(?:`([^`]+)`|(\w+))\s+(.*)", re.DOTALL)
 _MISSING = (
@@ -402,4 +405,63 @@ def type_of_stream(of: TypeInformation[Any]) -> DataType | None:
             return data_type
     if "BigDecimal" in repr(of):
         return data_type_of("DECIMAL(38, 18)")
+    return _nested_type_of(of)
+
+
+def _nested_type_of(of: TypeInformation[Any]) -> DataType | None:
+    from opchain.runtime.types.container_types import MapTypeInfo  # noqa: PLC0415 - mostly unused
+    from opchain.runtime.types.record_types import RowTypeInfo  # noqa: PLC0415 - likewise
+
+    if hasattr(of, "element_type"):
+        element = type_of_stream(of.element_type)
+        return None if element is None else DataTypes.ARRAY(element)
+    if isinstance(of, MapTypeInfo):
+        key, value = type_of_stream(of.key_type_info), type_of_stream(of.value_type_info)
+        return None if key is None or value is None else DataTypes.MAP(key, value)
+    if isinstance(of, RowTypeInfo):
+        types = [type_of_stream(each) for each in of.get_field_types()]
+        known = [each for each in types if each is not None]
+        names = of.get_field_names()
+        if len(known) == len(types):
+            return DataTypes.ROW([RowField(*each) for each in zip(names, known, strict=True)])
     return None
+
+
+def type_of_value(value: Any) -> DataType:
+    """The type of a column for one of its values, as `from_elements` infers it.
+
+    Raises:
+        TypeError: There is none.
+    """
+    for classes, text in _TYPES_OF_VALUES:
+        if isinstance(value, classes):
+            return data_type_of(text)
+    if isinstance(value, list) and value:
+        return DataTypes.ARRAY(type_of_value(value[0]))
+    if isinstance(value, dict) and value:
+        key, item = next(iter(value.items()))
+        return DataTypes.MAP(type_of_value(key), type_of_value(item))
+    if isinstance(value, (tuple, Row)):
+        types = map(type_of_value, value)
+        fields = zip(names_of_fields(value), types, strict=True)
+        return DataTypes.ROW([RowField(*each) for each in fields])
+    raise TypeError(f"{value!r} has no type of a column; pass a schema of DataTypes")
+
+
+def names_of_fields(value: tuple[Any, ...] | Row) -> list[str]:
+    """The names of the fields of a tuple or Row: its own, or _1, _2 and so on."""
+    own = getattr(value, "_fields", None)
+    return list(own or [f"_{number}" for number in range(1, len(value) + 1)])
+
+
+_TYPES_OF_VALUES: tuple[tuple[Any, str], ...] = (
+    (bool, "BOOLEAN"),
+    (int, "BIGINT"),
+    (float, "DOUBLE"),
+    (str, "STRING"),
+    ((bytes, bytearray), "BYTES"),
+    (Decimal, "DECIMAL(38, 18)"),
+    (datetime, "TIMESTAMP(6)"),
+    (date, "DATE"),
+    (time, "TIME"),
+)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.table.expressions import Column, Compiler, Typed, by_position, sqlglot
+from opchain.compiler.table.sql import plain_path
+from opchain.runtime.errors import GraphError
 from opchain.runtime.functions.sql import RowProjection
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 _MORE_THAN_SCALAR = (
     *("joins", "laterals", "group", "having", "qualify", "windows", "distinct", "order", "sort"),
@@ -26,8 +28,47 @@ _INSTEAD = {
 
 def path_of(table: Any) -> str:
     """The name of a table in a query, without the default catalog and database."""
-    parts = [part.name for part in table.parts]
-    return ".".join(parts[2:] if parts[:2] == ["default_catalog", "default_database"] else parts)
+    return plain_path(".".join(part.name for part in table.parts))
+
+
+def without_ctes(tree: Any) -> Any:
+    """A query with each name of its WITH replaced by the query that has this name."""
+    clause = tree.args.get("with_") or tree.args.get("with")
+    if clause is None or clause.args.get("recursive"):
+        return tree
+    sql, plain = sqlglot().exp, tree.copy()
+    for key in ("with_", "with"):
+        plain.args.pop(key, None)
+    defined: dict[str, Any] = {}
+    for each in clause.expressions:
+        defined[each.alias] = _with_queries(each.this.copy(), defined, sql)
+    return _with_queries(plain, defined, sql)
+
+
+def _with_queries(tree: Any, defined: Mapping[str, Any], sql: Any) -> Any:
+    for table in list(tree.find_all(sql.Table)):
+        query = defined.get(table.name) if len(table.parts) == 1 else None
+        if query is not None:
+            table.replace(query.copy().subquery(table.alias_or_name))
+    return tree
+
+
+def renamed(source: Any, columns: Sequence[Column]) -> tuple[Column, ...]:
+    """The columns of a source in FROM, which `AS t(x, y)` may rename.
+
+    Raises:
+        GraphError: There are more or fewer names than columns.
+    """
+    alias = source.args.get("alias")
+    names = [] if alias is None else [each.name for each in alias.args.get("columns") or ()]
+    if names and len(names) != len(columns):
+        raise GraphError(
+            f"{source.sql(dialect='flink')} names {len(names)} columns, and the query has {len(columns)}"
+        )
+    return tuple(
+        each._replace(name=name)
+        for name, each in zip(names or [each.name for each in columns], columns, strict=True)
+    )
 
 
 def source_of(tree: Any) -> Any:

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 _ONE_CATALOG = "all tables are in default_catalog.default_database; omit the statement"
 _REFUSED = {
-    "USE": _ONE_CATALOG,
     "ALTER": "DROP the table and CREATE it again",
     "EXPLAIN": "`opchain explain FILE` prints the plan of a program",
     "EXECUTE": "create_statement_set() runs several INSERT INTO as one job",
@@ -29,6 +28,7 @@ _NOT_CREATED = {
     "FUNCTION": "call the function in a map() of the DataStream API",
     "OR REPLACE": "DROP the table, and CREATE it again",
 }
+_SHOWN = "TABLES", "VIEWS", "CATALOGS", "DATABASES", "CURRENT CATALOG", "CURRENT DATABASE"
 _OPENING, _CLOSING = ("(", "["), (")", "]")
 _GENERIC = ("ARRAY", "MAP", "ROW", "MULTISET", "STRUCT")
 
@@ -86,9 +86,29 @@ class Set:
 
 @dataclass(frozen=True)
 class Show:
-    """SHOW TABLES, SHOW VIEWS, DESCRIBE."""
+    """SHOW TABLES and the like, or DESCRIBE.
 
-    path: str | None
+    Attributes:
+        what: TABLES, VIEWS, CATALOGS, DATABASES, CURRENT CATALOG, CURRENT DATABASE, or COLUMNS for DESCRIBE.
+        path: The table of DESCRIBE.
+    """
+
+    what: str
+    path: str = ""
+
+
+@dataclass(frozen=True)
+class Use:
+    """USE CATALOG or USE: there is only one of each."""
+
+
+def plain_path(path: str) -> str:
+    """The name of a table, without the default catalog and database.
+
+    >>> plain_path("default_catalog.default_database.orders")
+    'orders'
+    """
+    return path.removeprefix("default_catalog.").removeprefix("default_database.")
 
 
 def statement_of(text: str) -> Any:
@@ -130,7 +150,8 @@ class _Reader:
             (("INSERT",), self._insert),
             (("SET",), self._set),
             (("SHOW",), self._show),
-            (("DESCRIBE", "DESC"), lambda: Show(self._name())),
+            (("DESCRIBE", "DESC"), lambda: Show("COLUMNS", self._name())),
+            (("USE",), self._use),
         ):
             if any(map(self.skip, words)):
                 return read()
@@ -175,9 +196,22 @@ class _Reader:
         return Set(key, value)
 
     def _show(self) -> Show:
-        if not (self.skip("TABLES") or self.skip("VIEWS")):
-            raise self._unexpected("TABLES or VIEWS")
-        return Show(None)
+        # sqlglot reads the rest of the statement as one token.
+        shown = "" if self.is_at_end() else self._tokens[self._place].text.rstrip("; ")
+        self._place += 1
+        what = " ".join(shown.upper().split())
+        if what not in _SHOWN:
+            raise UnsupportedFeatureError(
+                f"SHOW {shown} is not supported; there are: {', '.join(_SHOWN)}"
+            )
+        return Show(what)
+
+    def _use(self) -> Use:
+        self.skip("CATALOG")
+        name = self._name()
+        if plain_path(f"{name}.x") != "x" and name != "default_catalog":
+            raise UnsupportedFeatureError(f"USE {name} is not supported; {_ONE_CATALOG}")
+        return Use()
 
     def _create_table(self) -> CreateTable:
         exists = self._if_not_exists()
@@ -303,7 +337,7 @@ class _Reader:
         while self.skip("."):
             parts.append(self._tokens[self._place].text)
             self._place += 1
-        return ".".join(parts)
+        return plain_path(".".join(parts))
 
     def _names(self) -> list[str]:
         self._expect("(")

@@ -25,10 +25,13 @@ from opchain.compiler.table.connectors import (
 )
 from opchain.compiler.table.data_types import (
     DataType,
+    RowType,
     data_type_of,
+    names_of_fields,
     spark_schema,
     type_of_spark,
     type_of_stream,
+    type_of_value,
 )
 from opchain.compiler.table.expressions import (
     Column,
@@ -43,26 +46,30 @@ from opchain.compiler.table.queries import (
     is_scalar,
     path_of,
     projection,
+    renamed,
     selected,
     source_of,
     unbounded_part,
     values_of,
+    without_ctes,
 )
 from opchain.compiler.table.settings import EnvironmentSettings, TableConfig
-from opchain.compiler.table.table import Table, TableResult, without_names
+from opchain.compiler.table.sql import plain_path
+from opchain.compiler.table.table import Table, TablePipeline, TableResult, without_names
 from opchain.compiler.table.table_descriptor import Schema, TableDescriptor
 from opchain.runtime.configuration.configuration import Configuration
-from opchain.runtime.errors import GraphError, UnsupportedFeatureError
-from opchain.runtime.functions.sql import EventTime, RowExpression, RowPredicate
+from opchain.runtime.errors import GraphError, UnsupportedFeatureError, short_repr
+from opchain.runtime.functions.sql import EventTime, RowExpression, RowPredicate, WithTimestamp
 from opchain.runtime.time import Duration
+from opchain.runtime.types.row import Row
 from opchain.runtime.watermarks.strategy import WatermarkStrategy
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
-    from opchain.runtime.types.row import Row
     from opchain.runtime.types.type_information import TypeInformation
 
+_SOURCE_WATERMARK = "SOURCE_WATERMARK()"
 _NUMBERS = ("TINYINT", "SMALLINT", "INT", "BIGINT", "DECIMAL", "FLOAT", "DOUBLE")
 _TEXTS = ("CHAR", "VARCHAR", "STRING")
 
@@ -111,7 +118,12 @@ class StreamTableEnvironment(TableEnvironment):
 
     # Tables and views
 
-    def create_temporary_table(self, path: str, descriptor: TableDescriptor) -> None:
+    def create_temporary_table(
+        self,
+        path: str,
+        descriptor: TableDescriptor,
+        ignoreIfExists: bool = False,  # noqa: N803 - PyFlink's name
+    ) -> None:
         """Registers a described table under a name.
 
         Raises:
@@ -119,9 +131,10 @@ class StreamTableEnvironment(TableEnvironment):
             UnsupportedFeatureError: There is no such connector.
         """
         call = "create_temporary_table"
-        checked(path, str, call, "the table's name")
+        path = plain_path(checked(path, str, call, "the table's name"))
         checked(descriptor, TableDescriptor, call, "the descriptor")
-        self._add(self._described(path, descriptor, call), call)
+        if not (ignoreIfExists and path in self._tables):
+            self._add(self._described(path, descriptor, call), call)
 
     create_table = create_temporary_table
 
@@ -138,15 +151,53 @@ class StreamTableEnvironment(TableEnvironment):
         if isinstance(found, DataStream):
             found = self.from_data_stream(found, *fields_or_schema)
         checked(found, Table, call, "the view")
-        self._add(Table(view_path, None, found.columns, found.stream, self), call)
+        self._add(Table(plain_path(view_path), None, found.columns, found.stream, self), call)
 
-    create_view = create_temporary_view
+    def create_view(self, view_path: str, table: Table, ignore_if_exists: bool = False) -> bool:
+        """Registers a query under a name; False if there is a table of this name, which is then kept.
+
+        Raises:
+            GraphError: There is a table of this name, and it is not ignored.
+        """
+        if ignore_if_exists and plain_path(view_path) in self._tables:
+            return False
+        self.create_temporary_view(view_path, table)
+        return True
 
     def drop_temporary_table(self, table_path: str) -> bool:
-        """Drops a table or a view; False if it does not exist."""
-        return self._tables.pop(table_path, None) is not None
+        """Drops a table; False if it does not exist."""
+        return self._tables.pop(plain_path(table_path), None) is not None
 
-    drop_temporary_view = drop_table = drop_view = drop_temporary_table
+    def drop_temporary_view(self, view_path: str) -> bool:
+        """Drops a view; False if it does not exist."""
+        return self.drop_temporary_table(view_path)
+
+    def drop_table(self, table_path: str, ignore_if_not_exists: bool = True) -> bool:
+        """Drops a table; False if it does not exist.
+
+        Raises:
+            GraphError: It does not exist, and this is not ignored.
+        """
+        if not ignore_if_not_exists:
+            self.from_path(table_path)
+        return self.drop_temporary_table(table_path)
+
+    def drop_view(self, view_path: str, ignore_if_not_exists: bool = True) -> bool:
+        """Drops a view; False if it does not exist.
+
+        Raises:
+            GraphError: It does not exist, and this is not ignored.
+        """
+        return self.drop_table(view_path, ignore_if_not_exists)
+
+    def name_of(self, table: Table) -> str:
+        """The name of a table in SQL. A table without a name gets one."""
+        if self._tables.get(table.path) is table:
+            return f"`{table.path}`"
+        self._anonymous += 1
+        name = f"UnnamedTable${self._anonymous}"
+        self._tables[name] = table
+        return f"`{name}`"
 
     def list_temporary_tables(self) -> list[str]:
         """The names of the tables, in order."""
@@ -166,7 +217,7 @@ class StreamTableEnvironment(TableEnvironment):
         Raises:
             GraphError: There is no table of this name.
         """
-        table = self._tables.get(path)
+        table = self._tables.get(plain_path(path))
         if table is None:
             known = ", ".join(map(repr, sorted(self._tables))) or "none"
             raise GraphError(
@@ -182,6 +233,50 @@ class StreamTableEnvironment(TableEnvironment):
         return self._described(
             f"*anonymous_{descriptor.connector}${self._anonymous}*", descriptor, call
         )
+
+    def from_elements(
+        self,
+        elements: Iterable[Any],
+        schema: Any = None,
+        verify_schema: bool = True,  # noqa: ARG002 - values are checked in any case
+    ) -> Table:
+        """A table of these rows.
+
+        Args:
+            elements: Tuples, lists, Rows or dicts with a value for each column, or single values.
+            schema: The names of the columns, or DataTypes.ROW([...]) with their types. By default, names are _1, _2, ...
+                and types are those of the values.
+            verify_schema: Has no effect: values are always checked.
+
+        Raises:
+            GraphError: There are no rows and no types, or a row has another number of values than the first.
+            TypeError: A value has no type of a column.
+        """
+        call = "from_elements"
+        elements = list(elements)
+        if schema is None and elements and isinstance(elements[0], dict):
+            schema = sorted(elements[0])
+        rows = [_fields_of_element(each, schema) for each in elements]
+        columns = _columns_of_elements(rows, schema, call)
+        for row in rows:
+            if len(row) != len(columns):
+                raise GraphError(
+                    f"{at_call(call)}: {short_repr(row)} has {len(row)} values, and the table has {len(columns)} columns"
+                )
+        names = [each.name for each in columns]
+        records = []
+        for values in rows:
+            record = Row(*values)
+            record.set_field_names(names)
+            records.append(record)
+        stream = self._environment.from_collection(records, row_type(columns))
+        return Table("elements", None, columns, lambda: stream, self)
+
+    def from_pandas(self, pdf: Any, schema: Any = None, splits_num: int = 1) -> Table:  # noqa: ARG002 - a collection
+        """A table of the rows of a pandas DataFrame. A schema is as in `from_elements`; `splits_num` has no effect."""
+        names = list(map(str, pdf.columns)) if schema is None else schema
+        columns = [pdf[name].astype(object).where(pdf[name].notna(), None) for name in pdf.columns]
+        return self.from_elements(list(zip(*columns, strict=True)), names)
 
     def from_data_stream(self, data_stream: DataStream[Any], *fields_or_schema: Any) -> Table:
         """A stream as a table: a column for each field of its declared type, or as a Schema says.
@@ -205,13 +300,17 @@ class StreamTableEnvironment(TableEnvironment):
         order = schema.order or tuple(each for each, _ in schema.columns)
         if not schema.columns:
             order = (*(each.name for each in fields), *order)
+        if schema.metadata:
+            fields = (*fields, _time_column(schema, f"{at_call(call)}, the schema of '{name}'"))
+            stream = stream.process(WithTimestamp(fields[-1].data_type.name), row_type(fields))
         columns, texts = _declared(
             replace(schema, order=order), by_position(fields), f"the schema of '{name}'"
         )
         if columns != fields:
             row = projection(columns, [texts[each.name] for each in columns])
             stream = stream.map(row, row_type(columns))
-        strategy = _strategy(schema, by_position(columns), name)
+        has_own = schema.time is None or schema.time.expression.upper() == _SOURCE_WATERMARK
+        strategy = None if has_own else _strategy(schema, by_position(columns), name)
         if strategy is not None:
             stream = stream.assign_timestamps_and_watermarks(strategy)
         return Table(name, None, columns, lambda: stream, self)
@@ -232,9 +331,30 @@ class StreamTableEnvironment(TableEnvironment):
         except ValueError as error:
             raise ValueError(f"{at_call(call)}, table '{table.path}': {error}") from None
 
-    def to_changelog_stream(self, table: Table) -> DataStream[Row]:
-        """The table's rows; each is an insert, because tables only append."""
-        return self.to_data_stream(table)
+    def to_changelog_stream(
+        self, table: Table, target_schema: Schema | None = None, changelog_mode: Any = None
+    ) -> DataStream[Row]:
+        """The table's rows; each is an insert, because tables only append.
+
+        Args:
+            table: The table.
+            target_schema: The columns by name, each with the type that values are cast to.
+            changelog_mode: Has no effect: inserts are part of every mode.
+        """
+        del changelog_mode
+        if target_schema is None:
+            return self.to_data_stream(table)
+        checked(target_schema, Schema, "to_changelog_stream", "the schema")
+        columns = tuple(Column(*each) for each in target_schema.columns)
+        given = by_position(table.columns)
+        missing = [each.name for each in columns if each.name not in given]
+        if missing or not columns:
+            raise GraphError(
+                f"{at_call('to_changelog_stream')}: the schema has the column '{''.join(missing[:1])}', and the table has "
+                f"{', '.join(given)}"
+            )
+        row = projection(columns, [cast(given[name], data_type) for name, data_type in columns])
+        return self.to_data_stream(table).map(row, row_type(columns))
 
     def to_append_stream(self, table: Table, type_info: TypeInformation[Any]) -> DataStream[Any]:
         """The table's rows as records of a type of rows or tuples.
@@ -292,10 +412,12 @@ class StreamTableEnvironment(TableEnvironment):
                 raise GraphError(f"{at_call('execute_sql')}: there is no table '{statement.path}'")
         elif isinstance(statement, sql.Insert):
             statements = StatementSet(self)
-            statements.add(statement)
+            statements.add_parsed(statement)
             return statements.execute()
         elif isinstance(statement, sql.Select):
             return self.result_of(self.table_of(statement.query))
+        elif isinstance(statement, sql.Use):
+            pass
         elif isinstance(statement, sql.Set):
             self._environment.get_configuration().set_string(statement.key, statement.value)
         else:
@@ -332,6 +454,46 @@ class StreamTableEnvironment(TableEnvironment):
         """The only database: default_database."""
         return "default_database"
 
+    def list_catalogs(self) -> list[str]:
+        """The only catalog: default_catalog."""
+        return [self.get_current_catalog()]
+
+    def list_databases(self) -> list[str]:
+        """The only database: default_database."""
+        return [self.get_current_database()]
+
+    def use_catalog(self, catalog_name: str) -> None:
+        """Accepts default_catalog.
+
+        Raises:
+            UnsupportedFeatureError: It is another name.
+        """
+        if catalog_name != self.get_current_catalog():
+            raise refused("use_catalog", "there are no catalogs; omit the call")
+
+    def use_database(self, database_name: str) -> None:
+        """Accepts default_database.
+
+        Raises:
+            UnsupportedFeatureError: It is another name.
+        """
+        if database_name != self.get_current_database():
+            raise refused("use_database", "there are no catalogs; omit the call")
+
+    def add_python_file(self, file_path: str) -> None:
+        """Sends a Python file, a package or an archive to the executors, where it can be imported."""
+        self._environment.add_python_file(file_path)
+
+    def set_python_requirements(
+        self, requirements_file_path: str, requirements_cache_dir: str | None = None
+    ) -> None:
+        """The packages that functions need, as `StreamExecutionEnvironment.set_python_requirements`."""
+        self._environment.set_python_requirements(requirements_file_path, requirements_cache_dir)
+
+    def add_python_archive(self, archive_path: str, target_dir: str | None = None) -> None:
+        """Sends an archive to the executors, as `StreamExecutionEnvironment.add_python_archive`."""
+        self._environment.add_python_archive(archive_path, target_dir)
+
     def result_of(self, table: Table) -> TableResult:
         """Runs a query as a job."""
         first = len(self._environment.get_transformations())
@@ -341,12 +503,17 @@ class StreamTableEnvironment(TableEnvironment):
         return TableResult(table.columns, rows, client)
 
     def _shown(self, statement: sql.Show) -> TableResult:
-        from opchain.runtime.types.row import Row  # noqa: PLC0415 - mostly unused
-
         text = data_type_of("STRING")
-        if statement.path is None:
-            rows = [Row(path) for path in self.list_temporary_tables()]
-            return TableResult((Column("table name", text),), iter(rows))
+        if statement.what != "COLUMNS":
+            title, values = {
+                "TABLES": ("table name", self.list_tables),
+                "VIEWS": ("view name", self.list_views),
+                "CATALOGS": ("catalog name", self.list_catalogs),
+                "DATABASES": ("database name", self.list_databases),
+                "CURRENT CATALOG": ("current catalog name", self.list_catalogs),
+                "CURRENT DATABASE": ("current database name", self.list_databases),
+            }[statement.what]
+            return TableResult((Column(title, text),), [Row(each) for each in values()])
         table = self.from_path(statement.path)
         schema = None if table.descriptor is None else table.descriptor.schema
         keys = () if schema is None else schema.keys
@@ -362,7 +529,7 @@ class StreamTableEnvironment(TableEnvironment):
             for name, data_type in table.columns
         ]
         names = ("name", "type", "null", "key", "extras", "watermark")
-        return TableResult(tuple(Column(name, text) for name in names), iter(rows))
+        return TableResult(tuple(Column(name, text) for name in names), rows)
 
     def _create(self, statement: sql.CreateTable) -> None:
         descriptor = statement.descriptor
@@ -442,7 +609,7 @@ class StreamTableEnvironment(TableEnvironment):
     def table_of(self, tree: Any) -> Table:
         """The result of a parsed query."""
         tables = self._tables_of(tree)
-        found = self._by_streams(tree)
+        found = self._by_streams(without_ctes(tree))
         if found is None:
             return self._by_spark(tree, tables)
         self._anonymous += 1
@@ -471,6 +638,7 @@ class StreamTableEnvironment(TableEnvironment):
         below = self.from_path(path_of(source)) if is_table else self._by_streams(source)
         if below is None:
             return None
+        below = replace(below, columns=renamed(source, below.columns))
         names = [source.alias_or_name]
         values = selected(tree, below.columns, names)
         columns = tuple(Column(name, typed.data_type) for name, typed in values)
@@ -582,6 +750,8 @@ class StreamTableEnvironment(TableEnvironment):
                     f"write CAST(... AS {data_type.nullable()})"
                 )
             texts[name] = cast(value, data_type)
+            if value.data_type.is_nullable and not data_type.is_nullable:
+                texts[name] = Typed(f"not_null({texts[name].text}, {name!r})", data_type)
         if values:
             raise GraphError(f"INSERT INTO {path}: there is no column '{min(values)}' to write")
         stream = self.to_data_stream(table)
@@ -618,7 +788,7 @@ class StatementSet:
         statement = sql.statement_of(checked(stmt, str, "add_insert_sql", "the statement"))
         if not isinstance(statement, sql.Insert):
             raise GraphError(f"{at_call('add_insert_sql')} takes INSERT INTO")
-        self.add(statement)
+        self.add_parsed(statement)
         return self
 
     def add_insert(
@@ -638,10 +808,15 @@ class StatementSet:
             described = self._tables.from_descriptor(target)
             self._tables.create_temporary_table(described.path, target)
             target = described.path
-        self._inserts.append((target, (), table))
+        self._inserts.append((plain_path(target), (), table))
         return self
 
-    def add(self, statement: sql.Insert) -> None:
+    def add(self, table_pipeline: TablePipeline) -> StatementSet:
+        """Adds the INSERT INTO of `Table.insert_into`."""
+        each = checked(table_pipeline, TablePipeline, "add", "the pipeline")
+        return self.add_insert(each.target, each.table, each.overwrite)
+
+    def add_parsed(self, statement: sql.Insert) -> None:
         """Adds a parsed INSERT INTO."""
         self._inserts.append(
             (statement.path, statement.columns, self._tables.table_of(statement.query))
@@ -670,6 +845,21 @@ class StatementSet:
         first = len(self._tables.stream_environment.get_transformations())
         self.attach_as_datastream()
         return self._tables.run(first, name)
+
+
+def _time_column(schema: Schema, where: str) -> Column:
+    """The metadata column of a stream: the timestamps of its records.
+
+    Raises:
+        GraphError: The column is another one.
+    """
+    first, *others = schema.metadata
+    if others or first.key != "rowtime" or not first.data_type.name.startswith("TIMESTAMP"):
+        raise GraphError(
+            f"{where}: a stream only has the metadata column 'rowtime' of type TIMESTAMP_LTZ(3), the timestamps of its "
+            f"records; '{(others or [first])[0].name}' is another one"
+        )
+    return Column(first.name, first.data_type)
 
 
 def _declared(
@@ -770,8 +960,39 @@ def _fields_of(
     return tuple(fields), is_atomic
 
 
+def _fields_of_element(element: Any, schema: Any) -> tuple[Any, ...]:
+    """The values of one row of `from_elements`."""
+    if isinstance(element, dict):
+        names = [each.name for each in schema.fields] if isinstance(schema, RowType) else schema
+        return tuple(map(element.get, names))
+    return tuple(element) if isinstance(element, (tuple, list, Row)) else (element,)
+
+
+def _columns_of_elements(
+    rows: Sequence[tuple[Any, ...]], schema: Any, call: str
+) -> tuple[Column, ...]:
+    if isinstance(schema, RowType):
+        return tuple(Column(each.name, each.data_type) for each in schema.fields)
+    if isinstance(schema, DataType):
+        return (Column("f0", schema),)
+    if not rows:
+        raise GraphError(
+            f"{at_call(call)}: there are no rows, so the types are unknown; pass DataTypes.ROW([...])"
+        )
+    names = list(schema or names_of_fields(rows[0]))
+    columns = []
+    for place, name in enumerate(names):
+        values = [row[place] for row in rows if place < len(row) and row[place] is not None]
+        if not values:
+            raise GraphError(
+                f"{at_call(call)}: column '{name}' has no values, so its type is unknown; pass DataTypes.ROW([...])"
+            )
+        columns.append(Column(name, type_of_value(values[0])))
+    return tuple(columns)
+
+
 for _name in (
-    *("create_catalog", "use_catalog", "register_catalog", "get_catalog", "use_database"),
+    *("create_catalog", "register_catalog", "get_catalog"),
     *("load_module", "unload_module", "use_modules"),
     *("create_temporary_function", "create_temporary_system_function", "drop_function"),
     *("create_java_function", "create_java_temporary_function", "drop_temporary_function"),
@@ -781,21 +1002,14 @@ for _name in (
         "compile_plan_sql",
         "load_plan",
         "execute_plan",
-        "from_elements",
-        "from_pandas",
     ),
     "from_changelog_stream",
-    *("add_python_file", "set_python_requirements", "add_python_archive"),
     # of PyFlink 1
     *("connect", "execute", "insert_into", "register_function", "register_java_function", "scan"),
     *("register_table", "register_table_sink", "register_table_source", "sql_update"),
-    *(
-        "list_catalogs",
-        "list_databases",
-        "list_functions",
-        "create_model",
-        "create_temporary_model",
-    ),
+    *("list_functions", "list_user_defined_functions", "list_modules", "list_full_modules"),
+    *("create_model", "create_temporary_model", "drop_model", "drop_temporary_model"),
+    *("list_models", "list_temporary_models", "list_materialized_tables"),
 ):
     setattr(
         StreamTableEnvironment,

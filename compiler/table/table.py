@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import enum
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from opchain.compiler.dsl.argument_checks import refuses
+from opchain.compiler.dsl.argument_checks import at_call, refuses
+from opchain.compiler.table.connectors import row_type
 from opchain.compiler.table.data_types import ArrayType, MapType, RowType
+from opchain.compiler.table.expressions import by_position
+from opchain.compiler.table.queries import projection
+from opchain.compiler.table.table_descriptor import Schema, TableSchema
+from opchain.runtime.errors import GraphError, imported
 from opchain.runtime.types.printed_form import java_text_of
-from opchain.runtime.types.row import Row
+from opchain.runtime.types.row import Row, RowKind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
+
+    from typing_extensions import Self
 
     from opchain.compiler.dsl.data_stream import DataStream
     from opchain.compiler.table.data_types import DataType
     from opchain.compiler.table.expressions import Column
     from opchain.compiler.table.stream_table_environment import StreamTableEnvironment
-    from opchain.compiler.table.table_descriptor import Schema, TableDescriptor
+    from opchain.compiler.table.table_descriptor import TableDescriptor
     from opchain.runtime.job.client import JobClient
 
 
@@ -38,29 +46,117 @@ class Table:
     stream: Callable[[], DataStream[Any]] = field(compare=False, repr=False)
     environment: StreamTableEnvironment | None = field(default=None, compare=False, repr=False)
 
-    def get_schema(self) -> Schema | None:
-        """The columns."""
-        if self.descriptor is not None:
-            return self.descriptor.schema
-        from opchain.compiler.table.table_descriptor import Schema  # noqa: PLC0415 - mostly unused
+    def __str__(self) -> str:
+        """A name of the table for SQL: `f"SELECT a FROM {table}"`."""
+        assert self.environment is not None
+        return self.environment.name_of(self)
 
-        return Schema(tuple(self.columns))
+    def get_schema(self) -> TableSchema:
+        """The names and types of the columns."""
+        return schema_of(self.columns)
+
+    def alias(self, field: str, *fields: str) -> Table:
+        """The same rows with new names of the columns.
+
+        Raises:
+            GraphError: There are more or fewer names than columns.
+        """
+        names = (field, *fields)
+        if len(names) != len(self.columns):
+            raise GraphError(
+                f"{at_call('Table.alias')} got {len(names)} names, and the table has {len(self.columns)} columns"
+            )
+        columns = tuple(
+            each._replace(name=name) for name, each in zip(names, self.columns, strict=True)
+        )
+        row = projection(columns, list(by_position(columns).values()))
+        return replace(
+            self,
+            path="",
+            descriptor=None,
+            columns=columns,
+            stream=lambda: self.stream().map(row, row_type(columns)),
+        )
 
     def print_schema(self) -> None:
         """Prints the columns and their types."""
-        print(self.get_schema())  # noqa: T201 - as the name says
+        found = None if self.descriptor is None else self.descriptor.schema
+        print(Schema(tuple(self.columns)) if found is None else found)  # noqa: T201 - as the name says
+
+    def to_pandas(self) -> Any:
+        """The rows as a pandas DataFrame, when all have come.
+
+        Raises:
+            MissingLibraryError: pandas is not installed.
+        """
+        pandas = imported("pandas", "pandas", "to_pandas()")
+        with self.execute().collect() as rows:
+            return pandas.DataFrame(list(map(list, rows)), columns=self.get_schema().field_names)
 
     def execute(self) -> TableResult:
         """Runs the query; the result has its rows."""
         assert self.environment is not None
         return self.environment.result_of(self)
 
-    def execute_insert(self, table_path_or_descriptor: str | TableDescriptor) -> TableResult:
+    def execute_insert(
+        self, table_path_or_descriptor: str | TableDescriptor, overwrite: bool = False
+    ) -> TableResult:
         """Writes the rows to a table, as a job."""
-        assert self.environment is not None
-        statements = self.environment.create_statement_set()
-        statements.add_insert(table_path_or_descriptor, self)
-        return statements.execute()
+        return self.insert_into(table_path_or_descriptor, overwrite).execute()
+
+    def insert_into(
+        self, table_path_or_descriptor: str | TableDescriptor, overwrite: bool = False
+    ) -> TablePipeline:
+        """An INSERT INTO of the rows, which `execute()` or a statement set runs."""
+        return TablePipeline(table_path_or_descriptor, self, overwrite)
+
+
+@dataclass(frozen=True)
+class TablePipeline:
+    """A table, and the table that its rows are written to. Flink: TablePipeline."""
+
+    target: str | TableDescriptor
+    table: Table
+    overwrite: bool = False
+
+    def execute(self) -> TableResult:
+        """Writes the rows, as a job."""
+        assert self.table.environment is not None
+        return self.table.environment.create_statement_set().add(self).execute()
+
+
+def schema_of(columns: tuple[Column, ...]) -> TableSchema:
+    """Columns as a TableSchema."""
+    return TableSchema([each.name for each in columns], [each.data_type for each in columns])
+
+
+class ResultKind(enum.Enum):
+    """Whether a statement gives rows, or only succeeds. Flink: ResultKind."""
+
+    SUCCESS = 0
+    SUCCESS_WITH_CONTENT = 1
+
+
+@dataclass(frozen=True)
+class ChangelogMode:
+    """The kinds of changes that a stream may have. Tables only append, so all modes mean the same here."""
+
+    kinds: tuple[RowKind, ...]
+
+    @staticmethod
+    def insert_only() -> ChangelogMode:
+        """Only inserts."""
+        return ChangelogMode((RowKind.INSERT,))
+
+    @staticmethod
+    def upsert(key_only_deletes: bool = True) -> ChangelogMode:  # noqa: ARG004 - PyFlink's name
+        """Inserts, updates without the row before, and deletes."""
+        return ChangelogMode((RowKind.INSERT, RowKind.UPDATE_AFTER, RowKind.DELETE))
+
+    @staticmethod
+    def all() -> ChangelogMode:
+        """Every kind."""
+        return ChangelogMode(tuple(RowKind))
 
 
 class TableResult:
@@ -69,16 +165,25 @@ class TableResult:
     def __init__(
         self,
         columns: tuple[Column, ...] = (),
-        rows: Iterator[Any] | None = None,
+        rows: Iterator[Any] | list[Row] | None = None,
         client: JobClient | None = None,
     ) -> None:
         self.columns = columns
-        self._rows = rows
+        self._rows = _Rows(rows) if isinstance(rows, list) else rows
         self._client = client
 
     def get_job_client(self) -> JobClient | None:
         """The job's client; None for a statement without a job."""
         return self._client
+
+    def get_table_schema(self) -> TableSchema:
+        """The names and types of the columns."""
+        return schema_of(self.columns)
+
+    def get_result_kind(self) -> ResultKind:
+        """Whether the result has rows: those of a query, or the number of rows of an INSERT."""
+        has_rows = bool(self.columns) or self._client is not None
+        return ResultKind.SUCCESS_WITH_CONTENT if has_rows else ResultKind.SUCCESS
 
     def wait(self, timeout_ms: int | None = None) -> None:
         """Waits for the end of the job, up to a timeout in milliseconds."""
@@ -88,7 +193,7 @@ class TableResult:
 
     def collect(self) -> Any:
         """The rows, as they come; close the iterator to end the job."""
-        return iter(()) if self._rows is None else self._rows
+        return _Rows() if self._rows is None else self._rows
 
     def print(self) -> None:
         """Prints the rows in a frame when all have come, or "OK" for a statement without rows, as Flink does.
@@ -122,6 +227,31 @@ class TableResult:
         for text in _frame(lines, widths):
             print(text)  # noqa: T201
         print(f"{len(lines) - 1} row{'' if len(lines) == 2 else 's'} in set")  # noqa: T201, PLR2004
+
+
+class _Rows:
+    """Rows that are known without a job."""
+
+    def __init__(self, rows: Iterable[Row] = ()) -> None:
+        self._rows = iter(rows)
+
+    def __iter__(self) -> _Rows:
+        return self
+
+    def __next__(self) -> Row:
+        return next(self._rows)
+
+    next = __next__
+
+    def close(self) -> None:
+        """Gives no more rows."""
+        self._rows = iter(())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 _NULL = "<NULL>"
@@ -200,12 +330,12 @@ def _frame(lines: list[list[str]], widths: list[int]) -> Iterator[str]:
 
 
 for _name in (
-    *("select", "alias", "filter", "where", "group_by", "distinct", "join", "left_outer_join"),
+    *("select", "filter", "where", "group_by", "distinct", "join", "left_outer_join"),
     *("right_outer_join", "full_outer_join", "join_lateral", "left_outer_join_lateral", "minus"),
     *("minus_all", "union", "union_all", "intersect", "intersect_all", "order_by", "offset"),
     *("fetch", "limit", "window", "over_window", "add_columns", "add_or_replace_columns"),
     *("rename_columns", "drop_columns", "map", "flat_map", "aggregate", "flat_aggregate"),
-    *("to_pandas", "explain", "print_explain", "insert_into"),
+    *("explain", "print_explain"),
     *("get_resolved_schema", "to_changelog", "from_changelog"),
 ):
     setattr(

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from opchain.compiler.dsl.argument_checks import at_call, checked, refuses
-from opchain.compiler.table.data_types import DataType, data_type_of
+from opchain.compiler.table.data_types import DataType, DataTypes, RowField, RowType, data_type_of
 from opchain.runtime.configuration.options import ConfigOption
 from opchain.runtime.configuration.text import to_text
 
@@ -141,6 +141,11 @@ class Schema:
             self._keys = column_names
             return self
 
+        def primary_key_named(self, constraint_name: str, *column_names: str) -> Schema.Builder:
+            """Declares the key; its name has no meaning."""
+            checked(constraint_name, str, "Schema.Builder.primary_key_named", "the name")
+            return self.primary_key(*column_names)
+
         def from_fields(
             self, field_names: Sequence[str], field_data_types: Sequence[DataType | str]
         ) -> Schema.Builder:
@@ -156,6 +161,13 @@ class Schema:
                 )
             for name, data_type in zip(field_names, field_data_types):  # noqa: B905 - checked above
                 self.column(name, data_type)
+            return self
+
+        def from_row_data_type(self, data_type: DataType) -> Schema.Builder:
+            """Adds a column for each field of a ROW."""
+            row: Any = checked(data_type, RowType, "Schema.Builder.from_row_data_type", "the type")
+            for each in row.fields:
+                self.column(each.name, each.data_type)
             return self
 
         def from_schema(self, unresolved_schema: Schema) -> Schema.Builder:
@@ -191,6 +203,97 @@ class Schema:
 def _type(data_type: DataType | str, call: str) -> DataType:
     checked(data_type, (DataType, str), call, "the column's type")
     return data_type_of(data_type) if isinstance(data_type, str) else data_type
+
+
+@dataclass(repr=False)
+class TableSchema:
+    """The columns of a table or of a result. Flink: TableSchema, which its Table.get_schema() returns.
+
+    >>> schema = TableSchema(["id"], [data_type_of("INT NOT NULL")])
+    >>> schema.get_field_names(), schema.get_field_data_type("id").is_nullable
+    (['id'], False)
+    """
+
+    field_names: Sequence[str]
+    data_types: Sequence[DataType]
+
+    def get_field_names(self) -> list[str]:
+        """The names, in order."""
+        return list(self.field_names)
+
+    def get_field_data_types(self) -> list[DataType]:
+        """The types, in order."""
+        return list(self.data_types)
+
+    def get_field_count(self) -> int:
+        """The number of columns."""
+        return len(self.field_names)
+
+    def get_field_name(self, field_index: int) -> str | None:
+        """The name of a column by its number from 0; None if there is none."""
+        return self.field_names[field_index] if 0 <= field_index < len(self.field_names) else None
+
+    def get_field_data_type(self, field: int | str) -> DataType | None:
+        """The type of a column by its number from 0 or by its name; None if there is none."""
+        if isinstance(field, str):
+            field = list(self.field_names).index(field) if field in self.field_names else -1
+        return self.data_types[field] if 0 <= field < len(self.data_types) else None
+
+    def to_row_data_type(self) -> RowType:
+        """A ROW with a field for each column."""
+        fields = zip(self.field_names, self.data_types, strict=True)
+        return DataTypes.ROW([RowField(*each) for each in fields], nullable=False)
+
+    def copy(self) -> TableSchema:
+        """An equal schema."""
+        return replace(self)
+
+    def __hash__(self) -> int:
+        return hash((*self.field_names, *self.data_types))
+
+    def __repr__(self) -> str:
+        columns = zip(self.field_names, self.data_types, strict=True)
+        return "root\n" + "".join(f" |-- {name}: {of}\n" for name, of in columns)
+
+
+@dataclass(frozen=True)
+class FormatDescriptor:
+    """A format and its options, for `TableDescriptor.Builder.format`. Flink: FormatDescriptor."""
+
+    format: str
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    @staticmethod
+    def for_format(format: str) -> FormatDescriptor.Builder:  # noqa: A002 - PyFlink's name
+        """A builder for this format."""
+        checked(format, str, "FormatDescriptor.for_format", "the format")
+        return FormatDescriptor.Builder(FormatDescriptor(format))
+
+    def get_format(self) -> str:
+        """The name of the format."""
+        return self.format
+
+    def get_options(self) -> dict[str, str]:
+        """The options, without the name of the format before them."""
+        return dict(self.options)
+
+    class Builder:
+        """Builds a descriptor of a format. Its methods return the builder."""
+
+        def __init__(self, descriptor: FormatDescriptor) -> None:
+            self._descriptor = descriptor
+
+        def option(self, key: str | ConfigOption[Any], value: Any) -> FormatDescriptor.Builder:
+            """Sets an option of the format, such as 'field-delimiter'."""
+            name = key.key if isinstance(key, ConfigOption) else key
+            checked(name, str, "FormatDescriptor.Builder.option", "the option's name")
+            options = {**self._descriptor.options, name: to_text(value)}
+            self._descriptor = replace(self._descriptor, options=options)
+            return self
+
+        def build(self) -> FormatDescriptor:
+            """The descriptor."""
+            return self._descriptor
 
 
 @dataclass(frozen=True)
@@ -244,11 +347,26 @@ class TableDescriptor:
             self._descriptor = replace(self._descriptor, options=options)
             return self
 
-        def format(self, format: str) -> TableDescriptor.Builder:  # noqa: A002 - PyFlink's name
-            """Sets the format: json, csv or avro."""
-            return self.option(
-                "format", checked(format, str, "TableDescriptor.Builder.format", "the format")
-            )
+        def format(
+            self,
+            format: str | FormatDescriptor,  # noqa: A002 - PyFlink's name
+            format_option: ConfigOption[str] | None = None,
+        ) -> TableDescriptor.Builder:
+            """Sets the format: json, csv, avro or parquet, or a descriptor with options.
+
+            Args:
+                format: The format.
+                format_option: The option that names the format; 'format' by default.
+            """
+            call = "TableDescriptor.Builder.format"
+            checked(format, (str, FormatDescriptor), call, "the format")
+            name = "format" if format_option is None else format_option.key
+            if isinstance(format, str):
+                return self.option(name, format)
+            prefix = name.removesuffix("format") + format.format
+            for key, value in format.options.items():
+                self.option(f"{prefix}.{key}", value)
+            return self.option(name, format.format)
 
         def comment(self, comment: str) -> TableDescriptor.Builder:
             """Sets the comment of the table."""

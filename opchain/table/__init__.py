@@ -17,13 +17,27 @@ if TYPE_CHECKING:
         StreamTableEnvironment,
         TableEnvironment,
     )
-    from opchain.compiler.table.table import Table, TableResult
-    from opchain.compiler.table.table_descriptor import Schema, TableDescriptor
+    from opchain.compiler.table.table import (
+        ChangelogMode,
+        ResultKind,
+        Table,
+        TablePipeline,
+        TableResult,
+    )
+    from opchain.compiler.table.table_descriptor import (
+        FormatDescriptor,
+        Schema,
+        TableDescriptor,
+        TableSchema,
+    )
     from opchain.runtime.types.row import Row, RowKind
 
 __all__ = [
+    "ChangelogMode",
     "DataTypes",
     "EnvironmentSettings",
+    "FormatDescriptor",
+    "ResultKind",
     "Row",
     "RowKind",
     "Schema",
@@ -33,7 +47,9 @@ __all__ = [
     "TableConfig",
     "TableDescriptor",
     "TableEnvironment",
+    "TablePipeline",
     "TableResult",
+    "TableSchema",
 ]
 
 __getattr__ = reexports(__name__)

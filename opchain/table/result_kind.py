@@ -1,5 +1,8 @@
-"""Unsupported names of the Table API: using one raises an error. PyFlink: pyflink.table.result_kind."""
+"""ResultKind. PyFlink: pyflink.table.result_kind."""
 
+from opchain.compiler.table.table import ResultKind
 from opchain.reexports import reexports
+
+__all__ = ["ResultKind"]
 
 __getattr__ = reexports(__name__)

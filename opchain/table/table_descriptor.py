@@ -1,8 +1,8 @@
-"""TableDescriptor. Using any other name raises an error. PyFlink: pyflink.table.table_descriptor."""
+"""TableDescriptor and FormatDescriptor. PyFlink: pyflink.table.table_descriptor."""
 
-from opchain.compiler.table.table_descriptor import TableDescriptor
+from opchain.compiler.table.table_descriptor import FormatDescriptor, TableDescriptor
 from opchain.reexports import reexports
 
-__all__ = ["TableDescriptor"]
+__all__ = ["FormatDescriptor", "TableDescriptor"]
 
 __getattr__ = reexports(__name__)

@@ -1,5 +1,8 @@
-"""Unsupported names of the Table API: using one raises an error. PyFlink: pyflink.table.table_schema."""
+"""TableSchema. PyFlink: pyflink.table.table_schema."""
 
+from opchain.compiler.table.table_descriptor import TableSchema
 from opchain.reexports import reexports
+
+__all__ = ["TableSchema"]
 
 __getattr__ = reexports(__name__)

@@ -5,7 +5,7 @@
             words = self.env.from_collection(["a b", "c"]).flat_map(lambda line: line.split())
             self.assert_equals(list(words.execute_and_collect()), ["a", "b", "c"])
 
-Jobs run in process, with a parallelism of 2. The classes with a table environment are not supported.
+Jobs run in process, with a parallelism of 2. The classes with `Table` in their names have a table environment in `t_env`.
 """
 
 from __future__ import annotations
@@ -13,18 +13,33 @@ from __future__ import annotations
 import shutil
 import tempfile
 import unittest
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from opchain.common import Configuration
 from opchain.datastream import RuntimeExecutionMode, StreamExecutionEnvironment
+from opchain.table import StreamTableEnvironment
+
+if TYPE_CHECKING:
+    from opchain.common import JobExecutionResult
+    from opchain.table import Table
 
 __all__ = [
+    "PyFlinkBatchTableTestCase",
     "PyFlinkBatchTestCase",
     "PyFlinkITTestCase",
+    "PyFlinkStreamTableTestCase",
     "PyFlinkStreamingTestCase",
     "PyFlinkTestCase",
     "PyFlinkUTTestCase",
+    "exec_insert_table",
 ]
+
+
+def exec_insert_table(table: Table, table_path: str) -> JobExecutionResult:
+    """Writes the rows of a table to another table, and waits for the end of the job."""
+    client = table.execute_insert(table_path).get_job_client()
+    assert client is not None
+    return client.get_job_execution_result().result()
 
 
 class PyFlinkTestCase(unittest.TestCase):
@@ -88,6 +103,30 @@ class PyFlinkBatchTestCase(PyFlinkITTestCase):
         """Creates the directory and the environment."""
         super().setUpClass()
         cls.env.set_runtime_mode(RuntimeExecutionMode.BATCH)
+
+
+class PyFlinkStreamTableTestCase(PyFlinkITTestCase):
+    """Has one environment for streams and tables, in streaming mode."""
+
+    t_env: ClassVar[StreamTableEnvironment]
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        """Creates the directory and the environments."""
+        super().setUpClass()
+        cls.t_env = StreamTableEnvironment.create(cls.env)
+
+
+class PyFlinkBatchTableTestCase(PyFlinkBatchTestCase):
+    """Has one environment for streams and tables, in batch mode."""
+
+    t_env: ClassVar[StreamTableEnvironment]
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        """Creates the directory and the environments."""
+        super().setUpClass()
+        cls.t_env = StreamTableEnvironment.create(cls.env)
 
 
 def _environment(mode: RuntimeExecutionMode) -> StreamExecutionEnvironment:

@@ -121,8 +121,9 @@ class JsonRowDeserializationSchema(DeserializationSchema["Row"]):
 class JsonRowSerializationSchema(SerializationSchema["Row"]):
     """Writes each row as a message. Flink: JsonRowSerializationSchema."""
 
-    def __init__(self, row_type: RowTypeInfo) -> None:
+    def __init__(self, row_type: RowTypeInfo, *, leaves_out_nulls: bool = False) -> None:
         self.row_type = row_type
+        self.leaves_out_nulls = leaves_out_nulls
         self._texts: Callable[[Sequence[Any]], list[str]] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -136,7 +137,7 @@ class JsonRowSerializationSchema(SerializationSchema["Row"]):
     def serialize(self, element: Row) -> bytes:
         """Returns the message for a row."""
         if self._texts is None:
-            self._texts = to_json(self.row_type)
+            self._texts = to_json(self.row_type, leaves_out_nulls=self.leaves_out_nulls)
         (text,) = self._texts([element])
         return text.encode()
 
@@ -282,9 +283,11 @@ class JsonLinesEncoder(Encoder[Any]):
     Args:
         type_info: A type of `Types` or `DataTypes`. With a row type, records may be rows, tuples or dicts. Without a
             type, records must be JSON values.
+        leaves_out_nulls: Whether fields of rows that are None are left out. Otherwise they are written as null.
     """
 
     type_info: Any = None
+    leaves_out_nulls: bool = False
     _texts: Any = field(init=False, repr=False, compare=False, default=None)
 
     def __post_init__(self) -> None:
@@ -293,7 +296,7 @@ class JsonLinesEncoder(Encoder[Any]):
             object.__setattr__(self, "type_info", found)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"type_info": self.type_info, "_texts": None}
+        return self.__dict__ | {"_texts": None}
 
     def encode(self, element: Any, stream: BinaryIO) -> None:
         """Writes one line."""
@@ -302,5 +305,6 @@ class JsonLinesEncoder(Encoder[Any]):
     def encode_batch(self, elements: Sequence[Any], stream: BinaryIO) -> None:
         """Writes a line for each record, with a single call."""
         if self._texts is None:
-            object.__setattr__(self, "_texts", to_json(self.type_info))
+            texts = to_json(self.type_info, leaves_out_nulls=self.leaves_out_nulls)
+            object.__setattr__(self, "_texts", texts)
         stream.write("".join(f"{text}\n" for text in self._texts(elements)).encode())

@@ -68,8 +68,14 @@ def from_json(kind: TypeInformation[Any], *, needs_all_fields: bool = False) -> 
     return column_of
 
 
-def to_json(kind: TypeInformation[Any] | None) -> Callable[[Column], list[str]]:
+def to_json(
+    kind: TypeInformation[Any] | None, *, leaves_out_nulls: bool = False
+) -> Callable[[Column], list[str]]:
     """The function that converts each value of a column to JSON text. Without a type, it uses `json.dumps`.
+
+    Args:
+        kind: The type of the values.
+        leaves_out_nulls: Whether fields of rows that are None are left out. Otherwise they are written as null.
 
     Raises:
         UnsupportedFeatureError: JSON does not support the type.
@@ -78,11 +84,12 @@ def to_json(kind: TypeInformation[Any] | None) -> Callable[[Column], list[str]]:
         dumps = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
         return lambda column: list(map(dumps, column))
     if isinstance(kind, RowTypeInfo):
-        return _nullable_text(_objects_of_rows(kind))
+        return _nullable_text(_objects_of_rows(kind, leaves_out_nulls))
     if isinstance(kind, LISTS) and not is_bytes(kind):
-        return _nullable_text(_array_texts(to_json(kind.element_type)))
+        elements = to_json(kind.element_type, leaves_out_nulls=leaves_out_nulls)
+        return _nullable_text(_array_texts(elements))
     if isinstance(kind, MapTypeInfo):
-        return _nullable_text(_map_texts(kind))
+        return _nullable_text(_map_texts(kind, leaves_out_nulls))
     write = _writer(kind)
     return lambda column: ["null" if value is None else write(value) for value in column]
 
@@ -269,17 +276,27 @@ def _pick_one(names: Sequence[str]) -> Callable[[Any], tuple[Any, ...]]:
     return lambda value: tuple(value[name] for name in names)
 
 
-def _objects_of_rows(kind: RowTypeInfo) -> Callable[[Column], list[str]]:
-    names = (encode_basestring(name).replace("%", "%%") for name in kind.get_field_names())
-    template = "{" + ",".join(f"{name}:%s" for name in names) + "}"
-    fields = [to_json(field) for field in kind.get_field_types()]
+def _objects_of_rows(kind: RowTypeInfo, leaves_out_nulls: bool) -> Callable[[Column], list[str]]:
+    names = [encode_basestring(name) for name in kind.get_field_names()]
+    template = "{" + ",".join(f"{name.replace('%', '%%')}:%s" for name in names) + "}"
+    fields = [to_json(each, leaves_out_nulls=leaves_out_nulls) for each in kind.get_field_types()]
+
+    def columns_of(rows: Column) -> list[list[str]]:
+        columns = columns_of_rows(kind, rows)
+        return [text_of(column) for text_of, column in zip(fields, columns, strict=True)]
 
     def texts_of(rows: Column) -> list[str]:
-        columns = columns_of_rows(kind, rows)
-        texts = [text_of(column) for text_of, column in zip(fields, columns, strict=True)]
-        return [template % values for values in zip(*texts, strict=True)]
+        return [template % values for values in zip(*columns_of(rows), strict=True)]
 
-    return texts_of
+    def texts_without_nulls(rows: Column) -> list[str]:
+        found = []
+        for values in zip(*columns_of(rows), strict=True):
+            fields = zip(names, values, strict=True)
+            given = ",".join(f"{name}:{text}" for name, text in fields if text != "null")
+            found.append(f"{{{given}}}")
+        return found
+
+    return texts_without_nulls if leaves_out_nulls else texts_of
 
 
 def _array_texts(inner: Callable[[Column], list[str]]) -> Callable[[Column], list[str]]:
@@ -290,8 +307,11 @@ def _array_texts(inner: Callable[[Column], list[str]]) -> Callable[[Column], lis
     return texts_of
 
 
-def _map_texts(kind: MapTypeInfo[Any, Any]) -> Callable[[Column], list[str]]:
-    key_text, value_texts = text_writer(kind.key_type_info), to_json(kind.value_type_info)
+def _map_texts(
+    kind: MapTypeInfo[Any, Any], leaves_out_nulls: bool
+) -> Callable[[Column], list[str]]:
+    key_text = text_writer(kind.key_type_info)
+    value_texts = to_json(kind.value_type_info, leaves_out_nulls=leaves_out_nulls)
     if key_text is None:
         raise UnsupportedFeatureError(
             f"JSON does not support map keys of type {kind.key_type_info!r}; use strings"

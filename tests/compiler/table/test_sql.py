@@ -9,15 +9,31 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from opchain.common import Configuration, Row, Types
+from opchain.common import Configuration, Row, TimestampAssigner, Types, WatermarkStrategy
 from opchain.compiler.table.connectors import Options, table_source
 from opchain.compiler.table.sql import statement_of
 from opchain.datastream import StreamExecutionEnvironment
 from opchain.runtime.errors import GraphError, UnsupportedFeatureError
-from opchain.table import DataTypes, Schema, StreamTableEnvironment, TableDescriptor
+from opchain.table import (
+    ChangelogMode,
+    DataTypes,
+    FormatDescriptor,
+    ResultKind,
+    Schema,
+    StreamTableEnvironment,
+    TableDescriptor,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+
+class Seconds(TimestampAssigner):
+    """Event time is the first field, in seconds."""
+
+    def extract_timestamp(self, value: Any, record_timestamp: int) -> int:
+        return int(value[0] * 1000)
+
 
 COLUMNS = "id INT, name STRING, ts TIMESTAMP(3), d DOUBLE, b BOOLEAN, m DECIMAL(10,2)"
 LINES = [
@@ -77,6 +93,26 @@ def test_values_of_a_file_have_their_types(tables: StreamTableEnvironment) -> No
         ("TRY_CAST(name AS INT)", [None, None]),
         ("id IN (7, 8)", [True, False]),
         ("id BETWEEN 0 AND 9", [True, False]),
+        ("name IS DISTINCT FROM 'x'", [False, True]),
+        ("LPAD(name, 3, '0')", ["00x", None]),
+        ("CONCAT_WS('-', name, 'y')", ["x-y", "y"]),
+        ("REGEXP_REPLACE('a1b2', '[0-9]', '#')", ["a#b#", "a#b#"]),
+        ("POSITION('l' IN 'hello')", [3, 3]),
+        ("GREATEST(id, 0)", [7, 0]),
+        ("POWER(2, 10)", [1024.0, 1024.0]),
+        ("MD5('a')", ["0cc175b9c0f1b6a831c399e269772661"] * 2),
+        ("JSON_VALUE('{\"a\": {\"b\": 1}}', '$.a.b')", ["1", "1"]),
+        ("'{}' IS JSON", [True, True]),
+        ("ARRAY[id, 1][2]", [1, 1]),
+        ("MAP['a', id]['a']", [7, -7]),
+        ("CARDINALITY(ARRAY[1, 2])", [2, 2]),
+        ("ROW(id, name)", [Row(7, "x"), Row(-7, None)]),
+        ("TIMESTAMPDIFF(DAY, DATE '2024-01-01', ts)", [1, None]),
+        ("TIMESTAMPADD(HOUR, 2, ts)", [datetime(2024, 1, 2, 5, 4, 5, 678000), None]),  # noqa: DTZ001
+        ("FLOOR(ts TO HOUR)", [datetime(2024, 1, 2, 3), None]),  # noqa: DTZ001
+        ("DATE '2024-01-31' + INTERVAL '1' MONTH", [date(2024, 2, 29)] * 2),
+        ("DAYOFWEEK(DATE '2024-01-02')", [3, 3]),
+        ("NOW() > TO_TIMESTAMP_LTZ(0, 3) AND PROCTIME() IS NOT NULL", [True, True]),
         ("name IS NULL", [False, True]),
         ("CHAR_LENGTH(name)", [1, None]),
         ("ROUND(d, 0)", [2.0, 1e8]),
@@ -133,7 +169,7 @@ def test_expressions(tables: StreamTableEnvironment, expression: str, expected: 
         ("CASE WHEN b THEN id ELSE name END", "the branches are INT and STRING; CAST one of them"),
         ("DATE_FORMAT(ts, 'yy/M/d')", "pattern 'yy/M/d' has other letters .* is not supported"),
         ("CAST(ARRAY[1] AS STRING)", "is not supported"),
-        ("FLOOR(ts TO DAY)", "is not supported on streams"),
+        ("FLOOR(ts TO DECADE)", "the unit DECADE is not supported on streams"),
     ],
 )
 def test_expressions_that_would_mean_something_else_are_refused(
@@ -306,7 +342,14 @@ def test_a_descriptor_says_the_same(tables: StreamTableEnvironment, tmp_path: Pa
         ("CREATE CATALOG c", "CREATE CATALOG is not supported; describe each table"),
         ("CREATE TEMPORARY SYSTEM FUNCTION f AS 'x'", "FUNCTION is not supported; call .* a map"),
         ("CREATE OR REPLACE TABLE t (a INT)", "OR REPLACE is not supported; DROP the table"),
-        ("USE CATALOG c", "USE is not supported; .* omit the statement"),
+        ("USE CATALOG c", "USE c is not supported; .* omit the statement"),
+        ("SHOW CREATE TABLE s", "SHOW CREATE TABLE s is not supported; there are: TABLES"),
+        (
+            "SELECT JSON_VALUE(name, '$.a[*]') FROM s",
+            r"the JSON path '\$\.a\[\*\]' has other steps",
+        ),
+        ("SELECT EXTRACT(EPOCH FROM ts) FROM s", r"EXTRACT\(EPOCH FROM \.\.\.\) is not supported"),
+        ("SELECT x FROM (VALUES (1, 2)) AS t(x)", "names 1 columns, and the query has 2"),
         ("EXPLAIN SELECT 1", "EXPLAIN is not supported; `opchain explain FILE`"),
         (
             "SELECT * FROM TABLE(TUMBLE(TABLE s, DESCRIPTOR(ts), INTERVAL '1' MINUTE))",
@@ -400,3 +443,237 @@ def test_a_primary_key_may_stand_behind_its_column_or_alone(columns: str) -> Non
     found = statement_of(f"CREATE TABLE t ({columns}) WITH ('connector' = 'print')").descriptor
     assert found.schema.keys == ("id",)
     assert [name for name, _ in found.schema.columns] == ["id", "name"]
+
+
+def read(tables: StreamTableEnvironment, folder: Path, columns: str, options: str) -> list[Any]:
+    tables.execute_sql(
+        f"CREATE TABLE options_ ({columns}) WITH ('connector'='filesystem','path'='{folder}',{options})"
+    )
+    return rows(tables, "SELECT * FROM options_")
+
+
+def written(folder: Path) -> list[str]:
+    files = [each for each in folder.iterdir() if each.is_file()]
+    return sorted(line for file in files for line in file.read_text().splitlines())
+
+
+@pytest.mark.parametrize(
+    ("text", "columns", "options", "expected"),
+    [
+        ("a\t1\n", "s STRING, n INT", "'csv.field-delimiter'='\\t'", [["a", 1]]),
+        ("a\x01" + "1\n", "s STRING, n INT", "'csv.field-delimiter'='\\u0001'", [["a", 1]]),
+        ("1|2\n", "a ARRAY<INT>", "'csv.array-element-delimiter'='|'", [[[1, 2]]]),
+    ],
+)
+def test_options_of_csv(
+    tables: StreamTableEnvironment,
+    tmp_path: Path,
+    text: str,
+    columns: str,
+    options: str,
+    expected: list[Any],
+) -> None:
+    (tmp_path / "csv").mkdir()
+    (tmp_path / "csv" / "a.csv").write_text(text)
+    found = read(tables, tmp_path / "csv", columns, f"'format'='csv',{options}")
+    assert found == expected
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ("", ['{"ts":"2024-01-02 03:04:05.678","b":true}', '{"ts":null,"b":null}']),
+        (
+            ",'json.timestamp-format.standard'='ISO-8601'",
+            ['{"ts":"2024-01-02T03:04:05.678","b":true}', '{"ts":null,"b":null}'],
+        ),
+        (
+            ",'json.encode.ignore-null-fields'='true'",
+            ['{"ts":"2024-01-02 03:04:05.678","b":true}', "{}"],
+        ),
+    ],
+)
+def test_options_of_json(
+    tables: StreamTableEnvironment, tmp_path: Path, options: str, expected: list[str]
+) -> None:
+    tables.execute_sql(
+        "CREATE TABLE o (ts TIMESTAMP(3), b BOOLEAN) WITH ('connector'='filesystem',"
+        f"'path'='{tmp_path}/out','format'='json'{options})"
+    )
+    tables.execute_sql("INSERT INTO o SELECT ts, b FROM s").wait()
+    assert written(tmp_path / "out") == sorted(expected)
+
+
+@pytest.mark.parametrize(
+    ("options", "found"),
+    [
+        ("'format'='csv','csv.field-delimiter'='ab'", "'ab' is not one character"),
+        ("'format'='json','json.timestamp-format.standard'='x'", "use SQL or ISO-8601"),
+        ("'format'='json','json.encode.unknown'='x'", "does not know .*json.encode.unknown"),
+    ],
+)
+def test_wrong_options_of_formats_are_named(
+    tables: StreamTableEnvironment, tmp_path: Path, options: str, found: str
+) -> None:
+    with pytest.raises((GraphError, ValueError), match=found):
+        read(tables, tmp_path, "a INT", options)
+
+
+def test_metadata_columns_of_files_are_refused(
+    tables: StreamTableEnvironment, tmp_path: Path
+) -> None:
+    with pytest.raises(
+        UnsupportedFeatureError, match="'filesystem' has no metadata columns here, but 'p'"
+    ):
+        read(tables, tmp_path, "a INT, p STRING METADATA FROM 'file.path'", "'format'='json'")
+
+
+def test_null_is_not_written_into_a_column_that_is_not_null(
+    tables: StreamTableEnvironment, tmp_path: Path
+) -> None:
+    tables.execute_sql(
+        "CREATE TABLE o (name STRING NOT NULL) WITH ('connector'='filesystem',"
+        f"'path'='{tmp_path}/out','format'='json')"
+    )
+    with pytest.raises(ValueError, match="column 'name' is declared NOT NULL"):
+        tables.execute_sql("INSERT INTO o SELECT name FROM s").wait()
+    tables.execute_sql("INSERT INTO o SELECT name FROM s WHERE name IS NOT NULL").wait()
+    assert written(tmp_path / "out") == ['{"name":"x"}']
+
+
+def test_queries_with_names_are_scalar(tables: StreamTableEnvironment) -> None:
+    query = "WITH w AS (SELECT id + 1 AS n FROM s), v AS (SELECT n * 2 AS m FROM w) SELECT m FROM v AS x"
+    assert rows(tables, query) == [[16], [-12]]
+    assert rows(tables, "SELECT y FROM (VALUES (1, 'a'), (2, 'b')) AS t(x, y) WHERE x > 1") == [
+        ["b"]
+    ]
+
+
+def test_tables_are_in_the_only_catalog(tables: StreamTableEnvironment) -> None:
+    tables.execute_sql("USE CATALOG default_catalog")
+    tables.execute_sql("USE default_database")
+    tables.execute_sql(
+        "CREATE TABLE default_catalog.default_database.t (a INT) WITH ('connector'='blackhole')"
+    )
+    assert rows(tables, "SHOW TABLES") == [["s"], ["t"]]
+    assert rows(tables, "SHOW CURRENT CATALOG") == [["default_catalog"]]
+    assert tables.from_path("default_database.s").columns == tables.from_path("s").columns
+
+
+def test_elements_are_a_table(tables: StreamTableEnvironment) -> None:
+    made = tables.from_elements([(1, "x", None), (2, None, 0.5)], ["a", "b", "c"])
+    assert [str(each) for each in made.get_schema().get_field_data_types()] == [
+        "BIGINT",
+        "STRING",
+        "DOUBLE",
+    ]
+    assert rows(tables, f"SELECT a * 2, b, c FROM {made}") == [[2, "x", None], [4, None, 0.5]]
+    typed = tables.from_elements(
+        [Row(a=1)], DataTypes.ROW([DataTypes.FIELD("a", DataTypes.TINYINT())])
+    )
+    with typed.execute().collect() as found:
+        assert list(found) == [Row(1)]
+    assert tables.from_elements([{"k": [1], "r": (1, "x")}]).get_schema().get_field_names() == [
+        "k",
+        "r",
+    ]
+    with pytest.raises(GraphError, match="column 'a' has no values"):
+        tables.from_elements([(None,)], ["a"])
+    with pytest.raises(GraphError, match=r"\(1, 2\) has 2 values, and the table has 1 columns"):
+        tables.from_elements([(1,), (1, 2)])
+
+
+def test_frames_of_pandas_are_tables(tables: StreamTableEnvironment) -> None:
+    pandas = pytest.importorskip("pandas")
+    made = tables.from_pandas(pandas.DataFrame({"a": [1, 2], "b": ["x", None]}))
+    assert [list(row) for row in made.execute().collect()] == [[1, "x"], [2, None]]
+    assert made.to_pandas().to_dict("list") == {"a": [1, 2], "b": ["x", None]}
+
+
+def test_a_pipeline_writes_a_table(tables: StreamTableEnvironment, tmp_path: Path) -> None:
+    tables.execute_sql(
+        f"CREATE TABLE o (id INT) WITH ('connector'='filesystem','path'='{tmp_path}/out','format'='csv')"
+    )
+    pipeline = tables.sql_query("SELECT id FROM s").insert_into("o")
+    pipeline.execute().wait()
+    tables.create_statement_set().add(pipeline).execute().wait()
+    assert written(tmp_path / "out") == ["-7", "-7", "7", "7"]
+
+
+def test_results_tell_their_columns(tables: StreamTableEnvironment) -> None:
+    result = tables.execute_sql("SELECT id, name FROM s")
+    assert result.get_table_schema().get_field_names() == ["id", "name"]
+    assert result.get_result_kind() is ResultKind.SUCCESS_WITH_CONTENT
+    assert tables.execute_sql("SET 'a' = 'b'").get_result_kind() is ResultKind.SUCCESS
+    with result.collect() as found:
+        assert found.next() == Row(7, "x")
+    shown = tables.execute_sql("SHOW VIEWS").collect()
+    with shown, pytest.raises(StopIteration):
+        shown.next()
+
+
+def test_a_changelog_has_the_columns_of_a_schema(tables: StreamTableEnvironment) -> None:
+    schema = Schema.new_builder().column("name", "STRING").column("id", "BIGINT").build()
+    table = tables.from_path("s")
+    with tables.to_changelog_stream(
+        table, schema, ChangelogMode.all()
+    ).execute_and_collect() as found:
+        assert next(found) == Row(name="x", id=7)
+    with pytest.raises(GraphError, match="the schema has the column 'z', and the table has id"):
+        tables.to_changelog_stream(table, Schema.new_builder().column("z", "INT").build())
+
+
+def test_a_format_has_its_own_descriptor() -> None:
+    csv = FormatDescriptor.for_format("csv").option("field-delimiter", ";").build()
+    assert csv.get_format() == "csv"
+    assert csv.get_options() == {"field-delimiter": ";"}
+    made = TableDescriptor.for_connector("filesystem").format(csv).build()
+    assert made.get_options()["csv.field-delimiter"] == ";"
+    assert made.get_options()["format"] == "csv"
+
+
+def test_tables_and_views_are_dropped_and_created_once(tables: StreamTableEnvironment) -> None:
+    sink = TableDescriptor.for_connector("blackhole").schema(
+        Schema.new_builder().column("a", "INT").build()
+    )
+    tables.create_table("t", sink.build())
+    tables.create_table("t", sink.build(), ignoreIfExists=True)
+    assert not tables.create_view("t", tables.from_path("s"), ignore_if_exists=True)
+    assert tables.create_view("v", tables.from_path("s"))
+    assert tables.drop_view("v")
+    assert not tables.drop_table("v")
+    with pytest.raises(GraphError, match="there is no table 'v'"):
+        tables.drop_table("v", ignore_if_not_exists=False)
+
+
+def test_the_timestamps_of_a_stream_are_a_column(
+    env: StreamExecutionEnvironment, tables: StreamTableEnvironment
+) -> None:
+    strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(Seconds())
+    stream = env.from_collection([(1, "x")], Types.TUPLE([Types.INT(), Types.STRING()]))
+    timed = stream.assign_timestamps_and_watermarks(strategy)
+    schema = (
+        Schema.new_builder()
+        .column_by_metadata("rowtime", "TIMESTAMP_LTZ(3)")
+        .watermark("rowtime", "SOURCE_WATERMARK()")
+        .build()
+    )
+    tables.create_temporary_view("timed", timed, schema)
+    at = datetime(1970, 1, 1, 0, 0, 1)  # noqa: DTZ001
+    assert [
+        list(row) for row in tables.to_data_stream(tables.from_path("timed")).execute_and_collect()
+    ] == [[1, "x", at]]
+    with pytest.raises(ValueError, match="has no timestamp; call assign_timestamps_and_watermarks"):
+        tables.from_data_stream(stream, schema).execute().collect().next()
+    other = Schema.new_builder().column_by_metadata("o", "BIGINT", "offset").build()
+    with pytest.raises(
+        GraphError, match=r"only has the metadata column 'rowtime'.*'o' is another one"
+    ):
+        tables.from_data_stream(stream, other)
+
+
+def test_columns_get_other_names(tables: StreamTableEnvironment) -> None:
+    renamed = tables.sql_query("SELECT id, name FROM s").alias("a", "b")
+    assert rows(tables, f"SELECT b, a + 1 FROM {renamed}") == [["x", 8], [None, -6]]
+    with pytest.raises(GraphError, match="got 1 names, and the table has 2 columns"):
+        renamed.alias("a")

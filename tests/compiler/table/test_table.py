@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from opchain.compiler.table.data_types import DataTypes
 from opchain.compiler.table.stream_table_environment import StreamTableEnvironment
 from opchain.compiler.table.table_descriptor import Schema, TableDescriptor
 from opchain.runtime.errors import UnsupportedFeatureError
@@ -21,10 +22,18 @@ def table() -> Table:
 
 
 def test_a_table_knows_its_columns(table: Table) -> None:
-    assert table.get_schema() == SCHEMA
+    schema = table.get_schema()
+    assert schema.get_field_names() == ["n"]
+    assert schema.get_field_count() == 1
+    assert (schema.get_field_name(0), schema.get_field_name(1)) == ("n", None)
+    assert schema.get_field_data_type("n") == schema.get_field_data_type(0) == DataTypes.INT()
+    assert schema.get_field_data_type("m") is None
+    assert str(schema) == "root\n |-- n: INT\n"
+    assert str(schema.copy().to_row_data_type()) == "ROW<`n` INT> NOT NULL"
+    assert {schema: 1}[schema.copy()] == 1
 
 
-@pytest.mark.parametrize("method", ["select", "where", "to_pandas", "group_by"])
+@pytest.mark.parametrize("method", ["select", "where", "explain", "group_by"])
 def test_computing_with_tables_is_refused_by_name(method: str, table: Table) -> None:
     with pytest.raises(
         UnsupportedFeatureError, match=rf"Table\.{method}\(\) .* to_data_stream\(\)"
