@@ -1,1 +1,1 @@
-"""A task's outputs: which channel a record takes, and the buffers that it is written to."""
+"""A task's outputs: the choice of channels for records, and the buffers that they are written to."""

@@ -72,14 +72,14 @@ class ByRecord:
 
 
 class ChannelSelector(Protocol):
-    """Decides for one output of one subtask."""
+    """Chooses the channels of one output of one subtask."""
 
     def assign(self, values: Sequence[Any], keys: Sequence[Any] | None) -> Assignment:
         """The channels of the records; `keys` has the key of each record if the output has a key selector."""
 
 
 class OneChannel:
-    """Forward and global, and broadcast, whose one bucket stands for all channels."""
+    """Forward, global and broadcast. A broadcast has one bucket for all channels."""
 
     def __init__(self) -> None:
         self._assignment = ToOne(0)
@@ -90,9 +90,9 @@ class OneChannel:
 
 
 class RoundRobin:
-    """Rebalance and rescale: each record to the channel behind the last one's.
+    """Rebalance and rescale: each record goes to the channel after the previous record's.
 
-    The subtasks of an operator begin at consecutive channels, so that few records are spread well too.
+    The subtasks of an operator begin at consecutive channels, so that a few records are spread too.
     """
 
     def __init__(self, channels: int, seed: str, subtask: int) -> None:
@@ -100,28 +100,28 @@ class RoundRobin:
         self._next = (zlib.crc32(seed.encode()) + subtask) % channels
 
     def assign(self, values: Sequence[Any], keys: Sequence[Any] | None) -> Assignment:  # noqa: ARG002
-        """Resumes where the last batch ended."""
+        """The channels in turn, from the end of the last batch."""
         first = self._next
         self._next = (first + len(values)) % self._channels
         return InTurn(first)
 
 
 class Shuffle:
-    """Each record to a random channel, the same one in every attempt."""
+    """Each record goes to a random channel, which is the same in every attempt."""
 
     def __init__(self, channels: int, seed: str, subtask: int) -> None:
         self._channels = channels
-        # `random()` alone has the same sequence in every version of Python; `choices` has no such promise.
+        # Python guarantees the sequence of `random()` for all versions, but not that of `choices`.
         self._random = random.Random(f"shuffle {seed} {subtask}").random  # noqa: S311
 
     def assign(self, values: Sequence[Any], keys: Sequence[Any] | None) -> Assignment:  # noqa: ARG002
-        """Draws a channel for each record."""
+        """A random channel for each record."""
         draw, channels = self._random, self._channels
         return ByRecord([int(draw() * channels) for _ in range(len(values))])
 
 
 class KeyGroups:
-    """Each record to the channel that owns its key's group. Flink: `KeyGroupStreamPartitioner`."""
+    """Each record goes to the channel that owns the key group of its key. Flink: `KeyGroupStreamPartitioner`."""
 
     def __init__(self, key: KeyProgram, channels: int, max_parallelism: int) -> None:
         self._key = key
@@ -129,10 +129,10 @@ class KeyGroups:
         self.sample = KeySample(self._router)
 
     def assign(self, values: Sequence[Any], keys: Sequence[Any] | None) -> Assignment:
-        """Routes the keys.
+        """The channels of the keys.
 
         Raises:
-            KeyTypeError: For a key without stable hash, or not of the declared type; names key and record.
+            KeyTypeError: A key has no stable hash, or not the declared type. The message has the key and the record.
         """
         assert keys is not None
         keys = list(keys)
@@ -158,7 +158,7 @@ class KeyGroups:
 
 
 class Custom:
-    """Each record where the user's partitioner says."""
+    """The user's partitioner chooses the channel of each record."""
 
     def __init__(self, key: KeyProgram, partitioner: Any, channels: int) -> None:
         self._key = key
@@ -166,10 +166,10 @@ class Custom:
         self._partition: Callable[[Any, int], Any] = getattr(partitioner, "partition", partitioner)
 
     def assign(self, values: Sequence[Any], keys: Sequence[Any] | None) -> Assignment:
-        """Asks the partitioner for each key.
+        """Calls the partitioner for each key.
 
         Raises:
-            PartitionError: If it returns anything but a number of a channel.
+            PartitionError: It returned something other than the number of a channel.
         """
         assert keys is not None
         partition, count = self._partition, self._channels
@@ -188,7 +188,7 @@ class Custom:
         return ByRecord(channels)
 
     def _checked(self, channel: Any, value: Any, key: Any) -> int:
-        """The channel as int: other integral types are taken."""
+        """The channel as an int. Other types of whole numbers are converted."""
         try:
             number = operator.index(channel)
         except TypeError:
@@ -203,7 +203,7 @@ class Custom:
 
 
 def channels_of(output: OutputProgram, subtask: int, parallelism: int) -> range:
-    """The consumer subtasks that a producer subtask has a channel to, used for records or not."""
+    """The consumer subtasks to which a producer subtask has a channel."""
     if output.shipping in (Shipping.FORWARD, Shipping.RESCALE):
         return range(*pointwise_consumers(subtask, parallelism, output.target_parallelism))
     return range(output.target_parallelism)
@@ -212,13 +212,13 @@ def channels_of(output: OutputProgram, subtask: int, parallelism: int) -> range:
 def create_channel_selector(
     output: OutputProgram, channels: int, seed: str, subtask: int
 ) -> ChannelSelector:
-    """The selector of an output with so many channels.
+    """The selector of an output.
 
     Args:
         output: The output.
-        channels: As many as `channels_of` says.
-        seed: What choices depend on: the id of the operator that emits the records.
-        subtask: Its subtask.
+        channels: The number of channels of `channels_of`.
+        seed: The id of the operator that emits the records, from which choices are derived.
+        subtask: The subtask that emits the records.
     """
     shipping = output.shipping
     if shipping in (Shipping.REBALANCE, Shipping.RESCALE):

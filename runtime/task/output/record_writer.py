@@ -43,14 +43,14 @@ if TYPE_CHECKING:
     from opchain.runtime.measurements.hot_keys import HotKeys
 
 BUFFER_BYTES = 128 * 1024
-"""Size of a buffer that an output with few channels aims at; up to twice that where batches are large."""
+"""The intended size of a buffer, if there are few channels. With large batches, buffers are up to twice as large."""
 
 OUTPUT_BYTES = 8 * 1024 * 1024
-"""The most that all channels of an output may collect: with many channels, buffers are smaller."""
+"""The most bytes that all channels of an output collect. So with many channels, buffers are smaller."""
 
 SMALLEST_BUFFER_BYTES = 16 * 1024
 MOST_RECORDS = 8_192
-"""With twice as many, pickle's table of what it has seen outgrows the cache: up to 20 % slower."""
+"""The most records in a buffer. With twice as many, pickle's memo does not fit into the cache: up to 20 % slower."""
 
 MOST_ELEMENTS = 4_096
 
@@ -60,11 +60,10 @@ _PROBE_FACTOR = 4
 
 
 class _Lane:
-    """What waits for one channel; for all channels where the output is a broadcast.
+    """The records and elements that wait for one channel; for all channels if the output is a broadcast.
 
-    The records behind the last element of `sealed` are in the bucket with this `number`. `order` is the
-    order of the buffer that is being filled. `markers`, with the numbers of their targets, go behind it, in
-    buffers of their own.
+    `sealed` has elements and the records before them. Later records are in the bucket with this `number`. `order` is
+    the order of the current buffer. `markers`, with the numbers of their targets, follow it in their own buffers.
     """
 
     __slots__ = ("markers", "number", "order", "sealed", "sealed_records", "sequences", "targets")
@@ -80,17 +79,17 @@ class _Lane:
 
 
 class RecordWriter:
-    """Writes what one subtask sends to the readers of one data set. Records are routed, encoded and counted once.
+    """Writes the output of one subtask for the readers of one data set. Records are routed, encoded and counted once.
 
     Args:
         output: The data set.
         subtask: The subtask that writes.
         parallelism: The number of subtasks of its vertex.
         emit: Takes the finished buffers, in order for each channel.
-        operator: The operator whose records these are; it shows in errors, and its id seeds the choices of
-            rebalance and shuffle.
-        buffer_bytes: The size that buffers aim at. It is met by learning how long the records of this
-            edge are, so buffers with records of very different lengths miss it.
+        operator: The operator that emits the records. Errors name it, and its id seeds the choices of rebalance and
+            shuffle.
+        buffer_bytes: The intended size of buffers. It is estimated from earlier records of this edge, so buffers with
+            records of very different sizes may be larger or smaller.
     """
 
     def __init__(
@@ -132,7 +131,7 @@ class RecordWriter:
         share = max(SMALLEST_BUFFER_BYTES, OUTPUT_BYTES // len(self._lanes))
         self._buffer_bytes = min(buffer_bytes, share)
         self._most_records = _FIRST_RECORDS
-        # No lane can be full before that many records have come: until then nobody looks.
+        # No lane can be full before this number of records, so lanes are not checked until then.
         self._room = self._most_records
         self._until_probe = 0
 
@@ -142,15 +141,15 @@ class RecordWriter:
         timestamps: Sequence[int | None] | None = None,
         keys: Sequence[Any] | None = None,
     ) -> None:
-        """Takes records, in a list or by fields; the lists are not kept.
+        """Takes records, in a list or by fields. The lists are not kept.
 
-        `timestamps` is used where the edge carries them, None standing for a record without; `keys` is
-        needed where the output has a key selector.
+        `timestamps` is used if the edge carries timestamps. An entry is None for a record without one. `keys` is needed
+        if the output has a key selector.
 
         Raises:
-            KeyTypeError: For a key that no key group can be found for.
-            PartitionError: For a custom partitioner's wrong answer.
-            UnpicklableRecordError: For a record that can't be sent, maybe one of an earlier batch.
+            KeyTypeError: A key has no key group.
+            PartitionError: A custom partitioner returned an invalid channel.
+            UnpicklableRecordError: A record cannot be pickled. It may belong to an earlier batch.
         """
         count = len(values)
         if self._has_ended:
@@ -175,16 +174,16 @@ class RecordWriter:
         elif self._room <= 0:
             for lane in self._lanes:
                 while (waiting := self._records(lane)) >= self._most_records:
-                    # A rest that is smaller than a buffer goes along: see _split.
+                    # A remainder that is smaller than a buffer is added to the last buffer: see _split.
                     is_last = waiting < 2 * self._most_records
                     self._cut(lane, waiting if is_last else self._most_records)
             self._look_for_room()
 
     def hot_keys(self, *, is_final: bool) -> HotKeys | None:
-        """The hottest keys that were sent; None where records are not sent by key.
+        """The most frequent keys that were sent; None if records are not sent by key.
 
         Args:
-            is_final: Counts the last keys, too; only the task's own thread may ask so.
+            is_final: Whether the last keys are counted too. Only the task's own thread may pass True.
         """
         if not isinstance(self._selector, KeyGroups):
             return None
@@ -199,11 +198,11 @@ class RecordWriter:
         self._append_to_all(Watermark(timestamp))
 
     def emit_status(self, is_idle: bool) -> None:
-        """Sends to every channel whether event time continues without it."""
+        """Sends the status, idle or active, to every channel."""
         self._append_to_all(WatermarkStatus.IDLE if is_idle else WatermarkStatus.ACTIVE)
 
     def emit_latency_marker(self, marker: LatencyMarker) -> None:
-        """Sends a marker to one channel, drawn as Flink draws it, but the same in every attempt."""
+        """Sends a marker to one random channel, as Flink does. The channel is the same in every attempt."""
         number = int(self._draw() * self._consumers)
         if self._output.shipping is Shipping.BROADCAST:
             self._lanes[0].markers.append((number, marker))
@@ -213,7 +212,7 @@ class RecordWriter:
             self.flush()
 
     def begin_epoch(self, checkpoint_id: int) -> None:
-        """Starts every channel again, with choices that depend on nothing before."""
+        """Restarts every channel. Choices do not depend on earlier epochs."""
         self.records_out = self.bytes_out = self.buffers_out = 0
         self._seed(f"{self._operator.operator_id} {checkpoint_id}")
         for lane in self._lanes:
@@ -221,35 +220,35 @@ class RecordWriter:
             lane.order = self.watermark
 
     def emit_barrier(self, barrier: CheckpointBarrier) -> None:
-        """Sends a barrier to every channel, and everything before it with it."""
+        """Sends a barrier to every channel, after all waiting records."""
         self._flush_markers()
         self._append_to_all(barrier)
         self.flush()
 
     def end_of_input(self) -> None:
-        """Ends every channel; nothing can be written afterwards."""
+        """Ends every channel. Nothing can be written afterwards."""
         self._flush_markers()
         self._append_to_all(EndOfInput())
         self.flush()
         self._has_ended = True
 
     def flush(self) -> None:
-        """Sends all that waits."""
+        """Sends all waiting records and elements."""
         for lane in self._lanes:
             self._cut(lane)
         self._room = self._most_records
 
     def _flush_markers(self) -> None:
-        """Sends what waits if there is a marker in it, which goes before what ends the channel."""
+        """Sends everything that waits if it includes a marker, because markers are sent before the end of a channel."""
         if any(lane.markers for lane in self._lanes):
             self.flush()
 
     def _buckets(self, columns: int) -> list[list[list[Any]]]:
-        """For each column a list for each lane."""
+        """The buckets: for each column, a list for each lane."""
         return [[[] for _ in self._lanes] for _ in range(columns)]
 
     def _columns_of(self, values: Sequence[Any]) -> Sequence[Sequence[Any]]:
-        """What is put into buckets; where records were of another form before, they become batches of their own."""
+        """The columns to put into buckets. Earlier records of another form become separate batches."""
         layout: Layout | None = values.layout if isinstance(values, Columns) else None
         columns: Sequence[Sequence[Any]] = (
             values.lists if isinstance(values, Columns) else (values,)
@@ -280,12 +279,12 @@ class RecordWriter:
             self.flush()
 
     def _append(self, lane: _Lane, element: StreamElement) -> None:
-        """Puts an element that is not a batch behind the records that came before it."""
+        """Adds an element that is not a batch, after the waiting records."""
         self._seal(lane)
         lane.sealed.append(element)
 
     def _take(self, lane: _Lane, count: int) -> RecordBatch:
-        """Removes the first records that wait."""
+        """Removes and returns the first waiting records."""
         number = lane.number
         lists = [_taken(buckets, number, count) for buckets in self._columns]
         timestamps = _taken(self._timestamps, number, count) or None
@@ -300,7 +299,7 @@ class RecordWriter:
         self._room = self._most_records - max(map(self._records, self._lanes))
 
     def _cut(self, lane: _Lane, most: int | None = None) -> None:
-        """Makes a buffer of the first records of a lane, or all, and the elements among them."""
+        """Sends a buffer with the first records of a lane, or all of them, and the elements between them."""
         records = lane.sealed_records
         waiting = len(self._columns[0][lane.number])
         count = waiting if most is None else min(most - records, waiting)
@@ -334,9 +333,9 @@ class RecordWriter:
         self._emit(Buffer(target, lane.order, self._channel, sequence, payload, others))
 
     def _probe(self, value: Any) -> None:
-        """Looks out for records that are much longer than those before, before too many wait.
+        """Checks for records that are much longer than earlier ones, before too many wait.
 
-        What waits then is cut small to its end: some of it may be long, and nobody knows what.
+        Then all waiting records are sent in small buffers, because any of them may be long.
         """
         self._until_probe = _PROBE_EVERY
         length = len(self._encoded([RecordBatch([value])]))
@@ -360,16 +359,16 @@ class RecordWriter:
 
 
 def _taken(buckets: list[list[Any]], number: int, count: int) -> list[Any]:
-    """Removes the first entries of a bucket."""
+    """Removes and returns the first entries of a bucket."""
     taken, buckets[number] = _split(buckets[number], count)
     return taken
 
 
 def _split(entries: list[Any], count: int) -> tuple[list[Any], list[Any]]:
-    """The first entries and the rest; the longer one is the list itself.
+    """The first entries and the rest. The longer of the two is the list itself.
 
-    A copy touches each entry, which by then has left the processor's cache: copying all that is sent
-    made writing a tenth slower.
+    A copy reads each entry, which is no longer in the processor's cache by then. Copying all sent records made writing
+    10 % slower.
     """
     if 2 * count < len(entries):
         first = entries[:count]
