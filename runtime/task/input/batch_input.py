@@ -1,11 +1,11 @@
 """The input of batch mode: key by key, the records of each key by time. Broadcast records come first.
 
 The whole input is read before the first keyed record is processed. Keys are processed by key group, and within a key
-group in the order of their first records. The records of a key come by timestamp: first those without a timestamp,
-and those of equal timestamps by input and order of arrival. When the next key begins, the timers of the previous key
-fire and its state is dropped, unless the operator emits all its results at the end. Watermarks come after all records.
-So a function sees what Flink shows it in batch mode: complete keys sorted by time, and no event time before a key ends.
-(Flink orders keys by their serialized bytes.)
+group in the order of their first records. The records of a key are sorted by timestamp, with records without a timestamp
+first. Records of equal timestamps are in the order of inputs, and then of arrival. When the next key begins, the timers
+of the previous key fire and its state is dropped, unless the operator emits all its results at the end. Watermarks come
+after all records. So a function sees the same as in Flink's batch mode: complete keys sorted by time, and no event time
+before a key ends. (Flink orders keys by their serialized bytes.)
 
 A chain whose results do not depend on the order of records gets them as they arrive. At the end, its operator puts the
 keys into the order that sorting would have given.
