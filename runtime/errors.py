@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import os
+import re
 import sys
 from pathlib import Path
 from typing import Any, ClassVar
@@ -297,10 +298,14 @@ def show_notes(error: BaseException) -> None:
         error.args = ("\n".join((str(error), *notes)),)
 
 
+_ADDRESS = re.compile(r"(?<=\w) at 0x[0-9a-f]+(?=>)")
+
+
 def short_repr(value: object, limit: int = 80) -> str:
     """One line that shows a value in a message, at most `limit` characters long.
 
-    A user's `__repr__` may fail or return many lines; the message about the value must not fail with it.
+    A user's `__repr__` may fail or return many lines; the message about the value must not fail with it. Addresses are
+    left out, because they differ from run to run.
 
     >>> short_repr("abc" * 40, limit=12)
     "'abcabcab..."
@@ -310,6 +315,8 @@ def short_repr(value: object, limit: int = 80) -> str:
     except Exception as error:  # noqa: BLE001  (a user's __repr__ may raise anything)
         text = f"<{type(value).__name__} whose repr raises {type(error).__name__}>"
     text = " ".join(text.splitlines())
+    if not isinstance(value, str | bytes):
+        text = _ADDRESS.sub("", text)
     return text if len(text) <= limit else f"{text[: limit - 3]}..."
 
 

@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import builtins
 import os
+import re
 import sys
 import sysconfig
 import traceback
 from contextlib import contextmanager
 from difflib import get_close_matches
 from enum import Enum
+from itertools import takewhile
 from pathlib import Path
-from traceback import StackSummary, TracebackException
+from pkgutil import iter_modules
+from traceback import FrameSummary, StackSummary, TracebackException
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -29,11 +32,12 @@ from opchain.runtime.spark.remote_error import (
     MOST_LINES,
     ExecutorTracebackError,
     failure_lines,
+    frames_on_executor,
     showing_whole_tracebacks,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Sequence
     from types import TracebackType
 
 
@@ -45,6 +49,9 @@ GENERATED = "<generated"
 
 PROGRAM_FAILED = 1
 """The exit code of a program that raises, as with Python."""
+
+MOST_CAUSES = 2
+"""The most causes of an error that are shown by a line each."""
 
 _OPCHAINS = tuple(map(os.path.realpath, (*opchain.compiler.__path__, *opchain.runtime.__path__)))
 _LIBRARIES = tuple(
@@ -182,30 +189,68 @@ class UserTraceback(NamedTuple):
 def user_traceback(error: BaseException, program: Path, *, whole: bool = False) -> UserTraceback:
     """The traceback from the program's first line on, with Python's "Did you mean" in every version.
 
+    It has less than MOST_LINES lines, unless it is whole: the note that something is left out is the last line.
+
     Args:
         error: The exception that the program raised.
         program: Its file, as it was passed to Python.
         whole: Whether frames of opchain are shown.
     """
     if isinstance(error.__cause__, ExecutorTracebackError) and not whole:
-        return UserTraceback(_of_a_task(error, program), is_shortened=True)
+        called = _shown_frames(traceback.extract_tb(_from_file_on(error, program)), program)[-1:]
+        return _in_few_lines(error, called, frames_on_executor(error))
     with showing_whole_tracebacks(whole):
         summary = TracebackException(type(error), error, _from_file_on(error, program))
     is_shortened = not whole and _shorten(summary, program)
     message = "".join(summary.format_exception_only())
     text = "".join(summary.format()).removesuffix(message) + _with_suggestion(message, error)
+    if not whole and text.count("\n") >= MOST_LINES:
+        stack = traceback.extract_tb(_from_file_on(error, program))
+        count = sum(1 for _ in takewhile(lambda frame: _is_users(frame, program), stack))
+        called = summary.stack[count:]
+        frames = [frame for frame in called if _has_users_frame([frame], program)] or called
+        calling = summary.stack[:count][-1:]
+        return _in_few_lines(error, calling, _lines_of(frames), _causes(error, program))
     return UserTraceback(text, is_shortened)
 
 
-def _of_a_task(error: BaseException, program: Path) -> str:
+def _in_few_lines(
+    error: BaseException,
+    called: list[FrameSummary],
+    frames: list[list[str]],
+    causes: Sequence[str] = (),
+) -> UserTraceback:
     """The line that executed the job, and the innermost lines and the place of the failure in its task."""
-    kept = _shown_frames(traceback.extract_tb(_from_file_on(error, program)), program)[-1:]
-    called = [
-        line for frame in StackSummary.from_list(kept).format() for line in frame.splitlines()
+    lines = ["Traceback (most recent call last):"]
+    lines += [line for frame in _lines_of(called) for line in frame]
+    lines += failure_lines(error, frames, MOST_LINES - 1 - len(lines), causes)
+    text = "".join(f"{line}\n" for line in lines)
+    return UserTraceback(_with_suggestion(text, error), is_shortened=True)
+
+
+def _lines_of(frames: list[FrameSummary]) -> list[list[str]]:
+    """The lines of each frame, without the marks under a line of code."""
+    return [
+        [line for line in frame.splitlines() if line.strip(" ^~")]
+        for frame in StackSummary.from_list(frames).format()
     ]
-    lines = ["Traceback (most recent call last):", *(line for line in called if line.strip(" ^~"))]
-    lines += failure_lines(error, MOST_LINES - 1 - len(lines))
-    return "".join(f"{line}\n" for line in lines)
+
+
+def _causes(error: BaseException, program: Path) -> list[str]:
+    """A line for each exception in the user's code that led to the error, the last one first."""
+    lines: list[str] = []
+    cause = _cause(error)
+    while cause is not None and len(lines) < MOST_CAUSES:
+        if _has_users_frame(traceback.extract_tb(cause.__traceback__), program):
+            text = traceback.format_exception_only(cause)[0].splitlines()[0]
+            place = place_of(cause.__traceback__, program)
+            lines.append(f"caused by {text}" + ("" if place is None else f" ({place})"))
+        cause = _cause(cause)
+    return lines
+
+
+def _cause(error: BaseException) -> BaseException | None:
+    return error.__cause__ or (None if error.__suppress_context__ else error.__context__)
 
 
 def _from_file_on(error: BaseException, program: Path) -> TracebackType | None:
@@ -217,10 +262,18 @@ def _from_file_on(error: BaseException, program: Path) -> TracebackType | None:
 
 
 def _shorten(summary: TracebackException, program: Path) -> bool:
-    """Removes frames, also from the causes; returns whether there were any."""
+    """Removes frames, also from the causes, and causes without code of the user; returns whether there were any.
+
+    The message of an error of opchain says what its cause was.
+    """
     kept = _shown_frames(summary.stack, program)
     is_shortened = len(kept) < len(summary.stack)
     summary.stack = kept
+    for name in ("__cause__", "__context__"):
+        other = getattr(summary, name)
+        if other is not None and not _has_users_frame(other.stack, program):
+            setattr(summary, name, None)
+            is_shortened = True
     for other in (
         summary.__cause__,
         summary.__context__,
@@ -229,6 +282,15 @@ def _shorten(summary: TracebackException, program: Path) -> bool:
         if other is not None:
             is_shortened |= _shorten(other, program)
     return is_shortened
+
+
+def _has_users_frame(stack: Sequence[FrameSummary], program: Path) -> bool:
+    """Whether code of the user is in a traceback; generated code is the user's functions."""
+    return any(frame.filename.startswith(GENERATED) or _is_users(frame, program) for frame in stack)
+
+
+def _is_users(frame: FrameSummary, program: Path) -> bool:
+    return file_owner(frame.filename, program) is FileOwner.USER
 
 
 def _shown_frames(stack: StackSummary, program: Path) -> StackSummary:
@@ -255,16 +317,40 @@ def _shown_frames(stack: StackSummary, program: Path) -> StackSummary:
 
 
 def _with_suggestion(message: str, error: BaseException) -> str:
-    """The message with a similar name. From Python 3.12 on, `traceback` adds it."""
-    if sys.version_info >= (3, 12) or not isinstance(error, AttributeError | NameError):
-        return message
+    """The message with a similar name. From Python 3.12 on, `traceback` adds it for attributes, variables and imports."""
     if ". Did you mean: " in message:
         return message  # the package exceptiongroup adds it in Python 3.10
-    close = get_close_matches(error.name or "", _names_at_hand(error), n=1)
-    if not close or close == [error.name]:
+    close: str | None = None
+    if isinstance(error, ModuleNotFoundError):
+        close = _similar_module(error.name or "")
+    elif isinstance(error, ImportError):
+        unknown = _NOT_IN_MODULE.match(str(error))
+        module = sys.modules.get(error.name or "")
+        close = _similar(unknown[1], _attributes(module)) if unknown and module else None
+    elif isinstance(error, AttributeError | NameError):
+        close = _similar(error.name or "", _names_at_hand(error))
+    if close is None:
         return message
     said = f": {error}"
-    return message.replace(said, f"{said}. Did you mean: '{close[0]}'?", 1)
+    return message.replace(said, f"{said}. Did you mean: '{close}'?", 1)
+
+
+_NOT_IN_MODULE = re.compile(r"cannot import name '(\w+)'")
+
+
+def _similar(name: str, names: Iterable[str]) -> str | None:
+    close = get_close_matches(name, names, n=1)
+    return close[0] if close and close[0] != name else None
+
+
+def _similar_module(name: str) -> str | None:
+    """A module of the same package with a similar name."""
+    package, _, unknown = name.rpartition(".")
+    path = getattr(sys.modules.get(package), "__path__", None)
+    if path is None:
+        return None
+    close = _similar(unknown, sorted(module.name for module in iter_modules(path)))
+    return None if close is None else f"{package}.{close}"
 
 
 def _names_at_hand(error: AttributeError | NameError) -> list[str]:

@@ -20,7 +20,7 @@ from opchain.runtime.job.run import JobRun
 from opchain.runtime.measurements.job_metrics import metrics_so_far
 from opchain.runtime.redaction import redacted_setting
 from opchain.runtime.reporting.samples import JobSamples, Sample
-from opchain.runtime.spark.remote_error import failure_lines
+from opchain.runtime.spark.remote_error import failure_lines, frames_on_executor
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -436,7 +436,7 @@ def failure_news(error: BaseException) -> dict[str, Any]:
         "title": title,
         "lines": [
             line
-            for line in failure_lines(error, _MOST_LINES)
+            for line in failure_lines(error, frames_on_executor(error), _MOST_LINES)
             if not line.endswith(title) and not _REPLAY.match(line)
         ],
         "operator": site and site["operator"],

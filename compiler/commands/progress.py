@@ -56,13 +56,20 @@ class TerminalArea:
         return self._live is not None
 
     def draw(self, contents: Any) -> None:
-        """Replaces the contents. Draws nothing while the program has printed only a part of a line."""
+        """Replaces the contents. Draws nothing while the program has printed only a part of a line.
+
+        The last line is empty, because the terminal writes ^C at its end. After a full line ^C would begin another
+        row, and a row would remain when the contents are removed.
+        """
         with self._lock:
             if self._is_mid_line:
                 return
+            from rich.console import Group  # noqa: PLC0415 - when there is something to show
+            from rich.text import Text  # noqa: PLC0415
+
             if self._live is None:
                 self._live = _new_live(self._terminal)
-            self._live.update(contents)
+            self._live.update(Group(contents, Text()))
             if self._live.is_started:
                 self._live.refresh()
             else:

@@ -141,7 +141,7 @@ def replay_command(
         shown = user_traceback(error, program_file(file).path, whole=wants_traceback())
         to_stderr(shown.text, nl=False)
         if shown.is_shortened:
-            note("calls inside opchain are left out; 'opchain --traceback replay' shows them")
+            note("the traceback is shortened; 'opchain --traceback replay' shows all of it")
         if debugs:
             pdb.post_mortem(error.__traceback__)
         sys.exit(PROGRAM_FAILED)

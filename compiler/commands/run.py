@@ -325,7 +325,7 @@ def _show_error(
     shown = user_traceback(error, program, whole=whole)
     to_stderr(shown.text, nl=False)
     if shown.is_shortened:
-        note("calls inside opchain are left out; 'opchain run -v' shows them")
+        note("the traceback is shortened; 'opchain run -v' shows all of it")
     hint = hint_for(error)
     if hint is not None:
         note(hint)

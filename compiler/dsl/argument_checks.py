@@ -5,6 +5,7 @@ Calls that are not supported are refused by name.
 
 from __future__ import annotations
 
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
 from opchain.compiler.graph.transformation import (
@@ -18,7 +19,7 @@ from opchain.compiler.graph.transformation import (
 )
 from opchain.runtime.columnar.type_mapping import spark_type_of
 from opchain.runtime.errors import GraphError, UnsupportedFeatureError, short_repr
-from opchain.runtime.functions.callables import as_function, generator_problem
+from opchain.runtime.functions.callables import as_function, generator_problem, name_of
 from opchain.runtime.functions.function import Function
 from opchain.runtime.program.operator_specs import MapBatchesSpec
 from opchain.runtime.types.record_types import RowTypeInfo, TupleTypeInfo
@@ -121,6 +122,8 @@ def _described(value: object) -> str:
         return "None"
     if isinstance(value, type):
         return f"the class {value.__name__}"
+    if isinstance(value, FunctionType):
+        return f"the function {name_of(value)}"
     return f"{short_repr(value)} of type {type(value).__name__}"
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from opchain.compiler.dsl.argument_checks import refused
+from opchain.compiler.graph.transformation import user_call_site
 from opchain.compiler.table.datagen import datagen_source
 from opchain.compiler.table.expressions import Column, Typed, cast
 from opchain.runtime.errors import GraphError, UnsupportedFeatureError
@@ -141,10 +142,12 @@ def write_table(stream: DataStream[Any], descriptor: TableDescriptor, path: str)
 
 def unknown_connector(connector: str, known: Any, what: str) -> Exception:
     """The error for an unknown connector, with the reason if it is known."""
+    close = get_close_matches(connector, known, n=1)
     reason = _REFUSED.get(connector, f"no table of the connector '{connector}' can be {what}")
-    return refused(
-        f"the connector '{connector}'",
-        f"{reason}; supported connectors: {', '.join(map(repr, known))}",
+    meant = f"; did you mean '{close[0]}'?" if close else ""
+    return UnsupportedFeatureError(
+        f"the connector '{connector}' ({user_call_site()}): {reason}{meant}; supported connectors: "
+        f"{', '.join(map(repr, known))}"
     )
 
 

@@ -7,12 +7,14 @@ sink. Other queries over bounded tables run in Spark SQL.
 from __future__ import annotations
 
 from dataclasses import replace
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.dsl.argument_checks import at_call, checked, refused, refuses
 from opchain.compiler.dsl.data_stream import DataStream
 from opchain.compiler.dsl.environment import StreamExecutionEnvironment
 from opchain.compiler.dsl.stream_dataframe import never_ends
+from opchain.compiler.graph.transformation import user_call_site
 from opchain.compiler.settings.settings_reader import read_settings
 from opchain.compiler.table import sql
 from opchain.compiler.table.connectors import (
@@ -220,8 +222,10 @@ class StreamTableEnvironment(TableEnvironment):
         table = self._tables.get(plain_path(path))
         if table is None:
             known = ", ".join(map(repr, sorted(self._tables))) or "none"
+            close = get_close_matches(path, sorted(self._tables), n=1)
+            meant = f"; did you mean '{close[0]}'?" if close else ""
             raise GraphError(
-                f"{at_call('from_path')}: there is no table '{path}'; there are: {known}"
+                f"there is no table '{path}' ({user_call_site()}){meant}; there are: {known}"
             )
         return table
 

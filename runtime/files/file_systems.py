@@ -191,10 +191,16 @@ class LocalFileSystem(FileSystem):
 
     def create(self, path: str) -> BinaryIO:
         """Creates a file. Raises FileExistsError if it exists."""
-        for _ in range(_ATTEMPTS):
+        folder = os.path.dirname(path)  # noqa: PTH120
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                self.make_folder(folder)
+            except FileNotFoundError:
+                if attempt == _ATTEMPTS:
+                    raise  # such as /proc/out, which can't be made
+                continue
             # A job that ends may remove an empty folder at the same time.
             with suppress(FileNotFoundError):
-                self.make_folder(os.path.dirname(path))  # noqa: PTH120
                 return io.BufferedWriter(_NamedFile(path, "xb"), _BUFFER_SIZE)
         raise FileNotFoundError(
             f"{path} can't be created: its folder was removed {_ATTEMPTS} times"

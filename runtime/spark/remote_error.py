@@ -26,7 +26,7 @@ from opchain.runtime.errors import TaskFailedError, add_note
 from opchain.runtime.records.record_pickle import dump_records
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 MOST_BYTES = 256 * 1024
 """A larger exception is sent as text, because its pickle would be in every log of the job."""
@@ -182,12 +182,19 @@ def original_exception(
     return error
 
 
-def failure_lines(error: BaseException, room: int = MOST_LINES) -> list[str]:
-    """A failure on an executor in a few lines: the innermost frames of the user's code, the message, and the notes.
+def failure_lines(
+    error: BaseException,
+    frames: list[list[str]],
+    room: int = MOST_LINES,
+    causes: Sequence[str] = (),
+) -> list[str]:
+    """A failure in a few lines: the innermost frames of the user's code, the message, the causes, and the notes.
 
     Args:
-        error: The error of a task, with the executor's traceback as its cause.
-        room: The most lines. The message and the notes take precedence over frames.
+        error: The error of a task.
+        frames: The lines of each frame, the innermost last.
+        room: The most lines. The message, the causes and the notes take precedence over frames.
+        causes: A line for each exception that led to the error.
     """
     message = [
         _cut(line) for line in f"{_type_name(error)}: {_text(error)}".splitlines() if line.strip()
@@ -195,12 +202,17 @@ def failure_lines(error: BaseException, room: int = MOST_LINES) -> list[str]:
     if len(message) > _MESSAGE_LINES:
         message = [*message[: _MESSAGE_LINES - 1], "..."]
     notes = [_cut(" ".join(str(note).splitlines())) for note in getattr(error, "__notes__", ())]
-    cause = error.__cause__
-    frames = cause.frames() if isinstance(cause, ExecutorTracebackError) else []
-    lines = [*message, *notes]
+    lines = [*message, *map(_cut, causes), *notes]
+    frames = list(frames)
     while frames and len(lines) + len(frames[-1]) <= room:
         lines = [*map(_cut, frames.pop()), *lines]
     return lines
+
+
+def frames_on_executor(error: BaseException) -> list[list[str]]:
+    """The lines of each frame of the user's functions in the task that raised the error."""
+    cause = error.__cause__
+    return cause.frames() if isinstance(cause, ExecutorTracebackError) else []
 
 
 def _cut(line: str) -> str:
@@ -213,7 +225,7 @@ def _be_short_in_notebooks(error: BaseException) -> None:
         return
     with contextlib.suppress(AttributeError, TypeError):  # a class with slots
         error._render_traceback_ = lambda: [  # type: ignore[attr-defined]
-            *failure_lines(error, MOST_LINES - 1),
+            *failure_lines(error, frames_on_executor(error), MOST_LINES - 1),
             "the error's __cause__.text has the whole traceback of the executor",
         ]
 

@@ -62,6 +62,12 @@ class SubtaskListState(ListState[T], Generic[T]):
         self._elements = []
 
 
+_READ_ONLY = (
+    "broadcast state is read-only here; change it in process_broadcast_element(), which every subtask runs for the "
+    "same records"
+)
+
+
 class ReadOnlyBroadcastMap(ReadOnlyBroadcastState[K, V], Generic[K, V]):
     """A broadcast state for the side that is not broadcast. It shows the changes of the broadcast side."""
 
@@ -94,10 +100,12 @@ class ReadOnlyBroadcastMap(ReadOnlyBroadcastState[K, V], Generic[K, V]):
 
     def clear(self) -> None:
         """Raises StateError: changes on this side would make the state differ between subtasks."""
-        raise StateError(
-            "broadcast state is read-only here; change it in "
-            "process_broadcast_element(), which every subtask runs for the same records"
-        )
+        raise StateError(_READ_ONLY)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("put", "put_all", "remove"):
+            raise AttributeError(f"{_READ_ONLY}; there is no {name}()")
+        raise AttributeError(f"'{type(self).__name__}' has no attribute '{name}'")
 
 
 class BroadcastMap(ReadOnlyBroadcastMap[K, V], BroadcastState[K, V], Generic[K, V]):

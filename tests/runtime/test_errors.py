@@ -81,5 +81,10 @@ def test_short_repr(value: object, text: str) -> None:
     assert short_repr(value) == text
 
 
+def test_short_repr_leaves_addresses_out() -> None:
+    assert short_repr([object()]) == "[<object object>]"
+    assert short_repr("<x at 0x12>") == "'<x at 0x12>'"
+
+
 def test_short_repr_keeps_to_the_limit() -> None:
     assert short_repr([1] * 1000, limit=10) == "[1, 1, ..."

@@ -13,6 +13,7 @@ from opchain.runtime.spark.remote_error import (
     ErrorSeal,
     ExecutorTracebackError,
     failure_lines,
+    frames_on_executor,
     original_exception,
     showing_whole_tracebacks,
     without_token,
@@ -202,13 +203,14 @@ def test_lines_of_a_failure_end_with_the_notes() -> None:
     error = ZeroDivisionError("by zero")
     add_note(error, "in 'halve' (clicks.py:5), at record 0")
     error.__cause__ = ExecutorTracebackError(TRACEBACK)
-    assert failure_lines(error, 4) == [
+    frames = frames_on_executor(error)
+    assert failure_lines(error, frames, 4) == [
         '  File "there/clicks.py", line 9, in inner',
         "    return 1 // n",
         "ZeroDivisionError: by zero",
         "in 'halve' (clicks.py:5), at record 0",
     ]
-    assert failure_lines(error, 1) == failure_lines(error, 4)[2:]
+    assert failure_lines(error, frames, 1) == failure_lines(error, frames, 4)[2:]
 
 
 def test_ipython_shows_a_failure_in_a_few_lines(monkeypatch: pytest.MonkeyPatch) -> None:

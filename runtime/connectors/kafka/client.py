@@ -27,7 +27,33 @@ API_TIMEOUT_MS = 60_000
 _REQUEST_S = 15.0
 """The time in seconds after which a request is repeated."""
 
+_REPEATS_S = 60.0
+"""The time in seconds within which a line of librdkafka's log is not repeated."""
+
+
+class _Once(logging.Filter):
+    """Drops a line of librdkafka that was logged a short time before.
+
+    A client that cannot connect logs the same line twenty times a second.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._logged: dict[str, float] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether the line is new. The number of the client and its waiting time make no difference."""
+        line = _NUMBERS.sub("", record.getMessage())
+        now = time.monotonic()
+        is_new = now - self._logged.get(line, -_REPEATS_S) >= _REPEATS_S
+        if is_new:
+            self._logged[line] = now
+        return is_new
+
+
+_NUMBERS = re.compile(r"rdkafka#\w+-\d+|after \d+ms|#\S+(?= failed)")
 _LOG = logging.getLogger("opchain.kafka")
+_LOG.addFilter(_Once())
 
 _RENAMED = {
     "fetch.max.wait.ms": "fetch.wait.max.ms",

@@ -116,7 +116,7 @@ def test_on_a_narrow_terminal_names_stay_longest(
 def test_time_does_not_run_before_a_stage_has_begun(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = terminal_of(monkeypatch)
     TerminalRows(TerminalArea(terminal)).show("job", [NOT_YET])
-    assert re.fullmatch(r"count x4 +━+ 0/4 tasks *", terminal.shown())
+    assert re.fullmatch(r"count x4 +━+ 0/4 tasks *\n", terminal.shown())
 
 
 def test_times_go_on_when_rows_come_back(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -52,7 +52,7 @@ def test_a_traceback_leaves_out_what_opchain_does_unless_all_is_wanted(
         '  File "clicks.py", line 5, in divide',
     ]
     assert done.stderr.endswith(
-        "note: calls inside opchain are left out; 'opchain run -v' shows them\n"
+        "note: the traceback is shortened; 'opchain run -v' shows all of it\n"
     )
     for whole in (
         run("run", "clicks.py", "--local", "--quiet", "-v"),

@@ -5,6 +5,7 @@ import os
 import sys
 
 import pytest
+from rich.text import Text
 from terminal import terminal_of
 
 from opchain.compiler.commands.progress import terminal_area
@@ -62,3 +63,11 @@ def test_sparks_own_bar_stays_away_unless_it_is_wanted(
     monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", before)
     with terminal_area():
         assert os.environ["PYSPARK_SUBMIT_ARGS"] == after
+
+
+def test_an_interrupt_is_echoed_on_a_line_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A terminal writes ^C where the cursor is. After a line as wide as the terminal it would begin another row."""
+    terminal = terminal_of(monkeypatch)
+    with terminal_area() as area:
+        area.draw(Text("x" * 80, justify="left"))
+        assert terminal.shown() == "x" * 80 + "\n"

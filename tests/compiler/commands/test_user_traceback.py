@@ -51,14 +51,8 @@ def test_what_lies_between_the_program_and_its_function_is_left_out() -> None:
     error = raised_by(lambda: run_with(read))
     told = user_traceback(error, HERE)
     assert told.is_shortened
-    here, library = HERE.name, [("__init__.py", "loads"), ("decoder.py", "decode")]
-    assert frames(told.text)[1:7] == [
-        (here, "<lambda>"),
-        (here, "run_with"),
-        (here, "read"),
-        *library,
-        ("decoder.py", "raw_decode"),
-    ]
+    here = HERE.name
+    assert frames(told.text) == [(here, "run_with"), (here, "read")]
     assert "json.decoder.JSONDecodeError: Expecting value" in told.text
     whole = user_traceback(error, HERE, whole=True)
     assert not whole.is_shortened
@@ -101,8 +95,51 @@ def test_causes_are_shortened_too() -> None:
             raise RuntimeError("stopped") from error
 
     told = user_traceback(raised_by(fail), HERE)
-    assert "direct cause" in told.text
+    assert "caused by json.decoder.JSONDecodeError: Expecting value" in told.text
     assert "operator_chain.py" not in told.text
+
+
+def test_causes_inside_opchain_are_left_out() -> None:
+    """The message of the error says what the cause was."""
+    configuration = Configuration()
+    configuration.set_string("parallelism.default", "two")
+    told = user_traceback(
+        raised_by(lambda: StreamExecutionEnvironment.get_execution_environment(configuration)), HERE
+    )
+    assert told.is_shortened
+    assert "direct cause" not in told.text
+    assert told.text.splitlines()[-1] == (
+        "ValueError: configuration key 'parallelism.default': 'two' is not a whole number"
+    )
+
+
+def fails_deeply(value: Any) -> Any:
+    try:
+        return {}[value]
+    except KeyError as error:
+        raise ValueError("line\n" * 40) from error
+
+
+def calls_itself(value: Any) -> Any:
+    return calls_itself([value])
+
+
+@pytest.mark.parametrize(
+    ("function", "last"), [(fails_deeply, "caused by KeyError: 'a'"), (calls_itself, None)]
+)
+def test_a_failure_in_this_process_has_twelve_lines_at_most(
+    function: Any, last: str | None
+) -> None:
+    told = user_traceback(raised_by(lambda: run_with(function)), HERE)
+    assert told.is_shortened
+    lines = told.text.splitlines()
+    assert len(lines) <= 11, "the note that -v shows all is the twelfth"
+    assert lines[-1].startswith("in task ")
+    assert lines[-2].startswith("in 'Map' (test_user_traceback.py:")
+    if last is not None:
+        assert lines[-3].startswith(last)
+    whole = user_traceback(raised_by(lambda: run_with(function)), HERE, whole=True)
+    assert len(whole.text.splitlines()) > 20
 
 
 ON_AN_EXECUTOR = """\
@@ -178,6 +215,14 @@ def test_a_failure_of_a_task_has_twelve_lines_at_most(message: str, depth: int, 
             "name 'environmnet' is not defined. Did you mean: 'environment'?",
         ),
         (lambda: "".joim, "no attribute 'joim'. Did you mean: 'join'?"),  # type: ignore[attr-defined]
+        (
+            lambda: exec("from opchain.datastream import StreamExecutionEnviroment"),  # noqa: S102
+            ". Did you mean: 'StreamExecutionEnvironment'?",
+        ),
+        (
+            lambda: exec("from opchain.datastream.conectors.kafka import KafkaSource"),  # noqa: S102
+            "'opchain.datastream.conectors'. Did you mean: 'opchain.datastream.connectors'?",
+        ),
     ],
 )
 def test_every_python_asks_whether_another_name_was_meant(act: Any, said: str) -> None:

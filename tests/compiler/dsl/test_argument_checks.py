@@ -52,6 +52,12 @@ def test_a_callable_fits_where_callables_do() -> None:
         (5, ProcessFunction, False, "got 5 of type int; it takes a ProcessFunction"),
         (None, ProcessFunction, False, "got None; it takes a ProcessFunction"),
         (PassOn, ProcessFunction, False, "got the class PassOn; .* pass an object, PassOn"),
+        (
+            lambda a: a,
+            ProcessFunction,
+            False,
+            "got the function lambda; it takes a ProcessFunction",
+        ),
         (abs, ProcessFunction, False, "a plain callable does not fit here, write a class"),
         (
             5,

@@ -62,8 +62,11 @@ def test_tables_are_known_by_name(tables: StreamTableEnvironment) -> None:
         tables.create_temporary_table("a", numbers())
     assert tables.drop_temporary_table("a")
     assert not tables.drop_temporary_table("a")
-    with pytest.raises(GraphError, match="there is no table 'a'; there are: 'b'"):
+    with pytest.raises(GraphError, match=r"there is no table 'a' .*; there are: 'b'"):
         tables.from_path("a")
+    tables.create_temporary_table("orders", numbers())
+    with pytest.raises(GraphError, match="did you mean 'orders'"):
+        tables.execute_sql("SELECT * FROM order")
 
 
 def test_a_table_has_columns_and_a_connector_that_is_known(tables: StreamTableEnvironment) -> None:
@@ -75,6 +78,8 @@ def test_a_table_has_columns_and_a_connector_that_is_known(tables: StreamTableEn
         match=r"'kinesis'.*write a source .*; supported connectors: 'blackhole', 'datagen'",
     ):
         tables.create_temporary_table("x", kafka)
+    with pytest.raises(UnsupportedFeatureError, match=r"did you mean 'kafka'\?"):
+        tables.execute_sql("CREATE TABLE x (n INT) WITH ('connector' = 'kafak')")
 
 
 def test_wrong_options_name_the_table_and_the_line(tables: StreamTableEnvironment) -> None:

@@ -81,6 +81,11 @@ def test_a_folder_that_another_job_removes_meanwhile_is_made_again(
         FILES.create(str(tmp_path / "other" / "a"))
 
 
+def test_a_folder_that_cannot_be_made_is_named() -> None:
+    with pytest.raises(FileNotFoundError, match="No such file or directory: '/proc/out'"):
+        FILES.create("/proc/out/staged/a")
+
+
 def test_a_file_can_be_removed(tmp_path: Path) -> None:
     FILES.delete(created(tmp_path / "a", b""))
     assert list(tmp_path.iterdir()) == []

@@ -64,6 +64,9 @@ def test_the_reading_side_follows_and_cannot_write(store: SubtaskStateStore) -> 
     assert not hasattr(reader, "put")
     with pytest.raises(StateError, match="process_broadcast_element"):
         reader.clear()
+    for name in ("put", "put_all", "remove"):
+        with pytest.raises(AttributeError, match="process_broadcast_element"):
+            getattr(reader, name)
     assert store.get_broadcast_state(RULES).get("a") == 1
 
 

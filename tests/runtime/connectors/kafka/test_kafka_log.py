@@ -1,0 +1,40 @@
+"""What the Kafka client logs: a broker that cannot be reached is not worth a thousand lines."""
+
+from __future__ import annotations
+
+import socket
+from typing import TYPE_CHECKING
+
+import pytest
+
+from opchain.runtime.connectors.kafka.client import Brokers, KafkaConnectorError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture
+def nobody() -> Iterator[str]:
+    """An address that refuses connections."""
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        yield f"127.0.0.1:{held.getsockname()[1]}"
+
+
+def test_a_broker_that_cannot_be_reached_is_logged_once(
+    nobody: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    pytest.importorskip("confluent_kafka")
+    properties = {
+        "bootstrap.servers": nobody,
+        "group.id": "g",
+        "default.api.timeout.ms": 3000,
+        "reconnect.backoff.ms": 10,
+        "reconnect.backoff.max.ms": 20,
+    }
+    brokers = Brokers(properties, "KafkaSource(orders)")
+    with pytest.raises(KafkaConnectorError, match=f"{nobody} failed: Connection refused"):
+        brokers.described(["orders"])
+    lines = [record.getMessage() for record in caplog.records if record.name == "opchain.kafka"]
+    assert len([line for line in lines if "Connection refused" in line]) == 1
+    assert not [line for line in lines if "group.id" in line]
