@@ -15,7 +15,10 @@ import os
 import re
 import sys
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _REPORT = "this is a mistake in opchain, not in the program: please report it with this text"
 
@@ -250,20 +253,96 @@ def add_note(error: BaseException, note: str) -> None:
     notes.append(note)
 
 
+MOST_LINES = 12
+"""The most lines of a failure, unless whole tracebacks are shown."""
+
+_MESSAGE_LINES = 3
+_MOST_CHARACTERS = 500
+
+
+def failure_lines(
+    error: BaseException,
+    frames: list[list[str]],
+    room: int = MOST_LINES,
+    causes: Sequence[str] = (),
+) -> list[str]:
+    """A failure in a few lines: the innermost frames of the user's code, the message, the causes, and the notes.
+
+    Args:
+        error: The error of a task.
+        frames: The lines of each frame, the innermost last.
+        room: The most lines. The message, the causes and the notes take precedence over frames.
+        causes: A line for each exception that led to the error.
+    """
+    message = [
+        _cut(line) for line in f"{type_name(error)}: {text_of(error)}".splitlines() if line.strip()
+    ]
+    if len(message) > _MESSAGE_LINES:
+        message = [*message[: _MESSAGE_LINES - 1], "..."]
+    notes = [_cut(" ".join(str(note).splitlines())) for note in getattr(error, "__notes__", ())]
+    lines = [*message, *map(_cut, causes), *notes]
+    frames = list(frames)
+    while frames and len(lines) + len(frames[-1]) <= room:
+        lines = [*map(_cut, frames.pop()), *lines]
+    return lines
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= _MOST_CHARACTERS else f"{line[: _MOST_CHARACTERS - 3]}..."
+
+
+def type_name(error: BaseException) -> str:
+    """The name of an error's class, with its module as Python shows it."""
+    kind = type(error)
+    return (
+        kind.__qualname__
+        if kind.__module__ == "builtins"
+        else f"{kind.__module__}.{kind.__qualname__}"
+    )
+
+
+def text_of(error: BaseException) -> str:
+    """The message of an error, even if its `__str__` raises."""
+    try:
+        return str(error)
+    except Exception as failure:  # noqa: BLE001 - a user's __str__ may raise anything
+        return f"<its str raises {type(failure).__name__}>"
+
+
 def short_traceback(error: BaseException) -> list[str]:
-    """The lines of a traceback without the frames of opchain, Spark and IPython."""
+    """A traceback in a few lines, without the frames of opchain, Spark and IPython: the call, and where it failed."""
     import traceback  # noqa: PLC0415 - in notebooks only
 
     frames = [
-        frame
+        [line for line in traceback.format_list([frame])[0].splitlines() if line.strip(" ^~")]
         for frame in traceback.extract_tb(error.__traceback__)
         if not frame.filename.startswith(("<", *_own_folders()))
         and not any(part in frame.filename for part in _NOT_THE_PROGRAMS)
     ]
-    told = traceback.TracebackException(type(error), error, None)
-    texts = [*traceback.format_list(frames), *told.format_exception_only()]
-    lines = (line for text in texts for line in text.rstrip().splitlines())
-    return ["Traceback (most recent call last):", *lines]
+    head = ["Traceback (most recent call last):", *(frames[0] if frames else ())]
+    return [*head, *failure_lines(error, frames[1:], MOST_LINES - len(head))]
+
+
+def shorten_notebook_refusals() -> None:
+    """In IPython, shortens the tracebacks of errors that opchain raises while a program is built.
+
+    The hook of the shell is used, unless something else has taken it.
+    """
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    if shell is None or shell.custom_exceptions:
+        return
+
+    def show(
+        shell: Any, kind: Any, error: BaseException, trace: Any, tb_offset: Any = None
+    ) -> None:
+        step = trace
+        while step.tb_next is not None:
+            step = step.tb_next
+        if step.tb_frame.f_code.co_filename.startswith(_own_folders()):
+            shorten_notebook_tracebacks(error)
+        shell.showtraceback((kind, error, trace), tb_offset=tb_offset)
+
+    shell.set_custom_exc((TypeError, ValueError, AttributeError), show)
 
 
 _NOT_THE_PROGRAMS = tuple(

@@ -27,11 +27,9 @@ import click
 import opchain.compiler
 import opchain.runtime
 from opchain.compiler.plan.layout import without_controls
-from opchain.runtime.errors import StreamError, short_repr
+from opchain.runtime.errors import MOST_LINES, StreamError, failure_lines, short_repr
 from opchain.runtime.spark.remote_error import (
-    MOST_LINES,
     ExecutorTracebackError,
-    failure_lines,
     frames_on_executor,
     showing_whole_tracebacks,
 )

@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.graph.plan import required
 from opchain.compiler.plan.page.numbers import page_numbers
+from opchain.runtime.errors import failure_lines
 from opchain.runtime.job.client import JobStatus
 from opchain.runtime.job.run import JobRun
 from opchain.runtime.measurements.job_metrics import metrics_so_far
 from opchain.runtime.redaction import redacted_setting
 from opchain.runtime.reporting.samples import JobSamples, Sample
-from opchain.runtime.spark.remote_error import failure_lines, frames_on_executor
+from opchain.runtime.spark.remote_error import frames_on_executor
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -40,6 +40,7 @@ from opchain.compiler.commands.state import literal
 from opchain.compiler.graph.partitioner import PartitionerKind
 from opchain.compiler.graph.plan import Plan, required
 from opchain.compiler.passes.pipeline import compile_program
+from opchain.compiler.plan.layout import counted
 from opchain.runtime.errors import KeyTypeError
 from opchain.runtime.functions.callables import CallableFunction
 from opchain.runtime.functions.function import Function
@@ -210,11 +211,13 @@ def _rebalance_of_equals(program: _Program) -> _Broken:
 
 def _max_parallelism_too_low(program: _Program) -> _Broken:
     for node in program.graph.nodes():
+        if isinstance(node.spec, WindowSpec) and node.spec.is_all:
+            continue  # it has one subtask, whatever is set
         if node.is_keyed and 0 < node.max_parallelism < _ROOM_TO_GROW * node.parallelism:
             yield (
                 node,
                 (
-                    f"{node.label} runs {node.parallelism} subtasks with max parallelism {node.max_parallelism}. State "
+                    f"{node.label} runs {counted(node.parallelism, 'subtask')} with max parallelism {node.max_parallelism}. State "
                     "cannot be rescaled beyond it, and a changed max parallelism drops the state"
                 ),
                 f"set a max parallelism of {_ROOM_TO_GROW * node.parallelism} or more before the first checkpoint",
@@ -272,6 +275,50 @@ def _sink_in_a_function(program: _Program) -> _Broken:
             )
 
 
+def _returns_nothing(program: _Program) -> _Broken:
+    seen = set()
+    for node, function in program.functions():
+        if (node.id, function.__name__) in seen:
+            continue  # a method that a subclass overrides
+        seen.add((node.id, function.__name__))
+        given = getattr(node.spec, "function", None)
+        is_callable = isinstance(node.spec, FilterSpec | ReduceSpec) and function is (
+            given.function if isinstance(given, CallableFunction) else given
+        )
+        if (is_callable or function.__name__ in _GIVE_A_RESULT) and _gives_none(function):
+            yield (
+                node,
+                f"'{function.__qualname__}' of {node.label} returns no value, but its result is used",
+                "return the result",
+            )
+
+
+_GIVE_A_RESULT = ("filter", "reduce", "add")
+"""Methods whose result opchain uses, and for which None makes no sense."""
+
+
+def _gives_none(function: FunctionType) -> bool:
+    """Whether a function comes to its end without a value.
+
+    >>> def add(value, total): total + value
+    >>> def merge(one, other): raise NotImplementedError
+    >>> _gives_none(add), _gives_none(merge)
+    (True, False)
+    """
+    if function.__code__.co_flags & (inspect.CO_GENERATOR | inspect.CO_COROUTINE):
+        return False
+    before, given = None, set()
+    for instruction in dis.get_instructions(function):
+        if instruction.opname == "RETURN_CONST":
+            given.add(instruction.argval is None)
+        elif instruction.opname == "RETURN_VALUE":
+            given.add(
+                before is not None and before.opname == "LOAD_CONST" and before.argval is None
+            )
+        before = instruction
+    return given == {True}
+
+
 LINT_RULES: tuple[Rule, ...] = (
     Rule("stateful-without-uid", "state is found by position", _stateful_without_uid),
     Rule("no-watermarks", "an event-time window that nothing fires", _window_without_watermarks),
@@ -281,6 +328,7 @@ LINT_RULES: tuple[Rule, ...] = (
     Rule("needless-rebalance", "a shuffle between equal parallelisms", _rebalance_of_equals),
     Rule("low-max-parallelism", "keyed state that cannot be rescaled", _max_parallelism_too_low),
     Rule("unbounded-state", "keyed state that never expires", _state_without_ttl),
+    Rule("no-result", "a function that forgets to return its result", _returns_nothing),
     Rule("not-deterministic", "a retry gives other results", _not_deterministic),
     Rule(
         "sink-in-function", "a client of a database or service in a function", _sink_in_a_function
@@ -416,8 +464,8 @@ def findings_text(findings: list[Finding]) -> str:
     for finding in findings:
         lines.append(f"{finding.call_site}: {finding.text} [{finding.rule}]")
         lines.append(f"    {finding.remedy}")
-    counted = Counter(finding.rule for finding in findings)
-    kinds = ", ".join(f"{number} {rule}" for rule, number in counted.items())
+    numbers = Counter(finding.rule for finding in findings)
+    kinds = ", ".join(f"{number} {rule}" for rule, number in numbers.items())
     lines.append(f"{len(findings)} found: {kinds}")
     return "\n".join(lines) + "\n"
 

@@ -26,7 +26,11 @@ from opchain.runtime.configuration.configuration import Configuration
 from opchain.runtime.connectors.collection import CollectionSource, NumberSequenceSource
 from opchain.runtime.connectors.dataframe_source import DataFrameSource
 from opchain.runtime.connectors.file_source import TextLineSource
-from opchain.runtime.errors import GraphError, UnsupportedFeatureError
+from opchain.runtime.errors import (
+    GraphError,
+    UnsupportedFeatureError,
+    shorten_notebook_refusals,
+)
 from opchain.runtime.functions.source import Source
 from opchain.runtime.functions.source_sink_functions import (
     ParallelSourceFunction,
@@ -118,6 +122,7 @@ class StreamExecutionEnvironment(OldEnvironmentCalls):
     _default_local_parallelism: ClassVar[int] = 1
 
     def __init__(self, configuration: Configuration | None = None) -> None:
+        shorten_notebook_refusals()
         self._configuration = Configuration()
         self._local_parallelism = StreamExecutionEnvironment._default_local_parallelism
         self._slot_sharing_groups: dict[str, SlotSharingGroup] = {}

@@ -22,11 +22,18 @@ import zlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from opchain.runtime.errors import TaskFailedError, add_note
+from opchain.runtime.errors import (
+    MOST_LINES,
+    TaskFailedError,
+    add_note,
+    failure_lines,
+    text_of,
+    type_name,
+)
 from opchain.runtime.records.record_pickle import dump_records
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
 MOST_BYTES = 256 * 1024
 """A larger exception is sent as text, because its pickle would be in every log of the job."""
@@ -49,12 +56,6 @@ _TRACEBACK = "Traceback (most recent call last):\n"
 _FRAME = re.compile(r'^  File "([^"\n]*)", line \d+, in .*\n(?:    .*(?:\n|\Z))*', re.MULTILINE)
 _OWN_FILE = re.compile(r"[/\\]opchain[/\\](?:compiler|runtime)[/\\]")
 _JAVA_LINES = 3
-
-MOST_LINES = 12
-"""The most lines of a failure, unless whole tracebacks are shown."""
-
-_MESSAGE_LINES = 3
-_MOST_CHARACTERS = 500
 
 _TOKEN = re.compile(r"<opchain error ([0-9a-f]{64}) ([A-Za-z0-9+/=]+)>")
 
@@ -131,8 +132,8 @@ class ErrorSeal:
         """The exception for Spark. Raise it from `error`, so that the executor's log shows both."""
         parts = SealedError(
             pickled=_pickled(error),
-            type_name=_type_name(error),
-            message=_text(error),
+            type_name=type_name(error),
+            message=text_of(error),
             notes=tuple(str(note) for note in getattr(error, "__notes__", ())),
             traceback=_traceback(error),
         )
@@ -182,41 +183,10 @@ def original_exception(
     return error
 
 
-def failure_lines(
-    error: BaseException,
-    frames: list[list[str]],
-    room: int = MOST_LINES,
-    causes: Sequence[str] = (),
-) -> list[str]:
-    """A failure in a few lines: the innermost frames of the user's code, the message, the causes, and the notes.
-
-    Args:
-        error: The error of a task.
-        frames: The lines of each frame, the innermost last.
-        room: The most lines. The message, the causes and the notes take precedence over frames.
-        causes: A line for each exception that led to the error.
-    """
-    message = [
-        _cut(line) for line in f"{_type_name(error)}: {_text(error)}".splitlines() if line.strip()
-    ]
-    if len(message) > _MESSAGE_LINES:
-        message = [*message[: _MESSAGE_LINES - 1], "..."]
-    notes = [_cut(" ".join(str(note).splitlines())) for note in getattr(error, "__notes__", ())]
-    lines = [*message, *map(_cut, causes), *notes]
-    frames = list(frames)
-    while frames and len(lines) + len(frames[-1]) <= room:
-        lines = [*map(_cut, frames.pop()), *lines]
-    return lines
-
-
 def frames_on_executor(error: BaseException) -> list[list[str]]:
     """The lines of each frame of the user's functions in the task that raised the error."""
     cause = error.__cause__
     return cause.frames() if isinstance(cause, ExecutorTracebackError) else []
-
-
-def _cut(line: str) -> str:
-    return line if len(line) <= _MOST_CHARACTERS else f"{line[: _MOST_CHARACTERS - 3]}..."
 
 
 def _be_short_in_notebooks(error: BaseException) -> None:
@@ -239,7 +209,7 @@ def _pickled(error: BaseException) -> bytes | None:
             if len(data) > MOST_BYTES:
                 continue
             back = _rebuilt(pickle.loads(data))
-            if type(back) is type(error) and _text(back) == _text(error):
+            if type(back) is type(error) and text_of(back) == text_of(error):
                 return data
         except Exception:  # noqa: BLE001, S112 - the user's class may do anything; try the next
             continue
@@ -256,22 +226,6 @@ def _rebuilt(form: Any) -> BaseException:
     error.args = arguments
     error.__dict__.update(state)
     return error
-
-
-def _type_name(error: BaseException) -> str:
-    kind = type(error)
-    return (
-        kind.__qualname__
-        if kind.__module__ == "builtins"
-        else f"{kind.__module__}.{kind.__qualname__}"
-    )
-
-
-def _text(error: BaseException) -> str:
-    try:
-        return str(error)
-    except Exception as failure:  # noqa: BLE001 - a user's __str__ may raise anything
-        return f"<its str raises {type(failure).__name__}>"
 
 
 def _traceback(error: BaseException) -> str:

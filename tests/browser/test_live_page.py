@@ -161,7 +161,7 @@ def test_numbers_come_while_the_job_runs(opened: Any, job: RunningJob) -> None:
     facts = wait_for_epoch(page, 1)
     assert facts.startswith("epoch 1 in 600 ms \N{MIDDLE DOT} 1,000 records/s")
     assert shown(page, 1)[0] == "1,000"
-    assert shown(page, 1)[5].startswith("2023-11-14 22:13")
+    assert shown(page, 1)[5] == "1.0 s", "event time is behind"
     busy = page.evaluate(
         "() => Number(document.querySelector('.vertex').style.getPropertyValue('--heat-share'))"
     )

@@ -461,6 +461,32 @@ def test_numbers_may_come_later_and_again(open_page: Any, counted: Any) -> None:
     assert heat == "var(--pressed)"
 
 
+def test_records_dropped_as_late_and_the_lag_are_on_the_box(open_page: Any, counted: Any) -> None:
+    """A source without watermarks at the head of a chain does not hide the watermark that the chain sends on."""
+    program, metrics = counted
+    page = open_page(program_page(program))
+    numbers = page_numbers(metrics)
+    at = 1_700_000_000_000
+    for counts in numbers.values():
+        operators = list(counts["operators"].values())
+        for operator in operators:
+            operator["watermark"] = None
+        operators[-1] |= {"watermark": at - 2_500, "lateDropped": 12_345}
+        counts["lateDropped"] = 12_345
+    page.evaluate(
+        "([numbers, at]) => window.opchainPlan.showNumbers(numbers, at)",
+        [numbers, at],
+    )
+    boxes = page.locator(".vertex")
+    for number in range(boxes.count()):
+        assert boxes.nth(number).locator(".late").all_inner_texts() == ["12.3 k late"]
+        text = " ".join(boxes.nth(number).locator(".numbers").inner_text().split())
+        assert text.endswith("2.5 s watermark lag")
+    page.click(".vertex[data-number='2']")
+    details = " ".join(page.locator("#details").inner_text().split())
+    assert "Dropped late 12,345 records" in details
+
+
 def test_a_notebook_shows_the_page_in_a_frame(open_page: Any) -> None:
     page = open_page(
         f"<!DOCTYPE html><title>notebook</title>{framed(program_page(drawn('word_count').program()))}"

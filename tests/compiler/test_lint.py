@@ -15,7 +15,7 @@ from opchain import StreamExecutionEnvironment
 from opchain.common import Duration, Time, Types, WatermarkStrategy
 from opchain.compiler.commands.lint import LINT_RULES, findings_sarif, lint
 from opchain.compiler.passes.pipeline import compile_program
-from opchain.datastream import KeyedProcessFunction, MapFunction
+from opchain.datastream import AggregateFunction, KeyedProcessFunction, MapFunction
 from opchain.datastream.state import StateTtlConfig, ValueStateDescriptor
 from opchain.datastream.window import TumblingEventTimeWindows
 from opchain.spark import SparkSource
@@ -214,3 +214,46 @@ def test_sarif_names_rule_file_and_line(env: Any) -> None:
     assert location["artifactLocation"]["uri"] == __file__
     assert location["region"]["startLine"] > 1
     assert result["ruleId"] in {rule["id"] for rule in run["tool"]["driver"]["rules"]}
+
+
+class Average(AggregateFunction):
+    def create_accumulator(self) -> int:
+        return 0
+
+    def add(self, value: Any, accumulator: int) -> Any:
+        accumulator + value[1]
+
+    def get_result(self, accumulator: int) -> int:
+        return accumulator
+
+    def merge(self, acc_a: int, acc_b: int) -> int:
+        raise NotImplementedError
+
+
+class Sum(Average):
+    def add(self, value: Any, accumulator: int) -> int:
+        return accumulator + value[1]
+
+
+def test_functions_that_forget_to_return(env: StreamExecutionEnvironment) -> None:
+    pairs = env.from_collection([("a", 1)]).key_by(lambda pair: pair[0])
+
+    def forgets(one: Any, _: Any) -> Any:
+        one[0]
+
+    pairs.count_window(2).aggregate(Average()).name("average")
+    pairs.count_window(2).aggregate(Sum())
+    pairs.reduce(forgets).name("forgets")
+    pairs.reduce(lambda one, _: one)
+    pairs.filter(lambda pair: pair[0])
+    pairs.map(print)
+    told = [text.partition(" (")[0] for rule, text in found(env) if rule == "no-result"]
+    assert told == [
+        "'Average.add' of 'average'",
+        "'test_functions_that_forget_to_return.<locals>.forgets' of 'forgets'",
+    ]
+
+
+def test_a_window_of_all_records_has_one_subtask_anyway(env: StreamExecutionEnvironment) -> None:
+    env.from_collection([1]).count_window_all(2).reduce(lambda one, _: one)
+    assert rules(env) == []

@@ -60,6 +60,26 @@ def notebook_of(*cells: str) -> Any:
     [
         ("env.from_collection([1, 0]).map(lambda n: 1 // n).print()\nenv.execute()", "division"),
         ("env.execute()", "there is nothing to run"),
+        ("env.execute() if not env.from_collection([1]).map(5) else 0", "got int 5"),
+        (
+            (
+                "configuration.set_string('parallelism.default', 'two')\n"
+                "env.execute() if StreamExecutionEnvironment.get_execution_environment(configuration) else 0"
+            ),
+            "'two' is not a whole number",
+        ),
+        (
+            (
+                "def f(n):\n    try:\n        return {}[n]\n    except KeyError as error:\n"
+                "        raise ValueError('line\\n' * 30) from error\n"
+                "env.from_collection([1]).map(f).print()\nenv.execute()"
+            ),
+            "ValueError: line",
+        ),
+        (
+            "def f(n):\n    return f(n)\nenv.from_collection([1]).map(f).print()\nenv.execute()",
+            "recursion",
+        ),
     ],
 )
 def test_tracebacks_are_short(cell: str, said: str) -> None:

@@ -7,12 +7,16 @@ from typing import Any
 import cloudpickle
 import pytest
 
-from opchain.runtime.errors import TaskFailedError, UnpicklableRecordError, add_note
+from opchain.runtime.errors import (
+    TaskFailedError,
+    UnpicklableRecordError,
+    add_note,
+    failure_lines,
+)
 from opchain.runtime.spark.remote_error import (
     MOST_BYTES,
     ErrorSeal,
     ExecutorTracebackError,
-    failure_lines,
     frames_on_executor,
     original_exception,
     showing_whole_tracebacks,

@@ -38,7 +38,7 @@ def page_numbers(metrics: JobMetrics, lately: JobMetrics | None = None) -> dict[
 
 def no_numbers_yet(plan: JobPlan) -> dict[str, Any]:
     """The numbers of a job that starts, so its page has room for the values."""
-    nothing = {"recordsIn": 0, "recordsOut": 0, "watermark": None, "skew": 1.0}
+    nothing = {"recordsIn": 0, "recordsOut": 0, "lateDropped": 0, "watermark": None, "skew": 1.0}
     rest = {
         "bytesIn": 0,
         "bytesOut": 0,
@@ -76,6 +76,7 @@ def _vertex(vertex: VertexMetrics, lately: VertexMetrics) -> dict[str, Any]:
         "mails": vertex.mails,
         "mailLatencyMs": _rounded(lately.mail_latency_ms.quantile(0.95)),
         "mailQueue": lately.longest_mail_queue,
+        "lateDropped": sum(operator.late_records_dropped for operator in vertex.operators),
         "skew": round(vertex.skew, 3),
         "hotKeys": None if vertex.hot_keys is None else _hot_keys(vertex.hot_keys),
         "watermark": _least_watermark(operator.output_watermark for operator in vertex.operators),
@@ -97,6 +98,7 @@ def _operator(operator: OperatorMetrics) -> dict[str, Any]:
     return {
         "recordsIn": operator.records_in,
         "recordsOut": operator.records_out,
+        "lateDropped": operator.late_records_dropped,
         "watermark": _watermark(operator.output_watermark),
         "skew": round(operator.skew, 3),
     }

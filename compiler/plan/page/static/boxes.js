@@ -87,7 +87,8 @@ const exchangeHint = (exchange) => [
 ].filter(Boolean);
 
 // The numbers of a vertex below its operators; again with later ones, its size stays the same.
-function showOnBox(box, counts) {
+function showOnBox(vertex, counts, at) {
+  const box = vertex.box;
   box.querySelectorAll(".numbers, .shares").forEach((old) => old.remove());
   if (!counts) return;
   const fact = (name, value, mark = "") => element("span", {}, element(`b.${mark}`, {}, value), name);
@@ -97,12 +98,42 @@ function showOnBox(box, counts) {
   box.classList.add("counted");
   box.style.setProperty("--heat", pressed ? "var(--pressed)" : "var(--busy)");
   box.style.setProperty("--heat-share", isAtRest ? 0 : Math.max(counts.busy ?? 0, counts.backPressured).toFixed(3));
+  showLate(vertex, counts);
+  const time = emittedWatermark(vertex, counts);
+  const lag = lagOf(time, at);
   box.querySelector("ol").after(
     element("div.numbers", {},
       fact("records in", short(counts.recordsIn)), fact("records out", short(counts.recordsOut)),
       fact("skew", counts.skew.toFixed(2), counts.skew >= SKEWED ? "uneven" : ""),
-      isLive() ? fact("records/s", short(Math.round(Math.max(counts.rateIn ?? 0, counts.rateOut ?? 0)))) : fact("bytes in", size(counts.bytesIn)), fact("bytes out", size(counts.bytesOut)), fact("watermark", shortWatermark(counts.watermark))),
+      isLive() ? fact("records/s", short(Math.round(Math.max(counts.rateIn ?? 0, counts.rateOut ?? 0)))) : fact("bytes in", size(counts.bytesIn)), fact("bytes out", size(counts.bytesOut)), 
+      element("span", { title: watermark(time) }, lag === null ? fact("watermark", shortWatermark(time)) : fact("watermark lag", milliseconds(lag)))),
     shareBar(counts));
+}
+
+// Records that windows have dropped, at the operator that dropped them.
+function showLate(vertex, counts) {
+  for (const operator of vertex.operators) {
+    const row = vertex.box.querySelector(`li[data-node="${operator.node}"]`);
+    const dropped = counts.operators[operator.id]?.lateDropped;
+    if (!dropped || !row) continue;
+    row.querySelector(".late")?.remove();
+    row.querySelector(".kind").before(element("span.late", { title: `${counted(dropped, "record")} dropped as late` }, `${short(dropped)} late`));
+  }
+}
+
+// What a vertex sends on: the least watermark of the operators that no other one of its chain follows.
+function emittedWatermark(vertex, counts) {
+  const times = vertex.operators
+    .filter((operator) => operator.role !== "source" && !vertex.operators.some(({ parent }) => parent === operator.node))
+    .map((operator) => counts.operators[operator.id]?.watermark ?? null);
+  if (!times.length || times.includes(null)) return null;
+  const inTime = times.filter(Number.isInteger);
+  return inTime.length ? Math.min(...inTime) : "end";
+}
+
+// How far event time is behind; null for what is no time of our days.
+function lagOf(time, at) {
+  return Number.isInteger(time) && looksLikeDate(time) && at >= time && at - time < 1e11 ? at - time : null;
 }
 
 function shareBar(counts) {

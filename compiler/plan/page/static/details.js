@@ -127,6 +127,7 @@ function countsPart(counts) {
       ["Idle", percent(counts.idle)],
       ["Records", `${grouped(counts.recordsIn)} in, ${grouped(counts.recordsOut)} out`],
       ["Bytes", `${size(counts.bytesIn)} in, ${size(counts.bytesOut)} out`],
+      ["Dropped late", counts.lateDropped ? counted(counts.lateDropped, "record") : null],
       ["Watermark", watermark(counts.watermark)],
       ["Mail", `${grouped(counts.mails)}, at most ${grouped(counts.mailQueue)} waiting`],
       ["Mail latency", counts.mailLatencyMs === null ? null : `95 % within ${counts.mailLatencyMs} ms`],

@@ -31,7 +31,7 @@ function followJob(plan, page, showNumbers) {
     showStates(plan, run);
     showSplits(plan, run);
     // Vertices that have not begun have no numbers yet.
-    if (run.numbers) showNumbers({ ...valueOf("numbers"), ...run.numbers });
+    if (run.numbers) showNumbers({ ...valueOf("numbers"), ...run.numbers }, countedAt(run));
     showFlows(plan, run);
     for (const name of ["stop", "cancel"]) byId(name).disabled = run.isOver;
   }
@@ -57,6 +57,8 @@ function liveFacts(run) {
   return tasks?.all ? `${grouped(tasks.done)} of ${counted(tasks.all, "task")} done` : "";
 }
 
+// When the watermarks of a run were read.
+const countedAt = (run) => run.epochs.at(-1)?.at ?? run.at;
 const nowOf = (run) => (run.isOver || !isLive() ? run.at : Math.max(run.at, Date.now()));
 const begunAt = (run) => Math.min(...Object.values(run.spans ?? {}).map(([begun]) => begun), run.at);
 

@@ -71,7 +71,7 @@ async function show() {
   openLinked();
   addEventListener("hashchange", openLinked);
   // For a view of a running job: the same numbers, as often as they come.
-  const show = (counts) => showNumbers(plan, page, counts);
+  const show = (counts, at) => showNumbers(plan, page, counts, at);
   window.opchainPlan = { showNumbers: show };
   followJob(plan, page, show);
 }
@@ -109,10 +109,10 @@ function heading(plan) {
 }
 
 // Boxes have room for numbers only once there are some, and more once these have grown.
-async function showNumbers(plan, page, counts) {
+async function showNumbers(plan, page, counts, at) {
   const isFirst = !page.counts && counts;
   page.counts = counts;
-  for (const vertex of plan.vertices) showOnBox(vertex.box, counts?.[vertex.id]);
+  for (const vertex of plan.vertices) showOnBox(vertex, counts?.[vertex.id], at);
   showLegend(plan, Boolean(counts));
   if ((isFirst || outgrown(plan)) && !page.isDrawing) {
     page.isDrawing = true;

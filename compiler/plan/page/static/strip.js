@@ -157,6 +157,7 @@ function verticesSheet(plan, run, page, draw) {
     "Records in": count("recordsIn"), "Records out": count("recordsOut"),
     ...(run.isOver ? {} : { "In/s": count("rateIn", (rate) => grouped(Math.round(rate))), "Out/s": count("rateOut", (rate) => grouped(Math.round(rate))) }),
     Busy: count("busy", percent), "Back-pressured": count("backPressured", percent), Skew: count("skew", (skew) => skew.toFixed(2)),
+    ...(plan.vertices.some((vertex) => run.numbers?.[vertex.id]?.lateDropped) ? { "Dropped late": count("lateDropped", (dropped) => (dropped ? element("span.uneven", {}, grouped(dropped)) : "")) } : {}),
     ...(last ? { "Held state": [(vertex) => last.stateOf?.[vertex.id] ?? null, size] } : {}),
   };
   const [by, descending] = run.sortedBy ?? ["Vertex", false];
@@ -196,11 +197,10 @@ function exceptionsSheet(plan, run, names, page) {
 }
 
 function watermarksSheet(plan, run) {
-  const at = run.epochs.at(-1)?.at ?? run.at;
+  const at = countedAt(run);
   const rows = plan.vertices.flatMap((vertex) => vertex.operators.map((operator) => {
     const time = run.numbers[vertex.id]?.operators[operator.id]?.watermark ?? null;
-    const lag = Number.isInteger(time) && looksLikeDate(time) && at >= time ? at - time : null;
-    return { vertex, operator, time, lag };
+    return { vertex, operator, time, lag: lagOf(time, at) };
   }));
   const longest = Math.max(1, ...rows.map((row) => row.lag ?? 0));
   return table(["Operator", "Vertex", "Watermark", "Behind", ""], rows.map(({ vertex, operator, time, lag }) => [

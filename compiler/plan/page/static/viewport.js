@@ -3,8 +3,8 @@
 const LEAST_SCALE = 0.02;
 const GREATEST_SCALE = 3;
 const READABLE = 0.68; // below, boxes show their name alone
-const WHOLE = 0.28; // a drawing that would have to be smaller begins at its left end,
-const COMFORTABLE = 0.34; // as large as this
+const WHOLE = 0.36; // a drawing that would have to be smaller begins at its left end: names are 9 px high here,
+const COMFORTABLE = 0.44; // and 11 px here
 const MARGIN = 28;
 const LARGEST_FIT = 1.35; // a small plan is drawn larger than life
 const NARROW_MARGIN = 12;

@@ -56,6 +56,7 @@ def test_the_numbers_of_a_vertex_are_those_of_its_subtasks() -> None:
     assert vertex["operators"]["op"] == {
         "recordsIn": 4,
         "recordsOut": 8,
+        "lateDropped": 0,
         "watermark": 5,
         "skew": 1.5,
     }
