@@ -295,6 +295,9 @@ def test_the_strip_has_what_the_run_did(opened: Any, job: RunningJob) -> None:
     watermarks = tab(page, "Watermarks")
     assert "Source: visits" in watermarks
     assert "2023-11-14 22:13" in watermarks
+    assert page.is_visible("#legend")
+    page.set_viewport_size({"width": 390, "height": 760})
+    assert page.is_hidden("#legend"), "an open tab leaves no room for it on a phone"
     skew = tab(page, "Skew")
     assert "0 to 63" in skew or "64 to 127" in skew, "the key groups of the busiest subtask"
     assert page.locator("#sheet .subtasks i").count() == 4

@@ -82,7 +82,7 @@ def test_a_program_that_raises(place: str, write: Any, run: Any) -> None:
     assert "ValueError: " in done.stderr
     assert "in 'sum' (clicks.py:" in done.stderr
     assert "operator_chain.py" not in done.stderr
-    assert "'opchain --traceback replay' shows them" in done.stderr
+    assert "'opchain --traceback replay' shows all of it" in done.stderr
     whole = run("--traceback", "replay", place, "clicks.py:build")
     assert "operator_chain.py" in whole.stderr
 
