@@ -57,10 +57,6 @@ def structured(body: Lines, give: Give, definition: Definition) -> Lines:
             return [*done, *lines]
         if isinstance(statement, ast.Pass):
             continue
-        if isinstance(statement, ast.AnnAssign):
-            if statement.value is not None:
-                done.append(ast.Assign([statement.target], statement.value, lineno=0))
-            continue
         done.append(statement)
     return [*done, *give(None)]
 

@@ -6,6 +6,7 @@ Imported by record.py under PyFlink's own Python, so it needs nothing but the st
 from __future__ import annotations
 
 import hashlib
+import linecache
 import re
 import tempfile
 from importlib import import_module
@@ -75,9 +76,12 @@ def all_cases() -> list[Case]:
 def draw(package: str, env: Any, case: Case, path: Path) -> None:
     """Adds a program to an environment; its records go to a file."""
     rename: Callable[[str], str] = lambda text: re.sub(r"\bpyflink\b", package, text)  # noqa: E731
+    program = rename(case.text)
+    # opchain inlines functions whose source it finds there.
+    linecache.cache[f"<{case.name}>"] = (len(program), None, program.splitlines(keepends=True), "")
     # Under the name of the main module everything is pickled by value.
     names: dict[str, Any] = {"__name__": "__main__"}
-    exec(compile(rename(case.text), f"<{case.name}>", "exec"), names)  # noqa: S102
+    exec(compile(program, f"<{case.name}>", "exec"), names)  # noqa: S102
     noting: dict[str, Any] = {"__name__": "__main__"}
     exec(rename("from pyflink.datastream import MapFunction\n" + NOTING), noting)  # noqa: S102
     types = import_module(f"{package}.common").Types

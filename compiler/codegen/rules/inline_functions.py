@@ -314,7 +314,7 @@ class _Inliner:
 
     def _body(self, definition: Definition, call: ast.Call, operator: int) -> Lines:
         """The statements of a function over the arguments of a call."""
-        body = copy.deepcopy(definition.body)
+        body = [_Unannotated().visit(copy.deepcopy(line)) for line in definition.body]
         _check(body, definition)
         callee = self._callee_of(call)
         constants = _Attributes(self, definition, callee)
@@ -730,6 +730,15 @@ def set_later(kind: Any) -> frozenset[str] | None:
 _SETS_ANY = frozenset({"__dict__", "__setattr__", "setattr", "delattr", "vars"})
 
 
+class _Unannotated(ast.NodeTransformer):
+    """Drops annotations of variables. Python does not evaluate them, so a pickled function lacks their names."""
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.stmt:
+        if node.value is None:
+            return ast.copy_location(ast.Pass(), node)
+        return ast.copy_location(ast.Assign([node.target], node.value), node)
+
+
 class _Decided(ast.NodeTransformer):
     """Decides conditions over constants, such as `1 is None`."""
 
@@ -781,6 +790,14 @@ def vars_of(instance: Any) -> Any:
     return getattr(instance, "__dict__", {})
 
 
+@lru_cache(maxsize=1000)
+def _read_globals(code: CodeType) -> frozenset[str]:
+    """The global names that a function reads. Its `co_names` also has names of parts that Python leaves out."""
+    read = {item.argval for item in dis.get_instructions(code) if item.opname == "LOAD_GLOBAL"}
+    inner = (constant for constant in code.co_consts if isinstance(constant, CodeType))
+    return frozenset(read).union(*map(_read_globals, inner))
+
+
 def _meaning(name: str, definition: Definition) -> Any:
     is_hidden = (
         name in definition.function.__globals__
@@ -789,7 +806,12 @@ def _meaning(name: str, definition: Definition) -> Any:
     )
     if not is_hidden and hasattr(builtins, name) and name not in _LOOK_AROUND:
         return _Builtin
-    return meaning_of(name, definition)
+    meaning = meaning_of(name, definition)
+    function = definition.function
+    is_read = _is_of_library(function) or name in _read_globals(function.__code__)
+    if meaning.kind == "global" and not is_read:  # a pickled function lacks the name
+        raise Refused(f"{definition.name} has a part that never runs; delete that part")
+    return meaning
 
 
 class _Builtin:

@@ -670,7 +670,11 @@ def _asks(statement: ast.stmt, operator: int, handles: set[str]) -> bool:
 
 def _asks_itself(statement: ast.stmt, handles: set[str]) -> bool:
     """Whether an expression of a statement calls what is not known, or gives a handle away."""
-    for call in (node for part in f.own_expressions(statement) for node in ast.walk(part)):
+    parts = [node for part in f.own_expressions(statement) for node in ast.walk(part)]
+    called_by_syntax = [item for node in (statement, *parts) for item in _called_by_syntax(node)]
+    if any(f.reads(item, name) for item in called_by_syntax for name in handles):
+        return True
+    for call in parts:
         if not isinstance(call, ast.Call):
             continue
         called = call.func
@@ -682,3 +686,18 @@ def _asks_itself(statement: ast.stmt, handles: set[str]) -> bool:
         elif not (isinstance(called, ast.Attribute) and called.attr in _METHODS):
             return True
     return False
+
+
+def _called_by_syntax(node: ast.AST) -> list[ast.expr]:
+    """Objects whose methods a node calls: the MapState in `state[key]`, `key in state` or `for key in state`."""
+    match node:
+        case ast.Subscript(value=value) | ast.Starred(value=value):
+            return [value]
+        case ast.Assign(targets=[ast.Tuple() | ast.List()], value=value):
+            return [value]
+        case ast.For(iter=iterated) | ast.comprehension(iter=iterated):
+            return [iterated]
+        case ast.Compare(ops=ops, comparators=comparators):
+            tests = zip(ops, comparators, strict=True)
+            return [item for test, item in tests if isinstance(test, (ast.In, ast.NotIn))]
+    return []

@@ -155,6 +155,58 @@ def test_handles_become_tables_and_the_key_is_set_where_it_is_asked_for() -> Non
     assert source.index("set_state_key_0(state_key_0)") > source.index("if values:")
 
 
+class BySyntax(KeyedProcessFunction[Any, Any, Any]):
+    """Uses a map state without calls of its methods, beside a state that becomes a table."""
+
+    def __init__(self, how: str) -> None:
+        self.how = how
+
+    def open(self, runtime_context: Any) -> None:
+        self.last = runtime_context.get_state(ValueStateDescriptor("last", Types.LONG()))
+        self.seen = runtime_context.get_map_state(
+            MapStateDescriptor("seen", Types.LONG(), Types.LONG())
+        )
+
+    def process_element(self, value: Any, ctx: Any) -> Any:
+        key, number = value
+        last = self.last.value() or 0
+        self.last.update(last + number)
+        if self.how == "set":
+            self.seen[number % 3] = last
+        elif self.how == "get":
+            last = 0 if number % 2 else self.seen[number % 3]
+        elif self.how == "in":
+            last = int(number % 3 in self.seen)
+        elif self.how == "for":
+            for item in self.seen:
+                last += item
+        elif self.how == "comprehension":
+            last = sum([item for item in self.seen])  # noqa: C416
+        elif self.how == "star":
+            last = len([*self.seen])
+        elif self.how == "variable":
+            seen = self.seen
+            seen[number % 3] = number
+        yield key, last
+
+    def on_timer(self, timestamp: int, ctx: Any) -> Any:
+        yield None
+
+
+@pytest.mark.parametrize("how", ["set", "get", "in", "for", "comprehension", "star", "variable"])
+@pytest.mark.parametrize("batch_size", [1, 4096])
+def test_a_map_state_in_a_subscript_or_a_loop_is_that_of_the_current_key(
+    how: str, batch_size: int
+) -> None:
+    def draw(env: Any) -> None:
+        pairs = env.from_sequence(0, 9).map(lambda x: (x % 3, x))
+        filled = pairs.key_by(lambda pair: pair[0]).process(BySyntax("set"))
+        seen(filled.key_by(lambda pair: pair[0]).process(BySyntax(how)), "sums")
+
+    expected = run_form(draw, "interpreted").records("sums")
+    assert run_form(draw, batch_size=batch_size).records("sums") == expected
+
+
 def test_timers_are_registered_without_their_service() -> None:
     source = fast_source(Timers())
     assert "context_0" not in source

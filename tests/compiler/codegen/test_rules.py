@@ -850,6 +850,33 @@ def test_a_local_variable_and_a_global_that_differ_in_case_are_told_apart() -> N
     assert run_form(draw).records("levels") == [leveled(price) for price in range(10)]
 
 
+def test_names_that_python_never_reads_are_not_looked_up() -> None:
+    class Annotated(MapFunction[Any, Any]):  # pickled by value, without the names
+        def map(self, value: int) -> Any:
+            row: OutputTag
+            if value > 1:
+                row: ValueStateDescriptor = Row(value)  # type: ignore[no-redef]
+                return row
+            return None
+
+    class Decided(MapFunction[Any, Any]):
+        def map(self, value: int) -> Any:
+            if False:
+                return ValueStateDescriptor(value)
+            return value + 1
+
+    def draw(env: Any) -> None:
+        seen(env.from_sequence(1, 3).map(Annotated()), "rows")
+        seen(env.from_sequence(1, 3).map(Decided()), "numbers")
+
+    ran = run_form(draw)
+    assert ran.records("rows") == [None, Row(2), Row(3)]
+    assert ran.records("numbers") == [2, 3, 4]
+    remarks = str([vertex.remarks for vertex in ran.job.vertices])
+    assert "inlined: 'map'" in remarks
+    assert "has a part that never runs" in remarks
+
+
 class Inverse(ProcessFunction[Any, Any]):
     def process_element(self, value: Any, ctx: Any) -> Any:
         try:
