@@ -852,17 +852,16 @@ def test_a_local_variable_and_a_global_that_differ_in_case_are_told_apart() -> N
 
 def test_names_that_python_never_reads_are_not_looked_up() -> None:
     class Annotated(MapFunction[Any, Any]):  # pickled by value, without the names
-        def map(self, value: int) -> Any:
-            row: OutputTag
-            if value > 1:
-                row: ValueStateDescriptor = Row(value)  # type: ignore[no-redef]
-                return row
-            return None
+        def map(self, value: Any) -> Any:
+            error: GraphError
+            window: TumblingEventTimeWindows = value + 1
+            error = value
+            return window, error
 
     class Decided(MapFunction[Any, Any]):
-        def map(self, value: int) -> Any:
+        def map(self, value: Any) -> Any:
             if False:
-                return ValueStateDescriptor(value)
+                raise GraphError(value)
             return value + 1
 
     def draw(env: Any) -> None:
@@ -870,7 +869,7 @@ def test_names_that_python_never_reads_are_not_looked_up() -> None:
         seen(env.from_sequence(1, 3).map(Decided()), "numbers")
 
     ran = run_form(draw)
-    assert ran.records("rows") == [None, Row(2), Row(3)]
+    assert ran.records("rows") == [(2, 1), (3, 2), (4, 3)]
     assert ran.records("numbers") == [2, 3, 4]
     remarks = str([vertex.remarks for vertex in ran.job.vertices])
     assert "inlined: 'map'" in remarks
