@@ -20,7 +20,6 @@ increase, and the last name of the chain is the checkpoint, a fence, or free.
 
 from __future__ import annotations
 
-import json
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -34,6 +33,8 @@ _METADATA = "_metadata"
 _ADOPTING = "_adopting"
 _NAME = re.compile(r"_metadata(?:\.(?P<run>\d+))?")
 _FENCE_START = b'{"format": "opchain fence", "run": '
+_FENCE = re.compile(re.escape(_FENCE_START) + rb"([0-9]{1,18})}\n")
+"""The content of a fence. A damaged one counts as a checkpoint, whose metadata is then reported as damaged."""
 
 
 class EpochFile(NamedTuple):
@@ -172,6 +173,5 @@ def _is_completed(storage: CheckpointStorage, epoch: int) -> bool:
 
 
 def _fenced_by(data: bytes) -> int | None:
-    if not data.startswith(_FENCE_START):
-        return None
-    return int(json.loads(data)["run"])
+    found = _FENCE.fullmatch(data)
+    return int(found[1]) if found else None

@@ -96,6 +96,11 @@ def _of_jdbc(url: str) -> dict[str, str]:
 
 def _host(text: str) -> tuple[str, str]:
     found = _HOST.fullmatch(text)
+    if "@" in text:  # not shown: it may contain a password
+        raise ValueError(
+            "the URL of JdbcConnectionOptions has a user before the host: call with_user_name() and with_password() "
+            "instead"
+        )
     if found is None:
         raise ValueError(f"the URL of JdbcConnectionOptions has {text!r}, which is not host:port")
     return found["host"].strip("[]") or "localhost", found["port"] or "5432"

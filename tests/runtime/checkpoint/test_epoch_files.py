@@ -144,3 +144,12 @@ def test_a_run_that_was_replaced_adopts_nothing(
     assert completed_epochs(any_storage) == []
     publish(any_storage, 1, run=2)
     assert completed_epochs(any_storage) == [1]
+
+
+@pytest.mark.parametrize("damage", [b"x", b"9" * 30, b""])
+def test_a_damaged_fence_is_a_damaged_checkpoint(
+    any_storage: CheckpointStorage, damage: bytes
+) -> None:
+    any_storage.write(metadata_name(3), fence_document(7).replace(b"7", damage))
+    with pytest.raises(CorruptCheckpointError, match="is not checkpoint metadata"):
+        read_metadata(any_storage, 3)

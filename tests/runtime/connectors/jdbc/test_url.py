@@ -42,6 +42,14 @@ def test_another_database_is_refused_without_telling_passwords() -> None:
     assert "secret" not in str(refused.value)
 
 
+def test_a_user_in_the_url_is_refused_without_telling_the_password() -> None:
+    with pytest.raises(
+        ValueError, match=r"call with_user_name\(\) and with_password\(\)"
+    ) as refused:
+        connection_parameters(JdbcConnectionOptions("jdbc:postgresql://ada:secret@host/db"))
+    assert "secret" not in str(refused.value)
+
+
 @pytest.mark.parametrize(
     ("url", "found"),
     [
