@@ -238,8 +238,8 @@ def _state_without_ttl(program: _Program) -> _Broken:
             yield (
                 node,
                 (
-                    f"{node.label} never drops the state of a key: it makes {descriptors[0]} and neither clears it nor "
-                    "lets it expire"
+                    f"{node.label} never drops the state of a key: it uses a {descriptors[0]}, and neither clears the state "
+                    "nor lets it expire"
                 ),
                 "call enable_time_to_live() on the descriptor, or clear() the state in a timer",
             )
@@ -253,7 +253,7 @@ def _not_deterministic(program: _Program) -> _Broken:
                 node,
                 (
                     f"'{function.__qualname__}' of {node.label} calls {found[0].__qualname__}(). When Spark retries a task, records may "
-                    "come out different, or go to another key"
+                    "differ, or go to another key"
                 ),
                 "derive the value from the record, its timestamp, or the runtime context",
             )
@@ -477,7 +477,7 @@ def findings_sarif(findings: list[Finding], version: str) -> str:
         {
             "ruleId": finding.rule,
             "level": "warning",
-            "message": {"text": f"{finding.text}. To mend it, {finding.remedy}."},
+            "message": {"text": f"{finding.text}. To fix this, {finding.remedy}."},
             "locations": [
                 {
                     "physicalLocation": {
