@@ -85,6 +85,20 @@ def test_links_between_pages_lead_to_files() -> None:
                 assert (page.parent / target).exists(), f"{page.relative_to(ROOT)}: {target}"
 
 
+def test_the_table_of_extras_is_complete() -> None:
+    section = (
+        (ROOT / "pyproject.toml").read_text("utf-8").split("[project.optional-dependencies]")[1]
+    )
+    extras = re.findall(r"^([\w-]+) = \[", section.split("\n[")[0], re.MULTILINE)
+    table = (DOCS / "index.md").read_text("utf-8").split("| extra | adds |")[1].split("\n\n")[0]
+    listed = [
+        extra
+        for row in table.splitlines()
+        for extra in re.findall(r"`([\w-]+)`", f"{row}||".split("|")[1])
+    ]
+    assert sorted(listed) == sorted(extras)
+
+
 def test_the_tests_that_the_fault_model_names_exist() -> None:
     page = (DOCS / "faults.md").read_text("utf-8")
     files = set(re.findall(r"\btests/[\w/]+\.py", page))
