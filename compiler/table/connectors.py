@@ -234,7 +234,17 @@ def wire_value(place: int, name: str, data_type: DataType, descriptor: TableDesc
         data_type.name not in _AS_TEXT and data_type.name != "DECIMAL"
     ):
         return value
-    return cast(value._replace(data_type=DataTypes.STRING()), data_type)
+    if of == "csv" and "csv.null-literal" not in descriptor.options:
+        value = Typed(f"nullif({value.text}, '')", data_type)
+    found = cast(value._replace(data_type=DataTypes.STRING()), data_type)
+    if _errors_are_null(descriptor, of):
+        return found._replace(text=f"attempted(lambda: {found.text})")
+    return found
+
+
+def _errors_are_null(descriptor: TableDescriptor, of: str) -> bool:
+    """Whether a field that cannot be read is NULL. Flink: `ignore-parse-errors` of its table formats."""
+    return descriptor.options.get(f"{of}.ignore-parse-errors", "").lower() == "true"
 
 
 def to_wire(columns: Sequence[Column], *, is_iso: bool = False) -> RowProjection | None:
@@ -306,7 +316,9 @@ def _projection(texts: Sequence[str], columns: Sequence[Column], shown: str) -> 
     return RowProjection(f"({', '.join(texts)},)", shown, [each.name for each in columns])
 
 
-def _csv_schema(columns: Sequence[Column], options: Options) -> Any:
+def _csv_schema(
+    columns: Sequence[Column], options: Options, *, errors_are_null: bool = False
+) -> Any:
     from opchain.runtime.formats.csv_schema import CsvColumn, CsvSchema  # noqa: PLC0415 - likewise
 
     wire = _wire_type(columns)
@@ -321,8 +333,9 @@ def _csv_schema(columns: Sequence[Column], options: Options) -> Any:
         column_separator=_character(options.take("csv.field-delimiter")) or ",",
         quote_char=quote if has_quotes else None,
         escape_char=_character(options.take("csv.escape-character")),
-        null_value=options.take("csv.null-literal", default=""),
+        null_value=options.take("csv.null-literal"),
         allow_comments=options.flag("csv.allow-comments"),
+        errors_are_null=errors_are_null,
     )
 
 
@@ -345,13 +358,15 @@ def _files(descriptor: TableDescriptor, options: Options) -> TableSource:
         from opchain.runtime.formats.json_lines import JsonReaderFormat  # noqa: PLC0415 - likewise
 
         needs_all_fields = _json_options(options).needs_all_fields
-        reader: Any = JsonReaderFormat(wire, needs_all_fields=needs_all_fields)
+        reader: Any = JsonReaderFormat(
+            wire, needs_all_fields=needs_all_fields, errors_are_null=skips
+        )
         builder: Any = FileSource.for_record_stream_format(reader, path)
     elif of == "csv":
         from opchain.runtime.formats.csv_reader import CsvReaderFormat  # noqa: PLC0415 - likewise
 
         builder = FileSource.for_record_stream_format(
-            CsvReaderFormat.for_schema(_csv_schema(columns, options)), path
+            CsvReaderFormat.for_schema(_csv_schema(columns, options, errors_are_null=skips)), path
         )
     elif of == "parquet":
         from opchain.runtime.formats.parquet import ParquetColumnarRowInputFormat  # noqa: PLC0415
@@ -425,23 +440,24 @@ def _write_files(stream: DataStream[Any], descriptor: TableDescriptor, options: 
     )
 
 
-def _deserializer(columns: Sequence[Column], options: Options) -> Any:
+def _deserializer(columns: Sequence[Column], options: Options, *, errors_are_null: bool) -> Any:
     """A deserialization schema for the value of a message."""
     of = options.need("format", "value.format")
     wire = _wire_type(columns)
     if of == "json":
         from opchain.runtime.formats.json_lines import JsonRowDeserializationSchema  # noqa: PLC0415 - likewise
 
-        made = JsonRowDeserializationSchema.builder().type_info(wire)
-        if _json_options(options).needs_all_fields:
-            made.fail_on_missing_field()
-        return made.build()
+        return JsonRowDeserializationSchema(
+            wire,
+            fails_on_missing_field=_json_options(options).needs_all_fields,
+            ignores_parse_errors=False,
+            errors_are_null=errors_are_null,
+        )
     if of == "csv":
         from opchain.runtime.formats.csv_writer import CsvRowDeserializationSchema  # noqa: PLC0415 - likewise
 
-        return CsvRowDeserializationSchema(
-            _csv_schema(columns, options), ignores_parse_errors=False
-        )
+        schema = _csv_schema(columns, options, errors_are_null=errors_are_null)
+        return CsvRowDeserializationSchema(schema, ignores_parse_errors=False)
     if of == "avro":
         from opchain.runtime.formats.avro_files import AvroRowDeserializationSchema  # noqa: PLC0415 - likewise
 
@@ -517,9 +533,10 @@ def _kafka(descriptor: TableDescriptor, options: Options) -> TableSource:
     for name, value in options.below("properties.").items():
         builder.set_property(name, value)
     _set_offsets(builder, options)
-    if options.flag("json.ignore-parse-errors") or options.flag("csv.ignore-parse-errors"):
+    skips = any(options.flag(f"{each}.ignore-parse-errors") for each in ("json", "csv"))
+    if skips:
         builder.on_malformed("skip")
-    schema = _deserializer(columns, options)
+    schema = _deserializer(columns, options, errors_are_null=skips)
     wire = _wire_type(columns)
     names, types = list(wire.field_names or ()), list(wire.field_types)
     texts = []

@@ -36,6 +36,7 @@ from opchain.compiler.table.data_types import (
     type_of_value,
 )
 from opchain.compiler.table.expressions import (
+    BOOLEAN,
     Column,
     Compiler,
     Typed,
@@ -288,6 +289,8 @@ class StreamTableEnvironment(TableEnvironment):
         Raises:
             GraphError: The stream has no declared type, and there is no schema.
         """
+        from opchain.runtime.types.record_types import RowTypeInfo  # noqa: PLC0415 - mostly unused
+
         call = "from_data_stream"
         checked(data_stream, DataStream, call, "the stream")
         schema = fields_or_schema[0] if fields_or_schema else None
@@ -295,9 +298,10 @@ class StreamTableEnvironment(TableEnvironment):
             raise refused(call, "pass a Schema instead of expressions")
         fields, is_atomic = _fields_of(data_stream, schema, call)
         stream = data_stream
-        if is_atomic:
-            row = projection(fields, [Typed("row", fields[0].data_type)])
-            stream = stream.map(row, row_type(fields))
+        if not isinstance(stream.get_type(), RowTypeInfo):
+            whole = [Typed("row", fields[0].data_type)]
+            values = whole if is_atomic else list(by_position(fields).values())
+            stream = stream.map(projection(fields, values), row_type(fields))
         name = data_stream.transformation.name
         if schema is None:
             return Table(name, None, fields, lambda: stream, self)
@@ -521,19 +525,19 @@ class StreamTableEnvironment(TableEnvironment):
         table = self.from_path(statement.path)
         schema = None if table.descriptor is None else table.descriptor.schema
         keys = () if schema is None else schema.keys
+        computed = {} if schema is None else dict(schema.computed)
         rows = [
             Row(
-                *(
-                    name,
-                    str(data_type.nullable()),
-                    str(data_type.is_nullable and name not in keys).upper(),
-                ),
-                *(f"PRI({', '.join(keys)})" if name in keys else "", "", ""),
+                *(name, str(data_type.nullable()), data_type.is_nullable and name not in keys),
+                f"PRI({', '.join(keys)})" if name in keys else None,
+                f"AS {computed[name]}" if name in computed else None,
+                _watermark_of(schema, name),
             )
             for name, data_type in table.columns
         ]
         names = ("name", "type", "null", "key", "extras", "watermark")
-        return TableResult(tuple(Column(name, text) for name in names), rows)
+        columns = [Column(name, BOOLEAN if name == "null" else text) for name in names]
+        return TableResult(tuple(columns), rows)
 
     def _create(self, statement: sql.CreateTable) -> None:
         descriptor = statement.descriptor
@@ -849,6 +853,11 @@ class StatementSet:
         first = len(self._tables.stream_environment.get_transformations())
         self.attach_as_datastream()
         return self._tables.run(first, name)
+
+
+def _watermark_of(schema: Schema | None, name: str) -> str | None:
+    is_time = schema is not None and schema.time is not None and schema.time.column == name
+    return schema.time.expression if is_time else None  # type: ignore[union-attr]  # checked before
 
 
 def _time_column(schema: Schema, where: str) -> Column:

@@ -205,9 +205,12 @@ class TableResult:
             print("OK" if self._client is None else -1)  # noqa: T201 - as the name says
             return
         types = [data_type for _, data_type in self.columns]
+        null = (
+            "" if self._client is None else _NULL
+        )  # Flink prints no NULL in the result of DESCRIBE
         lines = [
             [
-                _NULL if value is None else cell_text(of, value)
+                null if value is None else cell_text(of, value)
                 for of, value in zip(types, row, strict=True)
             ]
             for row in self.collect()

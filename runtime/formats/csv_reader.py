@@ -14,7 +14,7 @@ import sys
 from dataclasses import replace
 from decimal import Decimal
 from functools import partial
-from itertools import chain
+from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.errors import UnsupportedFeatureError
@@ -66,8 +66,12 @@ def row_reader(schema: CsvSchema) -> Callable[[Sequence[Sequence[str]]], list[Ro
     """The function that converts lists of fields to rows. It raises ValueError if a field does not have its type."""
     names = schema.names
     readers = [_column_reader(column, schema.null_value) for column in schema.columns]
+    if schema.errors_are_null:
+        readers = [_lenient_reader(column, schema.null_value) for column in schema.columns]
 
     def rows_of(fields: Sequence[Sequence[str]]) -> list[Row]:
+        if schema.errors_are_null:
+            fields = [[*each, *repeat(_MISSING, len(names) - len(each))] for each in fields]
         widths = set(map(len, fields))
         if widths != {len(names)}:
             wrong = next(width for width in widths if width != len(names))
@@ -179,6 +183,22 @@ def _column_reader(
     return values_of
 
 
+def _lenient_reader(
+    column: CsvColumn, null_value: str | None
+) -> Callable[[Sequence[str]], Sequence[Any]]:
+    read, nulls = _reader(column, null_value), _nulls(column.type_info, null_value)
+
+    def value_of(text: str) -> Any:
+        if text is _MISSING or text in nulls:
+            return None
+        try:
+            return read(text)
+        except MALFORMED:
+            return None
+
+    return lambda texts: list(map(value_of, texts))
+
+
 def _nulls(kind: TypeInformation[Any], null_value: str | None) -> set[str]:
     """The texts that mean None, as a field or as an element of an array."""
     nulls = {null_value} if null_value is not None else set()
@@ -277,6 +297,7 @@ def _scalar(convert: Callable[[Any], Any] | None, column: CsvColumn) -> Callable
 
 
 _MARK = "\ufeff"
+_MISSING: Any = object()
 
 
 class CsvReaderFormat(LineRecordsFormat[Row]):

@@ -39,6 +39,8 @@ class CsvSchema:
         strict_headers: Whether the header must match the columns.
         skip_first_data_row: Whether the first line after the header is skipped.
         allow_comments: Whether lines that begin with # are skipped.
+        errors_are_null: Whether a missing field, and a field whose text is malformed, is None. Otherwise the record is
+            malformed.
     """
 
     columns: tuple[CsvColumn, ...] = ()
@@ -51,6 +53,7 @@ class CsvSchema:
     strict_headers: bool = False
     skip_first_data_row: bool = False
     allow_comments: bool = False
+    errors_are_null: bool = False
 
     @staticmethod
     def builder() -> CsvSchemaBuilder:

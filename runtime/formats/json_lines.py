@@ -28,9 +28,15 @@ class JsonRowDeserializationSchema(DeserializationSchema["Row"]):
     """Reads a row from each message. Flink: JsonRowDeserializationSchema."""
 
     def __init__(
-        self, row_type: RowTypeInfo, *, fails_on_missing_field: bool, ignores_parse_errors: bool
+        self,
+        row_type: RowTypeInfo,
+        *,
+        fails_on_missing_field: bool,
+        ignores_parse_errors: bool,
+        errors_are_null: bool = False,
     ) -> None:
         self.row_type = row_type
+        self.errors_are_null = errors_are_null
         self.fails_on_missing_field = fails_on_missing_field
         self.ignores_parse_errors = ignores_parse_errors
         self._decode: Decode | None = None
@@ -50,8 +56,11 @@ class JsonRowDeserializationSchema(DeserializationSchema["Row"]):
             ValueError: The message is not a row of the type.
         """
         if self._decode is None:
-            needs_all_fields = self.fails_on_missing_field
-            self._decode = json_decoder(self.row_type, needs_all_fields=needs_all_fields)
+            self._decode = json_decoder(
+                self.row_type,
+                needs_all_fields=self.fails_on_missing_field,
+                errors_are_null=self.errors_are_null,
+            )
         try:
             (row,) = self._decode([message.decode()])
         except MALFORMED as error:
@@ -175,10 +184,15 @@ class JsonReaderFormat(LineRecordsFormat[Any]):
     """
 
     def __init__(
-        self, record_type: TypeInformation[Any] | None = None, *, needs_all_fields: bool = False
+        self,
+        record_type: TypeInformation[Any] | None = None,
+        *,
+        needs_all_fields: bool = False,
+        errors_are_null: bool = False,
     ) -> None:
         self.record_type = record_type
         self.needs_all_fields = needs_all_fields
+        self.errors_are_null = errors_are_null
 
     @staticmethod
     def for_type(type_info: Any = None) -> JsonReaderFormat:
@@ -202,13 +216,26 @@ class JsonReaderFormat(LineRecordsFormat[Any]):
 
     def decoder(self) -> Decode:
         """The function that decodes lines."""
-        return json_decoder(self.record_type, needs_all_fields=self.needs_all_fields)
+        return json_decoder(
+            self.record_type,
+            needs_all_fields=self.needs_all_fields,
+            errors_are_null=self.errors_are_null,
+        )
 
 
-def json_decoder(kind: TypeInformation[Any] | None, *, needs_all_fields: bool = False) -> Decode:
+def json_decoder(
+    kind: TypeInformation[Any] | None,
+    *,
+    needs_all_fields: bool = False,
+    errors_are_null: bool = False,
+) -> Decode:
     """The function that decodes lines of JSON to values of a type. Empty lines are skipped."""
     parse = _parser(keeps_decimals=kind is not None and _has_decimals(kind))
-    convert = None if kind is None else from_json(kind, needs_all_fields=needs_all_fields)
+    convert = (
+        None
+        if kind is None
+        else from_json(kind, needs_all_fields=needs_all_fields, errors_are_null=errors_are_null)
+    )
 
     def decode(lines: Sequence[str]) -> Sequence[Any]:
         if "" in lines:

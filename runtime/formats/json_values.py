@@ -40,7 +40,9 @@ LISTS = (ListTypeInfo, BasicArrayTypeInfo, ObjectArrayTypeInfo, PrimitiveArrayTy
 _NULL = type(None)
 
 
-def from_json(kind: TypeInformation[Any], *, needs_all_fields: bool = False) -> Convert:
+def from_json(
+    kind: TypeInformation[Any], *, needs_all_fields: bool = False, errors_are_null: bool = False
+) -> Convert:
     """The function that converts a column of parsed JSON to values of the type. None stays None.
 
     It raises a ValueError if a value does not have the type.
@@ -48,11 +50,12 @@ def from_json(kind: TypeInformation[Any], *, needs_all_fields: bool = False) -> 
     Args:
         kind: The type.
         needs_all_fields: Whether a missing field of an object is an error; otherwise it is None.
+        errors_are_null: Whether a field of an object is None if its value does not have the type.
     """
     if isinstance(kind, PickledBytesTypeInfo):
         return lambda column: column
     if isinstance(kind, RowTypeInfo):
-        return _nullable(_rows_from_objects(kind, needs_all_fields))
+        return _nullable(_rows_from_objects(kind, needs_all_fields, errors_are_null))
     if isinstance(kind, LISTS) and not is_bytes(kind):
         return _nullable(_nested(list, from_json(kind.element_type), list, "list"))
     if isinstance(kind, MapTypeInfo):
@@ -165,6 +168,9 @@ _OF_BOOL: dict[BasicType, Callable[[Any], Any]] = {
     BasicType.BOOLEAN: bool,
     BasicType.STRING: lambda value: "true" if value else "false",
 }
+_OF_CONTAINER: dict[BasicType, Callable[[Any], Any]] = {
+    BasicType.STRING: json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode,
+}
 _OF_NUMBER: dict[BasicType, Callable[[Any], Any]] = {
     **{kind: _whole_of(bits) for kind, bits in INTEGER_BITS.items()},
     BasicType.BIG_INT: _whole,
@@ -184,6 +190,8 @@ def _scalar(kind: TypeInformation[Any], read: Callable[[str], Any], value: Any) 
         made = _OF_BOOL
     elif isinstance(value, (int, float, Decimal)):
         made = _OF_NUMBER
+    elif isinstance(value, (dict, list)):
+        made = _OF_CONTAINER
     convert = made.get(kind.basic_type) if isinstance(kind, BasicTypeInfo) else None
     if convert is None:
         raise ValueError(f"{short_repr(value)} is not of type {kind!r}")
@@ -238,11 +246,14 @@ def _maps_from_objects(kind: MapTypeInfo[Any, Any]) -> Convert:
     return column_of
 
 
-def _rows_from_objects(kind: RowTypeInfo, needs_all_fields: bool) -> Convert:
+def _rows_from_objects(kind: RowTypeInfo, needs_all_fields: bool, errors_are_null: bool) -> Convert:
     names = kind.get_field_names()
     fields = [
-        from_json(field, needs_all_fields=needs_all_fields) for field in kind.get_field_types()
+        from_json(field, needs_all_fields=needs_all_fields, errors_are_null=errors_are_null)
+        for field in kind.get_field_types()
     ]
+    if errors_are_null:
+        fields = list(map(_lenient, fields))
     pick: Callable[[Any], Any] = itemgetter(*names) if len(names) > 1 else _pick_one(names)
 
     def picked(column: Column) -> list[Any]:
@@ -270,6 +281,27 @@ def _rows_from_objects(kind: RowTypeInfo, needs_all_fields: bool) -> Convert:
         return rows_of_columns(names, converted)
 
     return column_of
+
+
+def _lenient(convert: Convert) -> Convert:
+    """Converts each value by itself if the whole column cannot be converted. A value with an error becomes None."""
+
+    def value_of(value: Any) -> Any:
+        try:
+            return convert([value])[0]
+        except _ERRORS:
+            return None
+
+    def column_of(column: Column) -> Column:
+        try:
+            return convert(column)
+        except _ERRORS:
+            return list(map(value_of, column))
+
+    return column_of
+
+
+_ERRORS = (ValueError, TypeError, LookupError, ArithmeticError)
 
 
 def _pick_one(names: Sequence[str]) -> Callable[[Any], tuple[Any, ...]]:

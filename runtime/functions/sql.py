@@ -270,8 +270,9 @@ def timestamp_text(value: datetime) -> str:
 
 
 def _format_timestamp(value: datetime, separator: str, is_instant: bool) -> str:
-    """A timestamp as JSON and CSV have it. An instant ends with Z."""
+    """A timestamp as JSON and CSV have it: without zeros at the end of the fraction. An instant ends with Z."""
     text = timestamp_text(value.replace(tzinfo=None)).replace(" ", separator)
+    text = text.rstrip("0") if value.microsecond else text
     return f"{text}Z" if is_instant else text
 
 

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+AT = datetime(2024, 1, 2, 3, 4, 5)  # noqa: DTZ001
+
+
 class Seconds(TimestampAssigner):
     """Event time is the first field, in seconds."""
 
@@ -207,9 +210,7 @@ def test_inserts_into_files_and_reads_them(
     expected = rows(tables, f"SELECT {names} FROM s")
     if of == "csv":
         expected[1][1] = ""  # CSV can't tell NULL from an empty text
-        assert rows(tables, "SELECT * FROM o")[0] == expected[0]
-    else:
-        assert rows(tables, "SELECT * FROM o") == expected
+    assert rows(tables, "SELECT * FROM o") == expected
 
 
 def test_prints_as_flink_does(tables: StreamTableEnvironment, capfd: Any) -> None:
@@ -505,6 +506,65 @@ def test_options_of_json(
 
 
 @pytest.mark.parametrize(
+    ("format_", "text", "expected"),
+    [
+        (
+            "csv",
+            "x,one,2024-01-02 03:04:05\ny,2,no\nz\n",
+            [["x", None, AT], ["y", 2, None], ["z", None, None]],
+        ),
+        (
+            "json",
+            '{"s": "x", "n": "one", "at": "2024-01-02 03:04:05"}\n{"s": \n{"s": "y", "n": 2, "at": "no"}\n',
+            [["x", None, AT], ["y", 2, None]],
+        ),
+    ],
+)
+def test_fields_with_parse_errors_are_null_if_errors_are_ignored(
+    tables: StreamTableEnvironment, tmp_path: Path, format_: str, text: str, expected: list[Any]
+) -> None:
+    (tmp_path / "bad").mkdir()
+    (tmp_path / "bad" / "a").write_text(text)
+    columns = "s STRING, n INT, `at` TIMESTAMP(3)"
+    options = f"'format'='{format_}','{format_}.ignore-parse-errors'='true'"
+    assert read(tables, tmp_path / "bad", columns, options) == expected
+
+
+def test_texts_of_csv_are_empty_and_not_null(
+    tables: StreamTableEnvironment, tmp_path: Path
+) -> None:
+    (tmp_path / "csv").mkdir()
+    (tmp_path / "csv" / "a.csv").write_text(",,\n")
+    columns = "s STRING, a ARRAY<INT>, n INT"
+    assert read(tables, tmp_path / "csv", columns, "'format'='csv'") == [["", [], None]]
+
+
+def test_texts_of_json_may_be_objects(tables: StreamTableEnvironment, tmp_path: Path) -> None:
+    (tmp_path / "json").mkdir()
+    (tmp_path / "json" / "a").write_text('{"a": {"b": "é"}}\n{"a": [1, 2.5]}\n')
+    found = read(tables, tmp_path / "json", "a STRING", "'format'='json'")
+    assert found == [['{"b":"é"}'], ["[1,2.5]"]]
+
+
+@pytest.mark.parametrize("format_", ["csv", "json"])
+def test_instants_end_with_z_and_fractions_without_zeros(
+    tables: StreamTableEnvironment, tmp_path: Path, format_: str
+) -> None:
+    tables.execute_sql(
+        "CREATE TABLE o (a TIMESTAMP_LTZ(3), b TIMESTAMP(3)) WITH ('connector'='filesystem',"
+        f"'path'='{tmp_path}/out','format'='{format_}')"
+    )
+    tables.execute_sql(
+        "INSERT INTO o SELECT TO_TIMESTAMP_LTZ(1120, 3), TO_TIMESTAMP('2024-01-02 03:04:00')"
+    ).wait()
+    expected = {
+        "csv": '"1970-01-01 00:00:01.12Z","2024-01-02 03:04:00"',
+        "json": '{"a":"1970-01-01 00:00:01.12Z","b":"2024-01-02 03:04:00"}',
+    }
+    assert written(tmp_path / "out") == [expected[format_]]
+
+
+@pytest.mark.parametrize(
     ("options", "found"),
     [
         ("'format'='csv','csv.field-delimiter'='ab'", "'ab' is not one character"),
@@ -677,3 +737,25 @@ def test_columns_get_other_names(tables: StreamTableEnvironment) -> None:
     assert rows(tables, f"SELECT b, a + 1 FROM {renamed}") == [["x", 8], [None, -6]]
     with pytest.raises(GraphError, match="got 1 names, and the table has 2 columns"):
         renamed.alias("a")
+
+
+def test_a_stream_of_tuples_is_a_table_of_rows(
+    env: StreamExecutionEnvironment, tables: StreamTableEnvironment
+) -> None:
+    stream = env.from_collection([(1, "x")], Types.TUPLE([Types.INT(), Types.STRING()]))
+    table = tables.from_data_stream(stream)
+    assert list(table.execute().collect()) == [Row(1, "x")]
+    assert list(tables.to_data_stream(table).execute_and_collect()) == [Row(f0=1, f1="x")]
+
+
+def test_describe_tells_of_computed_columns_and_the_watermark(
+    tables: StreamTableEnvironment,
+) -> None:
+    tables.execute_sql(
+        "CREATE TABLE d (a TIMESTAMP(3) NOT NULL, b AS YEAR(a), WATERMARK FOR a AS a - INTERVAL '5' SECOND) "
+        "WITH ('connector' = 'blackhole')"
+    )
+    assert rows(tables, "DESCRIBE d") == [
+        ["a", "TIMESTAMP(3)", False, None, None, "a - INTERVAL '5' SECOND"],
+        ["b", "BIGINT", True, None, "AS YEAR(a)", None],
+    ]

@@ -60,7 +60,6 @@ def test_near_types_are_converted(kind: TypeInformation[Any], value: Any, expect
         (Types.INT(), True),
         (Types.INT(), [1]),
         (Types.BOOLEAN(), 1),
-        (Types.STRING(), {}),
         (Types.LIST(Types.INT()), 5),
         (Types.MAP(Types.STRING(), Types.INT()), []),
         (NESTED["row"][0], [1, "a"]),
