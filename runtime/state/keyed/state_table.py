@@ -20,10 +20,12 @@ continues where the last run ended. When a round reaches a namespace, it copies 
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.errors import StateError
 from opchain.runtime.state.keyed.keyed_backend import VOID
+from opchain.runtime.time import MIN_LONG_VALUE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, MutableMapping
@@ -52,30 +54,41 @@ class IncrementalCleanup:
         self._ttl = ttl
         self._size = size
         self._round: Iterator[tuple[Any, MutableMapping[Any, Any], Any]] = iter(())
+        self._oldest = self._idle_until = MIN_LONG_VALUE
 
     def run(self) -> None:
-        """Checks the next keys. A run stops at the end of a round, even if it has checked fewer keys."""
-        if not self._check_next():
-            self._round = self._all_keys()
-            self._check_next()
+        """Checks the next keys. A run stops at the end of a round, even if it has checked fewer keys.
 
-    def _check_next(self) -> bool:
+        A round notes the oldest time of all entries. Until that expires, no run has anything to do.
+        """
+        now = self._ttl.now()
+        if now < self._idle_until:
+            return
+        if not self._check_next(now):
+            self._idle_until = self._oldest + self._ttl.ttl_ms
+            self._oldest = now
+            self._round = self._all_keys()
+            self._check_next(now)
+
+    def _check_next(self, now: int) -> bool:
         """Checks the next keys of the round. Returns whether there was one."""
-        ttl, kind = self._ttl, self._table.kind
-        checked = 0
-        for namespace, entries, key in self._round:
-            contents = entries.get(key)
-            if contents is not None:
-                live = ttl.live(kind, contents)
-                if live is not contents:
-                    self._note(namespace, key)
-                if live is None:
-                    del entries[key]
-                elif live is not contents:
-                    entries[key] = live
+        ttl, kind, checked = self._ttl, self._table.kind, 0
+        times_of = _TIMES_OF.get(kind, _time_of)
+        for namespace, entries, key in islice(self._round, self._size):
             checked += 1
-            if checked >= self._size:
-                break
+            contents = entries.get(key)
+            if contents is None:
+                continue
+            oldest = min(times_of(contents), default=now)
+            if oldest + ttl.ttl_ms <= now:
+                self._note(namespace, key)
+                contents = ttl.live(kind, contents)
+                if contents is None:
+                    del entries[key]
+                    continue
+                entries[key] = contents
+                oldest = min(times_of(contents), default=now)
+            self._oldest = min(self._oldest, oldest)
         return checked > 0
 
     def _all_keys(self) -> Iterator[tuple[Any, MutableMapping[Any, Any], Any]]:
@@ -84,6 +97,17 @@ class IncrementalCleanup:
             for key in self._table.keys_in(namespace):
                 yield namespace, entries, key
             self._table.leave(namespace)
+
+
+def _time_of(contents: Any) -> tuple[int]:
+    return contents[:1]
+
+
+_TIMES_OF: dict[str, Callable[[Any], Iterable[int]]] = {
+    "ListStateDescriptor": lambda contents: (time for time, _ in contents),
+    "MapStateDescriptor": lambda contents: (time for time, _ in contents.values()),
+}
+"""The times of the parts of an entry, by the kind of state."""
 
 
 class TouchedNamespaces:
