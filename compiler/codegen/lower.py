@@ -38,7 +38,11 @@ from opchain.runtime.functions.function import has_lifecycle, may_use_state
 from opchain.runtime.functions.process_functions import has_on_timer
 from opchain.runtime.functions.window import ProcessAllWindowFunction, ProcessWindowFunction
 from opchain.runtime.operators.windows.aligned_window_operator import has_plain_windows, is_aligned
-from opchain.runtime.operators.windows.session_window_operator import has_plain_sessions
+from opchain.runtime.operators.windows.session_window_operator import (
+    adds_with_state,
+    has_plain_sessions,
+)
+from opchain.runtime.operators.windows.window_operator import has_plain_counts
 from opchain.runtime.program import operator_specs as specs
 from opchain.runtime.program.vertex_program import (
     FIRST_OUTPUT,
@@ -418,7 +422,6 @@ class _Lowering:
             value=place.record,
             reduced=self.call_of(name, output.combine, "reduce", f.name(previous), place.record),
             target=None,
-            output=number,
         )
         plain = self.names.bind(f"plain_keys_to_{number}", "output_plain_keys", number)
         identify = self.names.bind(f"identify_to_{number}", "output_identify", number)
@@ -638,7 +641,6 @@ class _Lowering:
             value=value,
             reduced=self.applied(operator, "reduce", f.name(previous), value),
             target=f.target(result),
-            output=None,
         )
         lines = f.with_comment(f.marked([*lines, fold], index), _comment(operator))
         if self.program.is_batch:
@@ -759,12 +761,14 @@ class _Lowering:
     # Windows
 
     def window(self, operator: OperatorProgram, place: Place, number: int) -> Lines:
-        """Event-time windows with the default trigger are written out, all others are called as objects."""
+        """Windows of event time or of a count, with the default trigger, are written out. All others are called."""
         spec = operator.spec
         assert isinstance(spec, specs.WindowSpec)
         index, key = operator.index, f"key_{operator.index}"
-        called = None
-        if not (operator.timestamps and _is_written_out(operator, is_batch=self.program.is_batch)):
+        called, is_counted = None, has_plain_counts(spec) and not adds_with_state(spec)
+        if not is_counted and not (
+            operator.timestamps and _is_written_out(operator, is_batch=self.program.is_batch)
+        ):
             called = self.call(operator, place, number)
         self.emit_by_itself(operator)
         self.emit_sides(operator)
@@ -778,10 +782,25 @@ class _Lowering:
             [f.let(key, self.key_of(operator, place, 0), index)], _comment(operator)
         )
         lines.append(_identified(key, f"plain_{index}", f"identify_{index}"))
+        if is_counted:
+            return f.marked([*lines, *self._counted(operator, place)], index)
         refuse = f"if {place.timestamp} is None:\n    refuse_{index}({place.value})"
         lines += f.statements(refuse, index)
         write = self._aligned if is_aligned(spec, is_batch=self.program.is_batch) else self._session
         return f.marked([*lines, *write(operator, place)], index)
+
+    def _counted(self, operator: OperatorProgram, place: Place) -> Lines:
+        """The code of `CountWindowOperator.process_element`, after its key is known."""
+        index = operator.index
+        key, window = f"key_{index}", f"window_{index}"
+        counted = self.names.bind(f"counted_{index}", "attribute", index, "counted")
+        count_for = self.names.bind(f"count_for_{index}", "attribute", index, "count_for")
+        lines = f.statements(f"{window} = {counted}.get({key})", index)
+        looks = f.statements(f"{count_for}({key}, {place.value}, {place.timestamp})", index)
+        adds = f.statements(f"{window}.left -= 1", index)
+        adds += self._add(operator, place, "contents.kind", f"{window}.held", f"{window}.held")
+        is_looked_at = f.expression(f"{window} is None or {window}.left == 1")
+        return [*lines, ast.If(is_looked_at, looks, adds)]
 
     def _session(self, operator: OperatorProgram, place: Place) -> Lines:
         """The code of `SessionWindowOperator.process_element`, after its key is known."""

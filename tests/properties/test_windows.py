@@ -459,8 +459,8 @@ def test_count_windows_fire_as_those_of_the_general_operator(
                     number += 1
                     found.append(harness.values())
                     harness.clear_output()
-                found.append(harness.state_entry_count())
                 snapshots = [harness.snapshot()]
+                found.append(harness.state_entry_count())
         return found
 
     fast, general = PurgingTrigger(CountTrigger(size)), SamePurgingTrigger(CountTrigger(size))

@@ -55,8 +55,13 @@ def has_plain_sessions(spec: WindowSpec) -> bool:
         and type(spec.trigger) is EventTimeTrigger
         and spec.evictor is None
         and not (spec.allowed_lateness_ms and has_clear(spec.function))
-        and not (has_lifecycle(spec.reduce) or has_lifecycle(spec.aggregate))
+        and not adds_with_state(spec)
     )
+
+
+def adds_with_state(spec: WindowSpec) -> bool:
+    """Whether the function that takes records in may have state, so that it needs the current key."""
+    return has_lifecycle(spec.reduce) or has_lifecycle(spec.aggregate)
 
 
 class _Session:

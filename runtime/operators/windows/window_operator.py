@@ -16,7 +16,13 @@ from opchain.runtime.operators.windows.evaluation import (
     WindowContext,
     WindowEvaluation,
 )
-from opchain.runtime.operators.windows.window_state import TIMERS, declare_contents, window_state_of
+from opchain.runtime.operators.windows.window_state import (
+    CONTENTS,
+    TIMERS,
+    declare_contents,
+    window_state_of,
+)
+from opchain.runtime.state.keyed.hash_map_backend import HashMapKeyedStateBackend
 from opchain.runtime.time import MAX_LONG_VALUE, MIN_LONG_VALUE, timer_millis
 from opchain.runtime.windows.data_triggers import CountTrigger, PurgingTrigger
 from opchain.runtime.windows.global_windows import CountTumblingWindowAssigner
@@ -36,6 +42,7 @@ if TYPE_CHECKING:
     from opchain.runtime.program.operator_specs import WindowSpec
     from opchain.runtime.program.vertex_program import OperatorProgram
     from opchain.runtime.state.keyed.keyed_backend import KeyedStateBackend
+    from opchain.runtime.state.operator_snapshot import OperatorSnapshot
     from opchain.runtime.state.timers.internal_timer_service import InternalTimerService
 
 
@@ -376,11 +383,30 @@ def has_plain_counts(spec: WindowSpec) -> bool:
     )
 
 
+class _CountedWindow:
+    """The window of a key that is being filled.
+
+    After `left` more records the operator has to look at it: `count` records will be in it then, and the key will have
+    had `total` of them.
+    """
+
+    __slots__ = ("count", "held", "left", "total")
+
+
 class CountWindowOperator(WindowOperator):
     """A shortcut for tumbling count windows with the default trigger.
 
-    It updates the state tables of the assigner and the trigger itself, so snapshots are the same as WindowOperator's.
+    The windows that change are objects. A snapshot writes them into the tables of assigner, trigger and contents.
     """
+
+    most_in_memory = 100_000
+    """The number of objects after which those of a backend on disk are written."""
+
+    def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
+        super().__init__(program, context, output)
+        self.counted: dict[Any, _CountedWindow] = {}
+        self.plain, self.identify = self.backend.identity.plain, self.backend.identity.of
+        self._is_in_memory = type(self.backend) is HashMapKeyedStateBackend
 
     def open(self) -> None:
         """Opens the functions, and declares the counts."""
@@ -390,53 +416,96 @@ class CountWindowOperator(WindowOperator):
         self._size, self._of_window = assigner.window_size, counter.count.name
         self.context.runtime_context.get_state(assigner.count)
         self.backend.namespaced_state(counter.count)
-        self._counts = self.backend.table(assigner.count.name)
+        self._totals = self.backend.table(assigner.count.name)
 
     def process_element(self, value: Any, timestamp: int | None) -> None:
-        """Adds the record to the window of its key, and fires the window if it is full."""
-        backend, contents = self.backend, self.contents
-        backend.set_current_key(self.select_key(value))
-        key = backend.state_key
-        before = self._counts.get(key, 0)
-        self._counts[key] = before + 1
-        window = CountWindow(before // self._size)
-        contents.select(window)
-        contents.add(value, timestamp)
-        counts = backend.table(self._of_window, window)
-        count = counts.get(key, 0) + 1
-        if count < self._size:
-            counts[key] = count
+        """Puts the record into the window of its key, and fires the window if it is full."""
+        self.backend.set_current_key(self.select_key(value))
+        key = self.backend.state_key
+        window = self.counted.get(key)
+        if window is None or window.left == 1:
+            self.count_for(key, value, timestamp)
+        else:
+            window.left -= 1
+            window.held = self.contents.kind.added(window.held, value)
+
+    def count_for(self, key: Any, value: Any, timestamp: int | None) -> None:
+        """Puts in a record whose window is not in memory, or will be full."""
+        self.backend.set_current_state_key(key)
+        window = self.counted.get(key)
+        if window is None:
+            window = self.counted[key] = self._opened(key)
+        kind = self.contents.kind
+        window.held = kind.added(window.held, value)
+        window.left -= 1
+        if window.left:
             return
-        if counts.pop(key, None) is not None and not counts:
-            backend.leave(self._of_window, window)
-        contents.emit(window, timestamp)
-        contents.clear()
-
-
-class KeyByKeyCountWindowOperator(WindowOperator):
-    """Runs tumbling count windows in batch mode. Only the current key has an open window, which attributes hold."""
-
-    def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
-        super().__init__(program, context, output)
-        self._size: int = self.assigner.window_size  # type: ignore[attr-defined]
-        self._key: Any = object()
-        self._windows = self._count = 0
-        self._held: Any = None
-
-    def process_element(self, value: Any, timestamp: int | None) -> None:
-        """Adds the record to the window of its key, and fires the window if it is full."""
-        backend, kind = self.backend, self.contents.kind
-        backend.set_current_key(self.select_key(value))
-        if backend.state_key != self._key:
-            self._key = backend.state_key
-            self._windows = self._count = 0
-            self._held = None
-        self._held = kind.added(self._held, value)
-        self._count += 1
-        if self._count == self._size:
-            window, held = CountWindow(self._windows), self._held
-            self._windows += 1
-            self._count, self._held = 0, None
+        total, count, held = window.total, window.count, window.held
+        if count == self._size:
+            count, window.held = 0, None
             elements = None if held is None else kind.elements(held)
             if elements is not None:
-                self.evaluation.emit(backend.current_key, window, elements, timestamp)
+                number = CountWindow((total - 1) // self._size)
+                self.evaluation.emit(self.backend.current_key, number, elements, timestamp)
+        if total % self._size == 0:
+            # The size may be another one than that of the restored job: the window need not be full.
+            self._put(key, total - 1, count, window.held)
+            count, window.held = self._taken(key, total)
+        self._look_later(window, total, count)
+
+    def _opened(self, key: Any) -> _CountedWindow:
+        if not self._is_in_memory and len(self.counted) >= self.most_in_memory:
+            self._save()
+            self.backend.set_current_state_key(key)
+        window, total = _CountedWindow(), self._totals.get(key, 0)
+        count, window.held = self._taken(key, total)
+        self._look_later(window, total, count)
+        return window
+
+    def _look_later(self, window: _CountedWindow, total: int, count: int) -> None:
+        window.left = min(self._size - count, self._size - total % self._size)
+        window.total, window.count = total + window.left, count + window.left
+
+    def _taken(self, key: Any, total: int) -> tuple[int, Any]:
+        """The count and the contents in the tables, of the window of the next record. They are removed there."""
+        if not self._totals:
+            return 0, None
+        number, backend = CountWindow(total // self._size), self.backend
+        count = backend.table(self._of_window, number).pop(key, 0)
+        held = backend.table(CONTENTS, number).pop(key, None)
+        for name in (self._of_window, CONTENTS):
+            if not backend.table(name, number):
+                backend.leave(name, number)
+        return count, held
+
+    def _put(self, key: Any, total: int, count: int, held: Any) -> None:
+        if count:
+            number = CountWindow(total // self._size)
+            self.backend.table(self._of_window, number)[key] = count
+            self.backend.table(CONTENTS, number)[key] = held
+
+    def _save(self) -> None:
+        """Writes all windows into the tables."""
+        for key, window in self.counted.items():
+            self.backend.set_current_state_key(key)
+            self._totals[key] = total = window.total - window.left
+            self._put(key, total, window.count - window.left, window.held)
+        self.counted.clear()
+
+    def snapshot_state(self, checkpoint_id: int, timestamp_ms: int) -> OperatorSnapshot:
+        """Snapshots the tables, with all windows in them."""
+        self._save()
+        return super().snapshot_state(checkpoint_id, timestamp_ms)
+
+    def snapshot_changes(self, checkpoint_id: int, timestamp_ms: int) -> OperatorSnapshot:
+        """Likewise."""
+        self._save()
+        return super().snapshot_changes(checkpoint_id, timestamp_ms)
+
+
+class KeyByKeyCountWindowOperator(CountWindowOperator):
+    """Runs tumbling count windows in batch mode, where only the current key has an open one."""
+
+    def _opened(self, key: Any) -> _CountedWindow:
+        self.counted.clear()
+        return super()._opened(key)

@@ -183,13 +183,38 @@ def test_without_inlining_every_function_is_called() -> None:
         lambda keyed: keyed.window(ProcessingTimeSessionWindows.with_gap(3)).reduce(max),
         lambda keyed: keyed.window(TumblingProcessingTimeWindows.of(3)).reduce(max),
         lambda keyed: keyed.window(TEN).trigger(PurgingTrigger(EventTimeTrigger())).reduce(max),
-        lambda keyed: keyed.count_window(3).reduce(max),
+        lambda keyed: keyed.count_window(3, 2).reduce(max),
     ],
 )
 def test_other_windows_are_called(draw: Any) -> None:
     source = source_of(draw)
     assert "window_0_0(value, " in source
     assert "panes_0" not in source
+
+
+@pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
+@pytest.mark.parametrize("size", [1, 2, 3, 100])
+def test_count_windows_are_written_out(mode: str, size: int) -> None:
+    def draw(env: Any) -> None:
+        pairs = env.from_sequence(0, 60).map(lambda x: (x % 5, x)).key_by(lambda pair: pair[0])
+        windows = pairs.count_window(size)
+        seen(windows.reduce(lambda a, b: (a[0], a[1] + b[1])), "reduced")
+        seen(windows.aggregate(Count()), "aggregated")
+        seen(windows.apply(Listed()), "applied")
+
+    ran = run_form(draw, mode=mode, batch_size=7)
+    assert "window_0.left -= 1" in str(ran.job.vertices[1].source)
+    for form in ("interpreted", "generated"):
+        expected = run_form(draw, form, mode=mode, batch_size=7)
+        for name in ("reduced", "aggregated", "applied"):
+            assert ran.subtasks(name) == expected.subtasks(name)
+        assert ran.counters() == expected.counters()
+    assert bool(ran.records("applied")) == (size < 13)
+
+
+class Listed(WindowFunction[Any, Any, Any, Any]):
+    def apply(self, key: Any, window: Any, inputs: Any) -> Any:
+        yield key, window.id, list(inputs)
 
 
 def test_records_without_time_are_the_operator_s_business() -> None:
