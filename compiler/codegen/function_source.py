@@ -194,7 +194,9 @@ def _parsed(path: str) -> _Source | None:
     declared: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, (ast.Lambda, ast.FunctionDef)):
-            definitions.setdefault(node.lineno, []).append(node)
+            decorators = () if isinstance(node, ast.Lambda) else node.decorator_list
+            first_line = min([node.lineno, *(item.lineno for item in decorators)])
+            definitions.setdefault(first_line, []).append(node)
         elif isinstance(node, (ast.Global, ast.Nonlocal)):
             declared.update(node.names)
     return _Source(definitions, frozenset(declared), tuple(sorted(_imported(tree))))
@@ -216,7 +218,8 @@ def _imported(scope: ast.AST) -> set[str]:
 @lru_cache(maxsize=256)  # notebooks and tests often compile the same program again
 def _definition_in(source: _Source, code: CodeType) -> ast.Lambda | ast.FunctionDef | None:
     for definition in source.definitions.get(code.co_firstlineno, []):
-        is_plain = isinstance(definition, ast.Lambda) or not definition.decorator_list
+        decorators = () if isinstance(definition, ast.Lambda) else definition.decorator_list
+        is_plain = all(ast.unparse(decorator) == "staticmethod" for decorator in decorators)
         if is_plain and _same_code(definition, code, source.imported):
             return definition
     return None

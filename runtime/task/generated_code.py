@@ -265,8 +265,9 @@ class Watched:
 
 def digest_of(value: Any) -> str:
     """A text that identifies a function's code, or a constant."""
-    if isinstance(value, FunctionType):
-        return repr(code_key(value.__code__))
+    function = getattr(value, "__func__", value)  # of a static method
+    if isinstance(function, FunctionType):
+        return repr(code_key(function.__code__))
     return repr(value)
 
 
@@ -349,6 +350,7 @@ _MEANINGS: dict[str, Callable[..., Any]] = {
     ].column(layout, position, shape, is_key=is_key),
     "combined": lambda chain, number: chain.pending[number].combined,
     "combined_sums": lambda chain, number, key_field: chain.pending[number].keep_sums(key_field),
+    "combined_fields": lambda chain, number, *layout: chain.pending[number].keep_fields(*layout),
     "counted_keys": lambda chain, number, key_field: chain.pending[number].count_keys(key_field),
     "output_plain_keys": lambda chain, number: chain.pending[number].identity.plain,
     "output_plain_fields": lambda chain, number: chain.pending[number].identity.plain_fields,
@@ -366,6 +368,9 @@ _MEANINGS: dict[str, Callable[..., Any]] = {
     "window_function": lambda chain, index: _window_function(chain.operators[index].spec),
     "owner_of": lambda chain, path: _owner(_found(chain, path)),
     "attribute_of": lambda chain, path, name: getattr(_found(chain, path), name),
+    "class_with": lambda chain, path, name: next(
+        kind for kind in type(_found(chain, path)).__mro__ if name in vars(kind)
+    ),
     "global": lambda chain, path, names: _global(_found(chain, path), names),
     "numbers_of": lambda _chain: arrays.numbers_of(),
     "interleaved": lambda _chain: arrays.interleaved,

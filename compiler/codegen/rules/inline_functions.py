@@ -19,7 +19,7 @@ functions that these call. A body takes the call's place when:
 Global names may be replaced while a job runs. The function of a batch looks once, when the batch begins, whether
 they still stand for the same; if not, a function without inlining takes the batch.
 
-So do attributes that only `__init__` sets: numbers, None, and texts that are the key of a look-up stand in the body.
+So do attributes that only `__init__` or the class sets: numbers, None, and texts that are the key of a look-up stand in the body.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ import ast
 import builtins
 import copy
 import dis
+import inspect
 import sys
 from functools import lru_cache, partial
 from types import CodeType, FunctionType, ModuleType
@@ -437,21 +438,26 @@ class _Inliner:
                     continue
                 attribute = node.func.attr
                 if value.id == own and callee.instance is not None:
-                    method = getattr(type(callee.instance), attribute, None)
-                    if isinstance(method, FunctionType) and attribute not in vars_of(
-                        callee.instance
-                    ):
+                    method = inspect.getattr_static(type(callee.instance), attribute, None)
+                    if isinstance(
+                        method, (FunctionType, staticmethod)
+                    ) and attribute not in vars_of(callee.instance):
                         node.func = f.name(self._method(callee, attribute, method))
                 elif value.id not in definition.function.__code__.co_varnames:
                     self._of_module(node, value.id, attribute, definition, callee)
 
-    def _method(self, callee: Callee, attribute: str, method: FunctionType) -> str:
+    def _method(
+        self, callee: Callee, attribute: str, method: FunctionType | staticmethod[..., Any]
+    ) -> str:
         assert callee.owner is not None
         owner_path = self.form.names.bindings[callee.owner]
         where = callee.owner.rpartition("_")[2]
         name = self._bound(method, where, "attribute_of", owner_path, attribute)
-        self.form.callees[name] = f.Callee(
-            method, self.form.names.bindings[name], callee.owner, callee.instance
+        path = self.form.names.bindings[name]
+        self.form.callees[name] = (
+            f.Callee(method.__func__, path)
+            if isinstance(method, staticmethod)
+            else f.Callee(method, path, callee.owner, callee.instance)
         )
         self.watch(owner_path, attribute, None, is_attribute=True)
         return name
@@ -464,12 +470,14 @@ class _Inliner:
         definition: Definition,
         callee: Callee,
     ) -> None:
+        """The call of a function of a module, or of a static method of a class."""
         try:
-            module = meaning_of(name, definition).value
+            space = meaning_of(name, definition).value
         except Refused:
             return
-        function = getattr(module, attribute, None)
-        if not isinstance(module, ModuleType) or not callable(function):
+        function = vars_of(space).get(attribute)
+        is_known = isinstance(space, ModuleType) and callable(function)
+        if not is_known and not (type(space) is type and isinstance(function, staticmethod)):
             return
         node.func = f.name(self._global(callee, (name, attribute), function))
 
@@ -478,6 +486,8 @@ class _Inliner:
         where = callee.path[1] if isinstance(callee.path[1], int) else 0
         base = "_".join(names)
         name = self._bound(_Named(base), str(where), "global", callee.path, names)
+        if isinstance(value, staticmethod):
+            value = value.__func__
         is_known = isinstance(value, (FunctionType, OutputTag)) or is_written_exactly(value)
         digest = digest_of(value) if is_known else None
         self.watch(callee.path, names, digest)
@@ -653,7 +663,7 @@ class _Calls(ast.NodeTransformer):
 
 
 class _Attributes(ast.NodeTransformer):
-    """Puts the values of attributes that only `__init__` sets in their place, and has them watched."""
+    """Puts the values of attributes that only `__init__` or the class sets in their place, and has them watched."""
 
     def __init__(self, inliner: _Inliner, definition: Definition, callee: Callee) -> None:
         self._inliner = inliner
@@ -687,7 +697,12 @@ class _Attributes(ast.NodeTransformer):
         instance = self._callee.instance
         kind: Any = type(instance)
         changing = set_later(kind)
-        value = vars_of(instance).get(node.attr, self)
+        is_own = node.attr in vars_of(instance)
+        value = (
+            vars_of(instance)[node.attr]
+            if is_own
+            else inspect.getattr_static(kind, node.attr, self)
+        )
         if changing is None or node.attr in changing or type(value) not in kinds:
             return node
         if not (isinstance(value, OutputTag) or is_written_exactly(value)):
@@ -695,6 +710,9 @@ class _Attributes(ast.NodeTransformer):
         path: tuple[Any, ...] = ("owner_of", self._callee.path)
         if self._callee.owner is not None:
             path = self._inliner.form.names.bindings[self._callee.owner]
+        if not is_own:
+            self._inliner.watch(path, node.attr, None, is_attribute=True)
+            path = ("class_with", path, node.attr)
         self._inliner.watch(path, node.attr, digest_of(value), is_attribute=True)
         if isinstance(value, OutputTag):
             return f.name(self._inliner.tag(node.attr, self._callee, value))
@@ -711,7 +729,8 @@ def set_later(kind: Any) -> frozenset[str] | None:
     names: set[str] = set()
     for base in kind.__mro__:
         for name, value in () if base in (Generic, object) else vars(base).items():
-            names.add(name)  # an attribute of the class, such as a property, may come first
+            if hasattr(type(value), "__set__"):
+                names.add(name)  # a property comes before an attribute of the object
             found = [getattr(value, "__func__", value), getattr(value, "fget", None)]
             codes = [item.__code__ for item in found if isinstance(item, FunctionType)]
             while codes and name != "__init__":
