@@ -170,11 +170,14 @@ class Row:
     def __getattr__(self, name: str) -> Any:
         # Only called for missing attributes. Names with an underscore are never fields: copy and pickle look up such
         # names before a row has any state.
-        if name.startswith("_") or self._fields is None or name not in self._fields:
-            raise AttributeError(
-                f"{type(self).__name__!r} object has no attribute or field {name!r}"
-            )
-        return self._values[self._fields.index(name)]
+        if name[:1] != "_" and (fields := self._fields) is not None:
+            try:
+                place = fields.index(name)
+            except ValueError:
+                pass
+            else:
+                return self._values[place]
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute or field {name!r}")
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self._values)
