@@ -1,6 +1,6 @@
 """Windows, broadcast state, side outputs and two inputs, as PyFlink users write them, against loops by hand in one process.
 
-    python -m benchmarks.operators [--records 200000] [--reps 3] [--mode BATCH] [sessions counts rules sides inputs rows totals]
+    python -m benchmarks.operators [--records 200000] [--reps 3] [--mode BATCH] [sessions counts rules sides inputs rows totals expires]
 
     sessions    the clicks and prices of a user's session: a session window with a reduce
     counts      the prices of five clicks of a user: a count window with a reduce
@@ -9,6 +9,7 @@
     inputs      two keyed streams, each with its own map
     rows        Rows of declared names, keyed by two fields: a reduce
     totals      the running total of a user: a ValueState that is a Row
+    expires     the running count of a user: a ValueState with a time to live of an hour
 
 Prints CPU microseconds a record and the ratio, by hand / ours: above 1 opchain is faster. The loops call the same
 functions, and pickle 4,096 records between two partitions. They do not watch event time.
@@ -20,6 +21,7 @@ from __future__ import annotations
 import argparse
 import json
 import tempfile
+import time
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +37,7 @@ from opchain.datastream.functions import (
     KeyedProcessFunction,
     ProcessFunction,
 )
-from opchain.datastream.state import MapStateDescriptor, ValueStateDescriptor
+from opchain.datastream.state import MapStateDescriptor, StateTtlConfig, ValueStateDescriptor
 from opchain.datastream.window import EventTimeSessionWindows
 
 if TYPE_CHECKING:
@@ -132,6 +134,23 @@ class Totals(KeyedProcessFunction[Any, Any, Any]):
         total[1] += value["price"]
         self.total.update(total)
         yield ctx.get_current_key(), total[1]
+
+
+class Visits(KeyedProcessFunction[Any, Any, Any]):
+    """How many clicks a user has made, without an hour between two of them."""
+
+    def open(self, runtime_context: Any) -> None:
+        """Gets the state."""
+        visits = ValueStateDescriptor("visits", Types.LONG())
+        visits.enable_time_to_live(StateTtlConfig.new_builder(Time.hours(1)).build())
+        self.visits = runtime_context.get_state(visits)
+
+    def process_element(self, value: Any, ctx: Any) -> Any:
+        """Counts."""
+        visits = self.visits.value()
+        visits = 1 if visits is None else visits + 1
+        self.visits.update(visits)
+        yield value["user"], visits
 
 
 def _clicks(env: StreamExecutionEnvironment, paths: list[str]) -> DataStream[Any]:
@@ -265,6 +284,22 @@ def _totals_by_hand(paths: list[str], _: int) -> Iterator[int]:
             yield (click["user"], total[1])[1]
 
 
+def _expires(env: StreamExecutionEnvironment, paths: list[str], _: int) -> DataStream[Any]:
+    return _clicks(env, paths).key_by(lambda click: click["user"]).process(Visits())
+
+
+def _expires_by_hand(paths: list[str], _: int) -> Iterator[int]:
+    sent = (map(json.loads, text) for text in read(paths))
+    for partition in exchanged(sent, lambda click: click["user"]):
+        visits: dict[Any, tuple[int, float]] = {}
+        for click in partition:
+            now = time.time()
+            count, last = visits.get(click["user"], (0, now))
+            count = count + 1 if last > now - 3600 else 1
+            visits[click["user"]] = count, now
+            yield (click["user"], count)[1]
+
+
 PROGRAMS: dict[str, tuple[Callable[..., DataStream[Any]], Callable[..., Iterator[int]]]] = {
     "sessions": (_sessions, _sessions_by_hand),
     "counts": (_counts, _counts_by_hand),
@@ -273,6 +308,7 @@ PROGRAMS: dict[str, tuple[Callable[..., DataStream[Any]], Callable[..., Iterator
     "inputs": (_inputs, _inputs_by_hand),
     "rows": (_rows, _rows_by_hand),
     "totals": (_totals, _totals_by_hand),
+    "expires": (_expires, _expires_by_hand),
 }
 
 

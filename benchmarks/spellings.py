@@ -25,6 +25,7 @@ import random
 import re
 import statistics
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -270,6 +271,19 @@ def _(env: StreamExecutionEnvironment, given: Input) -> DataStream[Any]:
     return amounts.key_by(lambda a: a.key).reduce(lambda a, b: Amount(a.key, a.total + b.total))
 
 
+@dataclass
+class Sum:
+    key: int
+    total: int
+
+
+@spelling("W2", "dataclasses")
+def _(env: StreamExecutionEnvironment, given: Input) -> DataStream[Any]:
+    sums = numbers(env, given).map(lambda x: Sum(x % KEYS, total=x))
+    keyed = sums.key_by(lambda s: s.key).reduce(lambda a, b: Sum(a.key, a.total + b.total))
+    return keyed.map(lambda s: s.total)
+
+
 @spelling("W2", "another filter", 1)
 def _(env: StreamExecutionEnvironment, given: Input) -> DataStream[Any]:
     pairs = numbers(env, given).map(lambda x: (x % KEYS, x)).filter(lambda pair: pair[1] >= 0)
@@ -472,6 +486,23 @@ class Words(FlatMapFunction[str, Any]):
 @spelling("W4", "classes", 1)
 def _(env: StreamExecutionEnvironment, given: Input) -> DataStream[Any]:
     return lines(env, given.text).flat_map(Words()).key_by(First()).reduce(Added())
+
+
+@spelling("W4", "list comprehensions", 1)
+def _(env: StreamExecutionEnvironment, given: Input) -> DataStream[Any]:
+    ones = lines(env, given.text).flat_map(lambda line: [(word, 1) for word in line.split()])
+    return ones.key_by(lambda pair: pair[0]).reduce(lambda a, b: (a[0], a[1] + b[1]))
+
+
+class RowsOfWords(FlatMapFunction[str, Any]):
+    def flat_map(self, value: str) -> list[Row]:
+        return [Row(word=word, count=1) for word in value.split()]
+
+
+@spelling("W4", "lists of Rows", "count")
+def _(env: StreamExecutionEnvironment, given: Input) -> DataStream[Any]:
+    ones = lines(env, given.text).flat_map(RowsOfWords()).key_by(lambda row: row.word)
+    return ones.reduce(lambda a, b: Row(word=a.word, count=a.count + b.count))
 
 
 @spelling("W4", "sum(1)", 1)

@@ -1,6 +1,8 @@
-"""Expressions that create a record from all its fields: tuples, Rows, named tuples, and dicts with constant keys.
+"""Expressions that create a record from all its fields.
 
     (x % 7, x)      Row(x % 7, x)      Row(key=x % 7, x=x)      Click(x % 7, x)      {"key": x % 7, "x": x}
+
+These are tuples, Rows, named tuples, dataclasses, and dictionaries with constant keys.
 
 Rules treat them alike. A record is not created if only its fields are read. A record for an exchange is sent by field.
 """
@@ -14,6 +16,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.codegen import form as f
+from opchain.compiler.codegen.function_source import is_written_exactly
 from opchain.runtime.records.columns import Shape
 from opchain.runtime.records.record_copy import is_plain_class
 from opchain.runtime.types.row import Row
@@ -36,7 +39,7 @@ class Display:
     @property
     def is_mutable(self) -> bool:
         """Whether such a record can be changed in place."""
-        return self.shape is not None and self.shape.kind in (Row, dict)
+        return self.shape is not None and not issubclass(self.shape.kind, tuple)
 
     def expression(self, form: Form) -> ast.expr:
         """The expression that creates the record."""
@@ -45,6 +48,10 @@ class Display:
             return ast.Tuple(elements, ast.Load())
         if shape.kind is dict:
             return ast.Dict([ast.Constant(name) for name in shape.names], elements)
+        if is_dataclass(shape.kind):
+            made = ast.Call(f.name(_maker(shape.kind, form)), elements, [])
+            made.is_fresh = True  # type: ignore[attr-defined]
+            return made
         maker, arguments = _NEW_TUPLE, [f.name(""), ast.Tuple(elements, ast.Load())]
         if shape.kind is Row:
             maker, arguments = _NEW_ROW, [ast.List(elements, ast.Load())]
@@ -63,9 +70,10 @@ class Display:
         kind = tuple if self.shape is None else self.shape.kind
         if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
             item = f.constant_item(node, variable)
-            if type(item) is int and 0 <= item < len(self.elements) and kind is not dict:
+            is_sequence = kind is Row or issubclass(kind, tuple)
+            if type(item) is int and 0 <= item < len(self.elements) and is_sequence:
                 return item
-            return self._position(item) if self.is_mutable else None
+            return self._position(item) if kind in (Row, dict) else None
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
             is_field = kind is not dict and not (kind is Row and hasattr(Row, node.attr))
             return (
@@ -88,8 +96,12 @@ class Display:
     def read(self, record: ast.expr, position: int) -> ast.expr:
         """An expression that reads a field of such a record."""
         shape = self.shape
-        key = shape.names[position] if shape is not None and shape.kind is dict else position
-        item = ast.Subscript(record, ast.Constant(key), ast.Load())
+        item: ast.expr
+        if shape is not None and is_dataclass(shape.kind):
+            item = ast.Attribute(record, shape.names[position], ast.Load())
+        else:
+            key = shape.names[position] if shape is not None and shape.kind is dict else position
+            item = ast.Subscript(record, ast.Constant(key), ast.Load())
         item.is_field = True  # type: ignore[attr-defined]
         return item
 
@@ -175,10 +187,22 @@ def _of_call(node: ast.Call, kind: Any) -> Display | None:
         return None
     if kind is Row and values and not (node.args and names):
         return Display(values, Shape(Row, names))
-    if is_named_tuple(kind) and len(values) == len(kind._fields):
-        fields = kind._fields
-        return Display(values, Shape(kind, fields)) if names == fields[len(node.args) :] else None
-    return None
+    if is_named_tuple(kind):
+        fields, defaults = kind._fields, tuple(kind._field_defaults.values())
+    elif is_plain_dataclass(kind):
+        fields, defaults = _parameters(kind), kind.__init__.__defaults__ or ()
+    else:
+        return None
+    left = len(fields) - len(values)
+    values += map(ast.Constant, defaults[len(defaults) - left :])
+    is_known = len(values) == len(fields) and all(
+        map(is_written_exactly, defaults[-left:] * (left > 0))
+    )
+    return (
+        Display(values, Shape(kind, fields))
+        if is_known and names == fields[len(node.args) : len(fields) - left]
+        else None
+    )
 
 
 def is_named_tuple(kind: Any) -> bool:
@@ -214,36 +238,28 @@ def _maker(kind: type, form: Form) -> str:
     return name
 
 
-def _makes_plain_object(node: ast.Call, constants: Mapping[str, Any]) -> bool:
-    """Whether a call creates an instance of a dataclass that only stores its arguments."""
-    kind = constants.get(f.called(node))
-    if not (isinstance(kind, type) and is_dataclass(kind) and is_plain_class(kind)):
+def is_plain_dataclass(kind: Any) -> bool:
+    """Whether a class is a dataclass whose instances only store the arguments, and have nothing else."""
+    if not (type(kind) is type and is_dataclass(kind) and is_plain_class(kind)):
         return False
-    init: Any = kind.__init__
-    return (
-        type(kind) is type
-        and getattr(getattr(init, "__code__", None), "co_filename", "") == _GENERATED
-        and not hasattr(kind, "__post_init__")
-        and _stores_plainly(kind)
-        and len(node.args) + len(node.keywords) == len(fields(kind))
-        and not any(isinstance(item, ast.Starred) for item in node.args)
-        and all(keyword.arg is not None for keyword in node.keywords)
-    )
-
-
-def _stores_plainly(kind: Any) -> bool:
-    """Whether setting an attribute has no other effect. A frozen dataclass uses `object.__setattr__`."""
-    is_frozen = kind.__dataclass_params__.frozen
+    is_frozen = kind.__dataclass_params__.frozen  # type: ignore[attr-defined]
     has_descriptors = any(
         hasattr(type(vars(base).get(item.name)), "__set__")
         for base in kind.__mro__
         for item in fields(kind)
     )
-    return (is_frozen or kind.__setattr__ is object.__setattr__) and not has_descriptors
+    return (
+        _parameters(kind) == tuple(item.name for item in fields(kind)) != ()
+        and not (hasattr(kind, "__post_init__") or hasattr(kind, "__del__") or has_descriptors)
+        and (is_frozen or kind.__setattr__ is object.__setattr__)
+    )
 
 
-_GENERATED = "<string>"
-"""The file name of functions that the dataclasses module generates."""
+def _parameters(kind: Any) -> tuple[str, ...]:
+    """The positional parameters of the `__init__` that the dataclasses module generated, or none."""
+    code = getattr(kind.__init__, "__code__", None)
+    is_generated = getattr(code, "co_filename", "") == "<string>" and not code.co_kwonlyargcount
+    return code.co_varnames[1 : code.co_argcount] if is_generated else ()
 
 
 class Makers(ast.NodeTransformer):
@@ -255,8 +271,6 @@ class Makers(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.expr:
         """A call of Row, of a class of named tuples or of a dataclass."""
         self.generic_visit(node)
-        if _makes_plain_object(node, self._form.constants):
-            node.is_fresh = True  # type: ignore[attr-defined]
         display = display_of(node, self._form.constants)
         if display is None or f.called(node) in MAKERS:
             return node

@@ -232,6 +232,17 @@ def _of_list(node: ast.List, names: Names) -> StaticType | None:
     return None if item is None else IterableOf(item)
 
 
+def _of_comprehension(node: ast.ListComp | ast.GeneratorExp, names: Names) -> StaticType | None:
+    known = dict(names)
+    for part in node.generators:
+        item = item_type(type_of(part.iter, known))
+        for target in ast.walk(part.target):
+            if isinstance(target, ast.Name):
+                known[target.id] = item if target is part.target else None
+    kind = type_of(node.elt, known)
+    return None if kind is None else IterableOf(kind)
+
+
 def _of_choice(node: ast.IfExp, names: Names) -> StaticType | None:
     return _common([type_of(node.body, names), type_of(node.orelse, names)])
 
@@ -323,6 +334,8 @@ _RULES: dict[type, Callable[..., StaticType | None]] = {
     ast.Name: _of_name,
     ast.Tuple: _of_tuple,
     ast.List: _of_list,
+    ast.ListComp: _of_comprehension,
+    ast.GeneratorExp: _of_comprehension,
     ast.IfExp: _of_choice,
     ast.BinOp: _of_operation,
     ast.BoolOp: _of_alternatives,

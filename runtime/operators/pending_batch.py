@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Protocol
 
-from opchain.runtime.operators.reduce import ABSENT
+from opchain.runtime.operators.reduce import ABSENT, summed_records
 from opchain.runtime.records.columns import KEY_AND_PAIR, Columns, Layout, Shape
 from opchain.runtime.state.keys.key_identity import KeyIdentity, key_of
 
@@ -235,13 +235,16 @@ class CombiningBatch(PendingBatch):
 
     The combined value may have another key, or none. So (key, value) pairs are sent. Generated code updates
     `combined`, which has state keys; interpreted operators call `append`. If a field of a pair is the key, generated
-    code may keep the other field only, in `sums`.
+    code may keep the other field only, in `sums`. Of Rows and similar records, it may keep the fields that vary (see
+    `summed_records`).
     """
 
     __slots__ = (
         "_counted",
         "_folded",
+        "_layout",
         "_passed_on",
+        "_shape",
         "_sums_are_older",
         "combined",
         "identity",
@@ -265,6 +268,8 @@ class CombiningBatch(PendingBatch):
         self.sums: dict[Any, Any] = {}
         self.reduce = reduce
         self.key_field = 0
+        self._layout: tuple[Any, ...] = ()
+        self._shape: Shape | None = None
         self._counted: KeyCounts | None = None
         self._sums_are_older = True
         # The keys counted since the last send, and the keys that are still sent without combining.
@@ -274,6 +279,11 @@ class CombiningBatch(PendingBatch):
     def keep_sums(self, key_field: int) -> dict[Any, Any]:
         """A dictionary of one field of pairs; the field `key_field` is the key."""
         self.key_field = key_field
+        return self.sums
+
+    def keep_fields(self, layout: tuple[Any, ...], shape: Shape) -> dict[Any, Any]:
+        """A dictionary from state keys to the stored fields of records, as `summed_records` reads it."""
+        self._layout, self._shape = layout, shape
         return self.sums
 
     def count_keys(self, key_field: int) -> list[Any]:
@@ -337,9 +347,14 @@ class CombiningBatch(PendingBatch):
 
     def _send_sums(self) -> None:
         if self.sums:
-            keys = list(self.sums)
-            layout = KEY_AND_PAIR[self.key_field]
-            self._send(Columns([keys, list(self.sums.values())], layout), keys)
+            keys = list(map(key_of, self.sums))
+            records: Sequence[Any]
+            if self._shape is None:
+                records = Columns([keys, list(self.sums.values())], KEY_AND_PAIR[self.key_field])
+            else:
+                fields = summed_records(self.sums, self._layout, self._shape)
+                records = list(zip(keys, fields, strict=True))
+            self._send(records, keys)
             self.sums.clear()
 
     def _send_combined(self) -> None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import ast
 import keyword
-from dataclasses import replace
+from dataclasses import is_dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.codegen import form as f
@@ -219,7 +219,7 @@ def _arranged(
     shape = display.shape
     if shape is None:
         return [], display
-    if not declared or display.names is not None:
+    if is_dataclass(shape.kind) or not declared or display.names is not None:
         return None
     names = shape.names
     if shape.kind not in (Row, dict) or not names:

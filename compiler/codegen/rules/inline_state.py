@@ -680,6 +680,8 @@ def _asks_itself(statement: ast.stmt, handles: set[str]) -> bool:
         called = call.func
         if any(f.reads(call, name) for name in handles):
             return True
+        if getattr(call, "is_fresh", False):
+            continue  # it only makes a record
         if isinstance(called, ast.Name):
             if called.id not in _BUILTINS and not called.id.startswith(_HARMLESS):
                 return True

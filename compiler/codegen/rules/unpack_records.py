@@ -9,6 +9,7 @@
 A flat map that emits several records emits tuples of the fields that are read, or that field alone if it is one:
 
     for value_3 in (Row(x, y), Row(x, y + 1)):        for item_3_1 in (y, y + 1):
+    for value_3 in [(word, 1) for word in words]:     for item_3_0 in words:
 
 To see whether a result goes to a side output, the first field of a pair is enough.
 
@@ -27,6 +28,7 @@ from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.analysis import fresh_of, types_of
 from opchain.compiler.codegen.displays import Display, FieldReads, display_of
 from opchain.compiler.codegen.static_types import (
+    IterableOf,
     StaticType,
     TupleOf,
     is_frozen,
@@ -49,8 +51,11 @@ def unpack_records(form: Form) -> None:
     for function in form.functions:
         function.body = _without_tests(form, function.body, types_of(function, form))
         for statement in list(f.all_statements(function.body)):
-            if isinstance(statement, f.ForEachResult) and isinstance(statement.iterable, _LISTED):
-                _loop_over_fields(form, function, statement)
+            if isinstance(statement, f.ForEachResult):
+                if isinstance(statement.iterable, _LISTED):
+                    _loop_over_fields(form, function, statement)
+                elif isinstance(statement.iterable, (ast.ListComp, ast.GeneratorExp)):
+                    _comprehend_fields(form, function, statement, statement.iterable)
         done: set[str] = set()
         while (found := _candidate(form, function, done)) is not None:
             name, display = found
@@ -178,6 +183,58 @@ def _loop_over_fields(form: Form, function: Function, loop: f.ForEachResult) -> 
     loop.body = [transformer.visit(statement) for statement in loop.body]
 
 
+def _comprehend_fields(
+    form: Form,
+    function: Function,
+    loop: f.ForEachResult,
+    made: ast.ListComp | ast.GeneratorExp,
+) -> None:
+    """Replaces the records of a comprehension by their fields. The loop makes the records, and other code takes them apart."""
+    display, name = display_of(made.elt, form.constants), loop.target.id
+    if display is None or display.names or f.stores(function.body)[name] != 1:
+        return
+    types = types_of(function, form)
+    uses = Uses(name, display)
+    uses.block(loop.body, is_cold=False)
+    is_tagged = loop.side is not None and not _has_no_tag(display, types)
+    if is_tagged or uses.others or uses.cold > _MOST_COLD_USES:
+        return
+    is_whole = uses.whole + uses.cold > 0
+    parts = dict(enumerate(display.elements))
+    kept = [
+        place
+        for place, field in parts.items()
+        if not isinstance(field, ast.Constant)
+        and (is_whole or place in uses.positions or not _is_there(field, types))
+    ]
+    base = name.partition("_")[2]
+    variable = f"item_{base}_{kept[0]}" if len(kept) == 1 else f"fields_{base}"
+    fields = Display([parts[place] for place in kept])
+    for number, place in enumerate(kept):
+        item = f.name(variable)
+        parts[place] = item if len(kept) == 1 else fields.read(item, number)
+    (made.elt,) = fields.elements if len(kept) == 1 else (fields.expression(form),)
+    loop.side, loop.target, loop.iterable = None, f.target(variable), _without_copying(made, types)
+    record = replace(display, elements=list(parts.values())).expression(form)
+    loop.body.insert(0, f.let(name, record, f.operator_of(loop)))
+
+
+def _without_copying(
+    made: ast.ListComp | ast.GeneratorExp, types: dict[str, StaticType | None]
+) -> ast.expr:
+    """`words` for `[word for word in words]`."""
+    (only,) = made.generators if len(made.generators) == 1 else (None,)
+    if (
+        only is None
+        or only.ifs
+        or only.is_async
+        or ast.unparse(only.target) != ast.unparse(made.elt)
+    ):
+        return made
+    is_list = isinstance(type_of(only.iter, types), IterableOf)
+    return only.iter if is_list or isinstance(made, ast.GeneratorExp) else made
+
+
 def _listed(
     form: Form, function: Function, loop: f.ForEachResult
 ) -> tuple[Display, list[Sequence[ast.expr]]] | None:
@@ -269,7 +326,7 @@ class _Apart:
         self.types = types_of(self.function, self.form)
         self.fresh = fresh_of(self.function, self.types)
         self.needed = uses.positions
-        if is_made or uses.whole or uses.cold or uses.keeps:
+        if is_made or uses.whole or uses.cold:
             self.needed = set(range(len(self.display.elements)))
         self.stable = {
             variable
@@ -312,7 +369,8 @@ class _Apart:
         """A copy of the record is one of its elements."""
         if not isinstance(statement, f.CopyIfMutable) or statement.target.id != self.name:
             return None
-        names = dict.fromkeys(item.id for item in elements if isinstance(item, ast.Name))
+        read = (item for place, item in enumerate(elements) if place in self.needed)
+        names = dict.fromkeys(item.id for item in read if isinstance(item, ast.Name))
         kept: list[ast.stmt] = [
             f.made(f.CopyIfMutable, target=f.target(name))
             for name in names
@@ -386,9 +444,9 @@ class Uses:
                 continue
             for field in statement._fields:
                 self._value(getattr(statement, field, None), statement, field, is_cold=is_cold)
-            branch = isinstance(statement, ast.If) and not statement.orelse
             for inner in f.blocks(statement):
-                self.block(inner, is_cold=is_cold or (branch and _is_unusual(statement)))
+                is_first = inner is getattr(statement, "body", None)
+                self.block(inner, is_cold=is_cold or (is_first and _is_unusual(statement)))
 
     def _value(self, value: Any, statement: ast.stmt, field: str, *, is_cold: bool) -> None:
         if isinstance(value, list):

@@ -267,6 +267,80 @@ def attributes(env: Any) -> None:
     seen(rows.map(Slotted()), "sums")
 
 
+class Labels:
+    """Static methods."""
+
+    @staticmethod
+    def of(value: int) -> str:
+        return f"n{value % 4}"
+
+
+class Constants(MapFunction[int, Any]):
+    """A constant of the class, one that the object replaces, one that `open` sets, and a static method."""
+
+    STEP, SCALE, OFFSET = 3, 5, 7
+
+    def __init__(self, scale: int | None) -> None:
+        if scale is not None:
+            self.SCALE = scale
+
+    def open(self, runtime_context: Any) -> None:
+        self.OFFSET = 8
+
+    @staticmethod
+    def doubled(value: int) -> int:
+        return value * 2
+
+    def map(self, value: int) -> Any:
+        number = self.doubled(value) + self.STEP
+        return Labels.of(value), number * self.SCALE + self.OFFSET
+
+
+def constants(env: Any) -> None:
+    numbers = env.from_sequence(0, 60)
+    seen(numbers.map(Constants(None)), "odd")
+    seen(numbers.map(Constants(2)), "pairs")
+
+
+def comprehensions(env: Any) -> None:
+    """Flat maps that return comprehensions of records."""
+    numbers = env.from_sequence(0, 40)
+    texts = numbers.map(lambda x: f"w{x % 5} w{x % 3} w{x % 2}")
+    pairs = texts.flat_map(lambda text: [(word, 1) for word in text.split()])
+    seen(pairs.key_by(lambda pair: pair[0]).sum(1), "pairs")
+    rows = texts.flat_map(lambda text: (Row(word=w, n=len(w)) for w in text.split() if w != "w1"))
+    seen(rows.map(lambda row: (row.word, row)), "rows")
+    seen(rows.key_by(lambda row: row.word).map(lambda row: row.n), "named")
+    ranges = numbers.map(lambda x: [[x], [x, x + 1]])
+    seen(ranges.flat_map(lambda two: [(len(part), part) for part in two]), "some")
+    orders = numbers.flat_map(lambda x: [Order(x % 3, x + more) for more in range(x % 4)])
+    seen(orders.filter(lambda order: order.price % 5 != 0).map(lambda o: o.user), "ones")
+    seen(orders.map(raised).key_by(lambda o: o.user).map(lambda o: o), "changed")
+
+
+def raised(order: Any) -> Any:
+    order.price += 1
+    return order
+
+
+def dataclasses(env: Any) -> None:
+    numbers = env.from_sequence(0, 60)
+    orders = numbers.map(lambda x: Reading(x % 4, [x], at=x))
+    seen(orders.map(lambda o: (o.sensor, o.value, o.at, str(o))), "odd")
+    seen(orders.map(lambda o: (o.sensor, o)).filter(lambda pair: pair[1].at % 3 != 0), "pairs")
+    sums = orders.key_by(lambda o: o.sensor).reduce(
+        lambda a, b: Reading(a.sensor, a.value + b.value, at=max(a.at, b.at))
+    )
+    seen(sums, "sums")
+    short = numbers.map(lambda x: Reading(x % 3, x / 2)).filter(lambda r: r.value > 4)
+    seen(short.key_by(lambda r: r.sensor).map(lambda r: (r.at, r.value)), "rows")
+    seen(short.map(lambda r: r.double), "some")
+    frozen = numbers.map(lambda x: Point(x % 3, y=x)).key_by(lambda p: p.x)
+    seen(frozen.reduce(lambda a, b: Point(a.x, a.y + b.y)).map(lambda p: (p.y, p)), "two")
+    shifted = numbers.map(lambda x: Shifted(x % 3)).map(lambda s: s.place)
+    seen(shifted, "means")
+
+
 def states(env: Any) -> None:
     rows = env.from_sequence(0, 60).map(lambda x: (x % 5, x))
     seen(rows.key_by(lambda row: row[0]).process(Counting()), "counted")
@@ -373,6 +447,33 @@ def shapes(env: Any) -> None:
 class Order:
     user: int
     price: int
+
+
+@dataclass
+class Reading:
+    sensor: int
+    value: Any
+    at: int = 0
+
+    @property
+    def double(self) -> Any:
+        return self.value * 2
+
+
+@dataclass(frozen=True)
+class Point:
+    x: int
+    y: int
+
+
+@dataclass
+class Shifted:
+    """Sets a field itself."""
+
+    place: int
+
+    def __post_init__(self) -> None:
+        self.place += 1
 
 
 def merged(a: Any, b: Any) -> Any:
@@ -601,7 +702,8 @@ def caught(env: Any) -> None:
 
 PROGRAMS = (
     *(classes, sums, windows, parsed, written_json, declared, arithmetic, attributes, states),
-    *(in_turn, patterns, declared_rows, reduces, caught, shapes),
+    *(in_turn, patterns, declared_rows, reduces, caught, constants, comprehensions),
+    *(dataclasses, shapes),
 )
 
 
@@ -640,7 +742,7 @@ def test_records_of_any_shape_are_the_same(mode: str, batch_size: int) -> None:
     give_the_same(ran, interpreted, "all")
 
 
-@pytest.mark.parametrize("kind", ["Row", "named Row", "named tuple", "dict"])
+@pytest.mark.parametrize("kind", ["Row", "named Row", "named tuple", "dataclass", "dict"])
 def test_a_reduce_of_records_keeps_the_field_that_changes(kind: str) -> None:
     def draw(env: Any) -> None:
         numbers = env.from_sequence(0, 20)
@@ -653,6 +755,9 @@ def test_a_reduce_of_records_keeps_the_field_that_changes(kind: str) -> None:
         elif kind == "named tuple":
             keyed = numbers.map(lambda x: Named(x % 5, x)).key_by(lambda row: row.key)
             sums = keyed.reduce(lambda a, b: Named(a.key, a.total + b[1]))
+        elif kind == "dataclass":
+            keyed = numbers.map(lambda x: Order(x % 5, x)).key_by(lambda order: order.user)
+            sums = keyed.reduce(lambda a, b: Order(user=a.user, price=a.price + b.price))
         else:
             keyed = numbers.map(lambda x: {"k": x % 5, "n": x}).key_by(lambda row: row["k"])
             sums = keyed.reduce(lambda a, b: {"k": a["k"], "n": a["n"] + b.get("n")})
@@ -737,6 +842,69 @@ def test_a_reduce_that_fails_shows_the_record_and_the_key(form: str) -> None:
     error = failure_of(draw, form, batch_size=7)
     assert type(error) is ZeroDivisionError
     assert "at record <Row(3, 8, 0)>, key 3" in notes_of(error)
+
+
+@pytest.mark.parametrize(
+    "listed",
+    [
+        lambda text: [(word, 1) for word in text.split()],
+        lambda text: ((word, 1) for word in text.split()),
+        lambda text: [Row(word=word, n=1) for word in text.split()],
+        lambda text: [{"word": word, "n": 1} for word in text.split()],
+    ],
+)
+def test_records_of_a_comprehension_are_not_built(listed: Any) -> None:
+    def draw(env: Any) -> None:
+        texts = env.from_sequence(0, 9).map(lambda x: f"{x} {x + 1}")
+        words = texts.flat_map(listed)
+        seen(words.rebalance().map(str), "words")
+
+    job = job_of(draw)
+    assert "column_0_0.extend(" in str(job.vertices[0].source)
+    assert run_form(draw).records("words") == run_form(draw, "interpreted").records("words")
+
+
+@pytest.mark.parametrize("form", ["interpreted", "generated", "inlined"])
+def test_a_list_is_complete_before_its_records_are_processed(form: str) -> None:
+    def draw(env: Any) -> None:
+        pairs = env.from_sequence(3, 3).flat_map(lambda x: [(x, 1 // n) for n in (1, 0)])
+        seen(pairs.map(lambda pair: [].index(pair[0])), "rows")
+
+    assert type(failure_of(draw, form)) is ZeroDivisionError
+
+
+def test_constants_of_a_class_and_static_methods_are_inlined() -> None:
+    def draw(env: Any) -> None:
+        seen(env.from_sequence(0, 9).map(Constants(None)), "rows")
+
+    source = str(job_of(draw).vertices[0].source)
+    assert "f'n{value % 4}'" in source
+    assert "(value * 2 + 3) * 5 + self_1.OFFSET" in source.replace("number_1", "(value * 2 + 3)")
+
+
+def test_a_constant_of_a_class_may_change_between_batches() -> None:
+    class Counts(MapFunction[int, Any]):
+        STEP = 1
+
+        def map(self, value: int) -> Any:
+            return value + self.STEP
+
+    class Changes(MapFunction[int, Any]):
+        def map(self, value: int) -> Any:
+            if value == 10:
+                setattr(Counts, "STEP", 100)  # noqa: B010 - unseen by the compiler
+            return value
+
+    def draw(env: Any) -> None:
+        numbers = env.from_sequence(0, 20).map(Changes())
+        seen(numbers.map(Counts()), "rows")
+
+    ran = {}
+    for form in ("interpreted", "inlined"):
+        Counts.STEP = 1
+        ran[form] = run_form(draw, form, batch_size=1).records("rows")
+    assert ran["inlined"][11:] == ran["interpreted"][11:]  # it is looked at once per batch
+    assert ran["inlined"][11] == 111
 
 
 @pytest.mark.parametrize("form", ["interpreted", "generated", "inlined"])
