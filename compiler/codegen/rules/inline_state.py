@@ -384,14 +384,10 @@ def _states(spec: object) -> dict[str, _State]:
     kind = type(function)
     if function is None or any("__getattribute__" in vars(base) for base in kind.__mro__[:-1]):
         return {}
-    try:
-        definition = definition_of(getattr(kind, "open", None))
-    except Refused:
-        return {}
     found: dict[str, list[_State | None]] = {}
-    own, context = (*definition.parameters, "", "")[:2]
-    for statement in definition.body:
-        for node in ast.walk(statement):
+    for definition in _opening(kind):
+        own, context = (*definition.parameters, "", "")[:2]
+        for node in (node for statement in definition.body for node in ast.walk(statement)):
             if isinstance(node, ast.Assign):
                 for item in node.targets:
                     if isinstance(item, ast.Attribute) and ast.unparse(item.value) == own:
@@ -402,6 +398,19 @@ def _states(spec: object) -> dict[str, _State]:
         for name, states in found.items()
         if len(states) == 1 and states[0] and name.isascii() and not hasattr(kind, name)
     }
+
+
+def _opening(kind: type) -> Iterator[Definition]:
+    """The method `open` of a class, and those of its base classes that are called by `super().open(context)`."""
+    for method in (vars(base)["open"] for base in kind.__mro__ if "open" in vars(base)):
+        try:
+            definition = definition_of(method)
+        except Refused:
+            return
+        yield definition
+        context = (*definition.parameters, "", "")[1]
+        if f"super().open({context})" not in map(ast.unparse, definition.body):
+            return
 
 
 def _state(value: ast.expr, context: str, definition: Definition) -> _State | None:

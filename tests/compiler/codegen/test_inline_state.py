@@ -370,6 +370,31 @@ def test_an_error_names_the_line_of_the_call() -> None:
 INT = Types.INT()
 
 
+class FirstAndCount(First):
+    """Opens the state of its base class, and one of its own."""
+
+    def open(self, runtime_context: Any) -> None:
+        super().open(runtime_context)
+        self.count = runtime_context.get_state(ValueStateDescriptor("count", Types.LONG()))
+
+    def flat_map(self, value: Any) -> Any:
+        self.count.update((self.count.value() or 0) + 1)
+        if self.seen.value() is None:
+            self.seen.update(True)
+            yield self.count.value(), value
+
+
+def test_states_that_a_base_class_opens_become_tables() -> None:
+    def draw(env: Any) -> None:
+        rows = env.from_collection([(x % 3, 0, x) for x in range(9)]).key_by(lambda row: row[0])
+        seen(rows.flat_map(FirstAndCount()), "rows")
+
+    source = str(job_of(draw).vertices[-1].source)
+    assert "table_0_count" in source
+    assert "table_0_seen" in source
+    assert run_form(draw).records("rows") == run_form(draw, "interpreted").records("rows")
+
+
 class Writes(KeyedProcessFunction[Any, Any, Any]):
     """Writes the second field of a record to states of a type that its subclasses declare."""
 
