@@ -102,7 +102,7 @@ class Display:
         else:
             key = shape.names[position] if shape is not None and shape.kind is dict else position
             item = ast.Subscript(record, ast.Constant(key), ast.Load())
-        item.is_field = True  # type: ignore[attr-defined]
+        item.is_field = True  # type: ignore[union-attr]
         return item
 
     def _position(self, name: Any) -> int | None:
@@ -257,7 +257,7 @@ def is_plain_dataclass(kind: Any) -> bool:
 
 def _parameters(kind: Any) -> tuple[str, ...]:
     """The positional parameters of the `__init__` that the dataclasses module generated, or none."""
-    code = getattr(kind.__init__, "__code__", None)
+    code: Any = getattr(kind.__init__, "__code__", None)
     is_generated = getattr(code, "co_filename", "") == "<string>" and not code.co_kwonlyargcount
     return code.co_varnames[1 : code.co_argcount] if is_generated else ()
 

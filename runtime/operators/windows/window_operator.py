@@ -392,6 +392,11 @@ class _CountedWindow:
 
     __slots__ = ("count", "held", "left", "total")
 
+    count: int
+    held: Any
+    left: int
+    total: int
+
 
 class CountWindowOperator(WindowOperator):
     """A shortcut for tumbling count windows with the default trigger.

@@ -100,7 +100,7 @@ class IncrementalCleanup:
 
 
 def _time_of(contents: Any) -> tuple[int]:
-    return contents[:1]
+    return (contents[0],)
 
 
 _TIMES_OF: dict[str, Callable[[Any], Iterable[int]]] = {
