@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import pytest
@@ -51,6 +52,12 @@ class Pair(NamedTuple):
     number: int
 
 
+@dataclass
+class Spot:
+    key: int
+    number: int
+
+
 def spread(value: int) -> Any:
     yield from range(value % 4)
 
@@ -85,6 +92,16 @@ OPERATORS: dict[str, Any] = {
         .key_by(lambda pair: pair.key)
         .map(lambda pair: pair.key + pair[1] + len(pair))
     ),
+    "dataclasses": lambda stream: (
+        stream.map(lambda x: Spot(x % 3, x))
+        .filter(lambda spot: spot.number % 7 != 2)
+        .key_by(lambda spot: spot.key)
+        .reduce(lambda a, b: Spot(a.key, (a.number + b.number) % 10007))
+        .map(lambda spot: spot.key + spot.number)
+    ),
+    "comprehension": lambda stream: stream.flat_map(lambda x: [(y, x) for y in range(x % 3)]).map(
+        lambda pair: pair[0] + pair[1]
+    ),
     "dicts": lambda stream: (
         stream.map(lambda x: {"key": x % 3, "number": x})
         .rebalance()
@@ -100,7 +117,7 @@ OPERATORS: dict[str, Any] = {
 
 def sees_the_same_batches(names: list[str]) -> bool:
     """Whether functions of batches come before any exchange: after one, the forms divide records into other batches."""
-    exchanging = ("keyed", "rebalance", "rows", "named tuples", "dicts")
+    exchanging = ("keyed", "rebalance", "rows", "named tuples", "dataclasses", "dicts")
     exchanges = [place for place, name in enumerate(names) if name in exchanging]
     after = names[exchanges[0] :] if exchanges else []
     return not {"batches", "yielded batches"} & {*after}
