@@ -266,9 +266,16 @@ class LocalStorage(CheckpointStorage):
 
     def _written(self, path: Path, data: bytes) -> Path:
         """Writes a temporary file beside a path, and syncs it."""
-        self._root.parent.mkdir(parents=True, exist_ok=True)
-        self._root.mkdir(0o700, exist_ok=True)
-        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            self._root.parent.mkdir(parents=True, exist_ok=True)
+            self._root.mkdir(0o700, exist_ok=True)
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except (FileExistsError, NotADirectoryError) as error:
+            # Not to be mistaken for a name that another writer has published.
+            raise CheckpointError(
+                f"{path.parent} can't be created for checkpoints: {error.filename} is not a directory; remove that file, "
+                "or set execution.checkpointing.dir to another directory"
+            ) from error
         temporary = path.with_name(f"{path.name}.{secrets.token_hex(4)}{TEMPORARY}")
         try:
             with open(temporary, "xb", opener=_private) as file:

@@ -11,6 +11,7 @@ from datetime import datetime, timezone, tzinfo
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from opchain.runtime.connectors.staged_files import STAGING
 from opchain.runtime.errors import SinkError, short_repr
 from opchain.runtime.files.file_systems import SCHEME_END, joined
 
@@ -77,12 +78,12 @@ def bucket_folder(base_path: str, bucket: Any) -> str:
         return base_path
     if (
         not isinstance(bucket, str)
-        or any(part in ("", ".", "..") for part in bucket.removesuffix("/").split("/"))
+        or any(part in ("", ".", "..", STAGING) for part in bucket.removesuffix("/").split("/"))
         or "\0" in bucket
     ):
         raise SinkError(
             f"FileSink({base_path!r}): the bucket assigner returned {short_repr(bucket)}; it must return a "
-            "relative path below the base path, without '.' and '..', such as 'year=2026/month=1', or '' for the "
+            f"relative path below the base path, without '.', '..' and '{STAGING}', such as 'year=2026/month=1', or '' for the "
             "base path itself"
         )
     folder = joined(base_path, bucket.removesuffix("/"))

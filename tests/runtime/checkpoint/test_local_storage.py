@@ -107,3 +107,13 @@ def test_of_many_processes_that_publish_one_wins(tmp_path: Path) -> None:
         for number in numbers:
             content = (tmp_path / f"chk-{number}/_metadata").read_bytes()
             assert content == name.encode() * 1000
+
+
+@pytest.mark.parametrize("file", ["checkpoints", "checkpoints/runs"])
+def test_a_file_in_place_of_a_folder_is_no_other_writer(tmp_path: Path, file: str) -> None:
+    (tmp_path / file).parent.mkdir(exist_ok=True)
+    (tmp_path / file).touch()
+    storage = LocalStorage(str(tmp_path / "checkpoints"))
+    for write in (storage.write, storage.publish):
+        with pytest.raises(CheckpointError, match=f"{file} is not a directory"):
+            write("runs/1.run", b"")

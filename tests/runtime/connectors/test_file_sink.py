@@ -206,7 +206,8 @@ class ByItself(BucketAssigner):
 
 
 @pytest.mark.parametrize(
-    "bucket", ["..", "../x", "a/../../x", "/usr/x", "a//b", ".", "./a", "a\0b", 7, None]
+    "bucket",
+    ["..", "../x", "a/../../x", "/usr/x", "a//b", ".", "./a", "a\0b", 7, None, ".opchain/x"],
 )
 def test_a_bucket_outside_of_the_base_path_is_refused(tmp_path: Path, bucket: Any) -> None:
     builder = FileSink.for_row_format(str(tmp_path / "out"), Encoder.simple_string_encoder())
