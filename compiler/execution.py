@@ -445,6 +445,6 @@ def _parts(text: str | None, separator: str) -> tuple[str, ...]:
 
 
 def _archive(entry: str) -> PythonArchive:
-    """An archive without a folder gets one of its own name, as in Flink."""
+    """An archive without a folder is unpacked to a folder of its name, as in Flink."""
     path, _, folder = entry.partition("#")
     return PythonArchive(path, folder or path.rstrip("/").rpartition("/")[2])

@@ -48,7 +48,7 @@ class GraphError(StreamError):
 
 
 class UnsupportedFeatureError(GraphError):
-    """The program asks for something that Flink has and this project does not.
+    """The program uses a feature of Flink that opchain does not support.
 
     What to do: Use the replacement that the message names. The [support table](support.md) lists all refused calls, and
     `opchain port FILE` finds them in a program.

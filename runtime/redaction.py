@@ -1,4 +1,4 @@
-"""Keeps passwords out of what is printed: settings, command lines, URLs."""
+"""Hides passwords in printed settings, command lines and URLs."""
 
 from __future__ import annotations
 

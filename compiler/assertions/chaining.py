@@ -129,7 +129,7 @@ def assert_chained(program: Planned, first: str, second: str, *more: str) -> Non
 def assert_not_chained(
     program: Planned, first: str, second: str, *, because: str | None = None
 ) -> None:
-    """Asserts that an exchange lies between two operators, and why.
+    """Asserts that there is an exchange between two operators, and the rule that requires it.
 
     Args:
         program: An environment, a program, or a plan.

@@ -41,7 +41,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
-    """Lists what was written, so that nobody updates unseen."""
+    """Lists the golden files that were written, so that no update is overlooked."""
     if not config.getoption("--update-golden"):
         return
     from opchain.compiler.assertions.chaining import RUN  # noqa: PLC0415 - only if asked

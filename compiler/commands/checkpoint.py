@@ -128,7 +128,7 @@ def list_checkpoints(directory: str, key: CheckpointKey | None) -> None:
 @click.argument("checkpoint")
 @takes_key
 def show(checkpoint: str, key: CheckpointKey | None) -> None:
-    """Shows what is in CHECKPOINT: operators, states, positions of sources."""
+    """Shows the operators, states and source positions in CHECKPOINT."""
     with clear_errors():
         found = find_checkpoint(checkpoint, key)
         answer(checkpoint_text(found.metadata))

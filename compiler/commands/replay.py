@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pdb  # noqa: T100 - it is what --pdb asks for
+import pdb  # noqa: T100 - for --pdb
 import sys
 from bdb import BdbQuit
 from typing import TYPE_CHECKING, Any

@@ -1,1 +1,1 @@
-"""Checkpoints: where they are stored, what is in them, who completes them, and who starts from them."""
+"""Checkpoints: their storage, contents and completion, and how jobs restore them."""

@@ -59,7 +59,7 @@ class Configuration:
     ) -> None:
         if j_configuration is not None and not isinstance(j_configuration, Configuration):
             raise no_java("Configuration(j_configuration=...)")
-        # PyFlink's wraps the Java object, so that what is set in one is set in the other.
+        # PyFlink's class wraps the Java object, so the two share their settings.
         shared = None if j_configuration is None else j_configuration._values  # noqa: SLF001 - of this class
         self._values: dict[str, Any] = {} if shared is None else shared
         if other is not None:
@@ -160,7 +160,7 @@ class Configuration:
         if option.value_type == MAP and (gathered := self._below(option.key)):
             return _converted(option.key, gathered, option.value_type)
         if default_value is None and option.default is not None:
-            # Converted, so that nobody gets hold of the option's own list or dict.
+            # The conversion copies the option's list or dict, so a caller cannot change it.
             return option.value_type.convert(option.default)
         return default_value
 

@@ -36,7 +36,7 @@ _LOOK_EVERY_S, _LOOK_FAR_EVERY_S = 1.0, 10.0
 
 
 class JobControl:
-    """Serves the requests of one run, from a thread of its own between `begin` and `end`.
+    """Serves the requests of one run, in its own thread between `begin` and `end`.
 
     Args:
         run_id: The unique id of the run.

@@ -225,7 +225,7 @@ class JobRun(JobClient):
         self.last_metrics: JobMetrics | None = None
 
     def start(self) -> JobRun:
-        """Runs the job on a thread of its own."""
+        """Runs the job in its own thread."""
         threading.Thread(target=self._run_to_the_end, name=f"job {self._id}", daemon=True).start()
         return self
 

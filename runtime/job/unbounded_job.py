@@ -390,7 +390,7 @@ def restored_text(latest: CheckpointMetadata | None, job: JobProgram) -> str:
 
 
 class UnboundedRun(JobRun):
-    """The run of an unbounded job: what its sinks collect can be read while it continues."""
+    """The run of an unbounded job. Records of its collecting sinks can be read while it runs."""
 
     def __init__(self, unbounded: UnboundedJob) -> None:
         super().__init__(

@@ -1,4 +1,4 @@
-"""Runs a source whose `run(ctx)` blocks on a thread of its own, synchronized with the mailbox by a lock.
+"""Runs a source whose `run(ctx)` blocks in its own thread, synchronized with the mailbox by a lock.
 
 Such a source cannot be asked for its next buffer, so it cannot be the default action. The default action starts the
 thread and suspends itself. From then on the task's thread only runs mail, under the lock. The source emits each

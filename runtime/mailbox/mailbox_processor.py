@@ -180,8 +180,8 @@ class MailboxProcessor:
         "_action",
         "_allow_yield",
         "_before_mail",
+        "_continues",
         "_default_action",
-        "_goes_on",
         "_lock",
         "_mailbox",
         "_suspension",
@@ -205,9 +205,11 @@ class MailboxProcessor:
         self.metrics = MailboxMetrics(self._mailbox.clock_ns)
         self._default_action = default_action
         self._suspension: Suspension | None = None
-        self._action: DefaultAction = default_action  # or what stands in for it
-        self._goes_on = True  # false from the mail that ends the loop to the end of that turn
-        self.is_completed = False  # for good; implies that the loop does not continue
+        self._action: DefaultAction = (
+            default_action  # or its replacement while it is suspended or completed
+        )
+        self._continues = True  # false from the mail that ends the loop to the end of that turn
+        self.is_completed = False  # the loop can't be resumed
 
     # The loop
 
@@ -225,7 +227,7 @@ class MailboxProcessor:
             self._run_mail_then_default_action()
         else:
             self._action(self)
-        return self._goes_on or self._end()
+        return self._continues or self._end()
 
     def run_mailbox_step(self) -> bool:
         """Runs one mail, or else one default action. Returns False if neither can run.
@@ -241,7 +243,7 @@ class MailboxProcessor:
             self._default_action(self)
         else:
             return False
-        self._goes_on = not self.is_completed
+        self._continues = not self.is_completed
         return True
 
     # Control, from any thread
@@ -359,7 +361,7 @@ class MailboxProcessor:
             if mail is None:  # an earlier mail waited, and ran it meanwhile
                 break
             self._run_mail(mail)
-            if not self._goes_on:
+            if not self._continues:
                 return
         if self._suspension is None:
             self._default_action(self)
@@ -379,16 +381,16 @@ class MailboxProcessor:
         self._run_mail_then_default_action()
 
     def _end(self) -> bool:
-        self._goes_on = not self.is_completed
+        self._continues = not self.is_completed
         return False
 
     # Control mail
 
     def _suspend_loop(self) -> None:
-        self._goes_on = False
+        self._continues = False
 
     def _complete_loop(self) -> None:
-        self._goes_on = False
+        self._continues = False
         self.is_completed = True
         self._action = _do_nothing
 

@@ -232,7 +232,7 @@ def size_text(size_bytes: int) -> str:
 
 
 def _busy(ms_per_second: float) -> str:
-    """In percent; a source on a thread of its own does not know."""
+    """The busy share in percent. It is unknown for a source in its own thread."""
     return "?" if math.isnan(ms_per_second) else f"{ms_per_second / 10:.0f} %"
 
 

@@ -1,1 +1,1 @@
-"""Operators: what they are (specs) and how they run."""
+"""The operators: the classes that run the specs of runtime/program/operator_specs.py."""

@@ -38,7 +38,7 @@ ABSENT = _Absent()
 def summed_records(
     sums: dict[Any, Any], layout: tuple[Any, ...], shape: Shape | None = None
 ) -> Iterator[Any]:
-    """The records that a dictionary from keys to one field, or to a tuple of fields, stands for.
+    """Rebuilds records from a dictionary of keys and one stored field, or a tuple of stored fields.
 
     The records are tuples, or of another shape. The layout has, for each field, "key", "sum" (the value of the
     dictionary), the position in a value that is a tuple, or a constant in a tuple.

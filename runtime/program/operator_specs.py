@@ -94,7 +94,7 @@ class SourceSpec(OperatorSpec):
 
 @dataclass(frozen=True, slots=True)
 class LegacySourceSpec(OperatorSpec):
-    """A SourceFunction of `add_source`: unbounded, and heads a chain of its own thread."""
+    """A SourceFunction of `add_source`. It is unbounded, and is the head of a chain that runs in its own thread."""
 
     kind: ClassVar[str] = "legacy_source"
     default_name: ClassVar[str] = "Custom Source"

@@ -136,7 +136,7 @@ class Columns(Sequence[Any]):
         return self.lists[sum(not entry for entry in self.layout[:position])]
 
     def rows(self, *beside: Iterable[Any]) -> Iterable[Any]:
-        """The fields that have lists, and what lies beside them; where that is one list, its entries as they are."""
+        """Per record, the values of the fields that have lists, and of `beside`. With a single list, its entries."""
         if beside or len(self.lists) > 1:
             return zip(*self.lists, *beside, strict=False)  # beside may have no end
         return self.lists[0]

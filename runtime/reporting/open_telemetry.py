@@ -129,7 +129,7 @@ class OpenTelemetryReporter(Reporter):
         span.end()
 
     def close(self) -> None:
-        """Sends what is left."""
+        """Sends the remaining metrics and spans."""
         self._traces.shutdown()
         self._metrics.shutdown()
 

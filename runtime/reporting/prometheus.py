@@ -1,4 +1,4 @@
-"""Metrics for Prometheus: text for a pull endpoint, an endpoint of its own, and a file for node_exporter.
+"""Metrics for Prometheus: the text of an endpoint, a server with this endpoint, and a file for node_exporter.
 
 Names begin with `flink_`, as those of Flink's PrometheusReporter; all are gauges there and here. Needs
 prometheus_client (`pip install 'opchain[prometheus]'`).

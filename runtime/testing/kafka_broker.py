@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 VERSION = "4.3.0"
 USER, PASSWORD = "opchain", "opchain-secret"
-"""Who may log in at the listener that asks for a password."""
+"""The user and password of the listener with a login."""
 
 _HOST = "127.0.0.1"
 _POM = f"""\

@@ -71,7 +71,7 @@ class JdbcSource(Source[Row]):
         return self.row_type
 
     def planned(self, parallelism: int) -> Source[Row]:
-        """The source with its bounds. The database is asked for bounds that were not given."""
+        """The source with its bounds. Missing bounds are queried from the database."""
         partitions = self.partitions or parallelism
         if self.column is None or self.bounds is not None or partitions == 1:
             return JdbcSource(

@@ -157,7 +157,7 @@ class AlignedWindowOperator(KeyedWindowOperator):
 
     @property
     def current_key(self) -> Any:
-        """The key of the record or window at hand."""
+        """The key of the current record or window."""
         return None if self._key is None else key_of(self._key)
 
     def process_element(self, value: Any, timestamp: int | None) -> None:
