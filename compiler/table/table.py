@@ -192,8 +192,10 @@ class TableResult:
             self._client.get_job_execution_result().result(timeout)
 
     def collect(self) -> Any:
-        """The rows, as they come; close the iterator to end the job."""
-        return _Rows() if self._rows is None else self._rows
+        """The rows, as they come; close the iterator to end the job. An INSERT gives -1, an unknown number of rows."""
+        if self._rows is None:
+            return _Rows(() if self._client is None else [Row(-1)])
+        return self._rows
 
     def print(self) -> None:
         """Prints the rows in a frame when all have come, or "OK" for a statement without rows, as Flink does.

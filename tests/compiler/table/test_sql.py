@@ -655,7 +655,10 @@ def test_a_pipeline_writes_a_table(tables: StreamTableEnvironment, tmp_path: Pat
         f"CREATE TABLE o (id INT) WITH ('connector'='filesystem','path'='{tmp_path}/out','format'='csv')"
     )
     pipeline = tables.sql_query("SELECT id FROM s").insert_into("o")
-    pipeline.execute().wait()
+    result = pipeline.execute()
+    assert result.get_result_kind() is ResultKind.SUCCESS_WITH_CONTENT
+    assert list(result.collect()) == [Row(-1)]
+    result.wait()
     tables.create_statement_set().add(pipeline).execute().wait()
     assert written(tmp_path / "out") == ["-7", "-7", "7", "7"]
 
