@@ -29,7 +29,8 @@ from opchain.runtime.job.dependencies import NO_DEPENDENCIES, JobDependencies
 from opchain.runtime.job.streaming_settings import StreamingSettings, Trigger
 from opchain.runtime.job.unbounded_job import UnboundedJob, UnboundedRun
 from opchain.runtime.local.job import local_files, warn_of_many_tasks
-from opchain.runtime.local.live_run import JobStoppedError, StopSwitch
+from opchain.runtime.local.live_run import StopSwitch
+from opchain.runtime.local.task_thread import JobStoppedError, TaskThread
 from opchain.runtime.mailbox.timer_service import wall_clock_ms
 from opchain.runtime.shipping.functions import ship_vertices
 from opchain.runtime.task.stream_task import TaskEnvironment
@@ -101,7 +102,8 @@ class LocalEpochTasks:
         self._environment = environment
         self._counts = counts or EpochCounts()
         self._switch = StopSwitch()
-        self._epochs = self._of_attempt()
+        self._abandoned = 0
+        self._begin_attempt()
 
     def run(
         self,
@@ -111,19 +113,19 @@ class LocalEpochTasks:
         sources: Sequence[DeliveredSource],
     ) -> JobOutcome:
         """See EpochTasks."""
-        if self.restarts != self._attempt:
+        if self.restarts != self._attempt or self._thread.is_abandoned:
+            self._abandoned += self._thread.is_abandoned
             self.close()
-            self._epochs = self._of_attempt()
+            self._begin_attempt()
         self._switch = StopSwitch()
-        return self._epochs.run(epoch, deliveries_of(sources, rows), latest)
+        deliveries = deliveries_of(sources, rows)
+        return self._thread.run(lambda: self._epochs.run(epoch, deliveries, latest))
 
     def cancel(self) -> None:
-        """See EpochTasks. A function that blocks is not interrupted: Python cannot end a thread."""
-        _LOG.warning(
-            "the current epoch is cancelled. In process a function that is running is not interrupted: the epoch ends "
-            "when the function returns. To end it now, kill the process: the next run resumes from the last checkpoint"
-        )
+        """See EpochTasks. A function that never returns is left behind: see TaskThread."""
+        _LOG.warning("the current epoch is cancelled")
         self._switch.stop()
+        self._thread.stop()
 
     def epoch_ended(self, checkpoint_id: int) -> None:  # noqa: ARG002 - the contract
         """See EpochTasks."""
@@ -131,12 +133,19 @@ class LocalEpochTasks:
 
     def close(self) -> None:
         """Closes the tasks. Errors are logged."""
-        self._epochs.close_quietly()
+        self._thread.close()
 
-    def _of_attempt(self) -> LocalEpochs:
+    def _begin_attempt(self) -> None:
         self._attempt = self.restarts
         environment = replace(self._environment, attempt=self.restarts)
-        return LocalEpochs(self._job, self._storage, environment=environment, prepare=self._watch)
+        if self._abandoned:  # tasks that were left behind may still write files
+            attempt_id = f"{environment.attempt_id}-{self._abandoned}"
+            environment = replace(environment, attempt_id=attempt_id)
+        self._epochs = LocalEpochs(
+            self._job, self._storage, environment=environment, prepare=self._watch
+        )
+        # Always the same thread, because some objects of users, such as connections of sqlite3, belong to a thread.
+        self._thread = TaskThread("tasks", self._epochs.close_quietly)
 
     def _watch(self, task: EpochTask) -> None:
         self._switch.watch(task)

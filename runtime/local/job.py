@@ -32,6 +32,7 @@ from opchain.runtime.job.progress import CountedProgress
 from opchain.runtime.job.restarts import Restarts, RestartStrategy
 from opchain.runtime.job.run import NO_LIMIT, CollectedRecords, JobRun
 from opchain.runtime.local.live_run import LiveRun, StopSwitch, endless_sources, running_sources
+from opchain.runtime.local.task_thread import TaskThread
 from opchain.runtime.measurements.record_warnings import RecordWarnings
 from opchain.runtime.program.vertex_program import DRIVER, JobProgram
 from opchain.runtime.records.buffer_store import BufferStore
@@ -41,7 +42,7 @@ from opchain.runtime.shipping.outcome import JobOutcome, commit, read_outcome
 from opchain.runtime.task.stream_task import StreamTask, TaskEnvironment
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from opchain.runtime.records.elements import Buffer
 
@@ -153,12 +154,14 @@ def local_run(
                     take_collected=collected.put if is_endless else None,
                 )
                 if is_endless:
-                    buffers = LiveRun(job, environment, switch, progress).buffers()
+                    outcome = read_outcome(
+                        job, LiveRun(job, environment, switch, progress).buffers()
+                    )
                 else:
                     buffers = run_tasks(
                         job, shipped, environment=environment, switch=switch, progress=progress
                     )
-                outcome = read_outcome(job, buffers)
+                    outcome = attempts.run(lambda: read_outcome(job, buffers))
             commit(job, outcome)
         RecordWarnings(job).look_at(outcome.metrics)
         return outcome
@@ -207,6 +210,7 @@ class _Attempts:
         self.stopped = threading.Event()
         self._lock = threading.Lock()
         self._switch = StopSwitch()
+        self._thread: TaskThread | None = None
 
     def begin(self) -> StopSwitch:
         """Returns the switch of a new attempt."""
@@ -216,11 +220,24 @@ class _Attempts:
                 self._switch.stop()
             return self._switch
 
+    def run(self, call: Callable[[], JobOutcome]) -> JobOutcome:
+        """Runs the tasks of an attempt: in the main thread, where Ctrl-C ends them, or in a thread that can be abandoned."""
+        if threading.current_thread() is threading.main_thread():
+            return call()
+        thread = TaskThread("tasks", lambda: None)
+        self._thread = thread
+        try:
+            return thread.run(call)
+        finally:
+            thread.close()
+
     def stop(self) -> None:
         """Stops the current attempt, and prevents further attempts."""
         with self._lock:
             self.stopped.set()
             self._switch.stop()
+        if self._thread is not None:
+            self._thread.stop()
 
 
 def _collected_records(job: JobProgram) -> CollectedRecords:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import queue
 import threading
-import time
 from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from opchain.runtime.job.progress import CountedProgress
 from opchain.runtime.job.run import HeldInterrupts
+from opchain.runtime.local.task_thread import ENDING_S, JobStoppedError, end_threads
 from opchain.runtime.mailbox.task_mailbox import MailboxClosedError
 from opchain.runtime.measurements.record_warnings import RecordWarnings
 from opchain.runtime.program.vertex_program import (
@@ -37,21 +37,22 @@ if TYPE_CHECKING:
     from opchain.runtime.records.elements import Buffer
 
 
-class JobStoppedError(Exception):
-    """The job was cancelled while it ran."""
-
-
 class StopSwitch:
     """Makes tasks fail with JobStoppedError.
 
     The error arrives as mail, which a task processes between two batches and while an operator waits. So a task that
-    waits for an asynchronous call can be stopped. A function that blocks cannot.
+    waits for an asynchronous call can be stopped. A function that blocks is left to `task_thread`.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._tasks: list[StreamTask] = []
         self._is_stopped = False
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether the switch was turned."""
+        return self._is_stopped
 
     def watch(self, task: StreamTask) -> None:
         """Stops the task when the switch is turned, or immediately if it was already."""
@@ -85,9 +86,6 @@ _LOOK_EVERY_S = 1.0
 
 _FLUSH_AFTER_MS = 100
 """The default of the buffer timeout, as in Flink."""
-
-ENDING_S = 5.0
-"""The time in seconds for tasks to end when the job is stopped. A source that blocks is abandoned."""
 
 
 def endless_sources(job: JobProgram) -> list[OperatorProgram]:
@@ -157,6 +155,7 @@ class LiveRun:
 
         Raises:
             Exception: The exception of the first task that failed. All other tasks are stopped by then.
+            JobStoppedError: The job was stopped, and all tasks are blocked by functions.
         """
         for task in self._inputs:
             thread = threading.Thread(
@@ -173,6 +172,10 @@ class LiveRun:
                     item = self._next_item()
                     if item is None:
                         self._warn_of_records()
+                        if (
+                            self._switch.is_stopped
+                        ):  # each task that is not blocked has ended by now
+                            raise JobStoppedError
                     elif not isinstance(item, _Ended):
                         yield item
                     elif item.error is not None:
@@ -230,10 +233,7 @@ class LiveRun:
         self._switch.stop()
         for buffers in self._inputs.values():
             buffers.close()
-        ends_at = time.monotonic() + ENDING_S
-        for thread in self._threads:
-            if thread.is_alive():
-                thread.join(max(0.0, ends_at - time.monotonic()))
+        end_threads([thread for thread in self._threads if thread.ident is not None], ENDING_S)
 
 
 def _alignment_groups(job: JobProgram) -> dict[str, AlignmentGroup]:

@@ -12,7 +12,8 @@ from opchain.runtime.job.client import JobStatus
 from opchain.runtime.job.dependencies import CachedFile, JobDependencies
 from opchain.runtime.local import job as job_module
 from opchain.runtime.local.job import local_run, run_in_process, run_tasks
-from opchain.runtime.local.live_run import JobStoppedError, StopSwitch
+from opchain.runtime.local.live_run import StopSwitch
+from opchain.runtime.local.task_thread import JobStoppedError
 from opchain.runtime.records.buffer_store import BufferStore
 from opchain.runtime.shipping.functions import ship_vertices
 

@@ -10,7 +10,8 @@ from forms import job_of
 from opchain.datastream import AsyncDataStream, AsyncFunction
 from opchain.runtime.job.client import JobStatus
 from opchain.runtime.local.job import local_run
-from opchain.runtime.local.live_run import JobStoppedError, StopSwitch
+from opchain.runtime.local.live_run import StopSwitch
+from opchain.runtime.local.task_thread import JobStoppedError
 from opchain.runtime.mailbox.mailbox_processor import MailboxProcessor
 
 

@@ -1,0 +1,197 @@
+"""Threads of tasks, and functions that never return."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from forms import job_of
+
+from opchain.common import WatermarkStrategy
+from opchain.datastream.connectors import DataGeneratorSource
+from opchain.datastream.functions import MapFunction
+from opchain.runtime.job.client import JobStatus
+from opchain.runtime.job.streaming_settings import StreamingSettings
+from opchain.runtime.job.unbounded_job import UnboundedRun
+from opchain.runtime.local import live_run, task_thread
+from opchain.runtime.local.epoch_run import LocalEpochJob
+from opchain.runtime.local.job import local_run
+from opchain.runtime.local.task_thread import JobStoppedError, TaskThread, end_threads
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from opchain.runtime.job.run import JobRun
+
+LONGEST_S = 30
+
+
+@pytest.fixture
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A job that is stopped has no patience."""
+    monkeypatch.setattr(live_run, "ENDING_S", 0.0)
+    monkeypatch.setattr(task_thread, "INTERRUPTED_S", 0.1)
+    monkeypatch.setattr(TaskThread.stop, "__defaults__", (0.0,))
+
+
+class Blocker:
+    """A call that does not return, in C code, where Python raises no exception."""
+
+    def __init__(self) -> None:
+        self.entered = threading.Event()
+        self._released = threading.Lock()
+        self._released.acquire()
+
+    def __call__(self) -> str:
+        self.entered.set()
+        self._released.acquire()
+        return "late"
+
+    def release(self) -> None:
+        self._released.release()
+
+
+def busy(entered: threading.Event) -> None:
+    while True:
+        entered.set()
+
+
+def test_calls_and_the_clean_up_run_in_one_thread() -> None:
+    cleaned: list[int] = []
+    thread = TaskThread("tasks", lambda: cleaned.append(threading.get_ident()))
+    first, second = thread.run(threading.get_ident), thread.run(threading.get_ident)
+    thread.close()
+    assert first == second != threading.get_ident()
+    assert cleaned == [first]
+
+
+def test_the_caller_gets_the_exception_of_a_call() -> None:
+    thread = TaskThread("tasks", lambda: None)
+    with pytest.raises(ZeroDivisionError):
+        thread.run(lambda: 1 // 0)
+    assert thread.run(lambda: 1) == 1
+    thread.close()
+
+
+def test_a_stop_between_two_calls_does_nothing() -> None:
+    thread = TaskThread("tasks", lambda: None)
+    thread.stop(0.0)
+    thread.run(lambda: None)
+    thread.stop(0.0)
+    assert thread.run(lambda: 2) == 2
+    thread.close()
+
+
+def test_a_loop_of_python_is_interrupted() -> None:
+    entered = threading.Event()
+    thread = TaskThread("tasks", lambda: None)
+    threading.Thread(target=lambda: (entered.wait(), thread.stop(0.0))).start()
+    with pytest.raises(JobStoppedError):
+        thread.run(lambda: busy(entered))
+    assert not thread.is_abandoned
+    assert thread.run(lambda: 1) == 1
+    thread.close()
+
+
+@pytest.mark.usefixtures("at_once")
+def test_a_call_that_cannot_be_interrupted_is_abandoned(caplog: pytest.LogCaptureFixture) -> None:
+    call, cleaned = Blocker(), threading.Event()
+    thread = TaskThread("tasks", cleaned.set)
+    threading.Thread(target=lambda: (call.entered.wait(), thread.stop(0.0))).start()
+    with pytest.raises(JobStoppedError):
+        thread.run(call)
+    assert thread.is_abandoned
+    assert "does not return" in caplog.text
+    assert "self._released.acquire()" in caplog.text
+    thread.close()
+    assert not cleaned.is_set()
+    call.release()
+    assert cleaned.wait(LONGEST_S)
+
+
+@pytest.mark.usefixtures("at_once")
+def test_threads_that_do_not_end_are_interrupted_then_abandoned(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    entered, call = threading.Event(), Blocker()
+    stopped = threading.Event()
+
+    def loop() -> None:
+        try:
+            busy(entered)
+        except JobStoppedError:
+            stopped.set()
+
+    def block() -> None:
+        with suppress(JobStoppedError):
+            call()
+
+    threads = [
+        threading.Thread(target=target, name=name, daemon=True)
+        for name, target in (("task 1", loop), ("task 2", block))
+    ]
+    for thread in threads:
+        thread.start()
+    assert entered.wait(LONGEST_S)
+    assert call.entered.wait(LONGEST_S)
+    end_threads(threads, 0.0)
+    assert stopped.wait(LONGEST_S)
+    assert [text for text in ("'task 1'", "'task 2'") if text in caplog.text] == ["'task 2'"]
+    call.release()
+
+
+blockers: dict[str, Blocker] = {}
+
+
+@pytest.fixture
+def blocker(tmp_path: Path) -> Iterator[Blocker]:
+    """Blocks the function of `blocking`."""
+    found = blockers[str(tmp_path)] = Blocker()
+    yield found
+    found.release()
+
+
+class BlocksAtFive(MapFunction[int, int]):
+    """Does not return from the sixth record."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def map(self, value: int) -> int:
+        if value == 5:
+            blockers[self.name]()
+        return value
+
+
+def blocking(env: Any, name: str, count: int | None) -> None:
+    numbers: DataGeneratorSource[int] = DataGeneratorSource(lambda index: index, count, 1000)
+    strategy = WatermarkStrategy.no_watermarks()
+    env.from_source(numbers, strategy, "numbers").uid("numbers").map(BlocksAtFive(name)).print()
+
+
+def require_cancelled(run: JobRun, blocker: Blocker) -> None:
+    assert blocker.entered.wait(LONGEST_S)
+    run.cancel().result(LONGEST_S)
+    assert run.get_job_status().result() is JobStatus.CANCELED
+
+
+@pytest.mark.usefixtures("at_once")
+@pytest.mark.parametrize("count", [None, 10])
+def test_a_job_whose_function_blocks_can_be_cancelled(
+    tmp_path: Path, blocker: Blocker, count: int | None
+) -> None:
+    job = job_of(lambda env: blocking(env, str(tmp_path), count))
+    require_cancelled(local_run(job).start(), blocker)
+
+
+@pytest.mark.usefixtures("at_once")
+def test_a_job_with_checkpoints_whose_function_blocks_can_be_cancelled(
+    tmp_path: Path, blocker: Blocker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(LocalEpochJob.cancel, "__defaults__", (0.0,))
+    settings = StreamingSettings(checkpoints=str(tmp_path / "checkpoints"))
+    job = job_of(lambda env: blocking(env, str(tmp_path), None))
+    require_cancelled(UnboundedRun(LocalEpochJob(job, settings)).start(), blocker)  # type: ignore[arg-type]
