@@ -39,6 +39,7 @@ from opchain.runtime.checkpoint.state_files import (
 )
 from opchain.runtime.epochs.event_time import (
     emit_restored_watermark,
+    event_time_before_input,
     event_time_snapshot,
     restore_event_time,
 )
@@ -329,7 +330,10 @@ class EpochTask(StreamTask):
                 f"{storage.url}: {error}"
             ) from error
         reach("after-state", epoch.checkpoint_id)
-        progress = event_time_snapshot(self.chain, self._read_valves)
+        if epoch.drains and not self._has_ended:
+            progress = event_time_before_input(self.chain)
+        else:
+            progress = event_time_snapshot(self.chain, self._read_valves)
         described = {
             operator.program.operator_id: describe_states(operator.context)
             for operator in self.chain.operators
@@ -387,6 +391,14 @@ class EpochTask(StreamTask):
         size = StateSize(entries, snapshot_bytes(snapshot))
         if size.entries or size.written_bytes:
             self._sizes[operator_id] = size
+
+    @property
+    def _has_ended(self) -> bool:
+        """Whether the task reads a source that has ended. Its watermark stays the greatest after a restore."""
+        head = self.chain.head
+        return isinstance(head, SourceOperator) and (
+            head.source.is_bounded or head.source.has_ended
+        )
 
     @property
     def _read_valves(self) -> InputValves | None:

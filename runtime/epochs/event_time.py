@@ -2,7 +2,7 @@
 
 A checkpoint contains the watermarks of each task. Flink stores no watermarks in checkpoints: after a restore, event time
 starts again, and records that were late are no longer late. In opchain, a restored job gives the same results as one
-that never failed.
+that never failed. Only after draining, which ends event time, it starts again.
 
 Watermark alignment works between epochs: a source or split that is ahead of its group gets no input in the next epoch.
 The clock of processing time shows one time throughout an epoch.
@@ -76,6 +76,16 @@ def event_time_snapshot(chain: OperatorChain, valves: InputValves | None) -> byt
         },
     )
     return dump_records(event_time)
+
+
+def event_time_before_input(chain: OperatorChain) -> bytes:
+    """The event time of a task that has read nothing, pickled.
+
+    A job that was drained stores it, because its watermark is the greatest. A job that starts from its savepoint would
+    drop all records as late.
+    """
+    watermarks = (MIN_WATERMARK,) * len(chain.input_watermarks)
+    return dump_records(TaskEventTime(valves={}, input_watermarks=watermarks, operators={}))
 
 
 def restore_event_time(
