@@ -84,13 +84,13 @@ class JobControl:
         """
         asked = _Asked(request)
         with self._lock:
-            if self._has_ended.is_set():
-                raise CheckpointError("the job has ended")
             if self._stop is not None:
                 raise CheckpointError(
                     f"request {self._stop.request.request_id} already stops the job "
                     f"({self._stop.request.kind}{', drained' if self._stop.request.drain else ''})"
                 )
+            if self._has_ended.is_set():
+                raise CheckpointError("the job has ended")
             if request.kind != "cancel":
                 self._place(request)  # a request without a directory fails now
             if request.kind != "savepoint":
@@ -135,6 +135,8 @@ class JobControl:
             stop.is_served.set()
         for thread in self._threads:
             thread.join()
+        if self._storage is not None:
+            self._look(self._storage)  # refuses requests that came since the last look
         while not self._requests.empty():
             asked = self._requests.get()
             if asked is not None:
