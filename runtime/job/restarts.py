@@ -57,7 +57,7 @@ class RestartStrategy:
         most_delay_ms: The longest delay (exponential delay).
         multiplier: The factor between two delays (exponential delay).
         reset_ms: The time without failures after which delay and count are reset (exponential delay).
-        jitter: The share by which a delay may be longer or shorter (exponential delay).
+        jitter: The share by which a delay may be longer or shorter, but not shorter than the first (exponential delay).
     """
 
     kind: Literal["none", "fixed-delay", "failure-rate", "exponential-delay"] = "none"
@@ -223,4 +223,5 @@ class Restarts:
         delay_ms = self._next_delay_ms
         self._next_delay_ms = min(delay_ms * strategy.multiplier, strategy.most_delay_ms)
         draw = random.Random(f"restart {self._job_name} {self.count}").uniform(-1, 1)  # noqa: S311
-        return min(delay_ms * (1 + strategy.jitter * draw), strategy.most_delay_ms)
+        jittered = min(delay_ms * (1 + strategy.jitter * draw), strategy.most_delay_ms)
+        return max(strategy.delay_ms, jittered)

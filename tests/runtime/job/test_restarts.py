@@ -97,12 +97,25 @@ def test_an_exponential_delay_grows_to_its_limit_and_is_reset() -> None:
 
 
 def test_jitter_is_within_its_share_and_the_same_every_time() -> None:
-    strategy = RestartStrategy("exponential-delay", attempts=99, most_delay_ms=1000, jitter=0.1)
+    strategy = RestartStrategy(
+        "exponential-delay", attempts=99, delay_ms=900, most_delay_ms=1000, jitter=0.1
+    )
     first, second = Job(strategy, [1] * 20), Job(strategy, [1] * 20)
     assert first.run() == second.run() == 20
     assert first.pauses_ms == second.pauses_ms
     assert len(set(first.pauses_ms)) > 5
     assert all(900 <= pause <= 1000 for pause in first.pauses_ms)
+
+
+def test_jitter_makes_no_pause_shorter_than_the_first() -> None:
+    """Flink: `ExponentialDelayRestartBackoffTimeStrategy.calculateActualBackoffTime`."""
+    strategy = RestartStrategy(
+        "exponential-delay", attempts=99, delay_ms=1000, most_delay_ms=1100, jitter=0.5
+    )
+    job = Job(strategy, [1] * 20)
+    job.run()
+    assert min(job.pauses_ms) == 1000
+    assert max(job.pauses_ms) == 1100
 
 
 def test_what_another_attempt_would_meet_again_ends_the_job() -> None:
