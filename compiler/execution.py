@@ -46,6 +46,10 @@ _OF_EPOCHS = (
 )
 
 
+_OF_SPARK = ("python_executable", "jars", "classpaths")
+"""Settings that have an effect only on Spark."""
+
+
 def asks_for_epochs(program: Program) -> bool:
     """Whether anything was set that needs checkpoints or epochs."""
     names = (*_OF_EPOCHS, *_CHANGE_WHAT_IT_DOES)
@@ -252,6 +256,13 @@ def _warn_of_settings(program: Program, job_name: str, *, is_endless: bool) -> N
             "job '%s' has settings without effect: %s",
             job_name,
             "; ".join(program.without_effect),
+        )
+    useless = _set(program.settings, _OF_SPARK) if program.settings.target == "local" else []
+    if useless:
+        _LOG.warning(
+            "job '%s' runs in this process, with its interpreter and without Java: %s will do nothing",
+            job_name,
+            ", ".join(useless),
         )
     if is_endless:
         return

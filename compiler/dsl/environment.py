@@ -713,6 +713,7 @@ class StreamExecutionEnvironment(OldEnvironmentCalls):
         from opchain.compiler.graph.plan import Program
         from opchain.compiler.settings.settings_reader import (
             read_settings,
+            settings_of_other_choices,
             settings_without_effect,
         )
 
@@ -727,7 +728,8 @@ class StreamExecutionEnvironment(OldEnvironmentCalls):
             slot_group_resources=dict(self._slot_sharing_groups),
             cached_files=tuple(self._cached_files.values()),
             epoch_listeners=tuple(self._epoch_listeners),
-            without_effect=settings_without_effect(self._configuration),
+            without_effect=settings_without_effect(self._configuration)
+            + settings_of_other_choices(self._configuration, settings),
         )
 
     @overload

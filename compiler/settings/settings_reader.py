@@ -262,6 +262,30 @@ _FLINKS = (
 """Prefixes of Flink's keys. Keys with other prefixes belong to the program."""
 
 
+_BELONGS_TO = (
+    ("restart-strategy.fixed-delay.", "restart_strategy", "fixed"),
+    ("restart-strategy.failure-rate.", "restart_strategy", "failure"),
+    ("restart-strategy.exponential-delay.", "restart_strategy", "exponential"),
+    ("state.backend.rocksdb.localdir", "state_backend", "rocksdb"),
+    ("opchain.openlineage.namespace", "openlineage_url", ""),
+)
+"""Keys that have an effect only if another setting, given by its field, has a value with this beginning."""
+
+
+def settings_of_other_choices(
+    configuration: Configuration, settings: JobSettings
+) -> tuple[str, ...]:
+    """Keys that are set but have no effect because another setting does not choose them, each with the reason."""
+    found = []
+    for key in sorted(configuration.key_set()):
+        for prefix, name, beginning in _BELONGS_TO:
+            chosen = getattr(settings, name)
+            is_chosen = chosen is not None and chosen.startswith(beginning)
+            if key.startswith(prefix) and not is_chosen:
+                found.append(f"{key} ({key_of(name)} is {chosen or 'not set'})")
+    return tuple(found)
+
+
 def settings_without_effect(configuration: Configuration) -> tuple[str, ...]:
     """Flink's keys that are set to a value other than their default but have no effect, each with the reason."""
     options, known = declared_options(), known_keys()

@@ -59,8 +59,16 @@ def local_files(dependencies: JobDependencies) -> Iterator[Mapping[str, Path]]:
 
     Requirements are installed. If there are archives, their folder is the working directory. `python_executable` and
     jars have no effect: this process is the interpreter.
+
+    Raises:
+        FileNotFoundError: A file does not exist.
     """
     files = {file.name: Path(file.path).absolute() for file in dependencies.cached_files}
+    for path in (*files.values(), *map(Path, dependencies.python_files)):
+        if not path.exists():
+            raise FileNotFoundError(
+                f"{path} does not exist; register_cached_file(), add_python_file() or python.files names it for the job"
+            )
     installed = installed_requirements(dependencies.requirements)
     with importable((*dependencies.python_files, *installed)):
         if not dependencies.archives:

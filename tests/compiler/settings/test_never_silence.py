@@ -131,6 +131,33 @@ def test_keys_of_flink_that_are_unknown_here_are_told_and_those_of_the_program_a
     ]
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "choice", "chosen"),
+    [
+        ("restart-strategy.fixed-delay.attempts", "5", "restart-strategy.type", "fixed-delay"),
+        ("restart-strategy.failure-rate.delay", "5 s", "restart-strategy.type", "failurerate"),
+        (
+            "restart-strategy.exponential-delay.max-backoff",
+            "5 s",
+            "restart-strategy.type",
+            "exponential-delay",
+        ),
+        ("state.backend.rocksdb.localdir", "/disks", "state.backend.type", "rocksdb"),
+        ("opchain.openlineage.namespace", "shop", "opchain.openlineage.url", "http://marquez"),
+    ],
+)
+def test_a_setting_of_another_choice_is_told(
+    key: str, value: str, choice: str, chosen: str
+) -> None:
+    configuration = Configuration()
+    configuration.set_string(key, value)
+    env = StreamExecutionEnvironment.get_execution_environment(configuration)
+    (told,) = env.program().without_effect
+    assert told.startswith(f"{key} ({choice} is ")
+    env.get_configuration().set_string(choice, chosen)
+    assert env.program().without_effect == ()
+
+
 def test_a_job_says_what_does_nothing(caplog: pytest.LogCaptureFixture) -> None:
     env = StreamExecutionEnvironment.get_execution_environment()
     env.get_configuration().set_string("execution.target", "local")
@@ -142,6 +169,18 @@ def test_a_job_says_what_does_nothing(caplog: pytest.LogCaptureFixture) -> None:
     without, bounded = caplog.messages
     assert "pipeline.closure-cleaner-level (Python's functions are pickled as they are)" in without
     assert "execution.checkpointing.interval = 1000" in bounded
+
+
+def test_a_job_in_process_says_what_only_spark_uses(caplog: pytest.LogCaptureFixture) -> None:
+    env = StreamExecutionEnvironment.get_execution_environment()
+    env.get_configuration().set_string("execution.target", "local")
+    env.set_python_executable("/somewhere/python")
+    env.add_jars("file:///somewhere/a.jar")
+    env.from_collection([1]).print()
+    with caplog.at_level(logging.WARNING, "opchain.job"):
+        env.execute("told")
+    (told,) = caplog.messages
+    assert "python.executable = /somewhere/python, pipeline.jars = file:///somewhere/a.jar" in told
 
 
 # Each method that sets something, with arguments that set something else than the default. None: it takes a default

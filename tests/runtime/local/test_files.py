@@ -23,6 +23,19 @@ def test_cached_files_lie_where_they_are(tmp_path: Path) -> None:
         assert files == {"data": tmp_path}
 
 
+@pytest.mark.parametrize("kind", ["cached file", "Python file"])
+def test_a_file_that_does_not_exist_is_refused(tmp_path: Path, kind: str) -> None:
+    missing = str(tmp_path / "missing.py")
+    dependencies = (
+        JobDependencies(cached_files=(CachedFile(missing, "data"),))
+        if kind == "cached file"
+        else JobDependencies(python_files=(missing,))
+    )
+    files = local_files(dependencies)
+    with pytest.raises(FileNotFoundError, match=r"missing\.py does not exist"):
+        files.__enter__()
+
+
 def test_archives_are_unpacked_while_the_job_runs(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "words.txt").write_text("a b", "utf-8")
