@@ -22,6 +22,7 @@ from opchain.runtime.checkpoint.metadata import (
     position,
 )
 from opchain.runtime.checkpoint.restore_plan import ProgramOperator, RestorePlan
+from opchain.runtime.checkpoint.source_numbers import match_sources
 from opchain.runtime.measurements.table import size_text
 
 if TYPE_CHECKING:
@@ -139,8 +140,9 @@ def _resumed(restore: RestorePlan, operator: ProgramOperator) -> str | None:
         is_read = operator.operator_id in read or operator.uid_hash in read
         return "has been read to its end" if is_read else None
     if operator.source is not None:
+        matched = match_sources(metadata, (*(found for found, _ in restore.restored), *restore.new))
         is_found = position(metadata, SOURCES) is not None
-        return "from its position" if is_found and not (restore.refused or restore.reread) else None
+        return "from its position" if is_found and not (matched.refused or restore.reread) else None
     prepared = {committable.operator_id for committable in metadata.committables}
     is_prepared = operator.operator_id in prepared or operator.uid_hash in prepared
     return "commits what the checkpoint holds" if is_prepared else None

@@ -250,6 +250,9 @@ def test_sources_and_sinks_resume_without_files_of_state() -> None:
     ]
     assert lines[0].endswith(" from its position")
     assert lines[1].endswith(" commits what the checkpoint holds")
+    refused = replace(plan_restore(saved, program_operators(unbounded)), refused=("a state",))
+    said = restore_text(refused, unbounded, allow_non_restored_state=False)
+    assert said.splitlines()[:2] == text(unbounded, saved).splitlines()[:2]
     read = (SourcePosition(BOUNDED, [[bounded.operators[0].id, "'Source: numbers'"]]),)
     lines = text(bounded, replace(saved, sources=read, committables=())).splitlines()
     assert lines[0].endswith(" has been read to its end")
