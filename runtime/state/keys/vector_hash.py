@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-import pickle
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -33,6 +32,7 @@ from opchain.runtime.state.keys.key_hashers import (
     hash_declared_double,
 )
 from opchain.runtime.state.keys.pyflink_keys import ROW_OF_ONE, RowKey, hash_pickled
+from opchain.runtime.state.keys.vector_pickle import VectorPickle
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
@@ -43,28 +43,13 @@ if TYPE_CHECKING:
     Codes: TypeAlias = NDArray[np.uint32]
     Rule: TypeAlias = Callable[[Sequence[Any]], Codes | None]
 
-_UNITS_LIMIT = 1 << 17
+MOST_UNITS = 1 << 17
 """Units that are hashed at once. Each process has two tables of powers of this length, together 1 MB."""
 
 _MURMUR_WORDS = (
     *(0xCC9E2D51, 0x1B873593, 0xE6546B64, 0x85EBCA6B, 0xC2B2AE35, 0x7FFFFFFF),
     *(4, 5, 13, 15, 16, 17, 19),
 )
-
-
-_PICKLED_IN_TUPLES = {int, bool, type(None), str, bytes}
-_SHORT_TEXT = 255
-_AFTER_TEXT = (0x94 - 256) * 31 + ord(".") & MASK
-"""The two bytes after a text in its pickle, MEMOIZE and STOP, as a polynomial."""
-
-
-@functools.lru_cache(maxsize=1)
-def _hashes_before_texts() -> Codes:
-    """The hash codes of the bytes before a text in its pickle, by its length in bytes."""
-    import numpy as np
-
-    pickles = (pickle.dumps("a" * size, 5)[: -size - 2] for size in range(_SHORT_TEXT + 1))
-    return np.array([java_hash.hash_bytes(before) & MASK for before in pickles], np.uint32)
 
 
 @functools.lru_cache(maxsize=1)
@@ -80,6 +65,8 @@ def vector_hash() -> VectorHash:
 class VectorHash:
     """Hashes batches of keys.
 
+    `powers` has the powers of 31 modulo 2**32.
+
     Raises:
         ImportError: If numpy is not installed.
     """
@@ -87,10 +74,10 @@ class VectorHash:
     def __init__(self) -> None:
         import numpy as np
 
-        steps = np.full((2, _UNITS_LIMIT), 31, np.uint32)
+        steps = np.full((2, MOST_UNITS), 31, np.uint32)
         steps[1] = pow(31, -1, 2**32)
         steps[:, 0] = 1
-        self._powers, self._inverse_powers = np.cumprod(steps, axis=1, dtype=np.uint32)
+        self.powers, self._inverse_powers = np.cumprod(steps, axis=1, dtype=np.uint32)
         # Arrays that are changed in place have half the fixed cost of numpy scalars and new arrays.
         self._words = {value: np.array(value, np.uint32) for value in _MURMUR_WORDS}
         self._rules: Mapping[Hasher, Rule] = {
@@ -98,17 +85,11 @@ class VectorHash:
             java_hash.hash_int: self._longs,
             java_hash.hash_double: self._doubles,
             java_hash.hash_str: self._strings,
-            java_hash.hash_bytes: self._bytes,
+            java_hash.hash_bytes: self.of_bytes,
             java_hash.hash_tuple: self._tuples,
             java_hash.hash_list: self._lists,
         }
-        self._pickled: Mapping[type, Rule] = {
-            int: self._pickled_ints,
-            bool: self._pickles,
-            str: self._pickled_texts,
-            bytes: self._pickles,
-            tuple: self._pickled_tuples,
-        }
+        self._pickled = VectorPickle(self).rules
 
     def codes(
         self, keys: Sequence[Any], hasher: Hasher = java_hash_code, *, nested: bool = False
@@ -207,65 +188,6 @@ class VectorHash:
         codes = inner(keys)
         return None if codes is None else codes + np.uint32(ROW_OF_ONE)
 
-    def _pickles(self, keys: Sequence[Any]) -> Codes:
-        return self._bytes([pickle.dumps(key, 5) for key in keys])
-
-    def _pickled_texts(self, keys: Sequence[str]) -> Codes:
-        """Computed without pickling: the pickle is a prefix that depends on the length, the UTF-8 text, and two bytes."""
-        import numpy as np
-
-        text = "".join(keys)
-        content = text.encode("utf-8", "surrogatepass")
-        if len(content) >= _UNITS_LIMIT or max(map(len, keys)) > _SHORT_TEXT:
-            return self._pickles(keys)
-        sizes: Sequence[Sized] = keys
-        if len(content) != len(text):
-            sizes = [key.encode("utf-8", "surrogatepass") for key in keys]
-        lengths = self._lengths(sizes)
-        if lengths.max() > _SHORT_TEXT:
-            return self._pickles(keys)
-        units = np.frombuffer(content, np.int8).astype(np.int32).view(np.uint32)
-        ends = np.cumsum(lengths)
-        texts = self._polynomial(units, ends - lengths, ends) if len(units) else np.uint32(0)
-        before = _hashes_before_texts()[lengths]
-        codes: Codes = (before * self._powers[lengths] + texts) * np.uint32(31 * 31) + _AFTER_TEXT
-        return codes
-
-    def _pickled_ints(self, keys: Sequence[int]) -> Codes:
-        """Ints of 32 bits without pickling: the pickle is a prefix that depends on the size, the int, and one byte."""
-        import numpy as np
-
-        longs = self._int64s(keys)
-        if longs is None or longs.min() < -(1 << 31) or longs.max() >= 1 << 31:
-            return self._pickles(keys)
-        codes = np.empty(len(longs), np.uint32)
-        is_unsigned = longs >= 0
-        sizes = np.where(is_unsigned & (longs < 1 << 16), np.where(longs < 1 << 8, 1, 2), 4)
-        for size, sample in ((1, 1), (2, 1 << 8), (4, 1 << 16)):
-            places = sizes == size
-            before = java_hash.hash_bytes(pickle.dumps(sample, 5)[: -size - 1]) & MASK
-            some = longs[places]
-            code = np.full(len(some), before, np.uint32)
-            for shift in range(0, 8 * size, 8):
-                code = code * np.uint32(31) + (some >> shift).astype(np.int8).astype(np.uint32)
-            codes[places] = code * np.uint32(31) + np.uint32(ord("."))
-        return codes
-
-    def _pickled_tuples(self, keys: Sequence[tuple[Any, ...]]) -> Codes | None:
-        """Tuples of ints, texts, bytes and None, but none with equal texts, since a pickle may refer back to the first."""
-        columns = [list(map(itemgetter(place), keys)) for place in range(min(map(len, keys)))]
-        texts = 0
-        for column in columns:
-            kinds = set(map(type, column))
-            if not kinds <= _PICKLED_IN_TUPLES:
-                return None
-            texts += not kinds.isdisjoint((str, bytes))
-        if max(map(len, keys)) > len(columns):
-            return None
-        if texts > 1 and any(len(set(key)) < len(key) for key in keys):
-            return None
-        return self._pickles(keys)
-
     def _one_by_one(self, keys: Sequence[Any], hasher: Hasher) -> Codes:
         import numpy as np
 
@@ -277,7 +199,8 @@ class VectorHash:
         codes: Codes = np.where(np.array(keys, np.bool_), np.uint32(1231), np.uint32(1237))
         return codes
 
-    def _int64s(self, keys: Sequence[int]) -> NDArray[np.int64] | None:
+    def int64s(self, keys: Sequence[int]) -> NDArray[np.int64] | None:
+        """The ints as an array; None if one has more than 64 bits."""
         import numpy as np
 
         try:
@@ -292,13 +215,13 @@ class VectorHash:
         return codes
 
     def _longs(self, keys: Sequence[int]) -> Codes | None:
-        longs = self._int64s(keys)
+        longs = self.int64s(keys)
         return None if longs is None else self._fold(longs)
 
     def _declared_integers(self, hasher: IntegerType, keys: Sequence[int]) -> Codes | None:
         import numpy as np
 
-        longs = self._int64s(keys)
+        longs = self.int64s(keys)
         if longs is None or hasher.bits == 64:  # noqa: PLR2004  (Long)
             return None if longs is None else self._fold(longs)
         limit = 1 << (hasher.bits - 1)
@@ -317,7 +240,7 @@ class VectorHash:
         import numpy as np
 
         text = "\0".join([*keys, ""])
-        if 2 * len(text) >= _UNITS_LIMIT:
+        if 2 * len(text) >= MOST_UNITS:
             return self._in_halves(keys, self._strings, java_hash.hash_str)
         units = np.frombuffer(text.encode("utf-16-le", "surrogatepass"), "<u2")
         # The NUL after each key adds 0, and its position gives the length without a call per key.
@@ -327,20 +250,21 @@ class VectorHash:
             ends = np.cumsum(np.fromiter(units_of_each, np.int64, len(keys)) + 1) - 1
         starts = np.zeros(len(keys), np.int64)
         np.add(ends[:-1], 1, out=starts[1:])
-        return self._polynomial(units, starts, ends)
+        return self.polynomial(units, starts, ends)
 
-    def _bytes(self, keys: Sequence[bytes]) -> Codes:
+    def of_bytes(self, keys: Sequence[bytes]) -> Codes:
+        """`Arrays.hashCode(byte[])` of each key."""
         import numpy as np
 
         content = b"".join(keys)
-        if len(content) >= _UNITS_LIMIT:
-            return self._in_halves(keys, self._bytes, java_hash.hash_bytes)
+        if len(content) >= MOST_UNITS:
+            return self._in_halves(keys, self.of_bytes, java_hash.hash_bytes)
         units = np.frombuffer(content, np.int8).astype(np.int32).view(np.uint32)
-        return self._polynomial_from_one(units, self._lengths(keys))
+        return self._polynomial_from_one(units, self.lengths(keys))
 
     def _lists(self, keys: Sequence[list[Any]]) -> Codes:
-        lengths = self._lengths(keys)
-        if lengths.sum() >= _UNITS_LIMIT:
+        lengths = self.lengths(keys)
+        if lengths.sum() >= MOST_UNITS:
             return self._in_halves(keys, self._lists, java_hash.hash_list)
         elements = self.codes(list(itertools.chain.from_iterable(keys)), nested=True)
         return self._polynomial_from_one(elements, lengths)
@@ -368,12 +292,13 @@ class VectorHash:
             codes = np.uint32(31) * codes + self.codes(column, hasher, nested=True)
         return codes
 
-    def _lengths(self, keys: Sequence[Sized]) -> NDArray[np.int64]:
+    def lengths(self, keys: Sequence[Sized]) -> NDArray[np.int64]:
+        """The length of each key."""
         import numpy as np
 
         return np.fromiter(map(len, keys), np.int64, len(keys))
 
-    def _polynomial(
+    def polynomial(
         self, units: NDArray[Any], starts: NDArray[np.int64], ends: NDArray[np.int64]
     ) -> Codes:
         """Java's 31 h + unit, starting at 0, for each run of units."""
@@ -382,7 +307,7 @@ class VectorHash:
         sums = np.zeros(len(units) + 1, np.uint32)
         np.cumsum(units * self._inverse_powers[: len(units)], out=sums[1:], dtype=np.uint32)
         # The exponent of an empty run at the start is -1, but its factor is 0.
-        codes: Codes = (sums[ends] - sums[starts]) * self._powers[ends - 1]
+        codes: Codes = (sums[ends] - sums[starts]) * self.powers[ends - 1]
         return codes
 
     def _polynomial_from_one(self, units: Codes, lengths: NDArray[np.int64]) -> Codes:
@@ -390,7 +315,7 @@ class VectorHash:
         import numpy as np
 
         ends = np.cumsum(lengths)
-        codes: Codes = self._polynomial(units, ends - lengths, ends) + self._powers[lengths]
+        codes: Codes = self.polynomial(units, ends - lengths, ends) + self.powers[lengths]
         return codes
 
     def _in_halves(

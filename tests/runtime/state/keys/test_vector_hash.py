@@ -134,7 +134,7 @@ def test_codes_of_keys_without_a_type_are_those_of_their_pickles(
 def test_batches_beyond_the_tables_are_hashed_in_parts(name: str, data: st.DataObject) -> None:
     keys = data.draw(st.lists(ONE_TYPE[name]))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_UNITS_LIMIT", 8)
+        patch.setattr(module, "MOST_UNITS", 8)
         codes = VectorHash().codes(keys)
     assert codes.tolist() == [java_hash_code(key) & MASK for key in keys]
 
