@@ -112,7 +112,7 @@ class Count(ast.stmt):
     what: str
 
 
-RARE = ("as_timestamp_", "count_for_", "pane_for_", "refuse_", "session_for_")
+RARE = ("as_timestamp_", "count_for_", "pane_for_", "panes_for_", "refuse_", "session_for_")
 """Prefixes of internal functions that run for few records, so they may get a record that is built for them."""
 
 

@@ -42,7 +42,10 @@ from opchain.runtime.operators.windows.session_window_operator import (
     adds_with_state,
     has_plain_sessions,
 )
-from opchain.runtime.operators.windows.window_operator import has_plain_counts
+from opchain.runtime.operators.windows.window_operator import (
+    has_plain_counts,
+    has_plain_processing_time,
+)
 from opchain.runtime.program import operator_specs as specs
 from opchain.runtime.program.vertex_program import (
     FIRST_OUTPUT,
@@ -761,33 +764,64 @@ class _Lowering:
     # Windows
 
     def window(self, operator: OperatorProgram, place: Place, number: int) -> Lines:
-        """Windows of event time or of a count, with the default trigger, are written out. All others are called."""
+        """Windows of time or of a count, with the default trigger, are written out. All others are called."""
         spec = operator.spec
         assert isinstance(spec, specs.WindowSpec)
         index, key = operator.index, f"key_{operator.index}"
-        called, is_counted = None, has_plain_counts(spec) and not adds_with_state(spec)
-        if not is_counted and not (
-            operator.timestamps and _is_written_out(operator, is_batch=self.program.is_batch)
-        ):
-            called = self.call(operator, place, number)
+        write = self._window_writer(operator)
+        called = self.call(operator, place, number) if write is None else []
         self.emit_by_itself(operator)
         self.emit_sides(operator)
         if spec.function is not None and (has_plain_windows(spec) or has_plain_sessions(spec)):
             self._later(f"fire_{index}", lambda: self._fire_function(operator))
-        if called is not None:
+        if write is None:
             return called
-        for name in ("plain", "identify", "refuse"):
+        for name in ("plain", "identify"):
             self.names.bind(f"{name}_{index}", "attribute", index, name)
         lines = f.with_comment(
             [f.let(key, self.key_of(operator, place, 0), index)], _comment(operator)
         )
         lines.append(_identified(key, f"plain_{index}", f"identify_{index}"))
-        if is_counted:
-            return f.marked([*lines, *self._counted(operator, place)], index)
-        refuse = f"if {place.timestamp} is None:\n    refuse_{index}({place.value})"
-        lines += f.statements(refuse, index)
-        write = self._aligned if is_aligned(spec, is_batch=self.program.is_batch) else self._session
+        if spec.assigner.is_event_time():
+            self.names.bind(f"refuse_{index}", "attribute", index, "refuse")
+            refuse = f"if {place.timestamp} is None:\n    refuse_{index}({place.value})"
+            lines += f.statements(refuse, index)
         return f.marked([*lines, *write(operator, place)], index)
+
+    def _window_writer(
+        self, operator: OperatorProgram
+    ) -> Callable[[OperatorProgram, Place], Lines] | None:
+        """The function that writes the code of a window operator, if it takes records in by code and not by a call.
+
+        In batch mode most of these operators have to be told where the next key begins.
+        """
+        spec, is_batch = operator.spec, self.program.is_batch
+        assert isinstance(spec, specs.WindowSpec)
+        takes_state = adds_with_state(spec)
+        if has_plain_counts(spec) and not takes_state:
+            return self._counted
+        if operator.timestamps and is_aligned(spec, is_batch=is_batch):
+            return self._aligned
+        if operator.timestamps and has_plain_sessions(spec) and not is_batch:
+            return self._session
+        is_plain = has_plain_processing_time(spec) and not is_batch and not takes_state
+        return self._processing_time if is_plain else None
+
+    def _processing_time(self, operator: OperatorProgram, place: Place) -> Lines:
+        """The code of `ProcessingTimeWindowOperator.process_element`, after its key is known."""
+        index = operator.index
+        key, pane = f"key_{index}", f"pane_{index}"
+        for name in ("open_panes", "await_end"):
+            self.names.bind(f"{name}_{index}", "attribute", index, name)
+        add = [
+            *f.statements(
+                f"if {key} not in {pane}:\n    await_end_{index}({key}, {pane})",
+                index,
+            ),
+            *self._add(operator, place, "contents.kind", f"{pane}.get({key})", f"{pane}[{key}]"),
+        ]
+        panes = f.expression(f"open_panes_{index}()")
+        return [ast.For(f.target(pane), panes, add, [], lineno=0)]
 
     def _counted(self, operator: OperatorProgram, place: Place) -> Lines:
         """The code of `CountWindowOperator.process_element`, after its key is known."""
@@ -840,38 +874,43 @@ class _Lowering:
     def _aligned(self, operator: OperatorProgram, place: Place) -> Lines:
         """The code of `AlignedWindowOperator.process_element`, after its key is known.
 
-        Windows that are new, late or have fired are the operator's business (`pane_for`).
+        Windows that are new, late or have fired are the operator's business (`pane_for`, `panes_for`).
         """
         index, time = operator.index, place.timestamp
         size, slide, offset = operator.spec.assigner.pace  # type: ignore[attr-defined]
+        key, start, pane = f"key_{index}", f"start_{index}", f"pane_{index}"
+        add = self._add(operator, place, "contents", f"{pane}.get({key})", f"{pane}[{key}]")
+        since = f"({time} - {offset})" if offset else f"{time}"
+        lines: Lines = [f.let(start, f.expression(f"{time} - {since} % {slide}"), index)]
+        if slide < size:
+            for name in ("panes_since", "panes_for"):
+                self.names.bind(f"{name}_{index}", "attribute", index, name)
+            panes = f"panes_{index}"
+            lines += f.statements(
+                f"{panes} = panes_since_{index}.get({start})\n"
+                f"if {panes} is None:\n"
+                f"    {panes} = panes_for_{index}({start}, {key}, {place.value}, {time})",
+                index,
+            )
+            lines.append(ast.For(f.target(pane), f.name(panes), add, [], lineno=0))
+            return lines
         for name in ("panes", "pane_for", "skip"):
             self.names.bind(f"{name}_{index}", "attribute", index, name)
-        key, start, pane = f"key_{index}", f"start_{index}", f"pane_{index}"
-        lines: Lines = []
         inner = f.statements(
             f"{pane} = panes_{index}.get({start})\n"
             f"if {pane} is None:\n"
             f"    {pane} = pane_for_{index}({start}, {key}, {place.value}, {time})",
             index,
         )
-        add = self._add(operator, place, "contents", f"{pane}.get({key})", f"{pane}[{key}]")
         inner.append(ast.If(f.expression(f"{pane} is not None"), add, []))
-        since = f"({time} - {offset})" if offset else f"{time}"
-        latest = f.expression(f"{time} - {since} % {slide}")
-        if slide < size:
-            windows = f.expression(f"range(latest, {time} - {size}, -{slide})", latest=latest)
-            lines.append(ast.For(f.target(start), windows, inner, [], lineno=0))
-        else:
-            lines.append(f.let(start, latest, index))
-            if slide > size:
-                between = ast.If(
-                    f.expression(f"{time} - {start} >= {size}"),
-                    f.statements(f"skip_{index}({place.value}, {time})", index),
-                    inner,
-                )
-                inner = f.with_comment([between], "between two windows")
-            lines += inner
-        return lines
+        if slide > size:
+            between = ast.If(
+                f.expression(f"{time} - {start} >= {size}"),
+                f.statements(f"skip_{index}({place.value}, {time})", index),
+                inner,
+            )
+            inner = f.with_comment([between], "between two windows")
+        return [*lines, *inner]
 
     def _add(
         self, operator: OperatorProgram, place: Place, contents: str, read: str, entry: str
@@ -953,16 +992,6 @@ def _function(operator: OperatorProgram) -> Any:
 def _emits_by_timer(operator: OperatorProgram) -> bool:
     """Results come at any time then, and `emit_I` is the one place for all of them."""
     return isinstance(operator.spec, _WITH_TIMERS) and has_on_timer(_function(operator))
-
-
-def _is_written_out(operator: OperatorProgram, *, is_batch: bool) -> bool:
-    """Whether the code of a window operator takes records in, and not a call.
-
-    In batch mode the operator has to be told where the next key begins.
-    """
-    spec = operator.spec
-    assert isinstance(spec, specs.WindowSpec)
-    return is_aligned(spec, is_batch=is_batch) or (has_plain_sessions(spec) and not is_batch)
 
 
 def _strategy_of(operator: OperatorProgram) -> WatermarkStrategy[Any] | None:

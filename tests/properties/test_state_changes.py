@@ -21,7 +21,10 @@ from opchain.runtime.functions.state_descriptors import (
 from opchain.runtime.functions.window import ProcessWindowFunction
 from opchain.runtime.operators.windows.aligned_window_operator import AlignedWindowOperator
 from opchain.runtime.operators.windows.session_window_operator import SessionWindowOperator
-from opchain.runtime.operators.windows.window_operator import WindowOperator
+from opchain.runtime.operators.windows.window_operator import (
+    ProcessingTimeWindowOperator,
+    WindowOperator,
+)
 from opchain.runtime.program.operator_specs import IntervalJoinSpec, WindowSpec
 from opchain.runtime.state.operator_snapshot import with_changes
 from opchain.runtime.testing.operator_harness import (
@@ -33,7 +36,9 @@ from opchain.runtime.windows.global_windows import CountTrigger
 from opchain.runtime.windows.time_windows import (
     EventTimeSessionWindows,
     SlidingEventTimeWindows,
+    SlidingProcessingTimeWindows,
     TumblingEventTimeWindows,
+    TumblingProcessingTimeWindows,
 )
 from opchain.runtime.windows.triggers import EventTimeTrigger
 
@@ -142,6 +147,8 @@ OPERATORS: dict[str, Callable[[], Any]] = {
     "sessions": windows(SESSIONS),
     "sessions late": windows(SESSIONS, allowed_lateness_ms=6),
     "merging": windows(SESSIONS, SameTrigger()),
+    "processing time": windows(TumblingProcessingTimeWindows.of(10)),
+    "processing time sliding": windows(SlidingProcessingTimeWindows.of(12, 5), function=Counting()),
 }
 
 ELEMENT = st.tuples(
@@ -272,6 +279,7 @@ def test_each_operator_is_run_by_the_class_that_it_is_here_for() -> None:
         ("general", WindowOperator),
         ("counting", WindowOperator),
         ("sessions", SessionWindowOperator),
+        ("processing time", ProcessingTimeWindowOperator),
     ):
         assert type(Run(name).harness.operator) is kind
 

@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from forms import FORMS, Ran, run_form, seen
+from forms import FORMS, Ran, job_of, run_form, run_job, seen
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -30,8 +30,12 @@ from opchain.datastream.functions import (
 from opchain.datastream.window import (
     EventTimeSessionWindows,
     SlidingEventTimeWindows,
+    SlidingProcessingTimeWindows,
     TumblingEventTimeWindows,
+    TumblingProcessingTimeWindows,
 )
+from opchain.runtime.mailbox.timer_service import SteppedClock
+from opchain.runtime.task.stream_task import TaskEnvironment
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -370,3 +374,44 @@ def test_count_windows_are_full_when_they_fire(
         expected += [(key, tuple(mine[start : start + size])) for start in starts]
     for ran in results:
         assert sorted(ran.records("counted")) == sorted(expected)
+
+
+class TickingClock(SteppedClock):
+    """A millisecond passes whenever somebody looks."""
+
+    def current_processing_time(self) -> int:
+        self.advance(1)
+        return super().current_processing_time()
+
+
+@settings(max_examples=30)
+@given(
+    keys=st.lists(st.sampled_from(["a", "b", 1, 1.0, True, 0.0, -0.0]), max_size=40),
+    batch_size=st.sampled_from([1, 3, 4096]),
+    size=st.integers(1, 9),
+    slide=st.integers(1, 12) | st.none(),
+)
+def test_processing_time_windows_of_a_job_are_the_same_in_all_forms(
+    keys: list[Any], batch_size: int, size: int, slide: int | None
+) -> None:
+    assigner: Any = TumblingProcessingTimeWindows.of(size)
+    if slide is not None:
+        assigner = SlidingProcessingTimeWindows.of(size, slide)
+
+    def draw(env: Any) -> None:
+        numbered = env.from_collection(list(enumerate(keys)))
+        keyed = numbered.key_by(lambda record: record[1])
+        seen(keyed.window(assigner).process(Everything()), "listed", reads_timestamps=False)
+        windowed = keyed.window(assigner)
+        seen(windowed.aggregate(Gather(), ShowGathered()), "gathered", reads_timestamps=False)
+        folded = keyed.window(assigner).reduce(lambda a, b: (a, b))
+        seen(folded, "folded", reads_timestamps=False)
+
+    runs = []
+    for form in FORMS:
+        job = job_of(draw, form, parallelism=1, batch_size=batch_size)
+        runs.append(run_job(job, TaskEnvironment(timers=TickingClock())))
+    for name in ("listed", "gathered", "folded"):
+        expected, *others = [repr(ran.records(name)) for ran in runs]
+        assert others == [expected] * len(others)
+    assert not keys or batch_size > 1 or len(keys) <= size or runs[0].records("listed")

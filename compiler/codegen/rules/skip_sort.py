@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     Types = dict[str, StaticType | None]
 
-_OURS = ("identify_", "pane_for_", "refuse_", "skip_")
+_OURS = ("identify_", "pane_for_", "panes_for_", "refuse_", "skip_")
 _TABLES = ("pane_", "panes_")
 _ORDERS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 

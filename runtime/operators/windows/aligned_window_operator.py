@@ -39,7 +39,7 @@ from opchain.runtime.windows.time_windows import (
 from opchain.runtime.windows.triggers import EventTimeTrigger
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, MutableMapping
+    from collections.abc import Collection, Iterable, Iterator, MutableMapping, Sequence
 
     from opchain.runtime.operators.operator import OperatorContext, Output
     from opchain.runtime.program.operator_specs import WindowSpec
@@ -128,9 +128,10 @@ class _FiredPane:
 class AlignedWindowOperator(KeyedWindowOperator):
     """Runs aligned event-time windows.
 
-    `panes` has the windows that the watermark has not passed, by their start. With allowed lateness, windows that
-    have fired are kept until their cleanup time, and fire again with each record. In batch mode all windows fire at
-    the end of the input.
+    `panes` has the windows that the watermark has not passed, by their start. `panes_since` has the windows of records by
+    the start of a record's latest window, if they are sliding windows. With allowed lateness, windows that have fired are
+    kept until their cleanup time, and fire again with each record. In batch mode all windows fire at the end of the
+    input.
     """
 
     ends_keys = False
@@ -142,6 +143,7 @@ class AlignedWindowOperator(KeyedWindowOperator):
         self.size, self.slide, self.offset = assigner.pace
         self.contents = contents_of(self.spec)
         self.panes: dict[int, MutableMapping[Any, Any]] = {}
+        self.panes_since: dict[int, Sequence[MutableMapping[Any, Any]]] = {}
         self._fired_panes: dict[int, _FiredPane] = {}
         # Heaps of window starts: windows that have not fired, and windows that have.
         self._starts: list[int] = []
@@ -171,12 +173,27 @@ class AlignedWindowOperator(KeyedWindowOperator):
         latest = timestamp - (timestamp - self.offset) % self.slide
         if timestamp - latest >= self.size:
             self.skip(value, timestamp)  # between two windows
-        for start in range(latest, timestamp - self.size, -self.slide):
+        for pane in self.panes_for(latest, key, value, timestamp):
+            pane[key] = self.contents.added(pane.get(key), value)
+
+    def panes_for(
+        self, latest: int, key: Any, value: Any, timestamp: int
+    ) -> Sequence[MutableMapping[Any, Any]]:
+        """The panes of a record's windows, the latest first. `latest` is the start of its latest window.
+
+        See `pane_for`. If all of these windows are open, `panes_since` has them from now on.
+        """
+        starts = range(latest, timestamp - self.size, -self.slide)
+        panes = []
+        for start in starts:
             pane = self.panes.get(start)
             if pane is None:
                 pane = self.pane_for(start, key, value, timestamp)
             if pane is not None:
-                pane[key] = self.contents.added(pane.get(key), value)
+                panes.append(pane)
+        if len(panes) == len(starts) and self.size % self.slide == 0:
+            self.panes_since[latest] = panes
+        return panes
 
     def pane_for(
         self, start: int, key: Any, value: Any, timestamp: int
@@ -210,6 +227,7 @@ class AlignedWindowOperator(KeyedWindowOperator):
     def process_watermark(self, watermark: int) -> None:
         """Fires the windows that the watermark passes, in the order of their ends, and drops old ones."""
         self.current_watermark = watermark
+        self.panes_since.clear()
         while self._starts and self._starts[0] + self.size - 1 <= watermark:
             start = heapq.heappop(self._starts)
             window = TimeWindow(start, start + self.size)

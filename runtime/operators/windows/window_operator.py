@@ -35,7 +35,7 @@ from opchain.runtime.windows.time_windows import (
 from opchain.runtime.windows.triggers import ProcessingTimeTrigger, Trigger, TriggerResult
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import MutableMapping, Sequence
 
     from opchain.runtime.functions.window import Window
     from opchain.runtime.metrics.metric_group import MetricGroup
@@ -336,6 +336,7 @@ def has_plain_processing_time(spec: WindowSpec) -> bool:
         type(spec.assigner) in (TumblingProcessingTimeWindows, SlidingProcessingTimeWindows)
         and getattr(spec.assigner, "stagger", WindowStagger.ALIGNED) is WindowStagger.ALIGNED
         and type(spec.trigger) is ProcessingTimeTrigger
+        and spec.evictor is None
     )
 
 
@@ -344,31 +345,61 @@ class ProcessingTimeWindowOperator(WindowOperator):
 
     The first record of a window and key sets the one timer, which fires and drops the window. Consecutive records have
     the same windows until the clock passes the start or end of a window.
+
+    Attributes:
+        plain: See KeyIdentity.
+        identify: See KeyIdentity.
     """
 
     def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
         super().__init__(program, context, output)
         self._slide = self.assigner.pace[1]  # type: ignore[attr-defined]
         self._windows: Sequence[Any] = ()
+        self._panes: list[MutableMapping[Any, Any]] = []
         self._since = self._until = MIN_LONG_VALUE
+        self.plain, self.identify = self.backend.identity.plain, self.backend.identity.of
 
-    def process_element(self, value: Any, timestamp: int | None) -> None:
+    def process_element(self, value: Any, timestamp: int | None) -> None:  # noqa: ARG002 - event time
         """Adds the record to its windows, the latest first."""
         self.backend.set_current_key(self.select_key(value))
+        key, added = self.backend.state_key, self.contents.kind.added
+        for pane in self.open_panes():
+            if key not in pane:
+                self.await_end(key, pane)
+            pane[key] = added(pane.get(key), value)
+
+    def open_panes(self) -> Sequence[MutableMapping[Any, Any]]:
+        """The contents of the windows that the clock is in, by key, the latest window first."""
         now = self.timers.current_processing_time()
         if not self._since <= now < self._until:
-            self._assign_windows(now)
-        contents = self.contents
-        for window in self._windows:
-            contents.select(window)
-            if contents.is_empty():
-                self.timers.register_processing_time_timer(window, window.max_timestamp())
-            contents.add(value, timestamp)
+            windows = list(self.assigner.assign_windows(None, now, self.assigner_context))
+            self._windows, self._since = windows, now
+            self._until = min([windows[0].start + self._slide, windows[-1].end]) if windows else now
+            self._panes = [self.backend.table(CONTENTS, window) for window in windows]
+        return self._panes
 
-    def _assign_windows(self, now: int) -> None:
-        windows = list(self.assigner.assign_windows(None, now, self.assigner_context))
-        self._windows, self._since = windows, now
-        self._until = min([windows[0].start + self._slide, windows[-1].end]) if windows else now
+    def await_end(self, key: Any, pane: MutableMapping[Any, Any]) -> None:
+        """Sets the timer of a key in the window of a pane."""
+        self.backend.set_current_state_key(key)
+        for window, own in zip(self._windows, self._panes, strict=True):
+            if own is pane:
+                self.timers.register_processing_time_timer(window, window.max_timestamp())
+
+    def drop(self, window: Any) -> None:
+        """Drops a window of a key. If it was the last key, the pane is of no use any more."""
+        super().drop(window)
+        self._until = MIN_LONG_VALUE
+
+    def apply_changes(self, snapshot: OperatorSnapshot) -> None:
+        """Applies changes, which may replace panes."""
+        super().apply_changes(snapshot)
+        self._until = MIN_LONG_VALUE
+
+    def snapshot_changes(self, checkpoint_id: int, timestamp_ms: int) -> OperatorSnapshot:
+        """The changes: the touched keys of current windows, and windows that have ended."""
+        if self.backend.tracks_changes:
+            self.backend.write_to(CONTENTS, self.backend.namespaces(CONTENTS))
+        return super().snapshot_changes(checkpoint_id, timestamp_ms)
 
 
 def has_plain_counts(spec: WindowSpec) -> bool:

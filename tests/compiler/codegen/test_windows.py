@@ -51,6 +51,11 @@ class Count(AggregateFunction[Any, int, int]):
         return acc_a + acc_b
 
 
+class OpenedCount(Count):
+    def open(self, runtime_context: Any) -> None:
+        """It may have state, for which a key is selected."""
+
+
 class CountBy(Count):
     def __init__(self, step: int) -> None:
         self.step = step
@@ -97,6 +102,41 @@ def test_a_record_costs_a_subtraction_and_two_look_ups() -> None:
         "            held_0 = 0",
         "        held_0 = held_0 + 1",
         "        pane_0[key_0] = held_0",
+    ]
+
+
+def test_a_record_of_sliding_windows_costs_two_look_ups_and_one_for_each_window() -> None:
+    windows = SlidingEventTimeWindows.of(10, 2)
+    source = source_of(lambda keyed: keyed.window(windows).aggregate(Count()))
+    loop = source.split("zip(values, timestamps):\n")[1].split("    op_0")[0]
+    assert loop.splitlines()[3:] == [
+        "        start_0 = timestamp - timestamp % 2",
+        "        panes_0 = panes_since_0.get(start_0)",
+        "        if panes_0 is None:",
+        "            panes_0 = panes_for_0(start_0, key_0, value, timestamp)",
+        "        for pane_0 in panes_0:",
+        "            held_0 = pane_0.get(key_0)",
+        "            if held_0 is None:",
+        "                held_0 = 0",
+        "            held_0 = held_0 + 1",
+        "            pane_0[key_0] = held_0",
+    ]
+
+
+def test_a_record_of_processing_time_windows_costs_a_look_at_the_clock() -> None:
+    windows = TumblingProcessingTimeWindows.of(10)
+    source = source_of(lambda keyed: keyed.window(windows).aggregate(Count()), has_time=False)
+    loop = source.split("in values:\n")[1].split("    op_0")[0]
+    assert loop.splitlines() == [
+        "        key_0 = value % 3",
+        "        for pane_0 in open_panes_0():",
+        "            if key_0 not in pane_0:",
+        "                await_end_0(key_0, pane_0)",
+        "            held_0 = pane_0.get(key_0)",
+        "            if held_0 is None:",
+        "                held_0 = 0",
+        "            held_0 = held_0 + 1",
+        "            pane_0[key_0] = held_0",
     ]
 
 
@@ -158,7 +198,7 @@ def test_a_record_in_the_latest_session_costs_a_look_up_and_comparisons() -> Non
         ),
         (
             lambda keyed: keyed.window(SlidingEventTimeWindows.of(10, 4, 3)).reduce(max),
-            "        for start_0 in range(timestamp - (timestamp - 3) % 4, timestamp - 10, -4):",
+            "        start_0 = timestamp - (timestamp - 3) % 4",
         ),
         (
             lambda keyed: keyed.window(SlidingEventTimeWindows.of(4, 10)).reduce(max),
@@ -181,7 +221,7 @@ def test_without_inlining_every_function_is_called() -> None:
     "draw",
     [
         lambda keyed: keyed.window(ProcessingTimeSessionWindows.with_gap(3)).reduce(max),
-        lambda keyed: keyed.window(TumblingProcessingTimeWindows.of(3)).reduce(max),
+        lambda keyed: keyed.window(TumblingProcessingTimeWindows.of(3)).aggregate(OpenedCount()),
         lambda keyed: keyed.window(TEN).trigger(PurgingTrigger(EventTimeTrigger())).reduce(max),
         lambda keyed: keyed.count_window(3, 2).reduce(max),
     ],
