@@ -18,6 +18,7 @@ import click
 
 from opchain.compiler import commands
 from opchain.compiler.commands.failures import CommandError
+from opchain.compiler.commands.output import examples
 from opchain.compiler.commands.run import INTERRUPTED
 
 if TYPE_CHECKING:
@@ -87,7 +88,12 @@ class Commands(click.Group):
             ctx.exit(INTERRUPTED)
 
 
-@click.group(name="opchain", cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    name="opchain",
+    cls=Commands,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=examples("opchain plan job.py", "opchain run --local job.py"),
+)
 @click.version_option(package_name="opchain", prog_name="opchain")
 @click.option("--traceback", is_flag=True, help="Show where an error was raised.")
 def main(traceback: bool) -> None:

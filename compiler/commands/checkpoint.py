@@ -80,7 +80,9 @@ def signature_line(found: Located) -> str:
     return f"{RUNS_PICKLES.format(found.storage.url)}\n"
 
 
-@click.group()
+@click.group(
+    epilog=examples("opchain checkpoint ls /data/job", "opchain checkpoint diff /data/job job.py")
+)
 def checkpoint() -> None:
     """Shows, verifies and compares checkpoints and savepoints, without Spark.
 

@@ -13,7 +13,10 @@ from opchain.compiler.plan.layout import Paragraph, Row, set_lines
 from opchain.compiler.settings.settings_reader import setting_rows
 
 
-@click.group(short_help="Lists the settings of jobs.")
+@click.group(
+    short_help="Lists the settings of jobs.",
+    epilog=examples("opchain config ls", "opchain config ls checkpointing"),
+)
 def config() -> None:
     """The settings that a job takes: by -D KEY=VALUE, or from a Configuration in the program."""
 

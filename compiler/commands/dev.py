@@ -16,7 +16,10 @@ from opchain.runtime.testing.kafka_broker import VERSION, KafkaBrokers, kafka_br
 KAFKA_PORT = 9092
 
 
-@click.group(short_help="Starts servers on this machine, for trying programs out.")
+@click.group(
+    short_help="Starts servers on this machine, for trying programs out.",
+    epilog=examples("opchain dev kafka", "opchain dev kafka --topic orders:4 --port 19092"),
+)
 def dev() -> None:
     """Starts servers on this machine, for trying programs out. Ctrl-C stops them and removes their data."""
 

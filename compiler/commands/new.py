@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 
 import click
@@ -86,7 +87,7 @@ def new(folder: Path) -> None:
         raise CommandError(f"cannot write {error.filename}: {error.strerror}") from None
     answer(
         f"{folder} has job.py, test_job.py and README.md; begin with:\n"
-        f"  cd {folder}\n  opchain plan job.py\n  opchain run --local job.py\n"
+        f"  cd {shlex.quote(str(folder))}\n  opchain plan job.py\n  opchain run --local job.py\n"
     )
 
 

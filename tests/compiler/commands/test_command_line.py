@@ -51,6 +51,20 @@ def test_every_command_has_two_examples_that_it_would_take() -> None:
             assert not set(own) - options - {"-m"}, line
 
 
+@pytest.mark.parametrize("path", ["", "checkpoint", "config", "dev"])
+def test_groups_of_commands_have_two_examples(run: Any, path: str) -> None:
+    lines = run(*path.split(), "--help").stdout.partition("Examples:\n")[2].splitlines()
+    assert len(lines) == 2
+    assert all(
+        line.split()[: 1 + len(path.split())] == ["opchain", *path.split()] for line in lines
+    )
+
+
+def test_new_quotes_the_name_of_the_folder(run: Any, tmp_path: Path) -> None:
+    made = run("new", tmp_path / "my shop")
+    assert f"cd '{tmp_path / 'my shop'}'" in made.stdout
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
