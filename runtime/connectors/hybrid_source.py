@@ -49,6 +49,11 @@ class HybridSource(Source[Any]):
     def __repr__(self) -> str:
         return f"HybridSource({', '.join(map(repr, self.sources))})"
 
+    @property
+    def datasets(self) -> tuple[tuple[str, str], ...]:
+        """The datasets of its sources, for lineage."""
+        return tuple(each for source in self.sources for each in getattr(source, "datasets", ()))
+
     @staticmethod
     def builder(first_source: Source[Any]) -> HybridSourceBuilder:
         """Starts a chain with its first source."""

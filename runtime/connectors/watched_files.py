@@ -81,6 +81,11 @@ class WatchedFileSource(UnboundedSource[Any]):
     def __repr__(self) -> str:
         return f"{self.files!r}, watched"
 
+    @property
+    def datasets(self) -> tuple[tuple[str, str], ...]:
+        """The folders, for lineage."""
+        return self.files.datasets
+
     def keeping(self, log: FoundFiles) -> WatchedFileSource:
         """This source with the log of a run."""
         keeping = copy.copy(self)

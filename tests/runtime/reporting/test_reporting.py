@@ -15,8 +15,10 @@ from forms import seen
 from receivers import JsonReceiver, OtlpReceiver, receiving
 
 from opchain.common import Configuration, Duration, Encoder, Time, WatermarkStrategy
+from opchain.compiler.passes.pipeline import compile_program
 from opchain.datastream import StreamExecutionEnvironment
 from opchain.datastream.connectors.file_system import FileSink, FileSource, StreamFormat
+from opchain.datastream.connectors.hybrid_source import HybridSource
 from opchain.datastream.window import TumblingEventTimeWindows
 from opchain.runtime.checkpoint.epoch import Epoch
 from opchain.runtime.epochs.epoch_progress import EpochHistory, epoch_progress
@@ -24,7 +26,7 @@ from opchain.runtime.errors import UnsupportedFeatureError
 from opchain.runtime.job.client import JobStatus
 from opchain.runtime.job.restarts import Restarts, RestartStrategy
 from opchain.runtime.job.run import JobRun
-from opchain.runtime.reporting.open_lineage import OpenLineageReporter
+from opchain.runtime.reporting.open_lineage import OpenLineageReporter, datasets_of
 from opchain.runtime.reporting.open_telemetry import OpenTelemetryReporter
 from opchain.runtime.reporting.prometheus import PrometheusEndpoint, PrometheusTextfile
 from opchain.runtime.reporting.reporting import Reporter, Reporting
@@ -339,3 +341,21 @@ def test_readers_of_a_textfile_never_see_half_of_it(tmp_path: Path) -> None:
     assert [each.name for each in tmp_path.iterdir() if each.name.startswith("job.prom")] == [
         "job.prom"
     ]
+
+
+def test_watched_folders_and_hybrid_sources_are_inputs(tmp_path: Path) -> None:
+    folders = [str(tmp_path / name) for name in ("old", "new")]
+    old, new = (
+        FileSource.for_record_stream_format(StreamFormat.text_line_format(), folder)
+        for folder in folders
+    )
+    watched = new.monitor_continuously(Duration.of_seconds(1)).build()
+    env = StreamExecutionEnvironment.get_execution_environment()
+    hybrid = HybridSource.builder(old.build()).add_source(watched).build()
+    for source in (watched, hybrid):
+        env.from_source(source, WatermarkStrategy.no_watermarks(), "lines").print()
+    job = compile_program(env.program("lines")).job_program
+    assert job is not None
+    inputs, outputs = datasets_of(job)
+    assert inputs == (("file", folders[1]), ("file", folders[0]))
+    assert outputs == ()
