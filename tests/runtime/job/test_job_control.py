@@ -39,7 +39,7 @@ def test_a_stop_that_arrives_while_the_job_ends_is_refused_with_the_reason(
     second = JobRequest("b2", "stop", target=str(tmp_path / "second"))
     post(storage, second)
     control.end()
-    reason = r"stops already, as request a1 has it \(stop\)" if stops else "the job has ended"
+    reason = r"request a1 already stops the job \(stop\)" if stops else "the job has ended"
     with pytest.raises(CheckpointError, match=reason):
         await_answer(storage, second, 1)
     lease.close()
