@@ -144,22 +144,34 @@ def _line_start(file: BinaryIO, position: int) -> int:
     return offset
 
 
-def _blocks(file: BinaryIO, start: int, stop: int | None) -> Iterator[LineBlock]:
+def _blocks(file: Any, start: int, stop: int | None) -> Iterator[LineBlock]:
     """Yields the bytes from the start up to `stop` (the start of a line) in blocks of whole lines."""
     offset = position = start
-    pending: list[bytes] = []
+    # All blocks are read into one buffer, and copied once. If each block were read into new memory, the system would
+    # have to clear that memory first: a fifth of the CPU time of a program that only filters.
+    buffer = bytearray()
+    kept = 0
     while stop is None or position < stop:
-        block = file.read(BLOCK_SIZE if stop is None else min(BLOCK_SIZE, stop - position))
-        if not block:
+        size = BLOCK_SIZE if stop is None else min(BLOCK_SIZE, stop - position)
+        buffer += bytes(max(0, kept + size - len(buffer)))
+        with memoryview(buffer) as view, view[kept : kept + size] as room:
+            count = file.readinto(room)
+        if not count:
             break
-        position += len(block)
+        position += count
+        filled = kept + count
         # A block may end between \r and \n, so a single \r only counts before the last byte.
-        border = block.rfind(b"\n") + 1 or block.rfind(b"\r", 0, len(block) - 1) + 1
+        border = buffer.rfind(b"\n", kept, filled) + 1 or buffer.rfind(b"\r", kept, filled - 1) + 1
+        kept = filled - border
         if border:
-            whole = memoryview(block)[:border]  # copied once, by the join
-            yield LineBlock(offset, b"".join((*pending, whole)))
-            offset = position - len(block) + border
-            pending = []
-        pending.append(block[border:])
-    if rest := b"".join(pending):
-        yield LineBlock(offset, rest)
+            yield LineBlock(offset, _first(buffer, border))
+            offset = position - kept
+            buffer[:kept] = buffer[border:filled]
+    if kept:
+        yield LineBlock(offset, _first(buffer, kept))
+
+
+def _first(buffer: bytearray, count: int) -> bytes:
+    """The first bytes of a buffer."""
+    with memoryview(buffer) as view:
+        return bytes(view[:count])
