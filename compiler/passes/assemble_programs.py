@@ -34,6 +34,7 @@ from opchain.runtime.state.keys.pyflink_keys import TypedSelector, pyflink_hashe
 from opchain.runtime.types.coders import coder_converter
 from opchain.runtime.types.printed_form import is_row
 from opchain.runtime.types.record_types import RowTypeInfo
+from opchain.runtime.types.types import Types
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -275,7 +276,7 @@ class _Assembly:
         known = self.keys.get(id(key_by))
         if known is None:
             selector = getattr(key_by.selector, "get_key", key_by.selector)
-            if isinstance(key_by.key_type, RowTypeInfo):
+            if isinstance(key_by.key_type, RowTypeInfo) or key_by.key_type == Types.BOOLEAN():
                 selector = TypedSelector(selector, key_by.key_type)
             hasher = pyflink_hasher(key_by.key_type, hasher_of_type(key_by.key_type))
             known = self.keys[id(key_by)] = KeyProgram(selector, key_by.name, call_site, hasher)
