@@ -84,7 +84,7 @@ def signature_line(found: Located) -> str:
     epilog=examples("opchain checkpoint ls /data/job", "opchain checkpoint diff /data/job job.py")
 )
 def checkpoint() -> None:
-    """Shows, verifies and compares checkpoints and savepoints, without Spark.
+    """Shows, verifies and compares checkpoints and savepoints.
 
     CHECKPOINT is the directory of a run's checkpoints (the last one is used), one checkpoint in it
     (.../chk-12), or a savepoint; a path, or a URL that fsspec understands.

@@ -273,8 +273,8 @@ class LocalStorage(CheckpointStorage):
         except (FileExistsError, NotADirectoryError) as error:
             # Not to be mistaken for a name that another writer has published.
             raise CheckpointError(
-                f"{path.parent} can't be created for checkpoints: {error.filename} is not a directory; remove that file, "
-                "or set execution.checkpointing.dir to another directory"
+                f"{path.parent} can't be created: {error.filename} is not a directory; remove that file, "
+                "or choose another directory"
             ) from error
         temporary = path.with_name(f"{path.name}.{secrets.token_hex(4)}{TEMPORARY}")
         try:

@@ -111,7 +111,8 @@ def test_no_command_is_an_error() -> None:
 @pytest.mark.parametrize("group", [(), ("checkpoint",)])
 def test_no_command_is_described_by_half_a_sentence(group: tuple[str, ...]) -> None:
     listed = CliRunner().invoke(main, [*group, "--help"], terminal_width=80).output
-    lines = listed[listed.index("\nCommands:\n") :].split("\n")[2:-1]
+    _, _, commands = listed.partition("\nCommands:\n")
+    lines = commands.partition("\n\n")[0].split("\n")
     assert [line for line in lines if not line.endswith(".")] == []
     assert [line for line in lines if line.endswith("...")] == []
     assert max(map(len, lines)) <= 80

@@ -81,7 +81,7 @@ def test_a_bounded_job_in_batch_mode_starts_from_no_checkpoint() -> None:
     env.get_configuration().set_string("execution.runtime-mode", "BATCH")
     env.from_collection([1]).print()
     refused = (
-        r"bounded job 'once' runs in batch mode.*chk-3 can't be done: set execution.runtime-mode"
+        r"bounded job 'once' runs in batch mode.*chk-3 is not possible: set execution.runtime-mode"
     )
     with pytest.raises(UnsupportedFeatureError, match=refused):
         env.execute("once")

@@ -82,7 +82,7 @@ def test_a_request_that_nobody_answers_is_withdrawn(storage: CheckpointStorage) 
 
 
 def test_where_no_job_runs_nobody_is_asked(storage: CheckpointStorage) -> None:
-    with pytest.raises(CheckpointError, match="no job runs"):
+    with pytest.raises(CheckpointError, match="no running job has its checkpoints in"):
         post(storage, REQUEST)
 
 

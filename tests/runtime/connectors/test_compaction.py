@@ -154,7 +154,7 @@ def test_what_cannot_be_merged_is_refused_by_name(
     assert builder.enable_compact(strategy(), concat).disable_compact().build().compaction is None
     with pytest.raises(TypeError, match="it takes a FileCompactStrategy"):
         builder.enable_compact(None, None)
-    with pytest.raises(ValueError, match=r"neither checkpoints nor a size"):
+    with pytest.raises(ValueError, match=r"needs a number of checkpoints or a size"):
         FileCompactStrategy.builder().build()
     with pytest.raises(ValueError, match=r"the size threshold .* is 0; it must be at least 1"):
         FileCompactStrategy.builder().set_size_threshold(0)
