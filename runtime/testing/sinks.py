@@ -41,6 +41,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from opchain.runtime.functions.sink import Committer, Sink, SinkOrigin, SinkWriter
+from opchain.runtime.records.function_pickle import dump_functions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -161,7 +162,7 @@ class SinkConformance(ABC):
         module = sys.modules[type(self).__module__]
         cloudpickle.register_pickle_by_value(module)
         try:
-            program = cloudpickle.dumps((self, tmp_path))
+            program = dump_functions((self, tmp_path))
         finally:
             cloudpickle.unregister_pickle_by_value(module)
         path = json.dumps([*sys.path])

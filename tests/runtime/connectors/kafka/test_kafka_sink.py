@@ -409,7 +409,7 @@ def test_a_note_that_may_have_expired_is_not_guessed(
     found = staged(sink, origin(tmp_path), 1, ["a"])
     now_ms = time.time_ns() // 1_000_000
     monkeypatch.setattr(outbox, "_now_ms", lambda: now_ms + 8 * 24 * 3600 * 1000)
-    with pytest.raises(KafkaConnectorError, match="brokers forget notes after a week"):
+    with pytest.raises(KafkaConnectorError, match="brokers delete this note after a week"):
         committed(sink, found)
 
 
