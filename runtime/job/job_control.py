@@ -137,6 +137,8 @@ class JobControl:
             thread.join()
         if self._storage is not None:
             self._look(self._storage)  # refuses requests that came since the last look
+        with self._lock:
+            self._stop = None  # later requests hear that the job has ended
         while not self._requests.empty():
             asked = self._requests.get()
             if asked is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import inspect
 import json
 import linecache
@@ -201,7 +202,8 @@ def _global(function: Any, names: tuple[str, ...]) -> Any:
 def _spaces(function: Any, names: tuple[str, ...]) -> list[tuple[Any, str]]:
     """The dictionaries in which a global name of a function, and attributes of its value, are looked up."""
     plain = getattr(function, "__func__", function)
-    found = [(plain.__globals__, names[0])]
+    is_builtin = names[0] not in plain.__globals__
+    found = [(vars(builtins) if is_builtin else plain.__globals__, names[0])]
     for name in names[1:]:
         space, key = found[-1]
         found.append((vars(space[key]), name))
