@@ -44,11 +44,13 @@ from opchain.runtime.checkpoint.metadata import read_metadata
 from opchain.runtime.checkpoint.storage import CheckpointStorage
 from opchain.runtime.errors import CheckpointError
 from opchain.runtime.files.file_systems import FileStatus, FileSystem, FolderContent, joined
+from opchain.runtime.local.task_thread import TaskThread
 from opchain.runtime.shipping.functions import ship_vertices
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from opchain.runtime.job.epochs import Epochs
     from opchain.runtime.program.vertex_program import JobProgram
 
 OUTPUT = "simulated://output"
@@ -134,7 +136,7 @@ class Driver:
 
     def _run(self) -> None:
         self._turn.acquire()
-        self.world.drivers_of_threads[threading.get_ident()] = self
+        self.world.thread.driver = self
         try:
             self.world.run_job(f"run-{self.number}")
         except BaseException as error:  # noqa: BLE001 - the judge looks at it
@@ -164,11 +166,11 @@ class World:
         self.noted = 0
         self.is_disk_full = self.was_damaged = False
         self.drivers: list[Driver] = []
-        self.drivers_of_threads: dict[int, Driver] = {}
+        self.thread = threading.local()  # its `driver` is the driver that the thread works for
 
     def call(self, what: str, effect: Callable[[], Any], *, changes: bool) -> Any:
         """A call of a driver: the scheduler says what becomes of it."""
-        driver = self.drivers_of_threads.get(threading.get_ident())
+        driver: Driver | None = getattr(self.thread, "driver", None)
         if driver is None:
             return effect()
         action = driver.pause(may_fail=changes)
@@ -200,13 +202,30 @@ class World:
         try:
             self._fall_back(storage, coordinator)
             epochs = in_process_epochs(self.job, coordinator, storage)
-            for batch in range(min(self.noted, epochs.last_batch + 1), BATCHES):
-                epochs.run(delivered(rows_of(batch)), batch)
-                self.call(f"note {batch}", lambda: None, changes=False)
-                self.noted = max(self.noted, batch + 1)
+            try:
+                self._run_epochs(epochs)
+            finally:
+                epochs.tasks.close()
             coordinator.sweep()
         finally:
             coordinator.close()
+
+    def _run_epochs(self, epochs: Epochs) -> None:
+        for batch in range(min(self.noted, epochs.last_batch + 1), BATCHES):
+            epochs.run(delivered(rows_of(batch)), batch)
+            self.call(f"note {batch}", lambda: None, changes=False)
+            self.noted = max(self.noted, batch + 1)
+
+    def task_thread(self, name: str, clean_up: Callable[[], None]) -> TaskThread:
+        """The thread of a driver's tasks: its calls are calls of the driver."""
+        driver: Driver | None = getattr(self.thread, "driver", None)
+        thread = TaskThread(name, clean_up)
+
+        def belong() -> None:
+            self.thread.driver = driver
+
+        thread.run(belong)
+        return thread
 
     def _fall_back(self, storage: CheckpointStorage, coordinator: CheckpointCoordinator) -> None:
         """Goes back to the checkpoint before, where the last one is damaged."""
@@ -493,6 +512,8 @@ def simulate(seed: int, job: JobProgram) -> World:
             "opchain.runtime.epochs.local_epochs.ship_vertices", return_value=ship_vertices(job)
         )
         patches.enter_context(shipped)
+        threads = mock.patch("opchain.runtime.local.epoch_run.TaskThread", world.task_thread)
+        patches.enter_context(threads)
         clock = SimpleNamespace(time_ns=lambda: world.now_ms * 1_000_000)
         patches.enter_context(mock.patch("opchain.runtime.job.epochs.time", clock))
         world.chaos()
