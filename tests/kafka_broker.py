@@ -15,12 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from opchain.runtime.testing.kafka_broker import (
-    KafkaUnavailableError,
-    install_kafka,
-    kafka_brokers,
-    kafka_is_installable,
-)
+from opchain.runtime.testing.kafka_broker import KAFKA, kafka_brokers
+from opchain.runtime.testing.maven import ServerUnavailableError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -214,12 +210,9 @@ def _admin(servers: str) -> Any:
 def running_kafka(count: int = 1, **properties: str) -> Iterator[Kafka]:
     """Brokers until the block ends; skips the test where there can be none."""
     pytest.importorskip("confluent_kafka", reason="needs pip install 'opchain[kafka]'")
-    missing = kafka_is_installable()
-    if missing is not None:
-        pytest.skip(missing)
     try:
-        install_kafka()
-    except KafkaUnavailableError as error:
+        KAFKA.install()
+    except ServerUnavailableError as error:
         pytest.skip(str(error))
     folder = Path(tempfile.mkdtemp(prefix="opchain-kafka-"))
     settings = {name.replace("_", "."): value for name, value in properties.items()}

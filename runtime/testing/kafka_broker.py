@@ -1,7 +1,7 @@
 """Apache Kafka on this machine: brokers for tests and for trying programs out.
 
-Maven downloads Kafka once, into the user's cache folder. Brokers run in KRaft mode, without ZooKeeper, and
-listen on the loopback interface alone. The first broker is also the controller, so any other may be killed.
+Brokers run in KRaft mode, without ZooKeeper, and listen on the loopback interface only. The first broker is also the
+controller, so any other may be killed.
 """
 
 from __future__ import annotations
@@ -9,50 +9,34 @@ from __future__ import annotations
 import base64
 import logging
 import os
-import shutil
 import signal
 import socket
 import subprocess
-import tempfile
 import time
 import uuid
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.errors import StreamError, imported
+from opchain.runtime.errors import imported
+from opchain.runtime.testing.maven import MavenServer, ServerUnavailableError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 VERSION = "4.3.0"
+KAFKA = MavenServer(
+    f"Apache Kafka {VERSION}", f"kafka-{VERSION}", (f"org.apache.kafka:kafka_2.13:{VERSION}",)
+)
 USER, PASSWORD = "opchain", "opchain-secret"
 """The user and password of the listener with a login."""
 
 _HOST = "127.0.0.1"
-_POM = f"""\
-<project xmlns="http://maven.apache.org/POM/4.0.0">
-  <modelVersion>4.0.0</modelVersion>
-  <groupId>opchain</groupId> <artifactId>kafka-broker</artifactId> <version>1</version>
-  <dependencies>
-    <dependency>
-      <groupId>org.apache.kafka</groupId> <artifactId>kafka_2.13</artifactId> <version>{VERSION}</version>
-    </dependency>
-  </dependencies>
-</project>
-"""
 _JAAS = (
     "org.apache.kafka.common.security.plain.PlainLoginModule required "
     f'username="{USER}" password="{PASSWORD}" user_{USER}="{PASSWORD}";'
 )
-
-
-class KafkaUnavailableError(StreamError):
-    """Kafka can't be downloaded or started here.
-
-    What to do: Install Java and Maven, or start a broker yourself.
-    """
 
 
 @dataclass
@@ -136,7 +120,7 @@ class KafkaBrokers:
         """Waits until all brokers have joined the cluster.
 
         Raises:
-            KafkaUnavailableError: They don't in time; the message has the end of a log.
+            ServerUnavailableError: They don't in time; the message has the end of a log.
         """
         admin = imported("confluent_kafka.admin", "kafka", "Kafka")
         # The client logs each refused connection until the broker is up.
@@ -146,12 +130,12 @@ class KafkaBrokers:
         while time.monotonic() < ends_at:
             for broker in self.brokers:
                 if broker.process is not None and broker.process.poll() is not None:
-                    raise KafkaUnavailableError(
+                    raise ServerUnavailableError(
                         f"Kafka broker {broker.node} ended while it started: {_tail(broker)}"
                     )
             if self._joined(client) == len(self.brokers):
                 return
-        raise KafkaUnavailableError(
+        raise ServerUnavailableError(
             f"Kafka did not start within {timeout_s:g} s: {_tail(self.brokers[0])}"
         )
 
@@ -161,52 +145,6 @@ class KafkaBrokers:
             return len(client.list_topics(timeout=1).brokers)
         except library.KafkaException:
             return 0
-
-
-def kafka_is_installable() -> str | None:
-    """None if Kafka can be started here, else what is missing."""
-    if shutil.which("java") is None:
-        return "needs Java 17 or later on the PATH"
-    if not _installed().exists() and shutil.which("mvn") is None:
-        return "needs Maven (mvn) on the PATH to download Apache Kafka"
-    return None
-
-
-def install_kafka() -> Path:
-    """Downloads Apache Kafka with Maven unless it is installed. Returns the folder of its jars.
-
-    Raises:
-        KafkaUnavailableError: Java or Maven is missing, or the download fails.
-    """
-    missing = kafka_is_installable()
-    if missing is not None:
-        raise KafkaUnavailableError(f"Apache Kafka can't be started: it {missing}")
-    folder = _installed()
-    if folder.exists():
-        return folder
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
-        (Path(scratch) / "pom.xml").write_text(_POM, "utf-8")
-        done = subprocess.run(  # noqa: S603 - Maven
-            [
-                *("mvn", "-q", "-B", "dependency:copy-dependencies"),
-                f"-DoutputDirectory={scratch}/jars",
-            ],
-            cwd=scratch,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if done.returncode:
-            raise KafkaUnavailableError(
-                f"Maven could not download Apache Kafka {VERSION}: {(done.stdout + done.stderr)[-500:]}"
-            )
-        try:
-            (Path(scratch) / "jars").rename(folder)
-        except OSError:
-            if not folder.exists():  # another process was faster
-                raise
-    return folder
 
 
 @contextmanager
@@ -243,9 +181,9 @@ def kafka_brokers(
         properties: Further settings of the brokers.
 
     Raises:
-        KafkaUnavailableError: They don't start.
+        ServerUnavailableError: They don't start.
     """
-    jars = install_kafka()
+    jars = KAFKA.install()
     # May begin with "-": the tool that formats takes such an id for a value only after "=".
     cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
     ports = _free_ports(2 * count + 1)
@@ -334,16 +272,11 @@ def _formatted(
         env={**os.environ, "LC_ALL": "C"},
     )
     if done.returncode:
-        raise KafkaUnavailableError(
+        raise ServerUnavailableError(
             f"Kafka's storage could not be formatted in {folder}: {(done.stdout + done.stderr)[-500:]}"
         )
     command = [*java, "kafka.Kafka", str(file)]
     return KafkaBroker(node, ports[0], ports[1], folder, command)
-
-
-def _installed() -> Path:
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return cache / "opchain" / f"kafka-{VERSION}"
 
 
 def _tail(broker: KafkaBroker) -> str:

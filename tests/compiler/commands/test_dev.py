@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from opchain.compiler.cli import main
-from opchain.runtime.testing.kafka_broker import kafka_is_installable
+from opchain.runtime.testing.kafka_broker import KAFKA
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,7 +25,7 @@ def test_the_broker_has_the_topics_and_ends_with_the_command() -> None:
     admin = pytest.importorskip(
         "confluent_kafka.admin", reason="needs pip install 'opchain[kafka]'"
     )
-    missing = kafka_is_installable()
+    missing = KAFKA.missing()
     if missing is not None:
         pytest.skip(missing)
     with socket.socket() as free:

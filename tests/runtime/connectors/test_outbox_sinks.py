@@ -1,4 +1,4 @@
-"""Redis against a real server; HTTP and Elasticsearch's _bulk against a local server of the tests."""
+"""Redis against a real server; HTTP, and answers of a busy _bulk, against a local server of the tests."""
 
 from __future__ import annotations
 
