@@ -16,6 +16,7 @@ import re
 import sys
 import threading
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -110,36 +111,41 @@ class Steps:
         raise DriverDiedError
 
 
-_of_threads: dict[int, Steps] = {}
+_current: ContextVar[Steps | None] = ContextVar("steps", default=None)
+"""Threads that run tasks have the variables of the thread that they work for."""
+
+_counting: list[Steps] = []
 _patches: list[Any] = []
 _patching = threading.Lock()
 
 
 @contextmanager
 def counted(steps: Steps) -> Iterator[Steps]:
-    """Has all changes of files that this thread makes go by the steps."""
+    """Has all changes of files that this thread, and the threads of its tasks, make go by the steps."""
     with _patching:
-        if not _of_threads:
+        if not _counting:
             _patches[:] = [
                 mock.patch.object(owner, name, _stepping(name, getattr(owner, name)))
                 for owner, name in _STEPS
             ]
             for patch in _patches:
                 patch.start()
-        _of_threads[threading.get_ident()] = steps
+        _counting.append(steps)
+    token = _current.set(steps)
     try:
         yield steps
     finally:
+        _current.reset(token)
         with _patching:
-            del _of_threads[threading.get_ident()]
-            if not _of_threads:
+            _counting.remove(steps)
+            if not _counting:
                 for patch in _patches:
                     patch.stop()
 
 
 def _stepping(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
     def stepped(*arguments: Any, **more: Any) -> Any:
-        steps = _of_threads.get(threading.get_ident())
+        steps = _current.get()
         if steps is None:
             return original(*arguments, **more)
         steps.step(" ".join((name, *map(str, arguments))))
@@ -280,11 +286,14 @@ class CrashRun:
             epochs = in_process_epochs(
                 job, coordinator, storage, accepts_duplicates=self.accepts_duplicates
             )
-            for batch in range(self.noted, until):
-                epochs.run(delivered(BATCHES[batch]), batch)
-                steps.step(f"note {batch}")
-                self.noted = max(self.noted, batch + 1)
-                steps.step(f"noted {batch}")
+            try:
+                for batch in range(self.noted, until):
+                    epochs.run(delivered(BATCHES[batch]), batch)
+                    steps.step(f"note {batch}")
+                    self.noted = max(self.noted, batch + 1)
+                    steps.step(f"noted {batch}")
+            finally:
+                epochs.tasks.close()
             coordinator.sweep()
             coordinator.close()
 

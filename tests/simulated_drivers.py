@@ -1,6 +1,7 @@
 """Drivers of one job under a scheduler that decides everything by a seed: the real code on a storage in memory.
 
-A driver runs on a thread of its own and stops before each call to the storage, the output's file system and the clock.
+A driver runs on a thread of its own and stops before each call to the storage, the output and the clock. The output is
+a folder (FileSink), a service that accepts a key once (OutboxSink), or a table (DeltaSink).
 The scheduler lets one driver make one step at a time. It may also let a driver die, have a call fail, do the call and
 lose its answer, or do the call much later. In between readers move committed files away, and clocks jump, and a
 state file of the last checkpoint is damaged. A driver that is not scheduled for a while is frozen.
@@ -8,7 +9,8 @@ state file of the last checkpoint is damaged. A driver that is not scheduled for
 At the end one driver runs without faults, then the frozen ones wake. Each record must be in the output once,
 with the count that its state gives.
 
-    python tests/simulated_drivers.py --seeds 100000 --first 0     # with the project and tests/ in PYTHONPATH
+    # with the project and tests/ in PYTHONPATH
+    python tests/simulated_drivers.py --seeds 100000 --first 0 --output files
 """
 
 from __future__ import annotations
@@ -24,14 +26,18 @@ import threading
 import uuid
 from collections import Counter
 from contextlib import ExitStack, suppress
+from contextvars import ContextVar
 from io import BytesIO
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from unittest import mock
 
+import pyarrow as pa
 from crash_runs import DriverDiedError, delivered, in_process_epochs
+from deltalake.exceptions import CommitFailedError
 from epoch_runs import given
 from forms import job_of
+from pyarrow import parquet
 
 from opchain.common import Encoder, Types, WatermarkStrategy
 from opchain.datastream.connectors.file_system import BucketAssigner, FileSink
@@ -42,18 +48,20 @@ from opchain.runtime.checkpoint.epoch_files import completed_epochs
 from opchain.runtime.checkpoint.fall_back import fall_back, is_whole
 from opchain.runtime.checkpoint.metadata import read_metadata
 from opchain.runtime.checkpoint.storage import CheckpointStorage
+from opchain.runtime.connectors.lakes import DeltaSink
+from opchain.runtime.connectors.outbox import OutboxSink
 from opchain.runtime.errors import CheckpointError
 from opchain.runtime.files.file_systems import FileStatus, FileSystem, FolderContent, joined
-from opchain.runtime.local.task_thread import TaskThread
 from opchain.runtime.shipping.functions import ship_vertices
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from opchain.runtime.job.epochs import Epochs
     from opchain.runtime.program.vertex_program import JobProgram
 
 OUTPUT = "simulated://output"
+OUTPUTS = ("files", "service", "table")
 BATCHES = 3
 LEASE_MS = 60_000
 MOST_DRIVERS = 6
@@ -71,15 +79,98 @@ class Count(KeyedProcessFunction[str, Any, str]):
         yield f"{value[2]} {self.count.value()}"
 
 
-def simulated_job() -> JobProgram:
-    """Numbers, each with its place among those of its key, into files, by two subtasks."""
+_driver: ContextVar[Driver | None] = ContextVar("driver", default=None)
+"""The driver that this thread works for. Threads of tasks have the variables of the thread that they work for."""
+
+
+class Service(OutboxSink[str]):
+    """Sends lines to a service that accepts each key once, as HTTP services with an Idempotency-Key do."""
+
+    def send(self, key: str, records: Sequence[str]) -> None:
+        driver = _driver.get()
+        assert driver is not None
+        service, lines = driver.world.service, list(records)
+        driver.world.call(f"send {key}", lambda: service.setdefault(key, lines), changes=True)
+
+
+class Table(DeltaSink):
+    """Writes lines to a simulated table."""
+
+    def __init__(self) -> None:
+        super().__init__(f"{OUTPUT}/table")
+
+    def open(self) -> None:
+        """The table is there."""
+
+    def arrow_schema(self) -> Any:
+        return pa.schema([("line", pa.string())])
+
+    def _loaded(self) -> Any:
+        driver = _driver.get()
+        assert driver is not None
+        world = driver.world
+        version: int = world.call("load the table", lambda: len(world.commits), changes=False)
+        return Snapshot(world, version)
+
+
+class Snapshot:
+    """A version of the simulated table: what DeltaSink needs of deltalake's DeltaTable."""
+
+    def __init__(self, world: World, version: int) -> None:
+        self._world, self._version = world, version
+
+    def schema(self) -> None:
+        """DeltaSink only passes it on."""
+
+    def transaction_version(self, owner: str) -> int | None:
+        commits = self._world.commits[: self._version]
+        return next((commit.number for commit in reversed(commits) if commit.owner == owner), None)
+
+    def file_uris(self) -> list[str]:
+        commits = self._world.commits[: self._version]
+        return [path for commit in commits for path in commit.paths]
+
+    def create_write_transaction(
+        self, actions: Sequence[Any], *_: Any, commit_properties: Any
+    ) -> None:
+        (transaction,) = commit_properties.app_transactions
+        commit = TableCommit(
+            transaction.app_id, transaction.version, [action.path for action in actions]
+        )
+        changes = self._world.commits
+
+        def append() -> None:
+            if any(later.owner == commit.owner for later in changes[self._version :]):
+                raise CommitFailedError("another transaction of this application was committed")
+            changes.append(commit)
+
+        self._world.call(f"commit {commit.number} to the table", append, changes=True)
+
+
+class TableCommit(NamedTuple):
+    """A commit of the simulated table."""
+
+    owner: str
+    number: int
+    paths: list[str]
+
+
+def simulated_job(output: str = "files") -> JobProgram:
+    """Numbers, each with its place among those of its key, into one of the OUTPUTS, by two subtasks."""
+    sink: Any
+    if output == "files":
+        files = FileSink.for_row_format(OUTPUT, Encoder.simple_string_encoder())
+        files.with_bucket_assigner(BucketAssigner.base_path_bucket_assigner())
+        sink = files.build()
+    else:
+        sink = Service() if output == "service" else Table()
 
     def drawn(env: Any) -> None:
         rows = given(env, "rows", WatermarkStrategy.no_watermarks()).set_parallelism(1)
-        sink = FileSink.for_row_format(OUTPUT, Encoder.simple_string_encoder())
-        sink.with_bucket_assigner(BucketAssigner.base_path_bucket_assigner())
         counted = rows.key_by(lambda row: row[0]).process(Count()).uid("count")
-        counted.sink_to(sink.build()).uid("numbers")
+        if output == "table":
+            counted = counted.map(lambda line: (line,)).uid("row")
+        counted.sink_to(sink).uid("numbers")
 
     job = job_of(drawn, parallelism=2, max_parallelism=2)
     ship_vertices(job)  # cloudpickle draws an id for a class when it pickles it for the first time
@@ -136,7 +227,7 @@ class Driver:
 
     def _run(self) -> None:
         self._turn.acquire()
-        self.world.thread.driver = self
+        _driver.set(self)
         try:
             self.world.run_job(f"run-{self.number}")
         except BaseException as error:  # noqa: BLE001 - the judge looks at it
@@ -160,17 +251,18 @@ class World:
         self.files: dict[str, bytes] = {}
         self.output: dict[str, bytes] = {}
         self.archive: dict[str, bytes] = {}
+        self.service: dict[str, list[str]] = {}
+        self.commits: list[TableCommit] = []
         self.late: list[Callable[[], Any]] = []
         self.trace: list[str] = []
         self.now_ms = 1_000_000
         self.noted = 0
         self.is_disk_full = self.was_damaged = False
         self.drivers: list[Driver] = []
-        self.thread = threading.local()  # its `driver` is the driver that the thread works for
 
     def call(self, what: str, effect: Callable[[], Any], *, changes: bool) -> Any:
         """A call of a driver: the scheduler says what becomes of it."""
-        driver: Driver | None = getattr(self.thread, "driver", None)
+        driver = _driver.get()
         if driver is None:
             return effect()
         action = driver.pause(may_fail=changes)
@@ -215,17 +307,6 @@ class World:
             epochs.run(delivered(rows_of(batch)), batch)
             self.call(f"note {batch}", lambda: None, changes=False)
             self.noted = max(self.noted, batch + 1)
-
-    def task_thread(self, name: str, clean_up: Callable[[], None]) -> TaskThread:
-        """The thread of a driver's tasks: its calls are calls of the driver."""
-        driver: Driver | None = getattr(self.thread, "driver", None)
-        thread = TaskThread(name, clean_up)
-
-        def belong() -> None:
-            self.thread.driver = driver
-
-        thread.run(belong)
-        return thread
 
     def _fall_back(self, storage: CheckpointStorage, coordinator: CheckpointCoordinator) -> None:
         """Goes back to the checkpoint before, where the last one is damaged."""
@@ -318,17 +399,34 @@ class World:
     def deliver(self, number: int) -> None:
         """A late call takes effect."""
         self.trace.append(f"late call {number} arrives")
-        with suppress(OSError):
+        with suppress(OSError, CommitFailedError):
             self.late.pop(number)()
 
     def read_output(self) -> None:
         """A reader moves a committed file to its archive, where none may have its name."""
-        shown = sorted(path for path in self.output if "/." not in path)
+        shown = sorted(filter(_is_shown, self.output))
         if shown:
             path = self.draw.choice(shown)
             assert path not in self.archive, f"seed {self.seed}: {path} came a second time"
             self.archive[path] = self.output.pop(path)
             self.trace.append(f"reader moves {path}")
+
+    @property
+    def stored(self) -> tuple[Any, ...]:
+        """All that the storage and the output hold."""
+        return self.files, self.output, self.archive, self.service, self.commits
+
+    def lines(self) -> Iterator[str]:
+        """What readers of the files, of the service and of the table see."""
+        shown = [data for path, data in self.output.items() if _is_shown(path)]
+        for data in (*self.archive.values(), *shown):
+            yield from data.decode().splitlines()
+        for sent in self.service.values():
+            yield from sent
+        # A path that was added again is in a Delta table once.
+        for path in {path for commit in self.commits for path in commit.paths}:
+            rows = parquet.read_table(BytesIO(self.output[f"{OUTPUT}/table/{path}"]))
+            yield from rows["line"].to_pylist()
 
     def judge(self) -> None:
         """Each record is there once, and no driver failed without a fault.
@@ -336,9 +434,7 @@ class World:
         Raises:
             AssertionError: Something was lost, doubled, or failed for no reason.
         """
-        files = [*self.archive.values()]
-        files += [data for path, data in self.output.items() if "/." not in path]
-        found = sorted(line for data in files for line in data.decode().splitlines())
+        found = sorted(self.lines())
         assert found == expected(), f"seed {self.seed}: {found} and not {expected()}"
         for driver in self.drivers:
             failure = driver.failure
@@ -436,7 +532,12 @@ class SimulatedFiles(FileSystem):
         raise NotImplementedError(pattern)
 
     def open_input(self, path: str) -> Any:
-        raise NotImplementedError(path)
+        def read() -> bytes:
+            if path not in self._world.output:
+                raise FileNotFoundError(path)
+            return self._world.output[path]
+
+        return BytesIO(self._world.call(f"open {path}", read, changes=False))
 
     def create(self, path: str) -> Any:
         self._world.call(f"create {path}", lambda: None, changes=True)
@@ -477,6 +578,11 @@ class SimulatedFiles(FileSystem):
         )
 
 
+def _is_shown(path: str) -> bool:
+    """Whether a path is a committed file of FileSink."""
+    return path.startswith(f"{OUTPUT}/") and "/." not in path and "/table/" not in path
+
+
 def simulate(seed: int, job: JobProgram) -> World:
     """Runs a seed, and judges it.
 
@@ -491,7 +597,7 @@ def simulate(seed: int, job: JobProgram) -> World:
         return uuid.UUID(int=ids.getrandbits(128), version=4)
 
     with ExitStack() as patches:
-        for module in ("file_sink", "staged_files"):
+        for module in ("file_sink", "staged_files", "outbox", "lakes"):
             patches.enter_context(
                 mock.patch(
                     f"opchain.runtime.connectors.{module}.file_system_of", return_value=files
@@ -512,8 +618,6 @@ def simulate(seed: int, job: JobProgram) -> World:
             "opchain.runtime.epochs.local_epochs.ship_vertices", return_value=ship_vertices(job)
         )
         patches.enter_context(shipped)
-        threads = mock.patch("opchain.runtime.local.epoch_run.TaskThread", world.task_thread)
-        patches.enter_context(threads)
         clock = SimpleNamespace(time_ns=lambda: world.now_ms * 1_000_000)
         patches.enter_context(mock.patch("opchain.runtime.job.epochs.time", clock))
         world.chaos()
@@ -527,9 +631,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("--seeds", type=int, default=100_000)
     parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--output", choices=OUTPUTS, default="files")
     options = parser.parse_args()
     logging.disable()  # each fault gives a warning
-    job = simulated_job()
+    job = simulated_job(options.output)
     faults: Counter[str] = Counter()
     for seed in range(options.first, options.first + options.seeds):
         world = simulate(seed, job)
@@ -538,4 +643,6 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    import simulated_drivers  # its classes are pickled by their names, unlike those of a main program
+
+    simulated_drivers.main()

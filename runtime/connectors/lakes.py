@@ -60,7 +60,10 @@ class _LakeSink(CommitSink[Any]):
 
     @abstractmethod
     def add(self, owner: str, number: int, files: Sequence[DataFile]) -> None:
-        """Adds files to the table and notes the epoch, in one commit."""
+        """Adds files to the table and notes the epoch, in one commit; nothing if the epoch is noted.
+
+        The commit fails if the table has changed since the note was read, so two drivers can't both add the files.
+        """
 
     @abstractmethod
     def committed_files(self) -> set[str]:
@@ -90,8 +93,7 @@ class _LakeSink(CommitSink[Any]):
 
     def commit(self, epoch: SinkEpoch, staged: Sequence[DataFile]) -> None:
         """Adds the files to the table, unless the epoch is already noted."""
-        if (self.last_commit(epoch.owner) or 0) < epoch.number:
-            self.add(epoch.owner, epoch.number, staged)
+        self.add(epoch.owner, epoch.number, staged)
         folder = self._markers(epoch.owner)
         for file in staged:
             delete_file(joined(folder, name_of(file.path)))
@@ -186,24 +188,29 @@ class IcebergSink(_LakeSink):
         return self._loaded.schema().as_arrow()
 
     def add(self, owner: str, number: int, files: Sequence[DataFile]) -> None:
-        """Adds files; retries if another writer has changed the table at the same time."""
+        """Adds files; tries again if another writer has changed the table at the same time."""
         errors = imported("pyiceberg.exceptions", "iceberg", "IcebergSink")
         note = {"opchain.owner": owner, "opchain.epoch": str(number)}
-        for attempt in range(_ATTEMPTS):
-            try:
-                with self._loaded.transaction() as transaction:
-                    if files:
-                        paths = [f"{self.location().rstrip('/')}/{file.path}" for file in files]
-                        transaction.add_files(
-                            paths, snapshot_properties=note, check_duplicate_files=False
-                        )
-                    transaction.set_properties({_property(owner): str(number)})
-            except errors.CommitFailedException:  # noqa: PERF203 - rare
-                if attempt + 1 == _ATTEMPTS:
-                    raise
-                self._loaded.refresh()
-            else:
+        paths = [f"{self.location().rstrip('/')}/{file.path}" for file in files]
+        for attempt in range(1, _ATTEMPTS + 1):
+            if (self.last_commit(owner) or 0) >= number:
                 return
+            try:
+                with self._transaction() as transaction:
+                    transaction.add_files(
+                        paths, snapshot_properties=note, check_duplicate_files=False
+                    )
+                    transaction.set_properties({_property(owner): str(number)})
+            except errors.CommitFailedException:
+                if attempt == _ATTEMPTS:
+                    raise
+
+    def _transaction(self) -> Any:
+        """A transaction that pyiceberg does not retry by itself: it would not read the note again."""
+        metadata = self._loaded.metadata
+        once = metadata.properties | {"commit.retry.num-retries": "0"}
+        self._loaded.metadata = metadata.model_copy(update={"properties": once})
+        return self._loaded.transaction()
 
     def last_commit(self, owner: str) -> int | None:
         """The epoch in the table's property."""
@@ -214,7 +221,8 @@ class IcebergSink(_LakeSink):
     def reset_commits(self, owner: str, number: int) -> None:
         """Lowers the epoch in the property."""
         if (self.last_commit(owner) or 0) > number:
-            self.add(owner, number, ())
+            with self._loaded.transaction() as transaction:
+                transaction.set_properties({_property(owner): str(number)})
 
     def committed_files(self) -> set[str]:
         """The names of the files of all snapshots that the table still has."""
@@ -267,29 +275,17 @@ class DeltaSink(_LakeSink):
         return pa.schema(self._loaded().schema().to_arrow())
 
     def add(self, owner: str, number: int, files: Sequence[DataFile]) -> None:
-        """Adds files, with the version of the application `owner`."""
-        library = imported("deltalake", "delta", "DeltaSink")
-        actions = imported("deltalake.transaction", "delta", "DeltaSink")
-        table = self._loaded()
-        table.create_write_transaction(
-            [
-                actions.AddAction(
-                    file.path,
-                    file.size,
-                    {},
-                    time.time_ns() // 1_000_000,
-                    True,
-                    json.dumps({"numRecords": file.rows}),
-                )
-                for file in files
-            ],
-            "append",
-            table.schema(),
-            [],
-            commit_properties=library.CommitProperties(
-                app_transactions=[library.Transaction(owner, number)], max_commit_retries=_ATTEMPTS
-            ),
-        )
+        """Adds files, with the version of the application `owner`; tries again after a commit at the same time."""
+        errors = imported("deltalake.exceptions", "delta", "DeltaSink")
+        for attempt in range(1, _ATTEMPTS + 1):
+            table = self._loaded()
+            if (table.transaction_version(owner) or 0) >= number:
+                return
+            try:
+                _append(table, owner, number, files)
+            except errors.CommitFailedError:
+                if attempt == _ATTEMPTS:
+                    raise
 
     def last_commit(self, owner: str) -> int | None:
         """The version of the application."""
@@ -298,8 +294,9 @@ class DeltaSink(_LakeSink):
 
     def reset_commits(self, owner: str, number: int) -> None:
         """Lowers the version of the application."""
-        if (self.last_commit(owner) or 0) > number:
-            self.add(owner, number, ())
+        table = self._loaded()
+        if (table.transaction_version(owner) or 0) > number:
+            _append(table, owner, number, ())
 
     def committed_files(self) -> set[str]:
         """The names of the table's files."""
@@ -314,6 +311,23 @@ class DeltaSink(_LakeSink):
             raise SinkError(
                 f"{self!r}: there is no Delta table; create it before the job"
             ) from error
+
+
+def _append(table: Any, owner: str, number: int, files: Sequence[DataFile]) -> None:
+    """One commit of a Delta table, which fails if `owner` has committed since the table was loaded."""
+    library = imported("deltalake", "delta", "DeltaSink")
+    actions = imported("deltalake.transaction", "delta", "DeltaSink")
+    now_ms = time.time_ns() // 1_000_000
+    added = [
+        actions.AddAction(
+            file.path, file.size, {}, now_ms, True, json.dumps({"numRecords": file.rows})
+        )
+        for file in files
+    ]
+    notes = library.CommitProperties(
+        app_transactions=[library.Transaction(owner, number)], max_commit_retries=_ATTEMPTS
+    )
+    table.create_write_transaction(added, "append", table.schema(), [], commit_properties=notes)
 
 
 def _property(owner: str) -> str:

@@ -8,6 +8,7 @@ so the process can exit.
 
 from __future__ import annotations
 
+import contextvars
 import ctypes
 import logging
 import queue
@@ -74,18 +75,20 @@ class TaskThread:
         self._clean_up = clean_up
         self._calls: queue.SimpleQueue[_Call | None] = queue.SimpleQueue()
         self._current: _Call | None = None
+        self._last_context = contextvars.Context()
         self._thread = threading.Thread(target=self._work, name=name, daemon=True)
         with HeldInterrupts():
             self._thread.start()
 
     def run(self, call: Callable[[], T]) -> T:
-        """Runs a call in the thread, and waits for it.
+        """Runs a call in the thread, with the caller's context variables, and waits for it.
 
         Raises:
             BaseException: The exception of the call.
             JobStoppedError: The call did not end in time after `stop`.
         """
-        self._current = current = _Call(call)
+        context = contextvars.copy_context()
+        self._current = current = _Call(lambda: context.run(call))
         self._calls.put(current)
         result: T = current.done.result()
         return result
@@ -103,6 +106,7 @@ class TaskThread:
 
     def close(self) -> None:
         """Runs `clean_up` in the thread, and ends the thread. An abandoned thread does both after its call."""
+        self._last_context = contextvars.copy_context()
         self._calls.put(None)
         if not self.is_abandoned:
             self._thread.join()
@@ -126,7 +130,7 @@ class TaskThread:
                 call.run()
             except JobStoppedError:  # an interrupt that arrived after its call had ended
                 continue
-        self._clean_up()
+        self._last_context.run(self._clean_up)
 
 
 class _Call:

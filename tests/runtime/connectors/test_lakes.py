@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pkgutil
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -106,3 +107,36 @@ def test_a_missing_table_is_named(tmp_path: Path) -> None:
     iceberg_table(tmp_path / "t")
     with pytest.raises(SinkError, match=r"has no table 'n\.x'; create it"):
         IcebergSink("n.x", "lake", catalog_of(tmp_path / "t")).opened(None)
+
+
+@pytest.mark.parametrize(
+    ("suite", "commit"),
+    [
+        (TestIceberg(), "pyiceberg.table.Table._do_commit"),
+        (TestDelta(), "deltalake.DeltaTable.create_write_transaction"),
+    ],
+    ids=["iceberg", "delta"],
+)
+def test_two_drivers_that_commit_one_epoch_at_the_same_time(
+    suite: Any, commit: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first driver has read the table, and is frozen before its commit, while the second one commits."""
+    target = tmp_path / "t"
+    frozen, other = (suite.make_sink(target).opened(None) for _ in range(2))
+    epoch = SinkEpoch("a.b", 1, "here")
+    staged = [frozen.stage("a.b", [{"v": "x"}])]
+    original = pkgutil.resolve_name(commit)
+    calls = 0
+
+    def late(*arguments: Any, **more: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == 1:
+            other.commit(epoch, staged)
+        return original(*arguments, **more)
+
+    monkeypatch.setattr(commit, late)
+    frozen.commit(epoch, staged)
+    assert calls == 2
+    assert suite.visible(target) == ["x"]
+    assert frozen.last_commit("a.b") == 1

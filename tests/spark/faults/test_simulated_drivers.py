@@ -1,7 +1,7 @@
 """Many seeds of simulated drivers: each record is in the output once, whatever fails, freezes, or comes late.
 
-`OPCHAIN_SIMULATIONS` says how many seeds there are, `OPCHAIN_SEED` the first one. A seed that fails is in the message;
-`simulate(seed, simulated_job())` runs it again, step by step.
+`OPCHAIN_SIMULATIONS` says how many seeds each output gets, `OPCHAIN_SEED` the first one. A seed that fails is in the
+message; `simulate(seed, simulated_job(OUTPUT))` runs it again, step by step.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
-from simulated_drivers import simulate, simulated_job
+from simulated_drivers import OUTPUTS, simulate, simulated_job
 
 from opchain.runtime.checkpoint import coordinator
 from opchain.runtime.checkpoint.epoch_files import metadata_name
@@ -26,7 +26,7 @@ FIRST = int(os.environ.get("OPCHAIN_SEED", "1"))
 
 @pytest.fixture(scope="module")
 def job() -> JobProgram:
-    return simulated_job()
+    return simulated_job("files")
 
 
 @pytest.fixture(autouse=True)
@@ -34,7 +34,9 @@ def _quiet(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.CRITICAL)  # each fault gives a warning
 
 
-def test_no_seed_loses_or_doubles_a_record(job: JobProgram) -> None:
+@pytest.mark.parametrize("output", OUTPUTS)
+def test_no_seed_loses_or_doubles_a_record(output: str) -> None:
+    job = simulated_job(output)
     faults = {"die": 0, "fail": 0, "lost": 0, "late": 0}
     for seed in range(FIRST, FIRST + SEEDS):
         for line in simulate(seed, job).trace:
@@ -44,15 +46,13 @@ def test_no_seed_loses_or_doubles_a_record(job: JobProgram) -> None:
     assert min(faults.values()) > SEEDS / 10  # there was something to survive
 
 
-def test_a_seed_gives_the_same_run_each_time(job: JobProgram) -> None:
+@pytest.mark.parametrize("output", OUTPUTS)
+def test_a_seed_gives_the_same_run_each_time(output: str) -> None:
+    job = simulated_job(output)
     for seed in (3, 7):
         first, again = simulate(seed, job), simulate(seed, job)
         assert first.trace == again.trace
-        assert (first.files, first.output, first.archive) == (
-            again.files,
-            again.output,
-            again.archive,
-        )
+        assert first.stored == again.stored
 
 
 def test_without_fences_some_seed_loses_records(
