@@ -182,12 +182,18 @@ class _Source:
 
 
 @lru_cache(maxsize=64)
-def _parsed(path: str) -> _Source | None:
+def tree_of(path: str) -> ast.Module | None:
+    """The syntax tree of a file; None if there is no such file, or it is not Python."""
     text = "".join(linecache.getlines(path))
     try:
-        tree = ast.parse(text) if text else None
+        return ast.parse(text) if text else None
     except SyntaxError:
         return None
+
+
+@lru_cache(maxsize=64)
+def _parsed(path: str) -> _Source | None:
+    tree = tree_of(path)
     if tree is None:
         return None
     definitions: dict[int, list[ast.Lambda | ast.FunctionDef]] = {}

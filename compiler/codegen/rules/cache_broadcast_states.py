@@ -28,11 +28,13 @@ import ast
 from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.codegen import form as f
-from opchain.compiler.codegen.rules.inline_functions import set_later
+from opchain.compiler.codegen.changing_attributes import changing_attributes
 from opchain.runtime.program import operator_specs as specs
 from opchain.runtime.program.vertex_program import NO_OPERATOR
 
 if TYPE_CHECKING:
+    from collections.abc import Set as AbstractSet
+
     from opchain.compiler.codegen.form import Form, Function
 
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -46,14 +48,14 @@ def cache_broadcast_states(form: Form) -> None:
         kind: Any = type(spec.function)
         for function in form.batch_functions():
             if function.name == "process_0":
-                asked = _Asked(function, set_later(kind))
+                asked = _Asked(function, changing_attributes(kind))
                 function.body = [asked.visit(statement) for statement in function.body]
                 for variable in asked.variables.values():
                     function.before += f.statements(f"{variable} = None", NO_OPERATOR)
 
 
 class _Asked(ast.NodeTransformer):
-    def __init__(self, function: Function, changing: frozenset[str] | None) -> None:
+    def __init__(self, function: Function, changing: AbstractSet[str] | None) -> None:
         self.variables: dict[str, str] = {}
         self._stores = f.stores(function.body)
         self._changing = changing

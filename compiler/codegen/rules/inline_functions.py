@@ -32,7 +32,7 @@ import inspect
 import sys
 from functools import lru_cache, partial
 from types import CodeType, FunctionType, ModuleType
-from typing import TYPE_CHECKING, Any, Generic
+from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.body_checks import (
@@ -41,6 +41,7 @@ from opchain.compiler.codegen.body_checks import (
     check_set_before_read,
     comprehended,
 )
+from opchain.compiler.codegen.changing_attributes import changing_attributes, replaced_attributes
 from opchain.compiler.codegen.displays import Makers
 from opchain.compiler.codegen.function_source import (
     Definition,
@@ -435,10 +436,12 @@ class _Inliner:
                     continue
                 attribute = node.func.attr
                 if value.id == own and callee.instance is not None:
-                    method = inspect.getattr_static(type(callee.instance), attribute, None)
-                    if isinstance(
-                        method, (FunctionType, staticmethod)
-                    ) and attribute not in vars_of(callee.instance):
+                    kind: Any = type(callee.instance)
+                    method = inspect.getattr_static(kind, attribute, None)
+                    changing = changing_attributes(kind)
+                    is_fixed = changing is not None and attribute not in changing
+                    is_method = isinstance(method, (FunctionType, staticmethod))
+                    if is_method and is_fixed and attribute not in vars_of(callee.instance):
                         node.func = f.name(self._method(callee, attribute, method))
                 elif value.id not in definition.function.__code__.co_varnames:
                     self._of_module(node, value.id, attribute, definition, callee)
@@ -474,8 +477,11 @@ class _Inliner:
             return
         function = vars_of(space).get(attribute)
         is_known = isinstance(space, ModuleType) and callable(function)
-        if not is_known and not (type(space) is type and isinstance(function, staticmethod)):
-            return
+        if not is_known:
+            is_static = type(space) is type and isinstance(function, staticmethod)
+            changing = replaced_attributes(space) if is_static else None
+            if changing is None or attribute in changing:
+                return
         node.func = f.name(self._global(callee, (name, attribute), function))
 
     def _global(self, callee: Callee, names: tuple[str, ...], value: Any) -> str:
@@ -693,7 +699,7 @@ class _Attributes(ast.NodeTransformer):
             return node
         instance = self._callee.instance
         kind: Any = type(instance)
-        changing = set_later(kind)
+        changing = changing_attributes(kind)
         is_own = node.attr in vars_of(instance)
         value = (
             vars_of(instance)[node.attr]
@@ -714,36 +720,6 @@ class _Attributes(ast.NodeTransformer):
         if isinstance(value, OutputTag):
             return f.name(self._inliner.tag(node.attr, self._callee, value))
         return ast.parse(repr(value), mode="eval").body
-
-
-@lru_cache(maxsize=256)
-def set_later(kind: Any) -> frozenset[str] | None:
-    """The attributes that methods other than `__init__` set; None if they cannot be known."""
-    if kind.__setattr__ is not object.__setattr__ or kind.__getattribute__ is not (
-        object.__getattribute__
-    ):
-        return None
-    names: set[str] = set()
-    for base in kind.__mro__:
-        for name, value in () if base in (Generic, object) else vars(base).items():
-            if hasattr(type(value), "__set__"):
-                names.add(name)  # a property comes before an attribute of the object
-            found = [getattr(value, "__func__", value), getattr(value, "fget", None)]
-            codes = [item.__code__ for item in found if isinstance(item, FunctionType)]
-            while codes and name != "__init__":
-                code = codes.pop()
-                codes += [item for item in code.co_consts if isinstance(item, CodeType)]
-                if not _SETS_ANY.isdisjoint(code.co_names):
-                    return None
-                names |= {
-                    item.argval
-                    for item in dis.get_instructions(code)
-                    if item.opname in ("STORE_ATTR", "DELETE_ATTR")
-                }
-    return frozenset(names)
-
-
-_SETS_ANY = frozenset({"__dict__", "__setattr__", "setattr", "delattr", "vars"})
 
 
 class _Unannotated(ast.NodeTransformer):

@@ -52,6 +52,7 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.analysis import only_reads, types_of
+from opchain.compiler.codegen.changing_attributes import changing_attributes
 from opchain.compiler.codegen.displays import MAKERS
 from opchain.compiler.codegen.function_source import BUILTINS, Definition, Refused, definition_of
 from opchain.compiler.codegen.rules.trust_known_types import fields_looked_at, key_program
@@ -381,8 +382,8 @@ def _names(node: ast.expr) -> set[str]:
 def _states(spec: object) -> dict[str, _State]:
     """The states that `open` gets, each by one assignment."""
     function = getattr(spec, "function", None)
-    kind = type(function)
-    if function is None or any("__getattribute__" in vars(base) for base in kind.__mro__[:-1]):
+    kind: Any = type(function)
+    if function is None:
         return {}
     found: dict[str, list[_State | None]] = {}
     for definition in _opening(kind):
@@ -393,10 +394,17 @@ def _states(spec: object) -> dict[str, _State]:
                     if isinstance(item, ast.Attribute) and ast.unparse(item.value) == own:
                         state = _state(node.value, context, definition)
                         found.setdefault(item.attr, []).append(state)
+    changing = changing_attributes(kind, frozenset({"__init__", "open"}))
+    if changing is None:
+        return {}
     return {
         name: states[0]
         for name, states in found.items()
-        if len(states) == 1 and states[0] and name.isascii() and not hasattr(kind, name)
+        if len(states) == 1
+        and states[0]
+        and name not in changing
+        and name.isascii()
+        and not hasattr(kind, name)
     }
 
 

@@ -882,31 +882,6 @@ def test_constants_of_a_class_and_static_methods_are_inlined() -> None:
     assert "(value * 2 + 3) * 5 + self_1.OFFSET" in source.replace("number_1", "(value * 2 + 3)")
 
 
-def test_a_constant_of_a_class_may_change_between_batches() -> None:
-    class Counts(MapFunction[int, Any]):
-        STEP = 1
-
-        def map(self, value: int) -> Any:
-            return value + self.STEP
-
-    class Changes(MapFunction[int, Any]):
-        def map(self, value: int) -> Any:
-            if value == 10:
-                setattr(Counts, "STEP", 100)  # noqa: B010 - unseen by the compiler
-            return value
-
-    def draw(env: Any) -> None:
-        numbers = env.from_sequence(0, 20).map(Changes())
-        seen(numbers.map(Counts()), "rows")
-
-    ran = {}
-    for form in ("interpreted", "inlined"):
-        Counts.STEP = 1
-        ran[form] = run_form(draw, form, batch_size=1).records("rows")
-    assert ran["inlined"][11:] == ran["interpreted"][11:]  # it is looked at once per batch
-    assert ran["inlined"][11] == 111
-
-
 @pytest.mark.parametrize("form", ["interpreted", "generated", "inlined"])
 def test_a_field_that_nobody_reads_still_fails(form: str) -> None:
     def draw(env: Any) -> None:
@@ -1132,37 +1107,6 @@ def test_attributes_that_only_the_constructor_sets_stand_in_the_body() -> None:
     assert "password" not in text
     assert "column_0_1.append(value)" in text
     assert run_form(draw).records("rows") == [(7, "p", 2), (14, "p", 2), (21, "p", 2)]
-
-
-class Multiplied(MapFunction[Any, Any]):
-    """Lets another function find it."""
-
-    opened: list[Any] = []  # noqa: RUF012 - the class's
-
-    def __init__(self, factor: int) -> None:
-        self.factor = factor
-
-    def open(self, runtime_context: Any) -> None:
-        self.opened.append(self)
-
-    def map(self, value: int) -> int:
-        return value * self.factor
-
-
-def test_an_attribute_that_changes_is_noticed_with_the_next_batch() -> None:
-    """The function of a batch looks at it once, when the batch begins."""
-
-    class Changing(MapFunction[int, int]):
-        def map(self, value: int, *_more: int) -> int:  # more arguments keep it from being inlined
-            if value == 8:
-                Multiplied.opened[-1].factor = 100
-            return value
-
-    def draw(env: Any) -> None:
-        seen(env.from_sequence(1, 12).map(Changing()).map(Multiplied(3)), "numbers")
-
-    found = run_form(draw, batch_size=4).records("numbers")
-    assert found == [3, 6, 9, 12, 15, 18, 21, 24, 900, 1000, 1100, 1200]
 
 
 def test_a_global_that_changes_is_noticed_with_the_next_batch(

@@ -1,0 +1,268 @@
+"""Finds the attributes of a function object that may change while a batch is processed.
+
+Generated code reads the other attributes once per batch. An attribute changes if code that runs with the records sets it:
+
+- a method other than `__init__`, on any object;
+- other code of the same file, or of a module that can name the class, on anything but a method's own first parameter;
+- code that gets the object itself. If a method hands on `self`, all attributes may change.
+"""
+
+from __future__ import annotations
+
+import ast
+import dis
+import sys
+from dataclasses import dataclass, field
+from functools import lru_cache
+from types import CodeType, FunctionType, ModuleType
+from typing import TYPE_CHECKING, Any, Generic
+
+from opchain.compiler.codegen.function_source import tree_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from collections.abc import Set as AbstractSet
+
+
+def changing_attributes(
+    kind: Any, opening: frozenset[str] = frozenset({"__init__"})
+) -> AbstractSet[str] | None:
+    """The attributes that may change in mid-batch; None if all of them may.
+
+    Args:
+        kind: The class of a function object.
+        opening: The methods that only run before the records.
+    """
+    if kind.__setattr__ is not object.__setattr__ or kind.__getattribute__ is not (
+        object.__getattribute__
+    ):
+        return None
+    return replaced_attributes(kind, opening)
+
+
+@lru_cache(maxsize=256)
+def replaced_attributes(
+    kind: Any, opening: frozenset[str] = frozenset({"__init__"})
+) -> AbstractSet[str] | None:
+    """The attributes of a class or its objects that the program sets in mid-batch; None if they are not known."""
+    bases = [base for base in kind.__mro__ if not _is_ours(base)]
+    stores = [_stores_in(file) for file in _files_of(bases)]
+    classes = {base.__name__ for base in bases}
+    if any(found.sets_any or found.handing_on & classes for found in stores):
+        return None
+    values = [(name, value) for base in bases for name, value in vars(base).items()]
+    if any(hasattr(getattr(value, "__func__", value), "__wrapped__") for _, value in values):
+        return None  # a decorator's function gets the object
+    methods = [(name, code) for base in bases for name, code in _codes(base)]
+    if any(not _SETS_ANY.isdisjoint(code.co_names) for _, code in methods):
+        return None
+    called = {used for name, code in methods if name not in opening for used in code.co_names}
+    runs_later = [code for name, code in methods if name not in opening or name in called]
+    properties = {name for name, value in values if hasattr(type(value), "__set__")}
+    return properties.union(*(found.names for found in stores), *map(_set_by, runs_later))
+
+
+_SETS_ANY = frozenset({"__dict__", "__setattr__", "__delattr__", "setattr", "delattr", "vars"})
+_CHANGES_DICT = frozenset({"update", "setdefault", "pop", "popitem", "clear", "__setitem__"})
+_LOOKS = frozenset({"super", "isinstance", "id", "getattr", "hasattr"})
+"""Builtins that do not change the object that they get."""
+
+
+def _is_ours(base: type) -> bool:
+    return base is Generic or base.__module__.partition(".")[0] in ("builtins", "opchain")
+
+
+def _codes(base: type) -> Iterator[tuple[str, CodeType]]:
+    """The code of a class with the name of its method, and the code of functions within."""
+    for name, value in vars(base).items():
+        found = [getattr(value, part, None) for part in ("__func__", "fget", "fset", "fdel")]
+        codes = [item.__code__ for item in (value, *found) if isinstance(item, FunctionType)]
+        while codes:
+            code = codes.pop()
+            codes += [item for item in code.co_consts if isinstance(item, CodeType)]
+            yield name, code
+
+
+def _set_by(code: CodeType) -> set[str]:
+    return {
+        item.argval
+        for item in dis.get_instructions(code)
+        if item.opname in ("STORE_ATTR", "DELETE_ATTR")
+    }
+
+
+def _files_of(bases: list[type]) -> set[str]:
+    """The files with the methods of classes, and the files of modules that can name one of the classes."""
+    files = {code.co_filename for base in bases for _, code in _codes(base)}
+    homes = {base.__module__ for base in bases}
+    named = {id(thing) for thing in (*bases, *(sys.modules.get(home) for home in homes))}
+    for name, module in list(sys.modules.items()):
+        if not _is_users(name, module):
+            continue
+        if name in homes or any(id(value) in named for value in vars(module).values()):
+            files |= _files_of_module(module)
+    return files
+
+
+def _is_users(name: str, module: Any) -> bool:
+    """Whether a module is part of the user's program, rather than of a library."""
+    root = name.partition(".")[0]
+    if not isinstance(module, ModuleType) or root in (sys.stdlib_module_names - {"__main__"}):
+        return False
+    file = getattr(module, "__file__", None) or ""
+    return root != "opchain" and "site-packages" not in file
+
+
+def _files_of_module(module: ModuleType) -> set[str]:
+    file = getattr(module, "__file__", None)
+    if file:
+        return {file}
+    own = [value for value in vars(module).values() if isinstance(value, (type, FunctionType))]
+    own = [value for value in own if value.__module__ == module.__name__]  # cells of a notebook
+    codes = [value.__code__ for value in own if isinstance(value, FunctionType)]
+    codes += [code for value in own if isinstance(value, type) for _, code in _codes(value)]
+    return {code.co_filename for code in codes}
+
+
+@dataclass(frozen=True, slots=True)
+class _Stores:
+    """The attributes that a file sets on anything but a method's own first parameter.
+
+    `sets_any` says that their names are computed. `handing_on` has the classes whose methods hand on that parameter.
+    """
+
+    names: set[str] = field(default_factory=set)
+    handing_on: set[str] = field(default_factory=set)
+    sets_any: bool = False
+
+
+@lru_cache(maxsize=64)
+def _stores_in(path: str) -> _Stores:
+    tree = tree_of(path)
+    search = _Search()
+    if tree is not None:
+        search.visit(tree)
+    return _Stores(search.names, search.handing_on, search.sets_any)
+
+
+class _Search(ast.NodeVisitor):
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+        self.handing_on: set[str] = set()
+        self.sets_any = False
+        self._class = ""
+        self._own = ""
+        """The first parameter of the method around, which is the object or its class."""
+        self._is_decorated = False
+
+    # Classes and functions
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> None:
+        before = self._class, self._own
+        self._class, self._own = node.name, ""
+        self.generic_visit(node)
+        self._class, self._own = before
+
+    def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> None:
+        before = self._class, self._own, self._is_decorated
+        parameters = [item.arg for item in (*node.args.posonlyargs, *node.args.args)]
+        others = (*node.args.kwonlyargs, node.args.vararg, node.args.kwarg)
+        decorators = [*map(ast.unparse, getattr(node, "decorator_list", ()))]
+        if self._class and not self._own:
+            self._own = parameters[0] if parameters and "staticmethod" not in decorators else ""
+            self._is_decorated = bool(set(decorators) - {"classmethod"})
+            self._class = self._class if self._own else ""
+        elif self._own in {*parameters, *(item.arg for item in others if item)}:
+            self._class, self._own = "", ""  # a function within has a parameter of the same name
+        self.generic_visit(node)
+        self._class, self._own, self._is_decorated = before
+
+    visit_AsyncFunctionDef = visit_Lambda = visit_FunctionDef  # noqa: N815 - names of ast
+
+    # Uses of the first parameter
+
+    def _is_own(self, node: ast.AST) -> bool:
+        return bool(self._own) and isinstance(node, ast.Name) and node.id == self._own
+
+    def visit_Name(self, node: ast.Name) -> None:
+        if self._is_own(node):
+            self.handing_on.add(self._class)
+        elif node.id in ("setattr", "delattr"):
+            self.sets_any = True  # it is not called directly
+
+    def visit_Attribute(self, node: ast.Attribute) -> None:
+        is_own = self._is_own(node.value)
+        if not isinstance(node.ctx, ast.Load) and (not is_own or self._is_decorated):
+            self.names.add(node.attr)
+        elif node.attr in ("__setattr__", "__delattr__"):
+            self.sets_any = True
+        elif is_own and node.attr == "__class__":
+            self.handing_on.add(self._class)
+        if is_own:
+            return
+        if not self._is_class_of_own(node.value):
+            self.visit(node.value)
+
+    def _is_class_of_own(self, node: ast.AST) -> bool:
+        """Whether a node is `self.__class__` or `type(self)`."""
+        if isinstance(node, ast.Attribute):
+            return self._is_own(node.value) and node.attr == "__class__"
+        is_type = isinstance(node, ast.Call) and ast.unparse(node.func) == "type"
+        return is_type and len(node.args) == 1 and self._is_own(node.args[0])  # type: ignore[attr-defined]
+
+    def visit_Compare(self, node: ast.Compare) -> None:
+        is_identity = all(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops)
+        for item in (node.left, *node.comparators):
+            if not (is_identity and (self._is_own(item) or self._is_class_of_own(item))):
+                self.visit(item)
+
+    # Calls that set attributes
+
+    def visit_Call(self, node: ast.Call) -> None:
+        called = node.func
+        arguments: list[ast.expr] = [*node.args, *(item.value for item in node.keywords)]
+        if isinstance(called, ast.Name) and called.id in ("setattr", "delattr"):
+            self._sets(arguments)
+        elif isinstance(called, ast.Attribute) and called.attr in ("__setattr__", "__delattr__"):
+            is_plain = ast.unparse(called.value) in ("object", "type")
+            self._sets(arguments if is_plain else [called.value, *arguments])
+        elif isinstance(called, ast.Name) and called.id in _LOOKS:
+            arguments = [item for item in arguments if not self._is_own(item)]
+        else:
+            if isinstance(called, ast.Attribute) and called.attr in _CHANGES_DICT:
+                self._changes(called.value)
+            self.visit(called)
+        for item in arguments:
+            self.visit(item)
+
+    def _sets(self, arguments: list[ast.expr]) -> None:
+        target, name = (*arguments, None, None)[:2]
+        is_super = isinstance(target, ast.Call) and ast.unparse(target.func) == "super"
+        if target is not None and (self._is_own(target) or (is_super and self._class)):
+            return  # `changing_attributes` finds it in the method
+        if isinstance(name, ast.Constant) and isinstance(name.value, str):
+            self.names.add(name.value)
+        else:
+            self.sets_any = True
+
+    def visit_Subscript(self, node: ast.Subscript) -> None:
+        if not isinstance(node.ctx, ast.Load):
+            self._changes(node.value)
+        self.generic_visit(node)
+
+    def _changes(self, node: ast.AST) -> None:
+        """Notes that a dictionary is changed: it may be that of an object."""
+        if isinstance(node, ast.Attribute) and node.attr == "__dict__":
+            self.sets_any = self.sets_any or not self._is_own(node.value)
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "vars" and node.args:
+            self.sets_any = self.sets_any or not self._is_own(node.args[0])
+
+    def visit_Assign(self, node: ast.Assign | ast.AugAssign | ast.NamedExpr) -> None:
+        self._changes(node.value)  # under another name, or by `|=`
+        self.generic_visit(node)
+
+    visit_NamedExpr = visit_Assign  # noqa: N815 - a name of ast
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> None:
+        self._changes(node.target)
+        self.generic_visit(node)
