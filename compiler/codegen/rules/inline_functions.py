@@ -19,7 +19,8 @@ functions that these call. A body takes the call's place when:
 Global names may be replaced while a job runs. The function of a batch looks once, when the batch begins, whether
 they still stand for the same; if not, a function without inlining takes the batch.
 
-So do attributes that only `__init__` or the class sets: numbers, None, and texts that are the key of a look-up stand in the body.
+So do attributes that only `__init__` or the class sets (changing_attributes.py): numbers, None, and texts that are the key of a look-up
+stand in the body.
 """
 
 from __future__ import annotations
