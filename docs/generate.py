@@ -163,14 +163,14 @@ def settings_page() -> str:
     table = "\n".join(rows)
     return f"""# Settings
 
-Set a key with `Configuration.set_string`, with `opchain run -D KEY=VALUE`, or with the setter of the environment that Flink
-has for it. A misspelt key and a value of the wrong type are refused before the program runs; the error names the nearest
+Set a key with `Configuration.set_string`, with `opchain run -D KEY=VALUE`, or with the environment's setter, if Flink
+has one. A misspelt key and a value of the wrong type are refused before the program runs; the error names the nearest
 key. Durations are written as in Flink: `500 ms`, `10 s`, `5 min`. `opchain config ls PATTERN` shows this table in a terminal.
 
 {table}
 
 Other keys of Flink are accepted and have no effect, and a warning says so. Examples are keys of the memory and the network
-of a Flink cluster. A program may keep keys of its own in a `Configuration`; `-D` takes only keys of opchain and Flink.
+of a Flink cluster. A program may store other keys in a `Configuration`. `-D` takes only keys of opchain and Flink.
 """
 
 

@@ -3,8 +3,8 @@
     python docs/versions.py                     every Python that is found, with every pyspark that it can have
     python docs/versions.py --python 3.12 --pyspark 4.2 --tests tests/runtime/state
 
-Each combination gets a virtual environment of its own below --folder, which is kept for the next time. A table
-row says what ran: the selection is part of the page.
+Each combination gets a separate virtual environment below --folder, which later runs use again. The page names the
+selected tests.
 """
 
 from __future__ import annotations
@@ -23,15 +23,16 @@ PAGE = ROOT / "docs/reference/versions.md"
 PYTHONS = ("3.10", "3.11", "3.12", "3.13", "3.14")
 PYSPARKS = ("4.0", "4.1", "4.2", "4.3")
 NEEDS_3_11 = {"4.3"}
-"""What pyspark's own metadata require."""
+"""The versions of pyspark whose metadata require Python 3.11."""
 TESTS = ("tests/runtime/state/keys", "tests/compiler/passes", "tests/spark/test_exchange.py")
 HEAD = """# Versions
 
 opchain needs Python 3.10 to 3.13, and pyspark 4.0 to 4.3 with Java 17 or 21. pyspark 4.3 needs Python 3.11 or later; with
 Python 3.10, pip installs an earlier pyspark.
 
-`python docs/versions.py` writes this table. It runs a selection of the tests for each combination; `.ci/run` runs all tests for one
-combination. An empty cell, or a Python without a row, was not run.
+`python docs/versions.py` runs a selection of the tests for each combination, and writes this table. `.ci/run` runs all tests for one
+combination. A combination with an empty cell or without a row was not run, such as any with Python 3.14. The number of tests
+differs between cells, because tests were added between the runs.
 
 """
 

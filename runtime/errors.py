@@ -133,14 +133,14 @@ class WireFormatError(StreamError):
 
 
 class LostBufferError(StreamError):
-    """A task's input is incomplete, or holds a buffer twice.
+    """A task's input is incomplete, or contains a buffer twice.
 
     What to do: Start the job again. If the error comes back, report it with its message.
     """
 
 
 class SpillError(StreamError):
-    """A local disk does not take or return what a task spills.
+    """A task cannot write or read a spill file on a local disk.
 
     What to do: Free disk space, or set another disk in `SPARK_LOCAL_DIRS` or `spark.local.dir`.
     """
@@ -154,7 +154,7 @@ class SinkError(StreamError):
 
 
 class SparkUnavailableError(StreamError):
-    """There is no Spark to run a job on, or Spark cannot start or does not have what the job needs.
+    """Spark is not installed, cannot start, or lacks a feature or library that the job needs.
 
     What to do: Install Java and `opchain[spark]`, or set `SPARK_HOME`. `opchain run --local FILE` needs no Spark.
     """
@@ -163,7 +163,7 @@ class SparkUnavailableError(StreamError):
 class TaskFailedError(StreamError):
     """A task failed without an exception of the user's code: its process died, or the job was stopped.
 
-    What to do: Look into Spark's log for the lost executor. If it ran out of memory, raise
+    What to do: Look in Spark's log for the lost executor. If it ran out of memory, raise
     `spark.executor.memoryOverhead`.
     """
 
@@ -179,14 +179,14 @@ class StateError(StreamError):
 class CheckpointError(StreamError):
     """A checkpoint or savepoint cannot be taken, completed or found.
 
-    What to do: `opchain checkpoint ls` shows the checkpoints of a directory. If no operator takes some state, give
+    What to do: `opchain checkpoint ls` shows the checkpoints of a directory. If no operator claims some state, give
     operators their uids, or discard the state with `opchain run --allow-non-restored-state`. `opchain checkpoint diff`
     shows such state in advance.
     """
 
 
 class CorruptCheckpointError(CheckpointError):
-    """A file of a checkpoint is missing, cut short, altered, or not of a format that is read here.
+    """A file of a checkpoint is missing, cut short, altered, or not in a format that this version reads.
 
     What to do: `opchain checkpoint verify` names all damaged files. Resume from an earlier checkpoint, or from a
     savepoint.
@@ -214,7 +214,7 @@ class CheckpointFailedError(CheckpointError):
 
 
 class CheckpointInUseError(CheckpointError):
-    """Another run keeps its checkpoints in the same place, or has taken the place over.
+    """Another run uses the same checkpoint directory, or has taken it over.
 
     What to do: Stop the other run, wait until its lease ends (60 s after its last heartbeat), or use another
     directory.
@@ -222,7 +222,7 @@ class CheckpointInUseError(CheckpointError):
 
 
 class InternalError(StreamError):
-    """opchain has made a mistake: the program is not the cause.
+    """A bug in opchain: the program is not the cause.
 
     What to do: Report it, with the whole message.
 

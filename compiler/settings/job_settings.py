@@ -1,4 +1,4 @@
-"""The settings of one job, checked: what the passes read instead of any global state."""
+"""The checked settings of one job. The passes read them, and no global state."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class JobSettings(BaseModel):
     runtime_mode: Literal["STREAMING", "BATCH", "AUTOMATIC"] = _setting(
         "execution.runtime-mode",
         "STREAMING",
-        "BATCH sorts the input of keyed operators by key and time; AUTOMATIC picks BATCH if all sources are bounded.",
+        "BATCH sorts the input of keyed operators by key and time. AUTOMATIC picks BATCH if all sources are bounded.",
     )
     chaining_enabled: bool = _setting(
         "pipeline.operator-chaining.enabled",
@@ -70,17 +70,17 @@ class JobSettings(BaseModel):
     scheduler: Literal["Default", "Adaptive", "AdaptiveBatch"] | None = _setting(
         "jobmanager.scheduler",
         None,
-        "Flink's scheduler. It decides some chaining rules of batch jobs.",
+        "The scheduler that Flink would use. Some chaining rules of batch jobs depend on it.",
     )
     auto_parallelism: bool = _setting(
         "execution.batch.adaptive.auto-parallelism.enabled",
         True,
-        "Whether the adaptive batch scheduler may choose a parallelism. It decides some chaining rules.",
+        "Whether the adaptive batch scheduler may choose a parallelism. Some chaining rules depend on it.",
     )
     batch_shuffle_mode: BatchShuffleMode = _setting(
         "execution.batch-shuffle-mode",
         "ALL_EXCHANGES_BLOCKING",
-        "The kind of data sets between the vertices of a batch job.",
+        "How the vertices of a batch job exchange records in Flink: while they run (pipelined), or when the sender has ended (blocking). It changes the plan and chaining; on Spark, every exchange is blocking.",
     )
     auto_generate_uids: bool = _setting(
         "pipeline.auto-generate-uids", True, "If false, every operator needs a uid."
@@ -115,7 +115,7 @@ class JobSettings(BaseModel):
     table_idle_timeout_ms: int = _setting(
         "table.exec.source.idle-timeout",
         0,
-        "After how long without rows a table with a watermark no longer holds back the watermarks of others. 0: never.",
+        "The time without rows after which a table with a watermark is idle: it no longer holds back the watermarks of operators downstream. 0: never.",
         ge=0,
     )
     latency_interval_ms: int = _setting(
@@ -137,7 +137,7 @@ class JobSettings(BaseModel):
     checkpoint_interval_ms: int = _setting(
         "execution.checkpointing.interval",
         0,
-        "From the start of an epoch to the start of the next. 0: the next epoch starts when there is input.",
+        "The time from the start of an epoch to the start of the next one. 0: the next epoch starts as soon as there is input.",
         ge=0,
     )
     checkpoint_min_pause_ms: int = _setting(
@@ -149,9 +149,9 @@ class JobSettings(BaseModel):
     checkpoint_timeout_ms: int = _setting(
         "execution.checkpointing.timeout",
         0,
-        "After how long the checkpoint of an epoch fails. The epoch is aborted and retried as often as "
-        "`execution.checkpointing.tolerable-failed-checkpoints` says. An epoch contains its processing, so 0 for no limit is the "
-        "default, unlike in Flink.",
+        "The time after which the checkpoint of an epoch fails. The driver then aborts the epoch, and retries it as often as "
+        "`execution.checkpointing.tolerable-failed-checkpoints` says. 0: no limit. The time includes the processing of the "
+        "epoch's input, so the default is 0, unlike in Flink.",
         ge=0,
     )
     checkpoint_retention: (
@@ -176,12 +176,12 @@ class JobSettings(BaseModel):
     savepoint_directory: str | None = _setting(
         "execution.checkpointing.savepoint-dir",
         None,
-        "The directory of savepoints for which none is given.",
+        "The directory of savepoints if a command or call names none.",
     )
     savepoint_at_end: str | None = _setting(
         "opchain.savepoint-at-end",
         None,
-        "The directory for the state that a bounded job has at the end of its input. Windows that are open stay open, and a job that starts from the savepoint continues them.",
+        "The directory of a savepoint that a bounded job writes at the end of its input. Open windows do not fire, and a job that starts from the savepoint continues them.",
     )
     restart_strategy: RestartStrategyName | None = _setting(
         "restart-strategy.type",
@@ -260,7 +260,7 @@ class JobSettings(BaseModel):
     trigger: Literal["processing-time", "available-now", "once"] = _setting(
         "opchain.streaming.trigger",
         "processing-time",
-        "`processing-time` runs until the job is stopped; `available-now` reads what is there and ends; `once` runs one epoch.",
+        "`processing-time` runs until the job is stopped; `available-now` reads the input that exists at the start, and ends; `once` runs one epoch.",
     )
     record_epochs: bool = _setting(
         "opchain.streaming.record-epochs",
@@ -270,8 +270,8 @@ class JobSettings(BaseModel):
     accept_duplicates: bool = _setting(
         "opchain.streaming.accept-duplicates",
         False,
-        "Whether a job starts although its sinks have committed later checkpoints than its last one. It then writes "
-        "their output again.",
+        "Whether a job starts if its sinks have committed later checkpoints than the job's last one. It then writes "
+        "the output of these checkpoints a second time.",
     )
     target_epoch_ms: int = _setting(
         "opchain.streaming.target-epoch-duration",
@@ -307,13 +307,13 @@ class JobSettings(BaseModel):
     metrics_interval_ms: int = _setting(
         "opchain.metrics.interval",
         10_000,
-        "How often metrics are sent or written while nothing ends; the end of an epoch sends them, too.",
+        "How often metrics are sent or written while an epoch or a bounded job runs. They are also sent at the end of each epoch.",
         ge=100,
     )
     openlineage_url: str | None = _setting(
         "opchain.openlineage.url",
         None,
-        "The server that gets OpenLineage events, or `env`: as OPENLINEAGE_URL and openlineage.yml say.",
+        "The URL of the server that gets OpenLineage events. `env` uses the server of OPENLINEAGE_URL or openlineage.yml.",
     )
     openlineage_namespace: str = _setting(
         "opchain.openlineage.namespace",
@@ -323,7 +323,7 @@ class JobSettings(BaseModel):
     state_backend: str = _setting(
         "state.backend.type",
         "hashmap",
-        "Where keyed state is kept: `hashmap` in memory, `rocksdb` on the disks of the executors, `module.Class` in a backend of your own.",
+        "Where keyed state is kept: `hashmap` in memory, `rocksdb` on the disks of the executors, `module.Class` in a state backend that you have written.",
         pattern=r"^(hashmap|rocksdb|[^\W\d]\w*(\.[^\W\d]\w*)+)$",
     )
     state_folders: str | None = _setting(
@@ -344,7 +344,7 @@ class JobSettings(BaseModel):
     rules_left_out: str = _setting(
         "opchain.codegen.without",
         "",
-        "Rewrite rules that generated code does without, separated by commas. `opchain code --help` lists them.",
+        "Rewrite rules of the code generator that are not applied, separated by commas. `opchain code --help` lists them.",
     )
     batch_size: int = _setting(
         "opchain.batch-size",

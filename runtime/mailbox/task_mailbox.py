@@ -94,7 +94,7 @@ class Mail:
 
 
 class MailboxClosedError(StreamError, RuntimeError):
-    """The mailbox no longer allows the operation.
+    """The task is ending, so its mailbox no longer accepts or returns mail.
 
     Flink: MailboxClosedException, which its MailboxExecutor turns into a RejectedExecutionException.
 
@@ -206,7 +206,7 @@ class TaskMailbox:
             self._announce()
 
     def run_exclusively(self, action: Callable[[], T]) -> T:
-        """Runs an action, and returns its result. Meanwhile no other thread can put mail or change the state.
+        """Runs an action, and returns its result. Until it returns, no other thread can put mail or change the state.
 
         So an action can check the state and then put mail.
         """

@@ -115,7 +115,7 @@ class LegacySourceSpec(OperatorSpec):
 
 @dataclass(frozen=True, slots=True)
 class InputFormatSourceSpec(LegacySourceSpec):
-    """A legacy source over splits: what `from_collection` is in PyFlink.
+    """A legacy source over splits, such as PyFlink's `from_collection`.
 
     Flink: `InputFormatSourceFunction`. `function` is a Source, which runs as in a SourceSpec. Only the graph differs.
     """

@@ -13,7 +13,7 @@ from opchain.runtime.errors import StreamError
 
 
 class ServerUnavailableError(StreamError):
-    """A server can't be downloaded or started here.
+    """A test server, such as Kafka, cannot be downloaded or started on this machine.
 
     What to do: Install Java and Maven, or start a server yourself.
     """
