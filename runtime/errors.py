@@ -309,16 +309,27 @@ def text_of(error: BaseException) -> str:
         return f"<its str raises {type(failure).__name__}>"
 
 
-def short_traceback(error: BaseException) -> list[str]:
-    """A traceback in a few lines, without the frames of opchain, Spark and IPython: the call, and where it failed."""
-    import traceback  # noqa: PLC0415 - in notebooks only
+def user_frames(error: BaseException) -> list[list[str]]:
+    """The lines of each frame of an error in this process, without the frames of opchain, Spark and IPython.
 
-    frames = [
+    Lines of inlined functions are in frames of generated code.
+    """
+    import traceback  # noqa: PLC0415 - after a failure only
+
+    return [
         [line for line in traceback.format_list([frame])[0].splitlines() if line.strip(" ^~")]
         for frame in traceback.extract_tb(error.__traceback__)
-        if not frame.filename.startswith(("<", *_own_folders()))
-        and not any(part in frame.filename for part in _NOT_THE_PROGRAMS)
+        if frame.filename.startswith("<generated")
+        or (
+            not frame.filename.startswith(("<", *_own_folders()))
+            and not any(part in frame.filename for part in _NOT_THE_PROGRAMS)
+        )
     ]
+
+
+def short_traceback(error: BaseException) -> list[str]:
+    """A traceback in a few lines, without the frames of opchain, Spark and IPython: the call, and where it failed."""
+    frames = user_frames(error)
     head = ["Traceback (most recent call last):", *(frames[0] if frames else ())]
     return [*head, *failure_lines(error, frames[1:], MOST_LINES - len(head))]
 

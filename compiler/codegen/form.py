@@ -71,14 +71,16 @@ class Fold(ast.stmt):
     """`table[key] = value` or, if the key has an entry, `table[key] = reduced`.
 
     `previous` is the variable of the old entry. The result is in the variable `target`; None if it is not used. If
-    reducing takes statements, they are in `body`, which sets `target`.
+    reducing takes statements, they are in `body`, which sets `target`. If `first` is set, it is a call that checks and
+    returns the value of a key without an entry.
     """
 
-    _fields = ("key", "value", "body", "reduced", "target")
+    _fields = ("key", "value", "first", "body", "reduced", "target")
     table: str
     previous: str
     key: ast.Name
     value: ast.expr
+    first: ast.expr | None = None
     body: list[ast.stmt] | None = None
     reduced: ast.expr | None
     target: ast.Name | None

@@ -91,6 +91,12 @@ def plain_function(function: Any, method: str) -> tuple[Any, Any]:
     return called, None
 
 
+def _kind_of(function: Any) -> str:
+    if isinstance(function, type):
+        return "a class"
+    return "written in C" if inspect.isroutine(function) else "an object that is called"
+
+
 def definition_of(function: Any) -> Definition:
     """The definition of a function.
 
@@ -98,7 +104,8 @@ def definition_of(function: Any) -> Definition:
         Refused: The source is not found, or the function has other than positional parameters.
     """
     if not isinstance(function, FunctionType):
-        raise Refused(f"{type(function).__name__} is not a Python function")
+        name = getattr(function, "__qualname__", type(function).__qualname__)
+        raise Refused(f"'{name}' has no Python source: it is {_kind_of(function)}")
     if function in _JSON:  # the rules `read_json` and `write_json` handle these calls
         parameter, call = _JSON[function]
         return Definition(function, (parameter,), [ast.Return(call)], frozenset())

@@ -423,6 +423,9 @@ class _Lowering:
             previous=previous,
             key=f.name(key),
             value=place.record,
+            first=self._first(
+                output.combine, f"first_to_{number}", ("combine_first", number), place.record
+            ),
             reduced=self.call_of(name, output.combine, "reduce", f.name(previous), place.record),
             target=None,
         )
@@ -430,6 +433,14 @@ class _Lowering:
         identify = self.names.bind(f"identify_to_{number}", "output_identify", number)
         lines = [f.let(key, selected, where), _identified(key, plain, identify), fold]
         return f.with_comment(f.marked(lines, where), comment)
+
+    def _first(
+        self, function: Any, name: str, path: tuple[Any, ...], record: ast.expr
+    ) -> ast.expr | None:
+        """The call that checks and returns the first record of a key; None if the function has no such check."""
+        if not hasattr(function, "first"):
+            return None
+        return ast.Call(f.name(self.names.bind(name, *path)), [record], [])
 
     def _function_name(
         self, function: Any, kind: str, where: str | int, path: tuple[Any, ...]
@@ -624,7 +635,10 @@ class _Lowering:
         key, previous, result = f"key_{index}", f"previous_{index}", f"value_{index}"
         names.bind("ABSENT", "shared")
         names.bind(f"table_{index}", "table", index)
-        if isinstance(operator.spec, specs.CombinedReduceSpec):
+        first: ast.expr | None = None
+        if isinstance(
+            operator.spec, specs.CombinedReduceSpec
+        ):  # the senders have checked first records
             lines = f.statements(f"{key}, item_{index} = {place.value}", index)
             value = f.name(f"item_{index}")
         else:
@@ -633,6 +647,8 @@ class _Lowering:
                 names.bind(f"set_key_{index}", "set_key", index)
                 lines += f.statements(f"set_key_{index}({key})", index)
             value = place.record
+            path = ("method", index, "first")
+            first = self._first(_function(operator), f"first_{index}", path, value)
         plain = names.bind(f"plain_keys_{index}", "plain_keys", index)
         identify = names.bind(f"identify_{index}", "identify", index)
         lines.append(_identified(key, plain, identify))
@@ -642,6 +658,7 @@ class _Lowering:
             previous=previous,
             key=f.name(key),
             value=value,
+            first=first,
             reduced=self.applied(operator, "reduce", f.name(previous), value),
             target=f.target(result),
         )
@@ -928,9 +945,11 @@ class _Lowering:
             reduced = self.call_of(
                 name, spec.reduce, "reduce", f.name(held), place.record, owner=owner
             )
+            path = ("attribute", index, f"{contents}.first")
+            begin = self._first(spec.reduce, f"first_{index}", path, place.record) or place.record
             choice = ast.If(
                 f.expression(f"{held} is None"),
-                [f.let(held, place.record, index)],
+                [f.let(held, begin, index)],
                 [f.let(held, reduced, index)],
             )
             lines += [choice, *f.statements(f"{entry} = {held}", index)]

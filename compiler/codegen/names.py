@@ -49,7 +49,7 @@ _OURS = frozenset(
             "greatest",
             "held",
         ),
-        *("identify", "item", "time_of"),
+        *("first", "first_to", "identify", "item", "time_of"),
         *(
             "identify_to",
             "key",

@@ -189,7 +189,7 @@ class _Function:
 
     def _fold(self, statement: f.Fold, depth: int, _ends: str | None) -> None:
         key, previous, operator = statement.key.id, statement.previous, f.operator_of(statement)
-        value = ast.unparse(statement.value)
+        value = ast.unparse(statement.first or statement.value)
         reduced = ast.unparse(statement.reduced) if statement.reduced is not None else ""
         self.line(depth, f"{previous} = {statement.table}.get({key}, ABSENT)", statement)
         if statement.target is None:

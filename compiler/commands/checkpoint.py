@@ -107,6 +107,7 @@ def list_checkpoints(directory: str, key: CheckpointKey | None) -> None:
     """
     with clear_errors():
         storage = checkpoint_storage(directory, key)
+        storage.require_folder()
         epochs = completed_epochs(storage)
         if not epochs:
             raise CommandError(f"{directory} has no checkpoints")

@@ -10,12 +10,13 @@ import re
 import threading
 import time
 from collections import deque
+from collections.abc import Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.graph.plan import required
 from opchain.compiler.plan.page.numbers import page_numbers
-from opchain.runtime.errors import failure_lines
+from opchain.runtime.errors import failure_lines, user_frames
 from opchain.runtime.job.client import JobStatus
 from opchain.runtime.job.run import JobRun
 from opchain.runtime.measurements.job_metrics import metrics_so_far
@@ -24,7 +25,7 @@ from opchain.runtime.reporting.samples import JobSamples, Sample
 from opchain.runtime.spark.remote_error import frames_on_executor
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from opchain.compiler.interception import StartedJob
     from opchain.runtime.epochs.epoch_progress import EpochHistory, EpochProgress
@@ -372,9 +373,19 @@ def settings_of(job: StartedJob) -> list[dict[str, Any]]:
         key = extra.get("key") if isinstance(extra, dict) else None
         value = getattr(settings, name)
         if isinstance(key, str):
-            _, _, shown = redacted_setting(f"{key}={'' if value is None else value}").partition("=")
-            found.append({"key": key, "value": shown, "isDefault": value == field.default})
+            _, _, shown = redacted_setting(f"{key}={shown_value(value)}").partition("=")
+            default = field.get_default(call_default_factory=True)
+            found.append({"key": key, "value": shown, "isDefault": value == default})
     return sorted(found, key=lambda setting: (setting["isDefault"], setting["key"]))
+
+
+def shown_value(value: Any) -> str:
+    """A value of a setting, as in a configuration. None and empty maps are empty."""
+    if value is None or value in ({}, (), []):
+        return ""
+    if isinstance(value, Mapping):
+        return ",".join(f"{key}:{item}" for key, item in value.items())
+    return str(value)
 
 
 class PageNews:
@@ -437,7 +448,9 @@ def failure_news(error: BaseException) -> dict[str, Any]:
         "title": title,
         "lines": [
             line
-            for line in failure_lines(error, frames_on_executor(error), _MOST_LINES)
+            for line in failure_lines(
+                error, frames_on_executor(error) or user_frames(error), _MOST_LINES
+            )
             if not line.endswith(title) and not _REPLAY.match(line)
         ],
         "operator": site and site["operator"],

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from difflib import get_close_matches
 from importlib.machinery import PathFinder
 from pathlib import Path
+from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -285,9 +286,17 @@ def module_file(name: str) -> Path:
     """
     places = [str(Path.cwd()), *sys.path]
     parts = name.split(".")
+    hint = ""
     for number, part in enumerate(parts):
         spec = PathFinder.find_spec(part, places)
         if spec is None:
+            beside = sorted({module.name for module in iter_modules(places)})
+            nearest = get_close_matches(part, beside, n=1, cutoff=0.75)
+            hint = (
+                f"; did you mean {'.'.join([*parts[:number], *nearest, *parts[number + 1 :]])}?"
+                if nearest
+                else ""
+            )
             break
         is_last = number == len(parts) - 1
         found = list(spec.submodule_search_locations or ())
@@ -297,7 +306,7 @@ def module_file(name: str) -> Path:
             return Path(spec.origin)
         places = found
     raise CommandError(
-        f"there is no module {name} in the folder {Path.cwd()} or on the import path"
+        f"there is no module {name} in the folder {Path.cwd()} or on the import path{hint}"
     )
 
 

@@ -9,8 +9,10 @@
 from __future__ import annotations
 
 import logging
+import os
 import secrets
 import sys
+import textwrap
 from concurrent.futures import CancelledError
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
@@ -100,20 +102,48 @@ LEVELS = (logging.INFO, logging.DEBUG)
 
 
 class _PrintableFormatter(logging.Formatter):
-    """Escapes control characters."""
+    """Escapes control characters. On a terminal, long lines are broken between words."""
 
     def format(self, record: logging.LogRecord) -> str:
-        return without_controls(super().format(record))
+        text = without_controls(super().format(record))
+        if not sys.stderr.isatty():
+            return text
+        return between_words(text, os.get_terminal_size(sys.stderr.fileno()).columns)
+
+
+def between_words(text: str, width: int) -> str:
+    """The text with lines broken between words. Words longer than a line, such as paths, stay whole."""
+    lines = (
+        textwrap.wrap(
+            line,
+            width,
+            subsequent_indent="  ",
+            break_long_words=False,
+            break_on_hyphens=False,
+            replace_whitespace=False,
+            drop_whitespace=True,
+        )
+        or [line]
+        for line in text.split("\n")
+    )
+    return "\n".join(part for parts in lines for part in parts)
 
 
 @contextmanager
 def logging_to_stderr(verbosity: int) -> Iterator[None]:
-    """Within the block the loggers `opchain.*` write to standard error; with 0 nothing changes.
+    """Within the block the loggers `opchain.*` write to standard error; with 0 only their warnings do.
 
     They do not propagate: if the program configures logging, each line would appear twice.
     """
     if not verbosity:
-        yield
+        warnings = logging.lastResort  # writes them, unless the program configures logging
+        assert warnings is not None
+        plain = warnings.formatter
+        warnings.setFormatter(_PrintableFormatter("%(message)s"))
+        try:
+            yield
+        finally:
+            warnings.setFormatter(plain)
         return
     logger = logging.getLogger("opchain")
     before = logger.level, logger.propagate

@@ -39,6 +39,7 @@ def ask_job(
         CheckpointError: No job runs there, or it refuses.
     """
     storage = checkpoint_storage(job, key)
+    storage.require_folder()
     request = JobRequest(
         uuid.uuid4().hex, kind, target=None if target is None else _absolute(target), drain=drain
     )

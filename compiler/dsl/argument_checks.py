@@ -78,7 +78,7 @@ def checked(value: Any, accepted: type | tuple[type, ...], call: str, what: str)
 def check_field(kind: str, field: int | str, declared: object) -> None:
     """Checks that records of the declared type have this field.
 
-    Without the check the job would fail at its second record.
+    Without the check the job would fail at its first record.
 
     Raises:
         ValueError: The type has no such field.

@@ -82,6 +82,10 @@ class KeyedStream(DataStream[T], Generic[K, T]):
         )
         return cls(stream, transformation, key_by)
 
+    def __repr__(self) -> str:
+        (source,) = self.transformation.inputs
+        return f"<KeyedStream of '{source.name}' ({source.call_site}), key_by ({self.transformation.call_site})>"
+
     @property
     def state_key(self) -> KeyBy:
         """The key that scopes the state of an operator on this stream."""

@@ -77,8 +77,10 @@ def find_checkpoint(url: str, key: CheckpointKey | None = None) -> Located:
     of_epoch = _OF_EPOCH.fullmatch(url)
     if of_epoch is not None:
         storage = checkpoint_storage(of_epoch["place"], key)
+        storage.require_folder()
         return Located(storage, read_metadata(storage, int(of_epoch["epoch"])))
     storage = checkpoint_storage(url.removesuffix(f"/{METADATA}"), key)
+    storage.require_folder()
     if METADATA in storage.children():
         return Located(storage, read_savepoint(storage))
     latest = latest_checkpoint(storage)

@@ -27,6 +27,7 @@ import secrets
 import shutil
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -136,6 +137,13 @@ class CheckpointStorage(ABC):
         """The name of a file in messages."""
         return f"{self.url}/{name}"
 
+    def require_folder(self) -> None:
+        """Checks that the directory exists. Object stores have no directories.
+
+        Raises:
+            CheckpointError: It does not exist. The message has the most similar name beside it.
+        """
+
 
 def checkpoint_storage(url: str, key: CheckpointKey | None = None) -> CheckpointStorage:
     """The storage at a path or URL.
@@ -228,6 +236,16 @@ class LocalStorage(CheckpointStorage):
         path = self._path(name)
         self._require_inside(path)
         return path.read_bytes()
+
+    def require_folder(self) -> None:
+        """See CheckpointStorage."""
+        root = self._root
+        if root.exists():
+            return
+        beside = [path.name for path in root.parent.glob("*") if path.is_dir()]
+        nearest = get_close_matches(root.name, sorted(beside), n=1, cutoff=0.7)
+        hint = f"; did you mean {root.parent / nearest[0]}?" if nearest else ""
+        raise CheckpointError(f"there is no folder {root}{hint}")
 
     def names(self, prefix: str = "") -> list[str]:
         """See CheckpointStorage."""

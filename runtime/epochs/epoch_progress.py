@@ -498,7 +498,7 @@ class EpochHistory:
             self._of_last_epoch = outcome.metrics
             listeners = list(self._listeners)
         operators = outcome.metrics.operators
-        if any(each.late_records_dropped or each.text_result for each in operators):
+        if any(each.late_records_dropped or each.warning for each in operators):
             self._record_warnings.look_at(self.totals())
         for listener in listeners:
             _tell(listener, progress)

@@ -54,6 +54,11 @@ def checked_policy(policy: object) -> OnMalformed:
     raise ValueError(f"on_malformed got {policy!r}; it takes 'fail', 'skip' or an OutputTag")
 
 
+def not_decoded(place: str, text: str, advice: str) -> str:
+    """A warning of a text with bytes that became U+FFFD."""
+    return f"{place}: {short_repr(text)} has bytes that cannot be decoded, and they became U+FFFD. {advice}"
+
+
 @dataclass
 class MalformedRecords:
     """Applies the user's policy to malformed records. The task sets the context.
@@ -84,6 +89,12 @@ class MalformedRecords:
         self.count(count)
         if isinstance(self.policy, OutputTag):
             self.context.emit_to(self.policy, record)
+
+    def replaced(self, place: str, text: str, advice: str) -> None:
+        """Counts a text with bytes that became U+FFFD, and warns of the first one of a job."""
+        self.count()
+        if self.context is not None:
+            self.context.warn(not_decoded(place, text, advice))
 
     def count(self, count: int = 1) -> None:
         """Adds to the source's metric of malformed records."""

@@ -137,7 +137,7 @@ class TextLineFormat(StreamFormat[str]):
     r"""Reads the lines of files, without their ends (\n, \r\n or \r).
 
     Flink: TextLineInputFormat, which does not split files. As in Flink, bytes that cannot be decoded become U+FFFD.
-    Such lines are counted as errors of the source. With `on_malformed("skip")` or an OutputTag, they are treated as
+    Such lines are counted as errors of the source, and the first one is warned of. With `on_malformed("skip")` or an OutputTag, they are treated as
     malformed records.
 
     Raises:
@@ -204,7 +204,9 @@ class TextLineFormat(StreamFormat[str]):
             except UnicodeDecodeError as error:
                 text = line.decode(self.charset_name, "replace")
                 if malformed.policy == FAIL:  # as in Flink, which has no other policy
-                    malformed.count()
+                    malformed.replaced(
+                        f"'{path}', byte {offset}", text.rstrip("\r\n"), self._advice()
+                    )
                     texts.append(text)
                 else:
                     reason = f"it is not {self.charset_name}: {error.reason}"
@@ -212,6 +214,12 @@ class TextLineFormat(StreamFormat[str]):
                     malformed.take(found, error)
             offset += len(line)
         return "".join(texts)
+
+    def _advice(self) -> str:
+        return (
+            f"The lines are read as {self.charset_name}: give text_line_format() another character set, or call "
+            ".on_malformed('skip') or .on_malformed(OutputTag(...)) on the source's builder"
+        )
 
     def _texts_of_whole_file(self, path: str) -> Iterator[str]:
         with (

@@ -103,14 +103,19 @@ class FieldAggregation(ReduceFunction[Any]):
     def __repr__(self) -> str:
         return f"{self.kind}({self.field!r})"
 
+    def first(self, value: Any) -> Any:
+        """Returns the first record of a key, which is its first result. PyFlink does not check its field.
+
+        Raises:
+            TypeError: The record has no such field.
+        """
+        if self._has_fields(value):
+            _field(value, self.field)
+        return value
+
     def reduce(self, value1: Any, value2: Any) -> Any:
         """Aggregates the result so far with one more record."""
-        has_fields = isinstance(value1, _INDEXED) or _is_named(value1, self.field)
-        if not has_fields and self.field != 0:
-            raise TypeError(
-                f"{self.kind}({self.field!r}) got {short_repr(value1)} of type {type(value1).__name__}, "
-                "which has no such field; a plain value has only field 0: itself"
-            )
+        has_fields = self._has_fields(value1)
         combine = _OF_FIELD.get(self.kind)
         if combine is None:
             return self._extreme(value1, value2, has_fields)
@@ -118,6 +123,17 @@ class FieldAggregation(ReduceFunction[Any]):
             return combine(value1, value2)
         combined = combine(_field(value1, self.field), _field(value2, self.field))
         return _with_field(value1, self.field, combined)
+
+    def _has_fields(self, record: Any) -> bool:
+        """Whether the field is a part of the record. Otherwise it is the record itself."""
+        if isinstance(record, _INDEXED) or _is_named(record, self.field):
+            return True
+        if self.field != 0:
+            raise TypeError(
+                f"{self.kind}({self.field!r}) got {short_repr(record)} of type {type(record).__name__}, "
+                "which has no such field; a plain value has only field 0: itself"
+            )
+        return False
 
     def _extreme(self, value1: Any, value2: Any, has_fields: bool) -> Any:
         old, new = value1, value2

@@ -28,6 +28,9 @@ class SourceReaderContext(ABC):
     def emit_to(self, tag: OutputTag[Any], value: Any) -> None:
         """Emits a value to a side output of the source's stream (`get_side_output`). Not in Flink."""
 
+    def warn(self, text: str) -> None:
+        """Has the driver log the first such text of the job, after the source's name. Not in Flink."""
+
 
 class Source(ABC, Generic[T]):
     """The base class of sources.

@@ -199,7 +199,7 @@ class LiveRun:
         records_in: Counter[str] = Counter()
         for task in list(self._running):
             for operator in task.chain.operators:
-                self._record_warnings.note_text(operator.program.operator_id, operator.text_result)
+                self._record_warnings.note_warning(operator.program.operator_id, operator.warning)
                 counted = operator.late_records_dropped
                 if counted is not None:
                     operator_id = operator.program.operator_id

@@ -1,4 +1,4 @@
-"""Warnings about records: those dropped as late, and the characters of a text that a flat map returned."""
+"""Warnings about records: those dropped as late, and what operators warn of, such as text that is not UTF-8."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _LOG = logging.getLogger("opchain.job")
 
 
 class RecordWarnings:
-    """Warns of a job's late records, and of strings that flat maps return.
+    """Warns of a job's late records, and of what operators found in their records.
 
-    It warns of the first late record, and whenever their number has grown tenfold. It warns of strings once per
-    operator.
+    It warns of the first late record, and whenever their number has grown tenfold. What an operator found is warned of
+    once.
 
     Args:
         job: The job.
@@ -36,13 +36,13 @@ class RecordWarnings:
             for operator in vertex.all_operators
         }
         self._warned_from: dict[str, int] = {}
-        self._texts: set[str] = set()
+        self._noted: set[str] = set()
 
     def look_at(self, metrics: JobMetrics) -> None:
         """Logs warnings for the counts so far."""
         for operator in metrics.operators:
             self.note(operator.operator_id, operator.late_records_dropped, operator.records_in)
-            self.note_text(operator.operator_id, operator.text_result)
+            self.note_warning(operator.operator_id, operator.warning)
 
     def note(self, operator_id: str, dropped: int, records_in: int) -> None:
         """Logs a warning for the late records of one operator, over all its subtasks."""
@@ -51,18 +51,12 @@ class RecordWarnings:
             text = late_record_warning(self._job, self._operators[operator_id], dropped, records_in)
             _LOG.warning("%s", text)
 
-    def note_text(self, operator_id: str, text: str | None) -> None:
-        """Logs a warning for a flat map whose function returned a str."""
-        if text is not None and operator_id not in self._texts:
-            self._texts.add(operator_id)
+    def note_warning(self, operator_id: str, warning: str | None) -> None:
+        """Logs what an operator found in its records."""
+        if warning is not None and operator_id not in self._noted:
+            self._noted.add(operator_id)
             operator = self._operators[operator_id]
-            _LOG.warning(
-                "the function of '%s' (%s) returned %s: a text, and each of its characters became a record. "
-                "Return [text] for one record, or use map",
-                operator.name,
-                operator.call_site,
-                text,
-            )
+            _LOG.warning("'%s' (%s): %s", operator.name, operator.call_site, warning)
 
 
 def late_record_warning(

@@ -20,7 +20,7 @@ class OperatorCounts:
     `input_watermarks` has an entry per input; it is empty for a source. `registered` has the metrics of the operator's
     group by name. `latencies` has the milliseconds of latency markers, by the operator id of their source.
     `accumulators` has pickles by name. `split_watermarks` has the watermarks of an aligned source, by the names of its
-    splits. `text_result` is a str that the function of a flat map returned.
+    splits. `warning` is what the driver warns of, after the operator's name.
     """
 
     records_in: int
@@ -32,7 +32,7 @@ class OperatorCounts:
     accumulators: dict[str, bytes] = field(default_factory=dict)
     output_is_idle: bool = False
     split_watermarks: dict[str, int] = field(default_factory=dict)
-    text_result: str | None = None
+    warning: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

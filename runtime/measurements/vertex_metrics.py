@@ -111,9 +111,9 @@ class OperatorMetrics:
         return sum(item.registered.get(names.NUM_LATE_RECORDS_DROPPED, 0) for item in self.subtasks)
 
     @property
-    def text_result(self) -> str | None:
-        """A str that the function of a flat map returned: each of its characters became a record."""
-        return next((item.text_result for item in self.subtasks if item.text_result), None)
+    def warning(self) -> str | None:
+        """The warning of the first subtask that has one."""
+        return next((item.warning for item in self.subtasks if item.warning), None)
 
     @property
     def skew(self) -> float:

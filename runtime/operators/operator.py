@@ -223,8 +223,8 @@ class StreamOperator:
     ends_keys = True
     late_records_dropped: Counter | None = None
     """Set by `count_late_records`, in operators that drop late records."""
-    text_result: str | None = None
-    """A str that the user's function returned in place of a list, for a warning."""
+    warning: str | None = None
+    """What the driver warns of once, after the operator's name and call site."""
 
     def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
         self.program = program

@@ -247,6 +247,7 @@ class CombiningBatch(PendingBatch):
         "_shape",
         "_sums_are_older",
         "combined",
+        "first",
         "identity",
         "key_field",
         "reduce",
@@ -260,13 +261,14 @@ class CombiningBatch(PendingBatch):
         carries_timestamps: bool,
         select_key: Callable[[Any], Any],
         reduce: Callable[[Any, Any], Any],
+        first: Callable[[Any], Any] | None,
         identity: KeyIdentity,
     ) -> None:
         super().__init__(target, carries_timestamps=carries_timestamps, select_key=select_key)
         self.identity = identity
         self.combined: dict[Any, Any] = {}
         self.sums: dict[Any, Any] = {}
-        self.reduce = reduce
+        self.reduce, self.first = reduce, first
         self.key_field = 0
         self._layout: tuple[Any, ...] = ()
         self._shape: Shape | None = None
@@ -298,7 +300,11 @@ class CombiningBatch(PendingBatch):
         assert self.select_key is not None
         key = self.identity.of(self.select_key(value))
         previous = self.combined.get(key, ABSENT)
-        self.combined[key] = value if previous is ABSENT else self.reduce(previous, value)
+        if previous is not ABSENT:
+            value = self.reduce(previous, value)
+        elif self.first is not None:
+            value = self.first(value)
+        self.combined[key] = value
 
     def flush(self) -> None:
         """Emits the combined records if there are too many keys to continue."""

@@ -87,7 +87,10 @@ class FlatMapOperator(ElementWiseOperator):
     def look_at(self, results: Any) -> None:
         """Remembers a result that is a str, for a warning: each of its characters becomes a record."""
         if isinstance(results, str) and results:
-            self.text_result = short_repr(results)
+            self.warning = (
+                f"{short_repr(results)} is a text that its function returned, and each of its characters became a "
+                "record. Return [text] for one record, or use map"
+            )
 
 
 def is_tagged(result: Any) -> bool:

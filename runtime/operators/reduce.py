@@ -75,6 +75,7 @@ class ReduceOperator(UserFunctionOperator):
         self.select_key = program.key_selector()
         identity = context.keyed_state.identity
         self.plain, self.identify = identity.plain, identity.of
+        self._first = getattr(self.function, "first", None)
         self.set_key = context.keyed_state.set_current_key if has_lifecycle(self.function) else None
         self._key: Any = None
         self._sums: dict[Any, Any] = {}
@@ -125,6 +126,8 @@ class ReduceOperator(UserFunctionOperator):
         previous = self.table.get(key, ABSENT)
         if previous is not ABSENT:
             value = self.call(previous, value)
+        elif self._first is not None:
+            value = self._first(value)
         self.table[key] = value
         return value
 

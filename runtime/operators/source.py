@@ -419,6 +419,10 @@ class _ReaderContext(SourceReaderContext):
         """Emits a record without a timestamp. It is dropped if the side output is not read."""
         self._operator.output.collect_to(tag.tag_id, value, None)
 
+    def warn(self, text: str) -> None:
+        """Keeps the first text for the driver."""
+        self._operator.warning = self._operator.warning or text
+
 
 class LegacySourceOperator(SourceOperator):
     """Runs a SourceFunction in its own thread. Flink: `StreamSource`."""

@@ -358,6 +358,7 @@ _MEANINGS: dict[str, Callable[..., Any]] = {
     "output_plain_fields": lambda chain, number: chain.pending[number].identity.plain_fields,
     "output_identify": lambda chain, number: chain.pending[number].identity.of,
     "combine": lambda chain, number: chain.pending[number].reduce,
+    "combine_first": lambda chain, number: chain.pending[number].first,
     "flush": lambda chain, number: chain.pending[number].flush,
     "flush_batch": lambda chain, index: chain.sink_pending[index].flush,
     "sink_values": lambda chain, index: chain.sink_pending[index].values,

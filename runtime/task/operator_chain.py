@@ -288,6 +288,7 @@ def _pending(output: OutputProgram, writer: BatchTarget) -> PendingBatch:
             carries_timestamps=output.carries_timestamps,
             select_key=select_key,
             reduce=reduce,
+            first=getattr(output.combine, "first", None),
             identity=key_identity(None if output.key is None else output.key.hasher),
         )
     return PendingBatch(writer, carries_timestamps=output.carries_timestamps, select_key=select_key)

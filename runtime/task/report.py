@@ -92,7 +92,7 @@ def _counts(chain: OperatorChain, operator: StreamOperator) -> OperatorCounts:
         output_watermark=operator.output.current_watermark,
         output_is_idle=operator.output.is_idle,
         split_watermarks=operator.aligned_splits() if isinstance(operator, SourceOperator) else {},
-        text_result=operator.text_result,
+        warning=operator.warning,
     )
 
 

@@ -54,6 +54,7 @@ def _write(form: Form, fold: f.Fold, kind: StaticType | None) -> None:
     field = aggregation.field
     if type(field) is not int or not 0 <= field < len(record.items):
         return
+    fold.first = None  # the record has the field
     value, previous = fold.value, f.name(fold.previous)
     old, new = (ast.Subscript(item, ast.Constant(field), ast.Load()) for item in (previous, value))
     if aggregation.kind in _COMBINED:

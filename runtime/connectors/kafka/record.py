@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeAlias
 
 from opchain.runtime.connectors.kafka.client import KafkaConnectorError
 from opchain.runtime.errors import add_note, short_repr
-from opchain.runtime.files.malformed import FAIL, MALFORMED_COUNTER
+from opchain.runtime.files.malformed import FAIL, MALFORMED_COUNTER, not_decoded
 from opchain.runtime.types.output_tag import OutputTag
 from opchain.runtime.types.serialization import (
     ByteArraySchema,
@@ -110,6 +110,12 @@ class _FunctionSchema(KafkaRecordDeserializationSchema[T]):
         return Types.PICKLED_BYTE_ARRAY() if self._type is None else self._type
 
 
+_ADVICE = (
+    "Give SimpleStringSchema another character set, or call .on_malformed('skip') or "
+    ".on_malformed(OutputTag(...)) on the source's builder"
+)
+
+
 @dataclass
 class Deserializer(Generic[T]):
     """Converts batches of messages to records, and handles malformed messages."""
@@ -156,8 +162,10 @@ class Deserializer(Generic[T]):
                 add_note(error, f"at {_place(message)}")
                 raise
             except Exception as error:  # noqa: BLE001 - a user's schema may raise anything
-                self._take(message, error)
-                continue
+                if not (self.policy == FAIL and self._is_plain_text() and data is not None):
+                    self._take(message, error)
+                    continue
+                value = self._replaced(message, data)  # type: ignore[assignment]  # T is str
             if value is not None:
                 values.append(value)
                 timestamps.append(timestamp_of(message))
@@ -172,23 +180,17 @@ class Deserializer(Generic[T]):
         if schema.__class__ is ByteArraySchema:
             return bytes  # type: ignore[return-value]  # T is bytes
         if self._is_plain_text():
-            return self._text_of  # type: ignore[return-value]  # T is str
+            return bytes.decode  # type: ignore[return-value]  # T is str
         deserialize: Callable[[Any], T | None] = schema.deserialize
         return deserialize
 
-    def _text_of(self, data: bytes) -> str:
-        """The text. As in Flink, bytes that are not UTF-8 become U+FFFD.
-
-        They are counted, or make the message malformed.
-        """
-        try:
-            return data.decode()
-        except UnicodeDecodeError:
-            if self.policy != FAIL:
-                raise
-            if self.context is not None:
-                self.context.metric_group().counter(MALFORMED_COUNTER).inc(1)
-            return data.decode("utf-8", "replace")
+    def _replaced(self, message: Any, data: bytes) -> str:
+        """The text of a message that is not UTF-8. As in Flink, bytes that cannot be decoded become U+FFFD."""
+        text = data.decode("utf-8", "replace")
+        if self.context is not None:
+            self.context.metric_group().counter(MALFORMED_COUNTER).inc(1)
+            self.context.warn(not_decoded(_place(message), text, _ADVICE))
+        return text
 
     def _take(self, message: Any, error: Exception) -> None:
         topic, partition, offset = message.topic(), message.partition(), message.offset()

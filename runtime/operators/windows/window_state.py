@@ -21,7 +21,7 @@ from opchain.runtime.operators.windows.evaluation import EvictorContext
 from opchain.runtime.windows.evictors import TimestampedValue
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, MutableMapping, Sequence
+    from collections.abc import Callable, Iterable, MutableMapping, Sequence
 
     from opchain.runtime.operators.windows.window_operator import KeyedWindowOperator
     from opchain.runtime.program.operator_specs import WindowSpec
@@ -54,11 +54,15 @@ class ReducedContents:
     """One value, which each record is combined with."""
 
     def __init__(self, function: Any) -> None:
-        self.reduce = as_function(ReduceFunction, function).reduce
+        reduce = as_function(ReduceFunction, function)
+        self.reduce = reduce.reduce
+        self.first: Callable[[Any], Any] | None = getattr(reduce, "first", None)
 
     def added(self, contents: Any, value: Any) -> Any:
         """The value combined with the record. The first record is the first value."""
-        return value if contents is None else self.reduce(contents, value)
+        if contents is not None:
+            return self.reduce(contents, value)
+        return value if self.first is None else self.first(value)
 
     def result(self, contents: Any) -> Any:
         """The value."""
@@ -74,7 +78,7 @@ class ReducedContents:
 
     def fold(self, records: list[Any]) -> Iterable[Any] | None:
         """All records as one value."""
-        return self.elements(functools.reduce(self.reduce, records) if records else None)
+        return self.elements(functools.reduce(self.added, records, None))
 
 
 class AggregatedContents:

@@ -15,6 +15,7 @@ from forms import Ran, failure_of, job_of, notes_of, run_form, seen
 
 from opchain.common import Row, Types, WatermarkStrategy
 from opchain.compiler.codegen import vertex
+from opchain.compiler.codegen.function_source import Refused, definition_of
 from opchain.compiler.codegen.rules import RULE_NAMES, RULES
 from opchain.datastream import OutputTag, ProcessFunction
 from opchain.datastream.functions import (
@@ -1315,3 +1316,15 @@ def test_an_attribute_gets_the_sum_of_a_batch(start: Any) -> None:
         run_form(lambda env: env.from_sequence(1, 9).flat_map(Total(start)).print(), form)
     assert [45 + start] * 2 == TOTALS
     assert type(TOTALS[0]) is type(TOTALS[1])
+
+
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [
+        (str, "'str' has no Python source: it is a class"),
+        (len, "'len' has no Python source: it is written in C"),
+    ],
+)
+def test_a_builtin_that_is_not_inlined_is_named(function: Any, said: str) -> None:
+    with pytest.raises(Refused, match=said):
+        definition_of(function)

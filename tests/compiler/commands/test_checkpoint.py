@@ -77,9 +77,12 @@ def test_ls(place: str, run: Any, tmp_path: Path) -> None:
     assert done.exit_code == 0
     lines = done.stdout.splitlines()
     assert [line.split("  ")[0] for line in lines] == ["checkpoint 1", "checkpoint 2"]
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    assert "empty has no checkpoints" in run("checkpoint", "ls", empty).stderr
     none = run("checkpoint", "ls", tmp_path / "none")
     assert (none.exit_code, none.stdout) == (2, "")
-    assert "none has no checkpoints" in none.stderr
+    assert f"there is no folder {tmp_path}/none" in none.stderr
 
 
 def test_show(place: str, run: Any) -> None:
@@ -201,6 +204,9 @@ def test_a_savepoint_is_signed(place: str, run: Any, tmp_path: Path) -> None:
         assert done.exit_code == 0, done.stderr
         assert "signed by the key" in done.stdout
     assert run("checkpoint", "diff", target, "clicks.py", "--key-file", key).exit_code == 0
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    assert "empty has no checkpoints" in run("checkpoint", "ls", empty).stderr
     none = run("checkpoint", "show", target, "--key-file", tmp_path / "none")
     assert none.exit_code == 2
     assert "cannot be read" in none.stderr

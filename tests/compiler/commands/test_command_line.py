@@ -192,6 +192,9 @@ def test_a_module_is_found_without_importing_it(package: None) -> None:
     assert module_file("shop.jobs.totals") == Path.cwd() / "shop/jobs/totals.py"
     with pytest.raises(CommandError, match=r"there is no module shop\.common\.nothing"):
         module_file("shop.common.nothing")
+    for name in ("shp.jobs.totals", "shop.job.totals", "shop.jobs.total"):
+        with pytest.raises(CommandError, match=r"; did you mean shop\.jobs\.totals\?$"):
+            module_file(name)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from opchain.compiler.commands.run import logging_to_stderr
+from opchain.compiler.commands.run import between_words, logging_to_stderr
 
 
 @pytest.mark.parametrize(
@@ -36,3 +36,9 @@ def test_afterwards_all_is_as_before() -> None:
     with logging_to_stderr(2):
         assert logger.level == logging.DEBUG
     assert (logger.level, logger.propagate, list(logger.handlers)) == before
+
+
+def test_long_lines_break_between_words() -> None:
+    path = f"/{'x' * 50}"
+    text = between_words(f"'map' (job.py:3) dropped 5 records of {path}\nas late", 30)
+    assert text == f"'map' (job.py:3) dropped 5\n  records of\n  {path}\nas late"

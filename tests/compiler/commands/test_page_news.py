@@ -10,7 +10,7 @@ from example_metrics import TASK
 from forms import seen
 
 from opchain.common import Configuration
-from opchain.compiler.commands.job_watch import JobWatch, PageNews, settings_of
+from opchain.compiler.commands.job_watch import JobWatch, PageNews, failure_news, settings_of
 from opchain.compiler.interception import StartedJob, watching_jobs
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.datastream import StreamExecutionEnvironment
@@ -164,7 +164,24 @@ def test_settings_have_their_keys_and_values(tmp_path: Path) -> None:
     settings = {setting["key"]: setting for setting in settings_of(started)}
     assert settings["parallelism.default"]["value"] == "1"
     assert settings["execution.checkpointing.dir"]["isDefault"]
+    assert [each["value"] for each in settings.values() if not each["isDefault"]] == ["words"]
+    assert settings["pipeline.global-job-parameters"]["value"] == ""
     epochs.close()
+
+
+def inverse(number: int) -> float:
+    return 1 / number
+
+
+def test_a_failure_in_process_has_the_lines_of_the_program() -> None:
+    local = Configuration().set_string("execution.target", "local")
+    env = StreamExecutionEnvironment.get_execution_environment(local)
+    env.from_collection([0]).map(inverse).print()
+    with pytest.raises(ZeroDivisionError) as raised:
+        env.execute()
+    lines = failure_news(raised.value)["lines"]
+    assert any("1 / value" in line and "(test_page_news.py:" in line for line in lines)
+    assert not any("/runtime/" in line for line in lines)
 
 
 class Stages:

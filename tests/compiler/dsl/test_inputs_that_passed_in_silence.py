@@ -5,15 +5,20 @@ from __future__ import annotations
 import errno
 import logging
 import os
+import re
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
-from opchain.common import Configuration, Types, WatermarkStrategy
+from opchain.common import Configuration, Time, Types, WatermarkStrategy
 from opchain.common.serialization import SimpleStringSchema
 from opchain.compiler.graph.plan import JobGraphError
-from opchain.datastream import OutputTag, StreamExecutionEnvironment
+from opchain.datastream import (
+    OutputTag,
+    RuntimeExecutionMode,
+    StreamExecutionEnvironment,
+)
 from opchain.datastream.connectors.file_system import FileSource, StreamFormat
 from opchain.datastream.formats.csv import CsvReaderFormat, CsvSchema
 from opchain.datastream.functions import (
@@ -26,12 +31,14 @@ from opchain.datastream.functions import (
     ReduceFunction,
     SinkFunction,
 )
+from opchain.datastream.window import EventTimeSessionWindows, TumblingEventTimeWindows
 from opchain.runtime.checkpoint.storage import checkpoint_storage
 from opchain.runtime.connectors.kafka.record import Deserializer
 from opchain.runtime.errors import UnpicklableRecordError
 from opchain.runtime.files.file_systems import file_system_of
 from opchain.runtime.files.malformed import MalformedRecordError
 from opchain.runtime.local import job as local_job
+from opchain.runtime.windows.evictors import CountEvictor
 
 
 def environment(**settings: str) -> StreamExecutionEnvironment:
@@ -209,9 +216,39 @@ class YieldsWhenCalled:
 
 
 def test_a_field_that_a_record_does_not_have_is_named() -> None:
-    pairs = environment().from_collection([("a", 1), ("a", 2)]).key_by(lambda pair: pair[0])
+    pairs = environment().from_collection([("a", 1)]).key_by(lambda pair: pair[0])
     with pytest.raises(TypeError, match=r"\('a', 1\) has no field 5; it has 2, counted from 0"):
         collected(pairs.sum(5))
+
+
+@pytest.mark.parametrize("mode", [RuntimeExecutionMode.STREAMING, RuntimeExecutionMode.BATCH])
+@pytest.mark.parametrize("inlined", ["true", "false"])
+@pytest.mark.parametrize(
+    ("result", "text"),
+    [
+        (lambda keyed: keyed.sum(5), "has no field 5"),
+        (lambda keyed: keyed.min_by("x"), "has no field named 'x'"),
+        (lambda keyed: keyed.count_window(1).max(5), "has no field 5"),
+        (lambda keyed: keyed.count_window(1).evictor(CountEvictor.of(1)).max(5), "has no field 5"),
+        (lambda keyed: keyed.window(EventTimeSessionWindows.with_gap(Time.seconds(1))).sum(5), "no field 5"),
+        (lambda keyed: keyed.window(TumblingEventTimeWindows.of(Time.seconds(1))).sum(5), "no field 5"),
+    ],
+)  # fmt: skip
+def test_a_missing_field_is_found_at_the_first_record_of_a_key(
+    result: Any, text: str, inlined: str, mode: RuntimeExecutionMode
+) -> None:
+    env = environment(**{"opchain.codegen.inline": inlined})
+    env.set_runtime_mode(mode)
+    timed = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(
+        cast("Any", lambda pair, _: pair[1])
+    )
+    pairs = env.from_collection([("a", 1)]).assign_timestamps_and_watermarks(timed)
+    with pytest.raises(TypeError, match=text) as raised:
+        collected(result(pairs.map(lambda pair: pair).key_by(lambda pair: pair[0])))
+    notes = " ".join(raised.value.__notes__)
+    assert re.search(
+        r"\(test_inputs_that_passed_in_silence\.py:\d+\), (at record \('a', 1\)|key 'a')", notes
+    )
 
 
 def test_many_tasks_in_one_process_are_warned_of(
@@ -232,13 +269,20 @@ def lines_of(path: Path, policy: Any = None) -> Any:
     return environment().from_source(builder.build(), WatermarkStrategy.no_watermarks(), "lines")
 
 
-def test_text_that_is_not_utf_8_is_replaced_and_counted(tmp_path: Path) -> None:
+def test_text_that_is_not_utf_8_is_replaced_counted_and_warned_of(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     path = tmp_path / "lines.txt"
-    path.write_bytes(b"one\n" + "Z\u00fcrich".encode("latin1") + b"\r\nthree\n")
+    path.write_bytes(b"one\n" + "Z\u00fcrich".encode("latin1") + b"\r\nthree\n\xff\n")
     lines = lines_of(path)
     lines.print()
     result = lines.get_execution_environment().execute()
-    assert result.metrics.operator("Source: lines").registered["numRecordsInErrors"] == 1
+    assert result.metrics.operator("Source: lines").registered["numRecordsInErrors"] == 2
+    (warned,) = (record.getMessage() for record in caplog.records if "decoded" in record.message)
+    assert re.match(
+        r"'Source: lines' \(test_inputs.*:\d+\): '.*lines\.txt', byte 4: 'Z\ufffdrich' ", warned
+    )
+    path.write_bytes(path.read_bytes().removesuffix(b"\xff\n"))
     assert collected(lines_of(path)) == ["one", "Z\ufffdrich", "three"]
     assert collected(lines_of(path, "skip")) == ["one", "three"]
     tag = OutputTag("broken")
@@ -289,6 +333,8 @@ class Counted:
         self.metric_group = lambda: self
         self.counter = lambda _: self
         self.inc = self.errors.append
+        self.warnings: list[str] = []
+        self.warn = self.warnings.append
 
 
 def test_messages_of_kafka_that_are_not_utf_8_are_counted_or_malformed() -> None:
@@ -297,6 +343,9 @@ def test_messages_of_kafka_that_are_not_utf_8_are_counted_or_malformed() -> None
     reads: Any = Deserializer(SimpleStringSchema(), context=context)
     assert list(reads(messages)[0]) == ["one", "Z\ufffdrich", "three"]
     assert context.errors == [1]
+    assert context.warnings[0].startswith(
+        "topic t, partition 0, offset 7: 'Z\ufffdrich' has bytes that"
+    )
     skips: Any = Deserializer(SimpleStringSchema(), "skip", context)
     assert list(skips(messages)[0]) == ["one", "three"]
     assert context.errors == [1, 1]
@@ -374,8 +423,8 @@ def test_a_text_that_a_flat_map_returns_at_run_time_is_warned_of_once(
     records = collected(numbers.flat_map(function).name("spread").set_parallelism(2))
     assert "".join(sorted(records)) in ("ab", "enootw")
     (warning,) = [text for text in caplog.messages if "text" in text]
-    assert warning.startswith("the function of 'spread' (test_inputs_that_passed_in_silence.py:")
-    assert f"returned {example}: a text, and each" in warning
+    assert warning.startswith("'spread' (test_inputs_that_passed_in_silence.py:")
+    assert f"{example} is a text that its function returned, and each" in warning
 
 
 @pytest.mark.parametrize(

@@ -59,8 +59,19 @@ def test_places_are_named_in_three_ways(place: CheckpointStorage) -> None:
 
 
 def test_an_empty_place_is_said(any_storage: CheckpointStorage) -> None:
-    with pytest.raises(CheckpointError, match="has no checkpoint and is not a savepoint; pass"):
+    with pytest.raises(
+        CheckpointError, match=r"has no checkpoint and is not a savepoint; pass|there is no folder"
+    ):
         find_checkpoint(any_storage.url)
+
+
+def test_a_missing_folder_is_said_with_the_nearest_name(tmp_path: Path) -> None:
+    (tmp_path / "checkpoints").mkdir()
+    for name in ("chekpoints", "chekpoints/chk-3"):
+        with pytest.raises(
+            CheckpointError, match=r"no folder .*/chekpoints; did you mean .*/checkpoints\?"
+        ):
+            find_checkpoint(str(tmp_path / name))
 
 
 def test_a_savepoint_needs_nothing_else(place: CheckpointStorage, tmp_path: Path) -> None:

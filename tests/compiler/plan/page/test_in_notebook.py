@@ -78,6 +78,8 @@ def test_environments_and_streams_show_what_is_drawn() -> None:
     assert "double" in text
     assert "<svg" in text
     assert "test_in_notebook.py:" in text
+    keyed = doubled.key_by(str)._repr_html_()
+    assert "KeyedStream of &#x27;double&#x27; (test_in_notebook.py:" in keyed
     doubled.print()
     assert "<svg" in env._repr_html_()
 
