@@ -442,28 +442,35 @@ def _watch(jobs: Sequence[StartedJob], display: Display, ended: threading.Event)
 def _tell(
     jobs: Sequence[StartedJob], display: Display, begun: dict[int, float] | None = None
 ) -> None:
-    """Shows the job that was started last."""
-    run = jobs[-1].client if jobs else None
-    if not isinstance(run, JobRun):
+    """Shows the running job that was started last, and once that each job begins."""
+    runs = [(job, job.client) for job in jobs if isinstance(job.client, JobRun)]
+    if not runs:
         return
-    if begun is not None:
-        first_seen_s = begun.setdefault(len(jobs), time.monotonic())
-        if time.monotonic() - first_seen_s >= BEGINS_AFTER_S:
-            begins = _begins(jobs[-1], run)
-            if begins is not None:
-                display.begin(begins)
-                begun[len(jobs)] = math.inf
+    for number, (job, run) in enumerate(runs):
+        if begun is not None and is_running(run):
+            first_seen_s = begun.setdefault(number, time.monotonic())
+            if time.monotonic() - first_seen_s >= BEGINS_AFTER_S:
+                begins = _begins(job, run)
+                if begins is not None:
+                    display.begin(begins)
+                    begun[number] = math.inf
+    job, run = next((each for each in reversed(runs) if is_running(each[1])), runs[-1])
     running = {} if run.progress is None else run.progress.running_tasks()
     if run.history is not None:
         display.show_epochs(run.history, running)
     elif run.progress is not None:
         stages = run.progress.stages()
         if stages:
-            display.show(jobs[-1].name, stages)
+            display.show(job.name, stages)
     else:
         return
-    if run.get_job_status().result() not in (JobStatus.RUNNING, JobStatus.CANCELLING):
+    if not is_running(run):
         display.clear()
+
+
+def is_running(run: JobRun) -> bool:
+    """Whether a job has not ended."""
+    return run.get_job_status().result() in (JobStatus.RUNNING, JobStatus.CANCELLING)
 
 
 def _begins(job: StartedJob, run: JobRun) -> str | None:

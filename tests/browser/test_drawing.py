@@ -145,6 +145,28 @@ def test_a_small_plan_is_drawn_larger(open_page: Any) -> None:
     assert box.bounding_box()["width"] > 1.2 * box.evaluate("(box) => box.offsetWidth")
 
 
+@pytest.mark.parametrize("chains", [1, 8])
+def test_long_chains_are_folded_into_rows(open_page: Any, chains: int) -> None:
+    env = StreamExecutionEnvironment.get_execution_environment()
+    env.set_parallelism(2)
+    for number in range(chains):
+        stream: Any = env.from_sequence(1, 9).name(f"topic {number}")
+        for step in range(21):
+            stream = stream.key_by(abs).reduce(max).name(f"most {step}")
+        stream.print()
+    page = open_page(program_page(env.program()), viewport=LAPTOP)
+    boxes = vertices(page)
+    assert overlapping(boxes) == []
+    for line in wires(page):
+        assert not any(box.holds(x, y) for box in boxes for x, y in line.points)
+    view = page.locator("#view").bounding_box()
+    places = [box.bounding_box() for box in page.locator(".vertex").all()]
+    seen = [place for place in places if place["x"] + place["width"] <= view["width"]]
+    assert max(place["y"] for place in seen) > 0.6 * view["height"], "the lower half is empty"
+    if chains == 1:
+        assert len(seen) == len(boxes), "all of it is seen"
+
+
 @pytest.mark.parametrize("window", [LAPTOP, {"width": 390, "height": 844}], ids=["laptop", "phone"])
 def test_a_plan_that_is_too_large_is_seen_from_its_first_box_on(
     open_page: Any, window: Any

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeAlias, cast
 
 from opchain.runtime.connectors.kafka.client import KafkaConnectorError
 from opchain.runtime.errors import add_note, short_repr
@@ -165,7 +165,7 @@ class Deserializer(Generic[T]):
                 if not (self.policy == FAIL and self._is_plain_text() and data is not None):
                     self._take(message, error)
                     continue
-                value = self._replaced(message, data)  # type: ignore[assignment]  # T is str
+                value = cast("T", self._replaced(message, cast("bytes", data)))  # T is str
             if value is not None:
                 values.append(value)
                 timestamps.append(timestamp_of(message))

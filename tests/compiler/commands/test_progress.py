@@ -5,6 +5,7 @@ import re
 import struct
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -15,12 +16,17 @@ from example_metrics import TASK
 from forms import seen
 from terminal import terminal_of
 
+from opchain.common import Configuration
+from opchain.compiler.commands import progress
 from opchain.compiler.commands.progress import (
     PLAIN_PERIOD_S,
     ProgressLog,
     TerminalArea,
     TerminalRows,
+    watched,
 )
+from opchain.compiler.interception import watching_jobs
+from opchain.datastream import StreamExecutionEnvironment
 from opchain.runtime.checkpoint.epoch import Epoch
 from opchain.runtime.epochs.epoch_progress import EpochHistory, epoch_progress
 from opchain.runtime.job.progress import StageProgress
@@ -311,3 +317,57 @@ def test_without_a_terminal_there_is_a_line_at_the_start_and_for_each_stage(
     ]
     assert table.startswith("job 'numbers' ran for ")
     assert run("run", "--local", "--quiet", "clicks.py").stderr == ""
+
+
+class TwoJobs:
+    """A display that waits for the beginnings of two jobs, and for progress of the first one."""
+
+    def __init__(self) -> None:
+        self.begun: list[str] = []
+        self.have_begun, self.shows_first = threading.Event(), threading.Event()
+
+    def begin(self, job: str) -> None:
+        self.begun.append(job.partition(" (")[0])
+        if len(self.begun) == 2:
+            self.have_begun.set()
+
+    def show(self, job: str, stages: Any) -> None:
+        if self.have_begun.is_set() and job == "first":
+            self.shows_first.set()
+
+    def show_epochs(self, history: Any, running: Any) -> None:
+        raise AssertionError("no job is unbounded")
+
+    def clear(self) -> None:
+        pass
+
+
+def test_each_of_several_jobs_begins_and_the_one_that_still_runs_is_shown(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(progress, "BEGINS_AFTER_S", 0.0)
+    display, go_on = TwoJobs(), {name: threading.Event() for name in ("first", "second")}
+    WAITS.update(go_on)
+    with watching_jobs() as jobs, watched(jobs, display):
+        clients = []
+        for name in go_on:
+            env = StreamExecutionEnvironment.get_execution_environment(
+                Configuration().set_string("execution.target", "local")
+            )
+            env.from_collection([name]).map(waits).print()
+            clients.append(env.execute_async(name))
+        assert display.have_begun.wait(60)
+        go_on["second"].set()
+        clients[1].get_job_execution_result().result()
+        assert display.shows_first.wait(60)
+        go_on["first"].set()
+        clients[0].get_job_execution_result().result()
+    assert display.begun == ["job 'first'", "job 'second'"]
+
+
+WAITS: dict[str, threading.Event] = {}
+
+
+def waits(name: str) -> str:
+    assert WAITS[name].wait(60)
+    return name

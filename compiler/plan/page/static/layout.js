@@ -22,10 +22,16 @@ const LAYOUT = {
   "elk.layered.thoroughness": "10",
 };
 
-async function layOut(vertices, exchanges, direction) {
+// Long chains are folded into rows.
+const FOLDED = {
+  "elk.layered.wrapping.strategy": "MULTI_EDGE",
+  "elk.layered.wrapping.additionalEdgeSpacing": "24",
+};
+
+async function layOut(vertices, exchanges, direction, folded = {}) {
   const laidOut = await (await layoutLibrary()).layout({
     id: "plan",
-    layoutOptions: { ...LAYOUT, "elk.direction": direction, "elk.aspectRatio": direction === "DOWN" ? "0.7" : "1.7" },
+    layoutOptions: { ...LAYOUT, ...folded, "elk.direction": direction, "elk.aspectRatio": direction === "DOWN" ? "0.7" : "1.7" },
     children: vertices.map((vertex) => layoutNode(vertex, exchanges, direction)),
     edges: exchanges.map((exchange) => ({
       id: `exchange ${exchange.number}`,
@@ -45,19 +51,23 @@ async function layOut(vertices, exchanges, direction) {
   };
 }
 
-// To the right, as text is read; down where the window is narrow, or where the plan is so long that it is larger then.
+// To the right, as text is read; down where the window is narrow. A long plan goes down, or is folded into rows, if it is
+// larger then.
 async function bestLayout(vertices, exchanges, room) {
   if (room.width < NARROW) return layOut(vertices, exchanges, "DOWN");
   const right = await layOut(vertices, exchanges, "RIGHT");
   const scale = ({ width, height }) => Math.min(room.width / width, room.height / height);
-  if (scale(right) > LONG || vertices.length > MOST_TRIED) return right;
-  const down = await layOut(vertices, exchanges, "DOWN");
-  return scale(down) > scale(right) * BETTER ? down : right;
+  const isLarge = vertices.length > MOST_TRIED;
+  if (scale(right) > LONG || (isLarge && exchanges.length > vertices.length)) return right;
+  const others = [await layOut(vertices, exchanges, "RIGHT", FOLDED)];
+  if (!isLarge) others.unshift(await layOut(vertices, exchanges, "DOWN"));
+  const best = others.reduce((one, other) => (scale(other) > scale(one) ? other : one));
+  return scale(best) > scale(right) * BETTER ? best : right;
 }
 
 const LONG = 0.6; // a drawing that is seen whole at this scale is well as it is
 const BETTER = 1.2;
-const MOST_TRIED = 120; // a second layout of more takes seconds
+const MOST_TRIED = 120; // of more vertices, other layouts of all but chains take seconds
 
 const outPort = (exchange) => `vertex ${exchange.source} from ${exchange.from}`;
 const inPort = (exchange) => `vertex ${exchange.target} input ${exchange.input}`;
