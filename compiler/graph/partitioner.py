@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from opchain.runtime.types.types import Types
+
 
 class PartitionerKind(Enum):
     """The partitioners of Flink's `streaming.runtime.partitioner`, including the two internal ones."""
@@ -61,6 +63,11 @@ class KeyBy:
     def __post_init__(self) -> None:
         if not self.name:
             object.__setattr__(self, "name", _own_name(self.selector))
+
+    @property
+    def type_text(self) -> str:
+        """The type of the key as text. A key without a declared type is pickled."""
+        return repr(Types.PICKLED_BYTE_ARRAY() if self.key_type is None else self.key_type)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, KeyBy):

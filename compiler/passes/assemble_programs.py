@@ -279,7 +279,9 @@ class _Assembly:
             if isinstance(key_by.key_type, RowTypeInfo) or key_by.key_type == Types.BOOLEAN():
                 selector = TypedSelector(selector, key_by.key_type)
             hasher = pyflink_hasher(key_by.key_type, hasher_of_type(key_by.key_type))
-            known = self.keys[id(key_by)] = KeyProgram(selector, key_by.name, call_site, hasher)
+            known = self.keys[id(key_by)] = KeyProgram(
+                selector, key_by.name, call_site, hasher, key_by.type_text
+            )
         return known
 
     def _input(self, exchange: Exchange) -> InputProgram:

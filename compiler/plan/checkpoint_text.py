@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _INDENT = " " * 10
 
-_SHOWN_BY_RESTORE = frozenset({"orphaned", "max-parallelism", "parallelism"})
+_SHOWN_BY_RESTORE = frozenset({"orphaned", "max-parallelism", "parallelism", "key-type"})
 """Problems between two plans for which the checkpoint itself has more precise information."""
 
 
@@ -53,6 +53,7 @@ def program_operators(plan: JobPlan) -> list[ProgramOperator]:
                     operator.uid,
                     None if operator.user_id is None else operator.user_id.lower(),
                     source=operator.source,
+                    key_types=operator.key_types,
                 )
             )
     return found
@@ -73,6 +74,8 @@ def checkpoint_text(metadata: CheckpointMetadata) -> str:
         files = {file.name: file for state in metadata.tasks_of(operator) for file in state.files}
         size = sum(file.size for file in files.values())
         keyed = f", {operator.max_parallelism} key groups" if operator.is_keyed else ""
+        if operator.key_types:
+            keyed += f", keys of type {', '.join(dict.fromkeys(operator.key_types))}"
         kept_in = f"{counted(len(files), 'file')} with {size_text(size)}"
         lines += [
             f"operator {_stored(operator)}",

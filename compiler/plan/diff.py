@@ -46,6 +46,7 @@ def state_problems(before: JobPlan, after: JobPlan, matching: Matching) -> list[
         *_lost_or_misplaced(before, after, matching),
         *_changed_kinds(matching),
         *_changed_key_groups(before, after, matching),
+        *_changed_key_types(matching),
     ]
 
 
@@ -154,6 +155,17 @@ def _changed_key_groups(
                 f"keyed state of '{new.name}' ({new.call_site}) is stored in {stored} key groups, too "
                 f"few for the {vertex.parallelism} tasks it now has",
                 f"set_parallelism({stored}) or less on '{new.name}'",
+            )
+
+
+def _changed_key_types(matching: Matching) -> Iterable[StateProblem]:
+    for old, new in matching.matches:
+        was, now = (", ".join(dict.fromkeys(of.key_types)) for of in (old, new))
+        if old.state is not None and was and now and was != now:
+            yield StateProblem(
+                "key-type",
+                f"the keys of '{new.name}' ({new.call_site}) had type {was}, and now have type {now}",
+                "declare the old type as key_type of key_by(), or give it a new uid to start with empty state",
             )
 
 

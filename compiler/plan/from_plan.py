@@ -133,6 +133,7 @@ def _operator(node: StreamNode, operator_id: str) -> PlannedOperator:
         chaining_strategy=node.chaining_strategy.value,
         state=state_kind(node),
         keys=tuple(key_by.name for key_by in node.key_bys if key_by is not None),
+        key_types=tuple(key_by.type_text for key_by in node.key_bys if key_by is not None),
         description=node.description,
         buffer_timeout=node.buffer_timeout,
         source=source_kind(node.spec),

@@ -83,7 +83,8 @@ _JOINS_IN_WINDOWS = "CoGroupWindowFunction"
 class PlannedOperator(_Written):
     """An operator. `node` is its number in the stream graph, which edges refer to.
 
-    `state` describes its state in a savepoint; None if it has none. `keys` has the name of the key of each keyed input.
+    `state` describes its state in a savepoint; None if it has none. `keys` has the name of the key of each keyed input,
+    and `key_types` its type.
     `id` and `user_id` are the operator ids: generated, and set by `set_uid_hash`. `max_parallelism` is -1 if the
     program sets none. `source` describes a source; None for other operators. `topics` has the topics of a KafkaSource
     or KafkaSink.
@@ -101,6 +102,7 @@ class PlannedOperator(_Written):
     chaining_strategy: str = "ALWAYS"
     state: str | None = None
     keys: tuple[str, ...] = ()
+    key_types: tuple[str, ...] = ()
     description: str | None = None
     buffer_timeout: int | None = None
     source: SourceKind | None = None

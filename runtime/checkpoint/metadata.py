@@ -97,7 +97,10 @@ class StateDescription(_Checked):
 
 @dataclass(frozen=True, slots=True)
 class OperatorMetadata(_Checked):
-    """An operator that has state. Its subtask s ran in task `first_task + s`."""
+    """An operator that has state. Its subtask s ran in task `first_task + s`.
+
+    `key_types` has the type of the key of each keyed input, as text. It is empty if the types are not known.
+    """
 
     operator_id: str
     name: str
@@ -108,6 +111,7 @@ class OperatorMetadata(_Checked):
     uid: str | None = None
     is_keyed: bool = False
     states: tuple[StateDescription, ...] = ()
+    key_types: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """Which operator of a program is restored from which state of a checkpoint.
 
 State is found by operator id: first by the id that `set_uid_hash` gave, then by the generated id, as in Flink
-(`StateAssignmentOperation`). An operator cannot be restored if its keyed state has another number of key groups, or if
-it runs in more tasks than there are key groups.
+(`StateAssignmentOperation`). An operator cannot be restored if its keyed state has another number of key groups or
+another type of key, or if it runs in more tasks than there are key groups.
 """
 
 from __future__ import annotations
@@ -100,6 +100,7 @@ class ProgramOperator:
     uid_hash: str | None = None
     states: tuple[StateDescription, ...] = ()
     source: SourceKind | None = None
+    key_types: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return f"'{self.name}' ({self.call_site})"
@@ -219,6 +220,7 @@ def program_operator(
         operator.uid,
         operator.uid_hash,
         source=source_kind(operator.spec),
+        key_types=operator.key_types,
     )
 
 
@@ -233,6 +235,12 @@ def _refusals(operator: ProgramOperator, stored: OperatorMetadata) -> Iterable[s
         yield (
             f"keyed state of {operator} is stored in {groups} key groups, too few for the "
             f"{operator.parallelism} tasks that it now has: set_parallelism({groups}) or less"
+        )
+    if stored.key_types and operator.key_types and stored.key_types != operator.key_types:
+        was, now = (", ".join(dict.fromkeys(of.key_types)) for of in (stored, operator))
+        yield (
+            f"keyed state of {operator} was saved with keys of type {was}, and its keys now have type {now}: "
+            "declare the old type as key_type of key_by(), or give the operator another uid to start with empty state"
         )
     for problem in changed_states(stored.states, operator.states):
         yield f"{operator}: {problem}"

@@ -175,6 +175,7 @@ def operators_with_state(
                         uid=operator.uid,
                         is_keyed=any(key is not None for key in operator.keys),
                         states=tuple(states),
+                        key_types=operator.key_types,
                     )
                 )
     return found

@@ -47,13 +47,14 @@ class KeyProgram:
     """A key selector as executors use it: `selector(value)` returns the key.
 
     `hasher` returns its Java hash code if a key type was declared. Otherwise it is None, and the class of the key
-    decides.
+    decides. `key_type` is the type as text.
     """
 
     selector: Any
     name: str
     call_site: str
     hasher: Any = None
+    key_type: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +86,11 @@ class OperatorProgram:
     def selectors(self) -> tuple[Callable[[Any], Any] | None, ...]:
         """The key selector of each input; None for an input without a key."""
         return tuple(None if key is None else key.selector for key in self.keys)
+
+    @property
+    def key_types(self) -> tuple[str, ...]:
+        """The type of the key of each keyed input, as text."""
+        return tuple(key.key_type for key in self.keys if key is not None)
 
     def key_selector(self, number: int = 0) -> Callable[[Any], Any]:
         """The key selector of an input that has a key."""

@@ -256,6 +256,20 @@ def build(env):
 """
 
 
+KEYED = """
+from opchain import StreamExecutionEnvironment
+from opchain.common import Types, WatermarkStrategy
+from opchain.datastream.connectors import DataGeneratorSource
+
+env = StreamExecutionEnvironment.get_execution_environment()
+env.get_configuration().set_string("opchain.streaming.trigger", "available-now")
+source = DataGeneratorSource(str, None, 100)
+numbers = env.from_source(source, WatermarkStrategy.no_watermarks(), "numbers").uid("numbers")
+numbers.key_by(lambda text: text[-1], KEY).reduce(max).uid("sums").print().uid("out")
+env.execute("clicks")
+"""
+
+
 def test_diff_compares_types_of_states_and_settings(place: str, run: Any, write: Any) -> None:
     storage = checkpoint_storage(place)
     saved = read_metadata(storage, 2)
@@ -275,6 +289,25 @@ def test_diff_compares_types_of_states_and_settings(place: str, run: Any, write:
     assert "setting execution.checkpointing.interval was 1000, and is not set" in same.stdout
     assert other.exit_code == 1
     assert "state 'count' was saved with type Long and has String" in " ".join(other.stdout.split())
+
+
+def test_diff_compares_types_of_keys(run: Any, write: Any) -> None:
+    """The checkpoint of a job that ran."""
+    program = KEYED.replace("KEY", "Types.STRING()")
+    write(program)
+    done = run("run", "--local", "clicks.py", "-D", "execution.checkpointing.dir=checkpoints")
+    assert done.exit_code == 0, done.output
+    assert "keys of type String" in run("checkpoint", "show", "checkpoints").stdout
+    same = run("checkpoint", "diff", "checkpoints", "clicks.py")
+    assert same.exit_code == 0, same.output
+    for other in ("Types.PICKLED_BYTE_ARRAY()", "None", "Types.INT()"):
+        write(KEYED.replace("KEY", other))
+        refused = run("checkpoint", "diff", "checkpoints", "clicks.py")
+        assert refused.exit_code == 1
+        assert "was saved with keys of type String" in " ".join(refused.stdout.split())
+    started = run("run", "--local", "clicks.py", "-D", "execution.checkpointing.dir=checkpoints")
+    assert started.exit_code != 0
+    assert "was saved with keys of type String" in started.stderr
 
 
 def test_diff_says_where_types_are_not_known(place: str, run: Any, write: Any) -> None:

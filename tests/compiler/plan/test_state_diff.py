@@ -2,6 +2,7 @@ from collections.abc import Callable
 from typing import Any
 
 from opchain import StreamExecutionEnvironment
+from opchain.common import Types
 from opchain.compiler.plan.diff import StateProblem, match_operators, state_problems
 from opchain.compiler.plan.model import JobPlan
 from opchain.datastream import DataStream
@@ -113,6 +114,16 @@ def test_a_derived_number_of_key_groups_follows_the_stored_one() -> None:
     )
     assert problem.code == "parallelism"
     assert "stored in 256 key groups, too few for the 300 tasks" in problem.text
+
+
+def test_another_type_of_key_is_a_problem() -> None:
+    def drawn(key_type: Any) -> Callable[[DataStream[Any]], object]:
+        return lambda n: n.key_by(abs, key_type).reduce(max).uid("it").print()
+
+    assert problems(drawn(Types.INT()), drawn(Types.INT())) == []
+    [problem] = problems(drawn(None), drawn(Types.STRING()))
+    assert problem.code == "key-type"
+    assert "had type PickledByteArrayTypeInfo, and now have type String" in problem.text
 
 
 def test_max_parallelism_is_free_where_no_state_is_keyed() -> None:

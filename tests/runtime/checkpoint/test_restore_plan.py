@@ -121,3 +121,16 @@ def test_a_compiled_job_is_matched() -> None:
         match_state(METADATA, job())
     plan = match_state(METADATA, job(), allow_non_restored_state=True)
     assert plan.dropped == (SOURCE,)
+
+
+def test_another_type_of_key_is_refused() -> None:
+    before = replace(COUNT, key_types=("Integer",))
+    stored = replace(METADATA, operators=(before, SOURCE))
+    same = replace(NEW_COUNT, key_types=("Integer",))
+    assert plan_restore(stored, [same, NEW_SOURCE]).refused == ()
+    plan = plan_restore(stored, [replace(NEW_COUNT, key_types=("String",)), NEW_SOURCE])
+    (refused,) = plan.refused
+    assert refused.startswith(
+        "keyed state of 'count' (new.py:3) was saved with keys of type Integer, and its keys now have type String:"
+    )
+    assert plan_restore(METADATA, [same, NEW_SOURCE]).refused == ()  # saved by an earlier version
