@@ -156,7 +156,7 @@ def submit(program: Program, *, wait: bool = False) -> JobRun:
     is_endless = has_no_end(job)
     keeps_state = _keeps_state(program.settings, job, is_endless=is_endless)
     is_live = program.settings.target == "local" and (is_endless or _has_running_sources(job))
-    _warn_of_settings(program, job.job_name, is_endless=is_endless or keeps_state or is_live)
+    _warn_of_settings(plan, is_endless=is_endless or keeps_state or is_live)
     restarts = restart_strategy(program.settings)
     run: JobRun
     if program.settings.target == "local":
@@ -249,13 +249,17 @@ def _report_on(job: JobProgram, run: JobRun, settings: JobSettings, *, is_endles
         Reporting(job, run, makers, settings.metrics_interval_ms / 1000)
 
 
-def _warn_of_settings(program: Program, job_name: str, *, is_endless: bool) -> None:
+def _warn_of_settings(plan: Plan, *, is_endless: bool) -> None:
     """Warns of settings of the program that have no effect."""
-    if program.without_effect:
+    from opchain.compiler.ineffective_settings import ineffective_settings  # noqa: PLC0415 - the engine is loaded here
+
+    program, job_name = plan.program, required(plan.job_program).job_name
+    without_effect = [*program.without_effect, *ineffective_settings(plan)]
+    if without_effect:
         _LOG.warning(
             "job '%s' has settings without effect: %s",
             job_name,
-            "; ".join(program.without_effect),
+            "; ".join(without_effect),
         )
     useless = _set(program.settings, _OF_SPARK) if program.settings.target == "local" else []
     if useless:

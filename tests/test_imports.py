@@ -20,6 +20,7 @@ LAYERS = (
     "compiler/passes",
     "compiler/plan",
     "compiler/interception",
+    "compiler/ineffective_settings",
     "compiler/execution",
     "compiler/dsl",
     "compiler/table compiler/assertions",

@@ -106,16 +106,16 @@ def run_text(program: Program) -> str:
     """How the job will run: the effect of its settings."""
     settings = program.settings
     is_local = settings.target == "local"
+    graph = required(compile_program(program, "stream-graph").stream_graph)
     is_unbounded = any(
-        isinstance(node.spec, SourceSpec) and not node.spec.is_bounded
-        for node in required(compile_program(program, "stream-graph").stream_graph).nodes()
+        isinstance(node.spec, SourceSpec) and not node.spec.is_bounded for node in graph.nodes()
     )
     why_none = _why_no_checkpoints(program, is_unbounded=is_unbounded)
     is_live = is_unbounded and why_none is not None
     rows = [
         ("runs", "in this process" if is_local else "on Spark"),
         ("checkpoints", _checkpoints_text(settings, why_none)),
-        ("state backend", settings.state_backend),
+        ("state backend", "hashmap (batch mode)" if graph.is_batch else settings.state_backend),
         ("buffer timeout", _timeout_text(settings, is_live=is_live)),
         ("restarts", str(restart_strategy(settings))),
         (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -14,8 +15,6 @@ from opchain.runtime.java_objects import no_java
 from opchain.runtime.time import Duration
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from opchain.runtime.configuration.options import ConfigOption
 
 
@@ -234,7 +233,15 @@ class ExecutionConfig(OldExecutionConfig):
     def set_global_job_parameters(
         self, global_job_parameters_dict: Mapping[str, Any]
     ) -> ExecutionConfig:
-        """Sets the parameters that all functions can read. Values are converted to strings."""
+        """Sets the parameters that all functions can read. Values are converted to strings.
+
+        Raises:
+            TypeError: The parameters are not a mapping.
+        """
+        if not isinstance(global_job_parameters_dict, Mapping):
+            raise TypeError(
+                f"set_global_job_parameters({short_repr(global_job_parameters_dict)}): it must be a dictionary"
+            )
         parameters = {
             key: value if isinstance(value, str) else str(value)
             for key, value in global_job_parameters_dict.items()

@@ -291,8 +291,9 @@ def settings_without_effect(configuration: Configuration) -> tuple[str, ...]:
     options, known = declared_options(), known_keys()
     found = []
     for key in sorted(configuration.key_set()):
-        is_known = key in known or key.startswith(_JOB_PARAMETERS)
-        if is_known or not key.startswith(_FLINKS):
+        is_known = key in known or key.startswith((_JOB_PARAMETERS, OPERATOR_PREFIX))
+        is_flinks = key in flink_keys() or key.startswith((*_FLINKS, *_MAPS))
+        if is_known or not is_flinks:
             continue
         option = options.get(key)
         if option is not None and configuration.get(option) == option.default:

@@ -262,3 +262,9 @@ def test_it_is_light_to_import() -> None:
         [sys.executable, "-c", program], check=True, capture_output=True, text=True
     )
     assert printed.stdout.strip() == "set()"
+
+
+def test_job_parameters_must_be_a_mapping() -> None:
+    message = r"set_global_job_parameters\(3\): it must be a dictionary"
+    with pytest.raises(TypeError, match=message):
+        ExecutionConfig().set_global_job_parameters(3)  # type: ignore[arg-type]
