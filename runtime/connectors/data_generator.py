@@ -68,7 +68,8 @@ MOST_PER_EPOCH = 100_000
 """The number of records of an epoch, without a rate."""
 
 LONGEST_DEBT_MS = 10_000
-"""If a job stands still for longer, the records of the time before are not generated."""
+"""If a job stands still for longer, the records of the time before are not generated. Nor are those of a time in which
+the source waited for its alignment group."""
 
 
 @dataclass(frozen=True)
@@ -188,7 +189,7 @@ class DataGeneratorSource(UnboundedSource[T]):
                 most = self._pace.limit(self.target_epoch_ms, now_ms)
                 self._pace.admitted = most
             return index + most, now_ms
-        met_ms = max(met_ms, now_ms - LONGEST_DEBT_MS)
+        met_ms = max(met_ms, now_ms - LONGEST_DEBT_MS, self.waited_until_ms)
         due = int((now_ms - met_ms) * rate / 1000)
         return (index + due, met_ms + int(due * 1000 / rate)) if due > 0 else (index, start[1])
 

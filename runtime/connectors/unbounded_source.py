@@ -59,6 +59,9 @@ class UnboundedSource(Source[T]):
     waiting_splits: frozenset[str] = frozenset()
     """The names of splits that the next epoch leaves out, because they are ahead of their alignment group. Set by the job."""
 
+    waited_until_ms = 0
+    """When the source last waited for its alignment group, in milliseconds since 1970. Set by the job."""
+
     follows_positions = False
     """Whether the driver calls `is_at_end`, `checkpoint_completed` and `progress_of` with the position of each epoch."""
 

@@ -78,6 +78,8 @@ class SourcePositions:
         for (number, source, _), start in zip(self._sources, positions, strict=True):
             source.waiting_splits = frozenset(waiting.get(number, ()))
             waits = number in waiting and not source.waiting_splits
+            if waits:
+                source.waited_until_ms = now_ms
             found.append(start if waits else source.latest_position(start, now_ms))
         return found
 

@@ -271,14 +271,16 @@ class SourceOperator(TimestampsWatermarksOperator):
         """The records of splits, each with its own generator. `ends` says whether the splits end with these records."""
         # All splits hold the watermark back before the first one is read.
         watermarks = [self._register(name) for name in names]
+        is_aligned = self._alignment is not None
         reader = SplitReader(
             self.source,
             list(zip(splits, watermarks, strict=True)),
-            self.context.task.vertex.batch_size,
+            # As in Flink, each record may be the one that is too far ahead.
+            1 if is_aligned else self.context.task.vertex.batch_size,
             enter=self._enter,
             leave=self._release if ends else None,
             is_endless=is_endless,
-            is_ahead=None if self._alignment is None else self._is_ahead,
+            is_ahead=self._is_ahead if is_aligned else None,
             pause=self._pause,
         )
         yield from reader.batches()

@@ -7,7 +7,9 @@ from epoch_runs import EpochRun, given
 from forms import seen
 
 from opchain.common import Duration, WatermarkStrategy
+from opchain.runtime.connectors.data_generator import DataGeneratorSource
 from opchain.runtime.epochs.event_time import sources_ahead
+from opchain.runtime.epochs.source_positions import POSITIONS, SourcePositions
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -69,3 +71,12 @@ def test_an_idle_source_holds_nobody_back(tmp_path: Path) -> None:
     assert names_ahead(run, run.run(0, x=[50]).outcome) == ["x"]
     assert names_ahead(run, run.run(101, x=[51]).outcome) == []
     run.close()
+
+
+def test_a_generator_does_not_make_up_for_the_time_it_waited() -> None:
+    source: DataGeneratorSource[int] = DataGeneratorSource(int, None, 100)
+    positions = SourcePositions([(0, source, 1)])
+    start = positions.initial(1000)
+    assert positions.latest(start, 2000)[POSITIONS][0][0] == 100
+    assert positions.latest(start, 2000, waiting={0: ()}) == start
+    assert positions.latest(start, 2100)[POSITIONS][0][0] == 10

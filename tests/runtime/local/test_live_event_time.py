@@ -129,6 +129,33 @@ def test_a_source_that_is_ahead_waits(drift_ms: int) -> None:
     assert max(seen_ahead) <= drift_ms + 1
 
 
+def test_a_source_with_a_rate_that_is_ahead_waits_within_its_batches() -> None:
+    """What became due while the source waited comes at once, but not in one batch."""
+    read_so_far.update(fast=0, slow=0)
+    seen_ahead.clear()
+    strategy = ASCENDING.with_watermark_alignment("group", Duration.of_millis(100))
+
+    def draw(env: Any) -> None:
+        fast = env.from_source(DataGeneratorSource(fast_record, 100, 10_000), strategy, "fast")
+        slow = env.from_source(DataGeneratorSource(slow_record, 1000, 2_000), strategy, "slow")
+        seen(fast.union(slow), "all")
+
+    ran = run_live(draw)
+    assert len(ran.records("all")) == 1100
+    # Both sources have read a record that is not emitted yet.
+    assert max(seen_ahead) <= 100 + 50 + 5
+
+
+def fast_record(number: int) -> int:
+    seen_ahead.append(number * 50 - read_so_far["slow"])
+    return number * 50
+
+
+def slow_record(number: int) -> int:
+    read_so_far["slow"] = number * 5
+    return number * 5
+
+
 class TwoSplits(Source[int]):
     """Split 0 is far ahead of split 1."""
 
