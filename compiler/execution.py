@@ -72,8 +72,8 @@ def runs_in_epochs(program: Program, job: JobProgram) -> bool:
     sources must have positions. If one has none, a warning names it and the settings that do nothing.
 
     Raises:
-        UnsupportedFeatureError: A source has no positions, and another one needs them, or the job would do
-            something else than what was asked for.
+        UnsupportedFeatureError: A source has no positions, but another source or a setting of the program
+            needs them.
     """
     from opchain.runtime.epochs.delivered_sources import why_no_epochs  # noqa: PLC0415 - unbounded jobs only
 

@@ -4,7 +4,7 @@
     counts = opchain.state.read("/data/job/chk-12", operator="counts", state="count")
     frame = counts.to_pandas()
     frame.loc[frame["key"] == "x", "value"] = 0
-    opchain.state.write("/data/mended", frame, base="/data/job/chk-12")
+    opchain.state.write("/data/repaired", frame, base="/data/job/chk-12")
 
 A row has these columns: operator (its uid, else its name), operator_id, state, kind, key, window_start, window_end,
 value, key_group, subtask. `StateRow` describes them.

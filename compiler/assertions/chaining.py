@@ -106,9 +106,9 @@ def assert_chained(program: Planned, first: str, second: str, *more: str) -> Non
 
     Args:
         program: An environment, a program, or a plan.
-        first: The operator upstream.
-        second: The one behind it.
-        *more: Those behind that.
+        first: The upstream operator.
+        second: The operator that reads it.
+        *more: Further operators, each of which reads the previous one.
 
     Raises:
         AssertionError: Two of them are not chained; the message has every broken rule.
@@ -134,7 +134,7 @@ def assert_not_chained(
     Args:
         program: An environment, a program, or a plan.
         first: The operator upstream, by name or uid.
-        second: The one behind it.
+        second: The operator that reads it.
         because: The code of a rule that must be broken (`parallelism`, `partitioner`, ... as
             `opchain explain` prints them), or words of a reason.
 

@@ -11,9 +11,9 @@ Every function of the user's is called, every record counted, every key selected
             ...
             send(0, value_1, key=user_0(value_1))
 
-An operator that emits outside record processing (timers, watermarks, end of input) is called as an object. What
-is downstream of it becomes a function `emit_I`, so each operator's code stands in one place. The same happens to
-the rest of a chain, as a function `run_I`, where blocks nest too deeply for CPython. A function `fire_I` runs the
+An operator that emits outside record processing (timers, watermarks, end of input) is called as an object.
+Everything downstream of it becomes a function `emit_I`, so the code of each operator appears once. If blocks would nest
+too deeply for CPython, the rest of the chain becomes a function `run_I`. A function `fire_I` runs the
 user's function on the keys of a window that fires.
 """
 
@@ -261,7 +261,8 @@ class _Lowering:
     def _results_function(self, operator: OperatorProgram) -> None:
         """The loop over the results of a batch, which the operator itself has counted.
 
-        What gathers downstream waits for the other batches that a call yields: the chain flushes it.
+        Downstream operators that collect batches also get the other batches that the call yields, before the chain flushes
+        them.
         """
         name, about = f"batch_{operator.index}", f"What '{operator.name}' makes of a batch"
         function = self._open(name, "values, timestamps", about, is_batch=True)
@@ -309,7 +310,7 @@ class _Lowering:
     # Operators
 
     def operator(self, operator: OperatorProgram, place: Place, number: int) -> Lines:
-        """What an operator does with a record, and everything downstream of it."""
+        """The code of an operator for a record, and of all operators downstream of it."""
         if place.loops > DEEPEST or place.operators > LONGEST:
             self._later(f"run_{operator.index}", lambda: self._run_function(operator))
             call = f"run_{operator.index}({place.value}, {place.timestamp})"
@@ -566,7 +567,7 @@ class _Lowering:
         return [*self.set_key_of_rich(operator, place, number), *lines]
 
     def process(self, operator: OperatorProgram, place: Place, number: int) -> Lines:
-        """A loop over what a process function yields; tagged results leave by the side."""
+        """A loop over the results of a process function. Tagged results go to side outputs."""
         index = operator.index
         has_two_inputs = isinstance(operator.spec, (specs.CoProcessSpec, specs.KeyedCoProcessSpec))
         method = f"process_element{number + 1}" if has_two_inputs else "process_element"
@@ -583,7 +584,7 @@ class _Lowering:
     def _emits_results(
         self, operator: OperatorProgram, place: Place, call: ast.expr, *, by_itself: bool
     ) -> Lines:
-        """Emits what a function yielded, as `emit_results` does; `by_itself` calls what is downstream."""
+        """Emits the results of a function, as `emit_results` does. With `by_itself`, calls `emit_I` for each."""
         index = operator.index
         side: Lines = []
         self.names.bind("is_tagged", "shared")
@@ -601,7 +602,7 @@ class _Lowering:
         )
 
     def _by_tag(self, operator: OperatorProgram, place: Place) -> dict[str, tuple[str, Lines]]:
-        """What is downstream of side outputs, for records whose tag is known where they are emitted."""
+        """The code downstream of each side output, for records whose tag is known at compile time."""
         index, found = operator.index, {}
         types = dict(operator.side_types)
         for number, tag in enumerate(side_tags(self.program, index)):
@@ -618,7 +619,7 @@ class _Lowering:
         return found
 
     def keyed_process(self, operator: OperatorProgram, place: Place, number: int) -> Lines:
-        """The same with the record's key set."""
+        """The code of `process`, after the record's key is set."""
         lines = self.set_key(operator, place, number)
         return [*lines, *self.process(operator, place, number)]
 
@@ -670,12 +671,12 @@ class _Lowering:
         return [*lines, *copied, *self.downstream(operator, place)]
 
     def sink_writer(self, operator: OperatorProgram, place: Place, _number: int) -> Lines:
-        """`values_of_4.append(value_3)`: written as a batch; committables come out at the end."""
+        """`values_of_4.append(value_3)`. The records are written as a batch, and committables are emitted at the end."""
         self.emit_by_itself(operator)
         return self.gather(operator, place, 0)
 
     def gather(self, operator: OperatorProgram, place: Place, _number: int) -> Lines:
-        """`values_of_4.append(value_3)`: what takes records as a batch."""
+        """`values_of_4.append(value_3)`, for an operator that takes records as a batch."""
         index = operator.index
         values = self.names.bind(f"values_of_{index}", "sink_values", index)
         lines: Lines = [f.made(f.Append, list=values, value=place.record, sink=index)]
@@ -686,7 +687,7 @@ class _Lowering:
         return f.with_comment(f.marked(lines, index), _comment(operator))
 
     def map_batches(self, operator: OperatorProgram, place: Place, number: int) -> Lines:
-        """`values_of_1.append(value)`; what came in a batch is flushed at the end of the turn."""
+        """`values_of_1.append(value)`. The batch is flushed at the end of the turn."""
         index = operator.index
         function = self._function
         if place.in_batch and function.name.startswith("process_"):
@@ -707,7 +708,7 @@ class _Lowering:
         return [*lines, *invoke]
 
     def call(self, operator: OperatorProgram, place: Place, number: int) -> Lines:
-        """Calls an operator that emits by itself; what is downstream of it is a function of its own."""
+        """Calls an operator that emits outside record processing. Everything downstream of it is a separate function."""
         index = operator.index
         name = self.names.bind(f"{operator.spec.kind}_{index}_{number}", "process", index, number)
         self.emit_by_itself(operator)
@@ -720,8 +721,8 @@ class _Lowering:
     def timestamps(self, operator: OperatorProgram, place: Place, number: int) -> Lines:
         """Gives a record its timestamp, and keeps the greatest of a batch for the watermark generator.
 
-        Only for generators that keep nothing else until they are asked for a watermark, after the batch.
-        Any other generator may emit after each record: it is called as an object.
+        This is done only for generators that need nothing but the greatest timestamp, and emit after the batch. Any other
+        generator may emit after each record, so it is called as an object.
         """
         strategy = _strategy_of(operator)
         is_written_out = strategy is not None and (
@@ -731,7 +732,7 @@ class _Lowering:
             )
         )
         if strategy is None or is_written_out:
-            self.emit_sides(operator)  # a source may have some: what it could not read
+            self.emit_sides(operator)  # a source may have one, for malformed records
         if strategy is None:
             return self.downstream(operator, place)
         if not is_written_out:
@@ -808,9 +809,9 @@ class _Lowering:
     def _window_writer(
         self, operator: OperatorProgram
     ) -> Callable[[OperatorProgram, Place], Lines] | None:
-        """The function that writes the code of a window operator, if it takes records in by code and not by a call.
+        """The function that writes the code with which a window operator adds records; None if it is called instead.
 
-        In batch mode most of these operators have to be told where the next key begins.
+        In batch mode, the code notifies most of these operators when the next key begins.
         """
         spec, is_batch = operator.spec, self.program.is_batch
         assert isinstance(spec, specs.WindowSpec)
@@ -891,7 +892,7 @@ class _Lowering:
     def _aligned(self, operator: OperatorProgram, place: Place) -> Lines:
         """The code of `AlignedWindowOperator.process_element`, after its key is known.
 
-        Windows that are new, late or have fired are the operator's business (`pane_for`, `panes_for`).
+        The operator itself handles windows that are new, late or have fired (`pane_for`, `panes_for`).
         """
         index, time = operator.index, place.timestamp
         size, slide, offset = operator.spec.assigner.pace  # type: ignore[attr-defined]
@@ -1009,7 +1010,7 @@ def _function(operator: OperatorProgram) -> Any:
 
 
 def _emits_by_timer(operator: OperatorProgram) -> bool:
-    """Results come at any time then, and `emit_I` is the one place for all of them."""
+    """Whether timers emit results. Then `emit_I` processes all results of the operator."""
     return isinstance(operator.spec, _WITH_TIMERS) and has_on_timer(_function(operator))
 
 
@@ -1030,7 +1031,7 @@ def _count(operator: OperatorProgram, what: str) -> ast.stmt:
 
 
 def _identified(key: str, plain: str, identify: str) -> ast.stmt:
-    """A key of an unusual class is replaced by the one that stands for it in tables."""
+    """Replaces a key of an unusual class by its state key (see key_identity.py)."""
     text = f"if {key}.__class__ not in {plain}:\n    {key} = {identify}({key})"
     return ast.parse(text).body[0]
 

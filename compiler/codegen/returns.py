@@ -1,8 +1,8 @@
-"""The statements of an inlined function without its `return`s, and its `yield`s outside of its `try`s.
+"""Rewrites an inlined function: replaces each `return`, and moves each `yield` out of a `try`.
 
-What happens to a returned value takes the place of a `return` at the end of a function or of a branch. In a loop or a
-`try` it must be an assignment, since an error in other code would be the function's to catch. Emitted records leave a
-`try` before anything happens to them:
+The code that processes a returned value replaces a `return` at the end of a function or of a branch. In a loop or a
+`try` it must be an assignment, because the function would catch errors of other code. For the same reason, records are
+emitted after the `try`:
 
     try:                                    try:
         yield parse(value)                      parsed = parse(value)
@@ -88,11 +88,11 @@ def _branches(statement: ast.If, rest: Lines, give: Give, definition: Definition
 
 
 def _loop(statement: ast.For | ast.While, rest: Lines, give: Give, definition: Definition) -> Lines:
-    """A loop that ends where it returned; what follows is its `else`."""
+    """A loop with a `break` in place of its `return`. The statements after it become its `else`."""
     within = list(f.all_statements(statement.body))
     if any(isinstance(item, (*_LOOPS, ast.Break)) for item in within):
         raise Refused(
-            f"{definition.name} returns from within a loop (line {statement.lineno}); break, and return behind it"
+            f"{definition.name} returns from within a loop (line {statement.lineno}); break, and return after the loop"
         )
 
     def rewrite(item: ast.stmt) -> Lines | None:
@@ -104,7 +104,7 @@ def _loop(statement: ast.For | ast.While, rest: Lines, give: Give, definition: D
 
 
 def _try(statement: ast.Try, rest: Lines, give: Give, definition: Definition) -> Lines:
-    """A `try` behind which nothing is left to do: what follows is its `else`, or the end of a handler."""
+    """A `try` without statements after it: they become its `else`, or the end of a handler."""
     emits_caught = list(takewhile(lambda item: getattr(item, "emits_caught", False), rest))
     rest = rest[len(emits_caught) :]
     is_simple = _is_harmless(rest)
@@ -112,12 +112,12 @@ def _try(statement: ast.Try, rest: Lines, give: Give, definition: Definition) ->
     if statement.finalbody or (body_returns and not _leaves(statement.body)):
         raise Refused(
             f"{definition.name} returns from the middle of a try (line {statement.lineno}); set a variable, "
-            "and return behind it"
+            "and return after the try"
         )
     for handler in statement.handlers:
         if not (_leaves(handler.body) or (is_simple and not any(map(_returns, handler.body)))):
             raise Refused(
-                f"{definition.name} goes on behind an except (line {handler.lineno}) beside which it returns; "
+                f"{definition.name} returns in a try, but not in its except (line {handler.lineno}); "
                 "return from each except"
             )
         behind = [] if _leaves(handler.body) else copy.deepcopy(rest)
@@ -130,7 +130,7 @@ def _try(statement: ast.Try, rest: Lines, give: Give, definition: Definition) ->
 
 
 def _is_harmless(rest: Lines) -> bool:
-    """Whether statements do nothing but return a value that is at hand, and so may stand in an `except`."""
+    """Whether statements only return a constant or a variable, which cannot fail, so they may be in an `except`."""
     first = rest[0] if rest else ast.Return()
     if not isinstance(first, ast.Return):
         return False
@@ -183,7 +183,7 @@ def yields_behind_tries(body: Lines, fresh: Callable[[str], str], definition: De
             isinstance(node, _YIELDS) for block in held for item in block for node in ast.walk(item)
         ):
             raise Refused(
-                f"{definition.name} yields within a try (line {statement.lineno}); yield behind it, or in its "
+                f"{definition.name} yields within a try (line {statement.lineno}); yield after the try, or in its "
                 "last statement"
             )
         return [*before, statement, *behind]

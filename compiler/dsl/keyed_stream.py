@@ -72,7 +72,7 @@ class KeyedStream(DataStream[T], Generic[K, T]):
     def partitioned(
         cls, stream: DataStream[T], kind: PartitionerKind, key_by: KeyBy
     ) -> KeyedStream[Any, T]:
-        """The keyed stream behind a partitioner: HASH, or FORWARD for `reinterpret_as_keyed_stream`."""
+        """The keyed stream that a partitioner returns: HASH, or FORWARD for `reinterpret_as_keyed_stream`."""
         transformation = PartitionTransformation(
             stream.get_execution_environment().next_transformation_id(),
             stream.transformation,

@@ -67,7 +67,7 @@ def assemble_programs(plan: Plan) -> Plan:
 
 
 def every_task_has_a_program(plan: Plan) -> None:
-    """The stages' tasks are exactly the vertices' subtasks."""
+    """The invariant: the tasks of the stages are exactly the subtasks of the vertices."""
     program = required(plan.job_program)
     if sum(stage.parallelism for stage in program.stages) != sum(
         vertex.parallelism for vertex in program.vertices

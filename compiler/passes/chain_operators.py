@@ -133,7 +133,7 @@ def _link(plan: Plan, edge: StreamEdge, heads: Mapping[int, int], legs: Counter[
 
 
 _ENTRY = -1
-"""A node before all sources: a search starts at each source in turn. Node ids are positive."""
+"""An artificial node before all sources, at which a search starts. Node ids are positive."""
 
 
 def form_chains(plan: Plan) -> Plan:

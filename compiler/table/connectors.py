@@ -479,7 +479,7 @@ class _RawValue:
 
 
 class _WithMetadata:
-    """Deserializes a Kafka message and appends what the metadata columns ask for."""
+    """Deserializes a Kafka message, and appends the values of the metadata columns."""
 
     def __init__(self, schema: Any, metadata: RowExpression) -> None:
         self.schema = schema

@@ -310,7 +310,7 @@ class CheckpointCoordinator:
         self.lease.require()
         dropped = [found for found in completed_epochs(self._storage) if found > epoch]
         # The files are looked up before the lease is checked. If another run takes over after the check, a late write
-        # then replaces the damaged file, and not the checkpoint that the other run has published meanwhile.
+        # then replaces the damaged file, and not the new checkpoint of the other run.
         files = [last_file(self._storage, found) for found in reversed(dropped)]
         self.lease.require()
         for file in files:

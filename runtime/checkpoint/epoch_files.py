@@ -133,7 +133,7 @@ def fence_next_epoch(storage: CheckpointStorage, run: int, require: Callable[[],
     Args:
         storage: The checkpoint directory.
         run: The number of the run that takes over.
-        require: Raises if a later run has taken over meanwhile.
+        require: Raises if a later run has taken over.
     """
     while True:
         require()

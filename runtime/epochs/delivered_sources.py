@@ -171,8 +171,7 @@ def _source_obstacles(operator: OperatorProgram) -> Iterator[_Obstacle]:
         # position in a loop, would start again each time, and send other records than before.
         yield _Obstacle(
             _named(operator),
-            "is a SourceFunction, which runs on a thread of its own and which nothing can wind back after a "
-            "failure",
+            "is a SourceFunction, which has no positions to resume from after a failure",
             f"{_instead_of(spec.function)}, or run the job in one process, by execution.target = local",
         )
     if not isinstance(spec, SourceSpec):
@@ -184,7 +183,7 @@ def _source_obstacles(operator: OperatorProgram) -> Iterator[_Obstacle]:
         )
     if source.is_bounded and isinstance(source, SparkRowSource):
         yield _Obstacle(
-            _named(operator), "reads a bounded DataFrame", "make it by spark.readStream"
+            _named(operator), "reads a bounded DataFrame", "create it with spark.readStream"
         )
 
 
@@ -195,7 +194,7 @@ def _named(operator: OperatorProgram) -> str:
 def _instead_of(function: Any) -> str:
     """The alternative to a SourceFunction."""
     if not isinstance(function, SocketTextStreamFunction):
-        return "let it be an UnboundedSource of opchain.spark, which says its position"
+        return "write it as an UnboundedSource of opchain.spark, which reports its position"
     place = f"host={function.hostname!r}, port={function.port}"
     return f"read it by SparkSource('socket', dict({place}), is_streaming=True) of opchain.spark"
 

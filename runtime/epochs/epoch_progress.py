@@ -111,10 +111,10 @@ WatermarkMs = int | Literal["end"] | None
 WAITING, TASKS, CHECKPOINT, COMMIT = "waiting", "tasks", "checkpoint", "commit"
 
 PHASES = {
-    WAITING: "since the end of the epoch before: for the trigger, for input, for Spark's log",
+    WAITING: "since the end of the previous epoch: waiting for the trigger, for input, and for Spark's log",
     TASKS: "reading, all stages, and the state of all tasks written",
-    CHECKPOINT: "completing the checkpoint, and dropping the one that is kept no more",
-    COMMIT: "the sinks' commits, printing, and handing over collected records",
+    CHECKPOINT: "completing the checkpoint, and dropping the oldest one if more than the retained number exist",
+    COMMIT: "committing sinks, printing, and passing collected records to the program",
 }
 """The phases of an epoch, in order and without gaps. `waiting` is not part of the epoch's duration."""
 

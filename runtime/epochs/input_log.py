@@ -70,7 +70,7 @@ def offset_of(log: str, batch: int, key: str) -> dict[str, Any] | None:
 
 
 def required_offset(log: str, batch: int, key: str) -> dict[str, Any] | None:
-    """The same for a job that always has such an offset; None if the micro-batch has not begun.
+    """The offset with this key of a micro-batch, which must have one; None if the micro-batch has not begun.
 
     Raises:
         CorruptCheckpointError: The entry of the micro-batch is damaged.

@@ -225,8 +225,8 @@ def replay(
         prepare: Called with each task before it runs.
 
     Raises:
-        CheckpointError: The program is not the one that ran.
-        Exception: What a function raises.
+        CheckpointError: The program differs from the one that ran.
+        Exception: The exception of a user's function.
     """
     _require_same_tasks(job, recorded.metadata)
     silent = muted(job)
@@ -261,7 +261,7 @@ def run_again(
         prepare: Called with each task before it runs.
 
     Raises:
-        Exception: What a function raises.
+        Exception: The exception of a user's function.
     """
     silent = muted(job)
     run = LocalEpochs(

@@ -94,7 +94,7 @@ class CountedProgress:
 
     def stages(self) -> list[StageProgress]:
         """All stages, in their order."""
-        # The thread that runs the tasks continues meanwhile: copies are made in one step each.
+        # The thread that runs the tasks is not stopped, so each copy is made in one atomic step.
         running, counts_now = self._running.copy(), self.running_tasks()
         done = dict(self._finished)
         found = []

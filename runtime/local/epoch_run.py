@@ -122,7 +122,7 @@ class LocalEpochTasks:
         return self._thread.run(lambda: self._epochs.run(epoch, deliveries, latest))
 
     def cancel(self) -> None:
-        """See EpochTasks. A function that never returns is left behind: see TaskThread."""
+        """See EpochTasks. A function that never returns is abandoned with its thread; see TaskThread."""
         _LOG.warning("the current epoch is cancelled")
         self._switch.stop()
         self._thread.stop()
@@ -138,7 +138,7 @@ class LocalEpochTasks:
     def _begin_attempt(self) -> None:
         self._attempt = self.restarts
         environment = replace(self._environment, attempt=self.restarts)
-        if self._abandoned:  # tasks that were left behind may still write files
+        if self._abandoned:  # abandoned tasks may still write files
             attempt_id = f"{environment.attempt_id}-{self._abandoned}"
             environment = replace(environment, attempt_id=attempt_id)
         self._epochs = LocalEpochs(

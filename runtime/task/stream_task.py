@@ -202,7 +202,7 @@ class StreamTask:
         self._input.before_mail()
 
     def _hand_over(self) -> Iterator[Buffer]:
-        """Yields the buffers that are full. Meanwhile the task and its source are back-pressured."""
+        """Yields the buffers that are full. While it waits, the task and its source are back-pressured."""
         ready, back_pressured = self._ready, self.processor.metrics.back_pressured
         while ready:
             buffer = ready.popleft()

@@ -5,10 +5,9 @@
     faults.run_with_kills([sys.executable, "job.py"], ["before-state@2", "completed@3"])
     assert output_of_job == what_an_undisturbed_run_gives
 
-The program must keep checkpoints (`execution.checkpointing.dir`) and come to an end by itself, by the
-trigger available-now for one. A point is `point@epoch`: `faults.POINTS` lists them. A driver that dies is
-started again, as a cluster manager would; tasks are tried again by Spark, where the master allows it
-(`local[2,3]`, a cluster).
+The program must have checkpoints (`execution.checkpointing.dir`) and must end by itself, for example with the
+trigger available-now. A point is `point@epoch`: `faults.POINTS` lists them. A driver that dies is
+started again, as by a cluster manager. Spark retries tasks if the master allows it (`local[2,3]`, a cluster).
 """
 
 from __future__ import annotations

@@ -184,7 +184,7 @@ class _Inliner:
         return found, f.name(variable)
 
     def _inlined(self, statement: ast.stmt, operator: int) -> Lines | None:
-        """What takes the place of a statement whose expression is a call; None if the call stays."""
+        """The statements that replace a statement with a call. None if the call stays."""
         if isinstance(statement, f.ForEachResult):
             return self._attempt(statement.iterable, operator, partial(self._emits, statement))
         if isinstance(statement, ast.Assign):
@@ -219,7 +219,7 @@ class _Inliner:
         operator: int,
         body: Callable[[Definition, ast.Call], Lines],
     ) -> Lines | None:
-        """What takes a call's place, or None, with a remark, where the call stays; None for other expressions."""
+        """The replacement of a call. None for other expressions, and if the call stays, for which a remark is added."""
         if call is None or not self._is_ours(call):
             return None
         assert isinstance(call, ast.Call)
@@ -570,10 +570,10 @@ class _Inliner:
 
 
 class _Places:
-    """The places at which an inlined function emits: each has a copy of what is downstream.
+    """The places at which an inlined function emits. Each has a copy of the downstream code.
 
-    The copies have their own variables, except behind a sequence of numbers, where the rule `use_arrays` makes one
-    loop of them.
+    The copies have separate variables, except if the input is a sequence of numbers: then the rule `use_arrays` turns
+    them into one loop.
     """
 
     def __init__(self, inliner: _Inliner, statement: f.ForEachResult) -> None:
@@ -591,7 +591,7 @@ class _Places:
         return f.replaced(self._statement, parts)
 
     def loop_over(self, iterable: ast.expr) -> Lines:
-        """What emits the items of an iterable."""
+        """The code that emits the items of an iterable."""
         items = iterable.elts if isinstance(iterable, (ast.Tuple, ast.List)) else None
         if items == []:
             return []
@@ -603,7 +603,7 @@ class _Places:
         return [emits]
 
     def emit(self, value: ast.expr) -> Lines:
-        """What emits a value."""
+        """The code that emits a value."""
         statement = self._statement
         tag = _tag_of(value, self._inliner.form.constants)
         if statement.side and tag is not None:
@@ -627,7 +627,7 @@ class _Places:
         return f.marked([*lines, tagged], operator)
 
     def _emit_tagged(self, tag: str, value: ast.expr) -> Lines:
-        """What emits a value to a side output."""
+        """The code that emits a value to a side output."""
         variable, lines = self._statement.by_tag[tag]
         parts: dict[str, ast.expr] = {}
         if tag in self._emitted:
@@ -640,7 +640,7 @@ class _Places:
 
 
 def _value_given(give: Give) -> Callable[[ast.expr | None], Lines]:
-    """What happens to a value, None where a function returns none."""
+    """The code that processes a returned value, which is None if the function returns no value."""
     return lambda value: give(value or ast.Constant(None))
 
 
@@ -774,7 +774,7 @@ class _Named:
 
 
 def _is_of_library(function: FunctionType) -> bool:
-    """Whether a function is part of Python's standard library, which is not looked into."""
+    """Whether a function is part of Python's standard library. Such functions are not inlined."""
     return function.__module__.partition(".")[0] in sys.stdlib_module_names
 
 
@@ -906,7 +906,7 @@ def _may_be_tag(value: ast.expr) -> bool:
 
 
 def _is_pure_choice(node: ast.expr) -> bool:
-    """An argument that may be computed later, or not at all: it reads variables only."""
+    """Whether an argument only reads variables, so that it may be computed later or not at all."""
     return all(
         isinstance(
             item, (ast.Name, ast.Constant, ast.IfExp, ast.Compare, ast.expr_context, ast.cmpop)

@@ -28,10 +28,10 @@
 + if values:
 +   set_key_0(field_0)
 
-Value, list and map states that `open` gets from its context. A batch looks once whether each of them is a plain
-dictionary: without a time to live, in memory. If not, a copy of the function with the calls takes the batch. The
-current key is set where something else may ask for it; in batch mode, where another key begins. Where changes of state
-are tracked, the backend gets all keys of a batch before the batch runs.
+The rule applies to value, list and map states that `open` gets from its context. At the start of a batch, the code checks
+once whether each state is a plain dictionary: in memory, and without a time to live. If not, a copy of the function that
+calls the state objects processes the batch. The current key is set only before code that may read it and, in batch mode,
+when the key changes. If changes of state are tracked, the backend gets all keys of a batch before the batch runs.
 
 Event-time timers of the function are registered and deleted directly in the operator's timer queue, with the current
 key as an argument. This saves the calls of the TimerService:
@@ -39,9 +39,9 @@ key as an argument. This saves the calls of the TimerService:
     ctx_0.timer_service().register_event_time_timer(end_0)      add_timer_0(end_0, VOID, field_0)
     ctx_0.get_current_key()                                     field_0
 
-A state refuses values that are not of its declared type. A value that a test finds to be is stored here, and the state
-decides on all others. The test is a call where the type has no short one, such as a Row. Updates of whole lists keep
-their calls.
+A state refuses values that are not of its declared type. A short test checks the type of a value. If the value passes, the
+code stores it in the dictionary, otherwise it calls the state. For types without a short test, such as a Row, the test is a
+call. Updates of whole lists keep their calls.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ def inline_state(form: Form) -> None:
 
 
 def every_table_is_looked_for(form: Form) -> None:
-    """A function that reads a table of a state has a guard that looks for it, and another one for when it has none."""
+    """The invariant: a function that reads the table of a state first checks that there is one, and has a fallback."""
     for function in form.functions:
         guarded = {
             node.target.id
@@ -268,9 +268,10 @@ class _States:
         types: dict[str, Any],
         parts: dict[str, ast.expr],
     ) -> Lines:
-        """A block that asks the context for nothing that is at hand, and tells it a time only if somebody asks.
+        """A block without those calls of the context whose result is a variable.
 
-        `parts` has calls of the context, and what stands for them.
+        The context gets the time of the record only if the block reads it. `parts` has the calls and their
+        replacements.
         """
         context = f"context_{index}"
         sets_time = next(
@@ -335,9 +336,9 @@ class _States:
         return f.with_comment(lines, f.comment_of(statement))
 
     def _touch(self, index: int, position: int, key: str) -> Lines | None:
-        """Tells the backend all keys of a batch, where it tracks changes; None if they are not easily selected again.
+        """Passes all keys of a batch to the backend, if it tracks changes. None if selecting keys again is expensive.
 
-        Before the batch: a function may change its record.
+        This happens before the batch, because a function may change its record.
         """
         selected: ast.expr = f.name(key)
         for statement in reversed(self.loop.body[:position]):
@@ -440,7 +441,7 @@ def _state(value: ast.expr, context: str, definition: Definition) -> _State | No
 
 
 def _types_of_descriptor(node: ast.expr, definition: Definition) -> list[TypeInformation[Any]]:
-    """The types behind the name of a state in the call that makes its descriptor."""
+    """The types that follow the name of a state in the call that creates its descriptor."""
     if isinstance(node, ast.Name):
         node = _assigned(node.id, definition) or node
     if not isinstance(node, ast.Call):
@@ -461,7 +462,7 @@ def _assigned(name: str, definition: Definition) -> ast.expr | None:
 
 
 def _evaluated(node: ast.expr, definition: Definition) -> Any:
-    """The type that an expression makes, such as `Types.LIST(Types.LONG())`; None for what may do more than that."""
+    """The type that an expression creates, such as `Types.LIST(Types.LONG())`. None for other expressions."""
     names: dict[str, Any] = {"__builtins__": {}}
     for item in ast.walk(node):
         if isinstance(item, ast.Name):
@@ -591,9 +592,10 @@ class _LookUps(ast.NodeTransformer):
     def _tests(
         self, method: str, arguments: list[ast.expr], types: dict[str, Any]
     ) -> list[str] | None:
-        """Expressions that say whether what is written has its declared form; None if there are none.
+        """Expressions that check whether the written values, `first` and `second`, have the declared type.
 
-        Of `first` and `second`, empty for one that is known to have it. No expressions where any value will do.
+        An expression is empty if the type of its value is known. The list is empty if the state takes any value. None
+        for updates of whole lists, which keep their calls.
         """
         if method not in _WRITES or not self._items:
             return []
@@ -617,7 +619,7 @@ class _LookUps(ast.NodeTransformer):
         return f"{fits}({part})"
 
     def _with_arguments_before(self, statement: ast.Assign, call: ast.Call) -> Lines:
-        """`x = state.get(f(y))`, whose look-up stands for a value that is computed whatever it finds."""
+        """Assigns arguments such as `f(y)` in `x = state.get(f(y))` to variables before the look-up."""
         lines: Lines = []
         for position, argument in enumerate(call.args):
             if not _is_simple(argument) and not isinstance(argument, ast.Starred):
@@ -642,7 +644,7 @@ class _LookUps(ast.NodeTransformer):
 
 
 def _is_simple(node: ast.expr) -> bool:
-    """Whether an expression has its value however often it is computed, or not at all."""
+    """Whether an expression has no side effects, and always the same value."""
     if isinstance(node, ast.Tuple):
         return all(map(_is_simple, node.elts))
     return isinstance(node, (ast.Name, ast.Constant))
@@ -665,7 +667,7 @@ def _handles(block: Lines, handles: set[str]) -> set[str]:
 
 
 def _with_key(block: Lines, set_key: ast.stmt, handles: set[str]) -> Lines:
-    """A block that sets the current key where something may ask for it: at its start, or in branches."""
+    """A block that sets the current key before code that may read it: at its start, or in branches."""
     operator = f.operator_of(set_key)
     needy = [item for item in block if _asks(item, operator, handles)]
     if not all(isinstance(item, ast.If) and not _asks_itself(item, handles) for item in needy):
@@ -677,7 +679,7 @@ def _with_key(block: Lines, set_key: ast.stmt, handles: set[str]) -> Lines:
 
 
 def _asks(statement: ast.stmt, operator: int, handles: set[str]) -> bool:
-    """Whether a statement, or one within it, may ask for the current key of the operator."""
+    """Whether a statement, or a statement inside it, may read the current key of the operator."""
     return any(
         _asks_itself(item, handles)
         for item in f.all_statements([statement])
@@ -686,7 +688,7 @@ def _asks(statement: ast.stmt, operator: int, handles: set[str]) -> bool:
 
 
 def _asks_itself(statement: ast.stmt, handles: set[str]) -> bool:
-    """Whether an expression of a statement calls what is not known, or gives a handle away."""
+    """Whether an expression of a statement calls unknown code, or passes a handle to other code."""
     parts = [node for part in f.own_expressions(statement) for node in ast.walk(part)]
     called_by_syntax = [item for node in (statement, *parts) for item in _called_by_syntax(node)]
     if any(f.reads(item, name) for item in called_by_syntax for name in handles):

@@ -22,10 +22,10 @@
 +   column_0_0.append(field_0)
 +   column_0_1.append(item_0_1)
 
-Storing whole records costs one more object per record: with 100,000 keys in no order, most of the time went into making and
-dropping them. The state leaves out constants, and the key if it is an int or a str that does not change:
+Storing whole records needs one more object per record. With 100,000 keys in random order, most of the time was spent on
+creating and dropping these objects. The state omits constants, and the key if it is an int or a str that does not change:
 
-- A single field is stored by itself, if it is an int, a float or a str, stays one, and its expression cannot raise.
+- A single field is stored without a tuple if it is always an int, a float or a str, and its expression cannot raise.
 - Several fields of a Row, a named tuple or a dictionary are stored as a tuple, which takes less time to make. Tuples
   stay as they are.
 

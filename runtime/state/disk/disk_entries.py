@@ -300,7 +300,7 @@ class DiskEntries(MutableMapping[Any, Any]):
         return self._count
 
     def __iter__(self) -> Iterator[Any]:
-        """The keys in order of place. Keys that are added or removed meanwhile may or may not be included."""
+        """The keys in order of place. Keys that are added or removed during the iteration may or may not be included."""
         self.write_back()
         first, end = self._order, _end(self._order)
         while chunk := list(islice(self._spaces.database.scan(first, end), _CHUNK)):

@@ -10,7 +10,7 @@
 - A timer is (clock, time, namespace, key). A timer that is registered twice fires once. Its key is the key that is
   current in the operator's KeyedStateBackend.
 - Event-time timers up to and including a watermark fire before the operator passes the watermark on, in the order of
-  keyed_timers.py. A timer that is registered meanwhile, and is due, fires in the same pass. A timer that is registered
+  keyed_timers.py. A timer that is registered while timers fire, and is due, fires in the same pass. A timer that is registered
   for the past fires with the next watermark.
 - Processing-time timers fire as mail of the operator when the task's clock has reached them, in the same order. A
   timer for the past fires when the next mail runs.

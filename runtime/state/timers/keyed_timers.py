@@ -177,7 +177,7 @@ class KeyedTimers:
         return {} if found is None else found
 
     def put_last(self, time: int, namespaces: Iterable[Any]) -> None:
-        """Moves the timers of some namespaces behind all other timers of a time, in this order."""
+        """Moves the timers of some namespaces after all other timers of a time, in this order."""
         known = self.at(time)
         for namespace in namespaces:
             if namespace in known:
@@ -230,7 +230,7 @@ class KeyedTimers:
 
 
 def _walk(namespaces: dict[Any, Keys]) -> Iterator[tuple[Any, Any]]:
-    """(namespace, state key) of the timers that exist at first and are not deleted meanwhile."""
+    """(namespace, state key) of the timers that exist at first and are not deleted during the iteration."""
     for namespace in sorted(namespaces, key=_start):
         keys = namespaces[namespace]
         for state_key in list(keys):

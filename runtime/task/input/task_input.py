@@ -122,7 +122,7 @@ class TaskInput(Protocol):
 
 
 class Waiter:
-    """Suspends the default action of a task for a while. The time is idle, and mail runs meanwhile.
+    """Suspends the default action of a task for a while. The time counts as idle, and mail still runs.
 
     Args:
         processor: The task's mailbox loop, whose metrics count the time.

@@ -953,12 +953,15 @@ def locked(value: int) -> int:
 @pytest.mark.parametrize(
     ("function", "reason"),
     [
-        (returns_early, "returns from within a loop (line {}); break, and return behind it"),
+        (returns_early, "returns from within a loop (line {}); break, and return after the loop"),
         (doubled, "has default arguments; pass all of them, without defaults"),
-        (tries, "returns from the middle of a try (line {}); set a variable, and return behind it"),
+        (
+            tries,
+            "returns from the middle of a try (line {}); set a variable, and return after the try",
+        ),
         (
             goes_on,
-            "goes on behind an except (line {}) beside which it returns; return from each except",
+            "returns in a try, but not in its except (line {}); return from each except",
         ),
         (locked, "has a statement 'with' (line {}); move that to another function"),
     ],

@@ -42,15 +42,15 @@ class Forever(SourceFunction[int]):
             lambda env: env.add_source(Forever(), "forever"),
             (
                 "'Source: forever'",
-                "nothing can wind back after a failure",
-                "let it be an UnboundedSource of opchain.spark",
+                "no positions to resume from after a failure",
+                "write it as an UnboundedSource of opchain.spark",
                 "execution.target = local",
             ),
         ),
         (
             lambda env: env.socket_text_stream("example.org", 99),
             (
-                "nothing can wind back after a failure",
+                "no positions to resume from after a failure",
                 "read it by SparkSource('socket', dict(host='example.org', port=99), is_streaming=True)",
             ),
         ),

@@ -428,4 +428,4 @@ def test_a_source_that_cannot_be_wound_back_is_refused(tmp_path: Path) -> None:
         lambda env: endless(env, 1).union(env.add_source(Forever(), "forever")).print(), tmp_path
     )
     assert "'Source: forever'" in told
-    assert "nothing can wind back" in told
+    assert "no positions to resume from" in told
