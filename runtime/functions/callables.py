@@ -262,6 +262,11 @@ class ReturnsCollected:
     def __init__(self, method: Callable[..., Any]) -> None:
         self._method = method
 
+    @property
+    def __func__(self) -> Any:
+        """The function of the method, as a bound method has it."""
+        return getattr(self._method, "__func__", self._method)
+
     def __call__(self, *arguments: Any) -> Iterable[Any]:
         """The records that one call emits."""
         collector = Collector()

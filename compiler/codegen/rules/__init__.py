@@ -17,6 +17,7 @@ from opchain.compiler.codegen.rules.count_once import count_once, nothing_is_cou
 from opchain.compiler.codegen.rules.detect_str_results import detect_str_results
 from opchain.compiler.codegen.rules.drop_copies import drop_copies
 from opchain.compiler.codegen.rules.extend_lists import extend_lists
+from opchain.compiler.codegen.rules.fuse_lists import fuse_lists
 from opchain.compiler.codegen.rules.inline_functions import (
     every_call_is_accounted_for,
     inline_functions,
@@ -66,6 +67,7 @@ RULES: tuple[Rule, ...] = (
     Rule(read_fields),
     Rule(write_aggregations),
     Rule(drop_copies, inlines=False),
+    Rule(fuse_lists),
     Rule(unpack_records),
     Rule(convert_declared_types, nothing_is_left_to_convert, inlines=False),
     Rule(drop_copies, inlines=False),

@@ -12,7 +12,8 @@ functions that these call. A body takes the call's place when:
 - its source is the function's code (function_source.py);
 - each of its names is a local variable that is certainly set before it is read, a constant that is sent with
   the function, a builtin, or a global name, which is looked up where the function runs;
-- nothing in it outlives the call (an inner function, a generator that is not used up at once);
+- nothing in it outlives the call (an inner function, a generator that is not used up at once), and a collector is
+  only collected with;
 - it returns at its end, or in branches of an `if`, and from a loop or a `try` where nothing else is left to do there
   (returns.py).
 
@@ -253,13 +254,8 @@ class _Inliner:
                 f"{definition.name} is called with other than positional arguments; pass them by position"
             )
         expected = len(definition.parameters) - (callee.instance is not None)
-        if len(call.args) != expected or (
-            callee.instance is not None
-            and takes_collector(callee.instance, definition.function.__name__)
-        ):
-            raise Refused(
-                f"{definition.name} takes a collector, or other arguments than given; yield what it emits"
-            )
+        if len(call.args) + _collects(callee) != expected:
+            raise Refused(f"{definition.name} takes other arguments than given; give it these")
         return definition
 
     def _returning(
@@ -267,15 +263,19 @@ class _Inliner:
     ) -> Lines:
         if definition.is_generator:
             raise Refused(f"{definition.name} is a generator; return its one result")
+        if _collects(self._callee_of(call)):
+            raise Refused(f"{definition.name} takes a collector; return its one result")
         body = self._body(definition, call, operator)
         return structured(body, _value_given(give), definition)
 
     def _emits(self, statement: f.ForEachResult, definition: Definition, call: ast.Call) -> Lines:
         """The body of a function that emits, with the downstream code in place of each emitted record."""
         operator = f.operator_of(statement)
-        body = self._body(definition, call, operator)
         places = _Places(self, statement)
         loop_over = places.loop_over
+        if _collects(self._callee_of(call)):
+            return self._collected(definition, call, operator, loop_over)
+        body = self._body(definition, call, operator)
         if definition.is_generator:
             fresh = partial(self._fresh, operator=operator)
             body = yields_behind_tries(body, fresh, definition)
@@ -305,6 +305,32 @@ class _Inliner:
                 f"{definition.name} emits at {places.count} places; gather what it emits, and yield it at one"
             )
         return lines
+
+    def _collected(
+        self,
+        definition: Definition,
+        call: ast.Call,
+        operator: int,
+        loop_over: Callable[[ast.expr], Lines],
+    ) -> Lines:
+        """The body of a function with a collector, which is a list here. Its records are emitted at the end."""
+        if definition.is_generator:
+            raise Refused(f"{definition.name} yields and takes a collector; do one of both")
+        records = self._fresh("collected", operator)
+        given = ast.Call(call.func, [*call.args, f.name(records)], [])
+        body = _with_appends(self._body(definition, given, operator), records, definition)
+
+        def give(value: ast.expr | None) -> Lines:
+            if not _is_none(value):
+                raise Refused(
+                    f"{definition.name} returns a value and takes a collector; collect it"
+                )
+            return []
+
+        made = f.let(records, ast.List([], ast.Load()), operator)
+        (loop,) = loop_over(f.name(records))
+        loop.nullable = False  # type: ignore[attr-defined]
+        return [made, *structured(body, give, definition), loop]
 
     # A body with its names replaced
 
@@ -868,6 +894,41 @@ def _with_yields(
         return None
 
     return f.rewritten(body, rewrite)
+
+
+def _collects(callee: Callee) -> bool:
+    """Whether the last parameter of a method is a collector, which its caller does not pass."""
+    method = getattr(callee.function, "__name__", "")
+    return callee.instance is not None and takes_collector(callee.instance, method)
+
+
+def _with_appends(body: Lines, records: str, definition: Definition) -> Lines:
+    """A body that appends to a list what it collected with a collector of the same name."""
+    appends = 0
+
+    def rewrite(statement: ast.stmt) -> Lines | None:
+        nonlocal appends
+        call = statement.value if isinstance(statement, ast.Expr) else None
+        if not (
+            isinstance(call, ast.Call)
+            and isinstance(call.func, ast.Attribute)
+            and f.is_load_of(call.func.value, records)
+            and not call.keywords
+        ):
+            return None
+        if call.func.attr == "close" and not call.args:
+            return []
+        if call.func.attr == "collect" and len(call.args) == 1:
+            call.func.attr = "append"
+            appends += not isinstance(call.args[0], ast.Starred)
+        return None
+
+    body = f.rewritten(body, rewrite)
+    if f.reads(body, records) != appends:
+        raise Refused(
+            f"{definition.name} does more with its collector than to collect; call collect in lines of its own"
+        )
+    return body
 
 
 def _is_none(value: ast.expr | None) -> bool:

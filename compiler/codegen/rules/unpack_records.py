@@ -106,7 +106,7 @@ def _without_tests(form: Form, block: Block, types: dict[str, StaticType | None]
         if asks is not None and isinstance(statement, ast.If) and isinstance(made, ast.Assign):
             display = display_of(made.value, form.constants)
             is_known = display is not None and (asks == "none" or _has_no_tag(display, types))
-            if is_known or _is_answered(asks, type_of(made.value, types)):
+            if is_known or is_answered(asks, type_of(made.value, types)):
                 is_negated = asks == "none" or isinstance(statement.test, ast.UnaryOp)
                 done += statement.body if is_negated else statement.orelse
                 continue
@@ -138,7 +138,7 @@ def _asking_first(form: Form, made: ast.Assign, asks: ast.If) -> Block:
     return f.with_comment([*lines, made], f.comment_of(made))
 
 
-def _is_answered(asks: str, known: StaticType | None) -> bool:
+def is_answered(asks: str, known: StaticType | None) -> bool:
     """Whether a type says that a record is not None, or has no tag."""
     if asks == "tag" and isinstance(known, TupleOf):
         return len(known.items) != len(("tag", "value")) or known.items[0] is not None

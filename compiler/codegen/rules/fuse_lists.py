@@ -1,0 +1,308 @@
+"""Lists that are filled, and whose items are then processed, are not built: each item is processed where it is appended.
+
+>>> def both(x):
+...     found = []
+...     for number in (x, -x):
+...         if number % 3:
+...             found.append(number)
+...     return found
+>>> change("fuse_lists", lambda numbers: numbers.flat_map(both))
+- returned_1 = None
+-   found_fn_1 = []
+-     found_fn_1.append(number_1)
+-   for value_1 in (returned_1 := found_fn_1):
+-     if value_1.__class__ not in IMMUTABLE:
+-       value_1 = own_copy(value_1)
+-     values_0.append(value_1)
++     values_0.append(number_1)
+
+The list may be the user's, or that of a collector. Records are then emitted before the function has returned. That makes
+no difference in two cases:
+
+- What happens to a record has no effect before the batch ends: it is put in lists that are discarded if the function
+  fails. And the function does not change a record that it has appended.
+- The function cannot fail after its first record, and everything that it reads then is immutable and of a known type.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from opchain.compiler.codegen import form as f
+from opchain.compiler.codegen.analysis import only_reads, types_of
+from opchain.compiler.codegen.displays import MAKERS
+from opchain.compiler.codegen.function_source import BUILTINS
+from opchain.compiler.codegen.rules.inline_functions import MOST_COPIES
+from opchain.compiler.codegen.rules.unpack_records import is_answered
+from opchain.compiler.codegen.static_types import (
+    IterableOf,
+    TupleOf,
+    is_frozen,
+    item_type,
+    never_raises,
+    type_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from opchain.compiler.codegen.form import Form, Function
+    from opchain.compiler.codegen.static_types import StaticType
+
+    Block = list[ast.stmt]
+    Types = dict[str, StaticType | None]
+
+_CHANGED_AS_NUMBERS = (int, float, bool, str)
+_WITHOUT_ARGUMENTS = frozenset(
+    {
+        *("capitalize", "casefold", "lower", "lstrip", "rsplit", "rstrip", "split"),
+        *("splitlines", "strip", "swapcase", "title", "upper"),
+    }
+)
+"""Methods of str that never raise."""
+
+
+def fuse_lists(form: Form) -> None:
+    """Rewrites loops over lists that the same function fills, where this makes no difference."""
+    for function in form.functions:
+        _fuse_in(form, function, function.body)
+
+
+def _fuse_in(form: Form, function: Function, block: Block) -> None:
+    for statement in block:
+        for inner in f.blocks(statement):
+            _fuse_in(form, function, inner)
+    for made in list(block):
+        name = _new_list(made)
+        if name is not None and (fused := _fused(form, function, block, made, name)) is not None:
+            block[:] = fused
+
+
+def _fused(form: Form, function: Function, block: Block, made: ast.stmt, name: str) -> Block | None:
+    """The block without the list `name`, which its statement `made` creates; None if the list has to be built."""
+    start = block.index(made)
+    loops = [
+        item
+        for item in block
+        if isinstance(item, f.ForEachResult) and f.is_load_of(item.iterable, name)
+    ]
+    if len(loops) != 1:
+        return None
+    (loop,) = loops
+    end = block.index(loop)
+    filling = block[start + 1 : end]
+    values = [value for item in f.all_statements(filling) if (value := _appended(item, name))]
+    is_other = f.stores(function.body)[name] != 1 or f.reads(function.body, name) != len(values) + 1
+    size = sum(1 for _ in f.all_statements(loop.body))
+    if is_other or not values or (len(values) - 1) * size > MOST_COPIES:
+        return None
+    types = types_of(function, form)
+    kinds = [type_of(value, types) for value in values]
+    if not all(kind == kinds[0] for kind in kinds) or f.stores(function.body)[loop.target.id] != 1:
+        return None
+    if loop.side is not None and not is_answered("tag", kinds[0]):
+        return None
+    given = {**function.types, loop.target.id: kinds[0]}
+    types = types_of(replace(function, types=given), form)
+    if not _Filling(filling, name, types).may_be_interrupted(loop.body):
+        return None
+    used = {
+        node.id for item in function.body for node in ast.walk(item) if isinstance(node, ast.Name)
+    }
+    set_in = f.stores([ast.Expr(loop.target), *loop.body])
+    is_first = True
+
+    def rewrite(statement: ast.stmt) -> Block | None:
+        nonlocal is_first
+        value = _appended(statement, name)
+        if value is None:
+            return None
+        parts: dict[str, ast.expr] = {}
+        for variable in () if is_first or kinds[0] is int else set_in:
+            another = variable
+            while another in used or another in form.names.bindings:
+                another += "_too"
+            used.add(another)
+            parts[variable] = f.name(another)
+        is_first = False
+        emits = f.replaced(loop, parts)
+        lines = [f.let(emits.target.id, value, f.operator_of(loop)), *emits.body]
+        return f.with_comment(lines, f.comment_of(statement))
+
+    fused = f.with_comment(f.rewritten(filling, rewrite), f.comment_of(made))
+    return [*block[:start], *fused, *block[end + 1 :]]
+
+
+def _new_list(statement: ast.stmt) -> str | None:
+    """The variable that a statement sets to an empty list."""
+    if (
+        isinstance(statement, ast.Assign)
+        and isinstance(statement.value, ast.List)
+        and not statement.value.elts
+        and len(statement.targets) == 1
+        and isinstance(statement.targets[0], ast.Name)
+    ):
+        return statement.targets[0].id
+    return None
+
+
+def _appended(statement: ast.stmt, name: str) -> ast.expr | None:
+    """The value that a statement appends to a list."""
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    if (
+        isinstance(call, ast.Call)
+        and isinstance(call.func, ast.Attribute)
+        and call.func.attr == "append"
+        and f.is_load_of(call.func.value, name)
+        and len(call.args) == 1
+        and not call.keywords
+        and not isinstance(call.args[0], ast.Starred)
+    ):
+        return call.args[0]
+    return None
+
+
+class _Filling:
+    """The statements that fill a list."""
+
+    def __init__(self, block: Block, name: str, types: Types) -> None:
+        self._name = name
+        self._types = types
+        first = next(
+            place
+            for place, item in enumerate(block)
+            if any(_appended(inner, name) for inner in f.all_statements([item]))
+        )
+        self._later = block[first:]
+
+    def may_be_interrupted(self, block: Block) -> bool:
+        """Whether an item may be processed by a block when it is appended."""
+        if not all(map(self._is_simple, f.all_statements(self._later))):
+            return False
+        expressions = list(self._expressions())
+        if all(self._waits(item) for item in f.all_statements(block)):
+            return all(only_reads(item) or self._is_quiet(item) for item in expressions)
+        read = {
+            node.id for item in expressions for node in ast.walk(item) if isinstance(node, ast.Name)
+        }
+        return (
+            all(map(self._is_quiet, expressions))
+            and all(_is_constant(self._types.get(name)) for name in read - BUILTINS.union(MAKERS))
+            and not any(map(_unpacks, f.all_statements(self._later)))
+        )
+
+    def _expressions(self) -> Iterator[ast.expr]:
+        """What is computed once an item may have been appended."""
+        for item in f.all_statements(self._later):
+            if (value := _appended(item, self._name)) is not None:
+                yield value
+            elif isinstance(item, ast.For):
+                if item is not self._later[0] or item_type(type_of(item.iter, self._types)) is None:
+                    yield item.iter
+            elif not (isinstance(item, ast.If) and item is self._later[0]):
+                yield from (
+                    part
+                    for part in f.own_expressions(item)
+                    if not isinstance(getattr(part, "ctx", None), ast.Store)
+                )
+
+    def _is_simple(self, item: ast.stmt) -> bool:
+        """Whether a statement only sets variables, and decides."""
+        if isinstance(item, ast.Assign):
+            return all(_is_variable(target) for target in item.targets)
+        if isinstance(item, ast.AugAssign):
+            target = item.target
+            kind = self._types.get(target.id) if isinstance(target, ast.Name) else None
+            return kind is not None and kind in _CHANGED_AS_NUMBERS
+        if isinstance(item, ast.For):
+            return _is_variable(item.target)
+        return isinstance(item, (ast.Expr, ast.If, ast.While, ast.Pass, ast.Continue, ast.Break))
+
+    def _waits(self, item: ast.stmt) -> bool:
+        """Whether a statement that processes an item has no effect before the batch ends, and never raises."""
+        if isinstance(item, f.CopyIfMutable):
+            return is_frozen(self._types.get(item.target.id))
+        if isinstance(item, ast.Assign):
+            is_set = all(map(_is_variable, item.targets))
+            return is_set and isinstance(item.targets[0], ast.Name) and self._is_quiet(item.value)
+        if not isinstance(item, (f.Send, f.Append, f.Count, ast.If)):
+            return False
+        return all(map(self._is_quiet, f.own_expressions(item)))
+
+    def _is_quiet(self, node: ast.expr) -> bool:  # noqa: PLR0911 - one for each kind of expression
+        """Whether an expression of known types never raises."""
+        types = self._types
+        match node:
+            case ast.Name() | ast.Constant():
+                return True
+            case ast.Tuple(elts=items) | ast.List(elts=items) | ast.BoolOp(values=items):
+                return all(map(self._is_quiet, items))
+            case ast.Dict(keys=keys, values=items):
+                return all(isinstance(key, ast.Constant) for key in keys) and all(
+                    map(self._is_quiet, items)
+                )
+            case ast.IfExp(test=test, body=one, orelse=other):
+                return all(map(self._is_quiet, (test, one, other)))
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                return self._is_quiet(operand) and type_of(operand, types) is not None
+            case ast.Compare(left=left, comparators=others):
+                sides = [left, *others]
+                kinds = [type_of(side, types) for side in sides]
+                is_alike = kinds[0] in _CHANGED_AS_NUMBERS and len(set(kinds)) == 1
+                is_identity = all(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops)
+                return (is_alike or is_identity) and all(map(self._is_quiet, sides))
+            case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=int() as place)):
+                kind = types.get(name)
+                return isinstance(kind, TupleOf) and 0 <= place < len(kind.items)
+            case ast.BinOp(left=left, op=ast.Mod() | ast.FloorDiv(), right=ast.Constant(value=by)):
+                return (
+                    type(by) is int
+                    and by != 0
+                    and type_of(left, types) is int
+                    and self._is_quiet(left)
+                )
+            case ast.Call():
+                return self._is_quiet_call(node)
+        return never_raises(node, types)
+
+    def _is_quiet_call(self, call: ast.Call) -> bool:
+        called, types = call.func, self._types
+        given = [*call.args, *(keyword.value for keyword in call.keywords)]
+        if isinstance(called, ast.Attribute):
+            is_text = type_of(called.value, types) is str and self._is_quiet(called.value)
+            is_split = called.attr in ("split", "rsplit") and len(given) == 1
+            by = getattr(call.args[0], "value", None) if is_split and call.args else None
+            is_quiet = called.attr in _WITHOUT_ARGUMENTS and not given
+            return is_text and (is_quiet or (isinstance(by, str) and by != ""))
+        if not isinstance(called, ast.Name) or not all(map(self._is_quiet, given)):
+            return False
+        kinds = [type_of(item, types) for item in given]
+        if called.id == "len":
+            return kinds[0] is str or isinstance(kinds[0], (IterableOf, TupleOf))
+        if called.id == "range":
+            return len(kinds) < _WITH_A_STEP and all(kind is int for kind in kinds)
+        return called.id in MAKERS or never_raises(call, types)
+
+
+def _is_variable(target: ast.expr) -> bool:
+    """Whether a target only sets variables."""
+    if isinstance(target, (ast.Tuple, ast.List)):
+        return all(map(_is_variable, target.elts))
+    return isinstance(target, ast.Name)
+
+
+def _unpacks(statement: ast.stmt) -> bool:
+    """Whether a statement takes a value apart, which may raise."""
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    targets = [statement.target] if isinstance(statement, ast.For) else targets
+    return not all(isinstance(target, ast.Name) for target in targets)
+
+
+def _is_constant(kind: StaticType | None) -> bool:
+    """Whether no other code can change values of a type. Lists have a type only where none changes them."""
+    return is_frozen(kind) or isinstance(kind, IterableOf)
+
+
+_WITH_A_STEP = 3
