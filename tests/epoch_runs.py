@@ -14,7 +14,7 @@ from opchain.common import Types
 from opchain.datastream.functions import CheckpointedFunction, MapFunction
 from opchain.datastream.state import ListStateDescriptor
 from opchain.runtime.checkpoint.epoch import Epoch
-from opchain.runtime.checkpoint.metadata import CheckpointMetadata, TaskMetadata
+from opchain.runtime.checkpoint.metadata import CheckpointMetadata, EpochInput, TaskMetadata
 from opchain.runtime.checkpoint.source_numbers import bounded_sources
 from opchain.runtime.checkpoint.storage import checkpoint_storage
 from opchain.runtime.connectors.unbounded_source import UnboundedSource
@@ -133,12 +133,12 @@ class EpochRun:
                     vertex.vertex_id,
                     subtask,
                     outcome.snapshots[vertex.first_task + subtask].state,
-                    outcome.snapshots[vertex.first_task + subtask].progress,
+                    outcome.snapshots[vertex.first_task + subtask].event_time,
                 )
                 for vertex in self.job.vertices
                 for subtask in range(vertex.parallelism)
             ),
-            (bounded_sources(self.job),),
+            EpochInput(bounded=bounded_sources(self.job)),
         )
         return Ran(self.job, outcome)
 

@@ -9,7 +9,7 @@ from forms import job_of
 
 from opchain.runtime.checkpoint.coordinator import CheckpointCoordinator
 from opchain.runtime.checkpoint.epoch import Epoch
-from opchain.runtime.checkpoint.metadata import CLOCK, SourcePosition, TaskMetadata
+from opchain.runtime.checkpoint.metadata import EpochInput, TaskMetadata
 from opchain.runtime.checkpoint.storage import checkpoint_storage
 from opchain.runtime.epochs.live_tasks import operators_with_state
 from opchain.runtime.epochs.local_epochs import LocalEpochs
@@ -59,14 +59,14 @@ def run_recorded(
                         vertex.vertex_id,
                         subtask,
                         snapshot.state,
-                        snapshot.progress,
+                        snapshot.event_time,
                         recorded=snapshot.recorded,
                     )
                 )
         latest = coordinator.complete(
             pending,
             operators_with_state(job, outcome.snapshots),
-            sources=[SourcePosition(CLOCK, epoch.timestamp_ms)],
+            epoch_input=EpochInput(clock_ms=epoch.timestamp_ms),
         )
         outcome.close()
     run.close()

@@ -10,17 +10,6 @@ from opchain.compiler.graph.transformation import UNSET
 from opchain.compiler.plan.diff import match_operators, state_problems
 from opchain.compiler.plan.layout import DEFAULT_WIDTH, Line, Paragraph, Row, counted, set_lines
 from opchain.compiler.plan.model import from_json
-from opchain.runtime.checkpoint.metadata import (
-    BATCH,
-    BOUNDED,
-    CLOCK,
-    SOURCES,
-    TIMER,
-    CheckpointMetadata,
-    OperatorMetadata,
-    SourcePosition,
-    position,
-)
 from opchain.runtime.checkpoint.restore_plan import ProgramOperator, RestorePlan
 from opchain.runtime.checkpoint.source_numbers import match_sources
 from opchain.runtime.measurements.table import size_text
@@ -29,6 +18,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from opchain.compiler.plan.model import JobPlan
+    from opchain.runtime.checkpoint.metadata import (
+        CheckpointMetadata,
+        EpochInput,
+        OperatorMetadata,
+    )
 
 _INDENT = " " * 10
 
@@ -82,8 +76,7 @@ def checkpoint_text(metadata: CheckpointMetadata) -> str:
             f"  {counted(operator.parallelism, 'task')}{keyed}, {kept_in}",
         ]
         lines += [Row(("  state", state.name, state.kind, state.type)) for state in operator.states]
-    for source in metadata.sources:
-        lines += _position_lines(source)
+    lines += _input_lines(metadata.input)
     if metadata.committables:
         lines.append(f"{counted(len(metadata.committables), 'committable')} of sinks")
     return set_lines(lines)
@@ -139,34 +132,36 @@ def _resumed(restore: RestorePlan, operator: ProgramOperator) -> str | None:
     """How an operator without state files resumes. None if the checkpoint has nothing for it."""
     metadata = restore.metadata
     if operator.source == "bounded":
-        read = [stored_id for stored_id, _ in position(metadata, BOUNDED) or []]
+        read = [source.operator_id for source in metadata.input.bounded]
         is_read = operator.operator_id in read or operator.uid_hash in read
         return "has been read to its end" if is_read else None
     if operator.source is not None:
         matched = match_sources(metadata, (*(found for found, _ in restore.restored), *restore.new))
-        is_found = position(metadata, SOURCES) is not None
+        is_found = metadata.input.unbounded is not None
         return "from its position" if is_found and not (matched.refused or restore.reread) else None
     prepared = {committable.operator_id for committable in metadata.committables}
     is_prepared = operator.operator_id in prepared or operator.uid_hash in prepared
     return "commits what the checkpoint holds" if is_prepared else None
 
 
-def _position_lines(source: SourcePosition) -> list[str]:
-    """The position of a source, or the time of the epoch; no line if no timer is registered."""
-    if source.source == BATCH:
-        return [f"micro-batch {source.position} of Spark"]
-    if source.source == SOURCES:
-        return [
-            f"source {number} of Spark's log: {operator} (id {operator_id})"
-            for number, (operator_id, _, operator) in enumerate(source.position)
-        ]
-    if source.source == BOUNDED:
-        return [f"bounded source, read: {named} (id {read})" for read, named in source.position]
-    if source.source in (CLOCK, TIMER):
-        said = "processing time" if source.source == CLOCK else "next timer of processing time"
-        at = None if source.position is None else _utc(source.position)
-        return [] if at is None else [f"{said} {at:%Y-%m-%d %H:%M:%S.%f}"[:-3] + " UTC"]
-    return [f"source {source.source}: {json.dumps(source.position, sort_keys=True)}"]
+def _input_lines(epoch_input: EpochInput) -> list[str]:
+    """The micro-batch, the times and the sources of an epoch, as far as the checkpoint has them."""
+    lines = [] if epoch_input.batch is None else [f"micro-batch {epoch_input.batch} of Spark"]
+    for name, time_ms in (
+        ("next timer of processing time", epoch_input.next_timer_ms),
+        ("processing time", epoch_input.clock_ms),
+    ):
+        if time_ms is not None:
+            lines.append(f"{name} {_utc(time_ms):%Y-%m-%d %H:%M:%S.%f}"[:-3] + " UTC")
+    lines += [
+        f"source {number} of Spark's log: {source.label} (id {source.operator_id})"
+        for number, source in enumerate(epoch_input.unbounded or ())
+    ]
+    lines += [
+        f"bounded source, read: {source.label} (id {source.operator_id})"
+        for source in epoch_input.bounded
+    ]
+    return lines
 
 
 def _utc(timestamp_ms: int) -> datetime:

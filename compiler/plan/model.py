@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from opchain.compiler.graph.transformation import UNSET
-from opchain.runtime.checkpoint.source_numbers import SourceKind  # noqa: TC001 - its fields' types are read at run time
+from opchain.runtime.checkpoint.metadata import SourceKind  # noqa: TC001 - its fields' types are read at run time
 from opchain.runtime.errors import StreamError
 
 if TYPE_CHECKING:

@@ -40,10 +40,11 @@ from opchain.runtime.checkpoint.epoch_files import (
     name_to_publish,
 )
 from opchain.runtime.checkpoint.metadata import (
+    NO_INPUT,
     CheckpointMetadata,
     Committable,
+    EpochInput,
     OperatorMetadata,
-    SourcePosition,
     TaskMetadata,
     decode,
     encode,
@@ -248,7 +249,7 @@ class CheckpointCoordinator:
         pending: PendingCheckpoint,
         operators: Sequence[OperatorMetadata],
         *,
-        sources: Sequence[SourcePosition] = (),
+        epoch_input: EpochInput = NO_INPUT,
         committables: Sequence[Committable] = (),
         plan: Mapping[str, Any] | None = None,
     ) -> CheckpointMetadata:
@@ -267,7 +268,7 @@ class CheckpointCoordinator:
             run_id=self.lease.run.run_id,
             operators=tuple(operators),
             tasks=tuple(pending.require_all()),
-            sources=tuple(sources),
+            input=epoch_input,
             committables=tuple(committables),
             plan=None if plan is None else dict(plan),
         )

@@ -117,7 +117,7 @@ class TaskSnapshot:
 
     Attributes:
         state: Its state files.
-        progress: Watermarks and the like, pickled; see epochs/epoch_progress.py.
+        event_time: Its event time, pickled; see epochs/event_time.py.
         next_timer_ms: When the first processing-time timer is due, or None if there is none.
         states: The states of operators, by operator id. Operators without state are left out.
         duration_ms: How long it took to take the snapshot and to write it.
@@ -126,7 +126,7 @@ class TaskSnapshot:
     """
 
     state: TaskState
-    progress: bytes
+    event_time: bytes
     next_timer_ms: int | None
     states: dict[str, tuple[StateDescription, ...]]
     duration_ms: float

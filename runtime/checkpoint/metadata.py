@@ -46,25 +46,12 @@ if TYPE_CHECKING:
 FORMAT = "opchain checkpoint"
 FORMAT_VERSION = 1
 
-BATCH = "spark batch"
-"""The name of the position with the number of the micro-batch."""
-
 NO_BATCH = -1
 """The number of the micro-batch of a checkpoint without Spark's log: sources are read from their beginning."""
 
-TIMER = "next timer"
-"""The name of the position with the time of the first processing-time timer."""
-
-CLOCK = "clock"
-"""The name of the position with the processing time of its epoch, in milliseconds."""
-
-SOURCES = "unbounded sources"
-"""The name of the position with the unbounded sources, in the order of Spark's log: the id of the operator, the kind of
-the source, and the operator as messages name it."""
-
-BOUNDED = "bounded sources"
-"""The name of the position with the bounded sources, which have been read: the id of the operator, and the operator as
-messages name it."""
+SourceKind = Literal["bounded", "DataFrame", "positions"]
+"""Bounded, or what stores the offset of an unbounded source: Spark itself (DataFrame), or opchain's clock source
+(positions)."""
 
 _METADATA = "_metadata"
 _FILE_NAME = re.compile(r"shared/[0-9]+/(?!\.\.?$)[^/\\\0]+")
@@ -116,9 +103,8 @@ class OperatorMetadata(_Checked):
 
 @dataclass(frozen=True, slots=True)
 class TaskMetadata(_Checked):
-    """One task: its state files, and further data that only the task reads.
+    """One task: its state files, and its event time, pickled (epochs/event_time.py).
 
-    The further data (watermark valves, channel selectors) is returned to the same task at the same parallelism.
     `recorded` describes the epoch of the task, if epochs are recorded.
     """
 
@@ -126,16 +112,39 @@ class TaskMetadata(_Checked):
     vertex_id: str
     subtask: int
     state: TaskState
-    rest: bytes = b""
+    event_time: bytes = b""
     recorded: RecordedTask | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class SourcePosition(_Checked):
-    """The position of a source, as JSON in the source's own format."""
+class StoredSource(_Checked):
+    """A source of the job. `label` is its name and call site, for messages."""
 
-    source: str
-    position: Any
+    operator_id: str
+    kind: SourceKind
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class EpochInput(_Checked):
+    """The input of an epoch. The next epoch continues from it.
+
+    Attributes:
+        batch: The number of the micro-batch in Spark's log, or NO_BATCH.
+        clock_ms: The processing time during the epoch.
+        next_timer_ms: The time of the first processing-time timer; None if no timer is registered.
+        unbounded: The unbounded sources, in the order of Spark's log.
+        bounded: The bounded sources, which have been read.
+    """
+
+    batch: int | None = None
+    clock_ms: int | None = None
+    next_timer_ms: int | None = None
+    unbounded: tuple[StoredSource, ...] | None = None
+    bounded: tuple[StoredSource, ...] = ()
+
+
+NO_INPUT = EpochInput()
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +170,7 @@ class CheckpointMetadata(_Checked):
     run_id: str
     operators: tuple[OperatorMetadata, ...] = ()
     tasks: tuple[TaskMetadata, ...] = ()
-    sources: tuple[SourcePosition, ...] = ()
+    input: EpochInput = NO_INPUT
     committables: tuple[Committable, ...] = ()
     plan: dict[str, Any] | None = None
     kind: Literal["checkpoint", "savepoint"] = "checkpoint"
@@ -293,11 +302,15 @@ def decode(data: bytes, name: str, key: CheckpointKey | None = None) -> Checkpoi
     if not hmac.compare_digest(noted, _checksum(checkpoint, key).encode("ascii")):
         raise CorruptCheckpointError(name, "was altered: its checksum does not match its content")
     try:
-        metadata: CheckpointMetadata = _adapter().validate_json(json.dumps(checkpoint))
+        metadata: CheckpointMetadata = _adapter().validate_json(json.dumps(_renewed(checkpoint)))
     except ValidationError as error:
         problem = error.errors(include_url=False)[0]
         where = ".".join(map(str, problem["loc"]))
         raise CorruptCheckpointError(name, f"is inconsistent: {where}: {problem['msg']}") from None
+    except (KeyError, TypeError, ValueError) as error:  # of an earlier version
+        raise CorruptCheckpointError(
+            name, f"is inconsistent: {type(error).__name__}: {error}"
+        ) from None
     for file in metadata.all_files:
         if _FILE_NAME.fullmatch(file) is None:
             raise CorruptCheckpointError(
@@ -306,6 +319,34 @@ def decode(data: bytes, name: str, key: CheckpointKey | None = None) -> Checkpoi
                 "it was not written by a job, do not use it",
             )
     return metadata
+
+
+def _renewed(checkpoint: Any) -> Any:
+    """The fields of a checkpoint. Earlier versions wrote its input as a list of positions with names."""
+    if not isinstance(checkpoint, dict) or "sources" not in checkpoint:
+        return checkpoint
+    fields = {**checkpoint, "tasks": [_renewed_task(task) for task in checkpoint["tasks"]]}
+    found = {item["source"]: item["position"] for item in fields.pop("sources")}
+    unbounded = found.get("unbounded sources")
+    fields["input"] = {
+        "batch": found.get("spark batch"),
+        "clock_ms": found.get("clock"),
+        "next_timer_ms": found.get("next timer"),
+        "unbounded": None if unbounded is None else [_source(*values) for values in unbounded],
+        "bounded": [
+            _source(operator_id, "bounded", label)
+            for operator_id, label in found.get("bounded sources") or ()
+        ],
+    }
+    return fields
+
+
+def _renewed_task(task: dict[str, Any]) -> dict[str, Any]:
+    return {"event_time" if name == "rest" else name: value for name, value in task.items()}
+
+
+def _source(operator_id: str, kind: str, label: str) -> dict[str, str]:
+    return {"operator_id": operator_id, "kind": kind, "label": label}
 
 
 def _require_key(found: Any, name: str, key: CheckpointKey | None) -> None:
@@ -342,9 +383,3 @@ def _adapter() -> Any:
     from pydantic import TypeAdapter  # noqa: PLC0415 - executors may not have it
 
     return TypeAdapter(CheckpointMetadata)
-
-
-def position(metadata: CheckpointMetadata, name: str) -> Any:
-    """The position in a checkpoint with this name; None if there is none."""
-    found = (item.position for item in metadata.sources if item.source == name)
-    return next(found, None)

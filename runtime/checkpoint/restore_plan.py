@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 from opchain.runtime.checkpoint.metadata import (
     CheckpointMetadata,
     OperatorMetadata,
+    SourceKind,
     StateDescription,
 )
-from opchain.runtime.checkpoint.source_numbers import SourceKind, match_sources, source_kind
+from opchain.runtime.checkpoint.source_numbers import match_sources, source_kind
 from opchain.runtime.errors import CheckpointError, StateError
 
 if TYPE_CHECKING:

@@ -22,13 +22,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from opchain.runtime.checkpoint.checkpoint_key import RUNS_PICKLES, CheckpointKey
 from opchain.runtime.checkpoint.epoch_files import publish_adopted
 from opchain.runtime.checkpoint.metadata import (
-    BATCH,
     NO_BATCH,
+    NO_INPUT,
     CheckpointMetadata,
-    SourcePosition,
     encode,
     latest_checkpoint,
-    position,
     read_metadata,
     read_savepoint,
 )
@@ -56,10 +54,9 @@ class Located(NamedTuple):
     def adopted(self) -> CheckpointMetadata:
         """The checkpoint for a run that starts from it. Without Spark's log, it is before the first micro-batch."""
         metadata = replace(self.metadata, kind="checkpoint")
-        if position(metadata, BATCH) is None or self.storage.children(OFFSETS):
+        if metadata.input.batch is None or self.storage.children(OFFSETS):
             return metadata
-        others = (item for item in metadata.sources if item.source != BATCH)
-        return replace(metadata, sources=(*others, SourcePosition(BATCH, NO_BATCH)))
+        return replace(metadata, input=replace(metadata.input, batch=NO_BATCH))
 
 
 def find_checkpoint(url: str, key: CheckpointKey | None = None) -> Located:
@@ -145,10 +142,10 @@ def write_savepoint(
     if holds_state_alone:
         # No vertex has such an id, so no task restores watermarks and channels from it.
         tasks = [
-            replace(task, vertex_id=f"state of {task.vertex_id}", rest=b"", recorded=None)
+            replace(task, vertex_id=f"state of {task.vertex_id}", event_time=b"", recorded=None)
             for task in metadata.tasks
         ]
-        metadata = replace(metadata, tasks=tuple(tasks), sources=(), committables=())
+        metadata = replace(metadata, tasks=tuple(tasks), input=NO_INPUT, committables=())
     try:
         storage.publish(METADATA, encode(metadata, storage.key))
     except FileExistsError:
@@ -222,7 +219,7 @@ def adopt(storage: CheckpointStorage, url: str, lease: RunLease) -> CheckpointMe
     metadata = found.adopted()
     for file in metadata.all_files.values():
         storage.write(file.name, found.storage.get(file))
-    _copy_log(found.storage, storage, position(metadata, BATCH))
+    _copy_log(found.storage, storage, metadata.input.batch)
     data = encode(metadata, storage.key)
     try:
         publish_adopted(storage, metadata.epoch, data, lease.run.number, lease.require)
@@ -232,10 +229,10 @@ def adopt(storage: CheckpointStorage, url: str, lease: RunLease) -> CheckpointMe
     return metadata
 
 
-def _copy_log(source: CheckpointStorage, target: CheckpointStorage, last: int) -> None:
+def _copy_log(source: CheckpointStorage, target: CheckpointStorage, last: int | None) -> None:
     """Copies Spark's log up to a micro-batch."""
     for name in source.names(OFFSETS):
         folder, _, number = name.removeprefix(f"{OFFSETS}/").partition("/")
-        if folder in _NUMBERED and (not number.isdecimal() or int(number) > last):
+        if folder in _NUMBERED and (last is None or not number.isdecimal() or int(number) > last):
             continue  # micro-batches after the checkpoint are run again
         target.write(name, source.read(name))

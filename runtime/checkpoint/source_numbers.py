@@ -9,16 +9,13 @@ single epoch, so a checkpoint only stores which of them have been read.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING
 
 from opchain.runtime.checkpoint.metadata import (
-    BATCH,
-    BOUNDED,
     NO_BATCH,
-    SOURCES,
     CheckpointMetadata,
-    SourcePosition,
-    position,
+    SourceKind,
+    StoredSource,
 )
 from opchain.runtime.checkpoint.savepoint import OFFSETS
 from opchain.runtime.connectors.dataframe_source import SparkRowSource
@@ -29,10 +26,6 @@ if TYPE_CHECKING:
 
     from opchain.runtime.checkpoint.restore_plan import ProgramOperator
     from opchain.runtime.program.vertex_program import JobProgram
-
-SourceKind = Literal["bounded", "DataFrame", "positions"]
-"""Bounded, or what stores the offset of an unbounded source: Spark itself (DataFrame), or opchain's clock source
-(positions)."""
 
 
 def source_kind(spec: OperatorSpec) -> SourceKind | None:
@@ -48,16 +41,13 @@ def source_kind(spec: OperatorSpec) -> SourceKind | None:
     return "DataFrame" if isinstance(spec.source, SparkRowSource) else "positions"
 
 
-def bounded_sources(job: JobProgram) -> SourcePosition:
-    """The position in a checkpoint with the bounded sources of a job. All of them are read in the first epoch."""
-    return SourcePosition(
-        BOUNDED,
-        [
-            [operator.operator_id, f"'{operator.name}' ({operator.call_site})"]
-            for vertex in job.vertices
-            for operator in vertex.all_operators
-            if source_kind(operator.spec) == "bounded"
-        ],
+def bounded_sources(job: JobProgram) -> tuple[StoredSource, ...]:
+    """The bounded sources of a job. All of them are read in the first epoch."""
+    return tuple(
+        StoredSource(operator.operator_id, "bounded", f"'{operator.name}' ({operator.call_site})")
+        for vertex in job.vertices
+        for operator in vertex.all_operators
+        if source_kind(operator.spec) == "bounded"
     )
 
 
@@ -88,17 +78,17 @@ def match_sources(
         key=lambda operator: operator.operator_id,
     )
     unbounded = [operator for operator in sources if operator.source != "bounded"]
-    read = position(metadata, BOUNDED) or []
-    found, _ = _matched([stored_id for stored_id, _ in read], sources)
+    read = metadata.input.bounded
+    found, _ = _matched(read, sources)
     reread = [
-        f"bounded source {named} has been read, and no source of the program has its id {stored_id} by uid or "
-        "set_uid_hash(): a source that replaces it is read from the beginning, and records come twice"
-        for (stored_id, named), operator in zip(read, found, strict=True)
+        f"bounded source {item.label} has been read, and no source of the program has its id {item.operator_id} by "
+        "uid or set_uid_hash(): a source that replaces it is read from the beginning, and records come twice"
+        for item, operator in zip(read, found, strict=True)
         if operator is None
     ]
-    stored = position(metadata, SOURCES)
-    if position(metadata, BATCH) == NO_BATCH:
-        names = ", ".join(named for _, _, named in stored or ()) or "unbounded sources"
+    stored = metadata.input.unbounded
+    if metadata.input.batch == NO_BATCH:
+        names = ", ".join(item.label for item in stored or ()) or "unbounded sources"
         reread.append(
             f"Spark's offset log (the folder '{OFFSETS}') is missing from the checkpoint: {names} "
             "are read from the beginning, and records come twice; bounded sources are not read again"
@@ -106,23 +96,23 @@ def match_sources(
         stored = None
     if stored is None:
         return MatchedSources(tuple(unbounded), reread=tuple(reread))
-    by_number, left = _matched([stored_id for stored_id, _, _ in stored], unbounded)
+    by_number, left = _matched(stored, unbounded)
     free = [number for number, operator in enumerate(by_number) if operator is None]
     replaced = []
     if len(left) == len(free) == 1:
         by_number[free[0]] = left.pop()
-        gone = stored[free[0]][2]
+        gone = stored[free[0]].label
         replaced.append(
             f"{by_number[free[0]]} would take the position of {gone}, which is no longer a source of the program"
         )
         free = []
     changed = [
         f"{operator} is of another kind"
-        for operator, (_, kind, _) in zip(by_number, stored, strict=True)
-        if operator is not None and operator.source != kind
+        for operator, item in zip(by_number, stored, strict=True)
+        if operator is not None and operator.source != item.kind
     ]
     changed += [f"{operator} is new" for operator in left]
-    changed += [f"{stored[number][2]} is gone" for number in free]
+    changed += [f"{stored[number].label} is gone" for number in free]
     return MatchedSources(
         tuple(operator for operator in by_number if operator is not None),
         tuple(replaced),
@@ -132,17 +122,17 @@ def match_sources(
 
 
 def _matched(
-    stored_ids: Sequence[Any], sources: Sequence[ProgramOperator]
+    stored: Sequence[StoredSource], sources: Sequence[ProgramOperator]
 ) -> tuple[list[ProgramOperator | None], list[ProgramOperator]]:
-    """The source of each stored id, or None; and the sources that match no id."""
-    found: list[ProgramOperator | None] = [None] * len(stored_ids)
+    """The source of the program for each stored one, or None; and the sources that match none."""
+    found: list[ProgramOperator | None] = [None] * len(stored)
     left = list(sources)
     for is_named in (True, False):
-        for number, stored_id in enumerate(stored_ids):
+        for number, item in enumerate(stored):
             if found[number] is not None:
                 continue
             for source in left:
-                if stored_id == (source.uid_hash if is_named else source.operator_id):
+                if item.operator_id == (source.uid_hash if is_named else source.operator_id):
                     found[number] = source
                     left.remove(source)
                     break

@@ -63,7 +63,7 @@ class UnboundedSource(Source[T]):
     """When the source last waited for its alignment group, in milliseconds since 1970. Set by the job."""
 
     follows_positions = False
-    """Whether the driver calls `is_at_end`, `checkpoint_completed` and `progress_of` with the position of each epoch."""
+    """Whether the driver calls `is_at_end`, `checkpoint_completed` and `split_offsets` with the position of each epoch."""
 
     @abstractmethod
     def initial_position(self, now_ms: int) -> Any:
@@ -100,7 +100,7 @@ class UnboundedSource(Source[T]):
             position: The end of the epoch.
         """
 
-    def progress_of(self, position: Any) -> dict[str, dict[str, int]]:  # noqa: ARG002 - most sources have no partitions
+    def split_offsets(self, position: Any) -> dict[str, dict[str, int]]:  # noqa: ARG002 - most sources have no partitions
         """For each split by name: "next", its position, and "lag", the number of records after it.
 
         Args:

@@ -21,11 +21,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from opchain.runtime.checkpoint.metadata import (
-    BATCH,
-    SOURCES,
     CheckpointMetadata,
-    SourcePosition,
-    position,
+    StoredSource,
 )
 from opchain.runtime.checkpoint.restore_plan import ProgramOperator, program_operator
 from opchain.runtime.checkpoint.savepoint import OFFSETS
@@ -97,12 +94,12 @@ def unbounded_sources(job: JobProgram) -> tuple[DeliveredSource, ...]:
     return tuple(found[operator_id] for operator_id in sorted(found))
 
 
-def source_numbers(sources: Sequence[DeliveredSource]) -> SourcePosition:
-    """The ids of the sources by their numbers in Spark's log, for a checkpoint."""
-    operators = map(_operator, sources)
-    return SourcePosition(
-        SOURCES,
-        [[operator.operator_id, operator.source, str(operator)] for operator in operators],
+def stored_sources(sources: Sequence[DeliveredSource]) -> tuple[StoredSource, ...]:
+    """The sources by their numbers in Spark's log, for a checkpoint."""
+    return tuple(
+        StoredSource(operator.operator_id, operator.source, str(operator))
+        for operator in map(_operator, sources)
+        if operator.source is not None  # all are sources
     )
 
 
@@ -277,7 +274,7 @@ def input_of_started_epoch(
                 "failed epoch cannot read: run the job with opchain.streaming.record-epochs = true, and replay an "
                 "epoch that is complete"
             )
-    log, batch = f"{storage.url}/{OFFSETS}", position(latest, BATCH)
+    log, batch = f"{storage.url}/{OFFSETS}", latest.input.batch
     start = None if batch is None else offset_of(log, batch, POSITIONS)
     end = None if batch is None else offset_of(log, batch + 1, POSITIONS)
     if start is None or end is None:

@@ -117,7 +117,7 @@ class EpochTask(StreamTask):
     def open(
         self,
         states: Mapping[str, OperatorSnapshot],
-        progress: Sequence[bytes],
+        event_time: Sequence[bytes],
         checkpoint_id: int | None,
         state: TaskState | None = None,
         described: Mapping[str, Sequence[StateDescription]] | None = None,
@@ -126,7 +126,7 @@ class EpochTask(StreamTask):
 
         Args:
             states: The state of this subtask, by operator id.
-            progress: The progress of all earlier subtasks of the vertex; empty if the vertex is new.
+            event_time: The event time of all earlier subtasks of the vertex; empty if the vertex is new.
             checkpoint_id: The checkpoint; None for a start without state.
             state: The state files, if the same subtask wrote them, so that its changes can follow them.
             described: The descriptions of states in the checkpoint, by operator id.
@@ -148,15 +148,15 @@ class EpochTask(StreamTask):
                 before = (described or {}).get(program.operator_id, ())
                 where = f"'{program.name}' ({program.call_site})"
                 require_same_states(before, describe_states(operator.context), where)
-            restore_event_time(self.chain, self._read_valves, progress, self.info.subtask)
-            self._has_run = self._is_restored = bool(progress)
+            restore_event_time(self.chain, self._read_valves, event_time, self.info.subtask)
+            self._has_run = self._is_restored = bool(event_time)
         except BaseException as error:
             self._locate(error)
             self._close()
             raise
 
     def catch_up(
-        self, state: TaskState, progress: Sequence[bytes], storage: CheckpointStorage
+        self, state: TaskState, event_time: Sequence[bytes], storage: CheckpointStorage
     ) -> bool:
         """Applies the changes of epochs in which the task ran elsewhere; returns False if that is not possible.
 
@@ -164,7 +164,7 @@ class EpochTask(StreamTask):
 
         Args:
             state: The task's own state at the end of the last of these epochs.
-            progress: The progress of all subtasks at that time.
+            event_time: The event time of all subtasks at that time.
             storage: The storage of the state.
         """
         if self.state is None or not all(item.can_catch_up for item in self.chain.operators):
@@ -176,7 +176,7 @@ class EpochTask(StreamTask):
             found = changes.get(operator.program.operator_id)
             if found is not None:
                 operator.apply_changes(found)
-        restore_event_time(self.chain, self._read_valves, progress, self.info.subtask)
+        restore_event_time(self.chain, self._read_valves, event_time, self.info.subtask)
         self.state = state
         return True
 
@@ -331,16 +331,16 @@ class EpochTask(StreamTask):
             ) from error
         reach("after-state", epoch.checkpoint_id)
         if epoch.drains and not self._has_ended:
-            progress = event_time_before_input(self.chain)
+            event_time = event_time_before_input(self.chain)
         else:
-            progress = event_time_snapshot(self.chain, self._read_valves)
+            event_time = event_time_snapshot(self.chain, self._read_valves)
         described = {
             operator.program.operator_id: describe_states(operator.context)
             for operator in self.chain.operators
         }
         snapshot = TaskSnapshot(
             self.state,
-            progress,
+            event_time,
             self.clock.next_call_at(),
             {operator_id: states for operator_id, states in described.items() if states},
             1000 * (perf_counter() - started),

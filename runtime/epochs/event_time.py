@@ -14,7 +14,6 @@ import pickle
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.checkpoint.metadata import CLOCK, CheckpointMetadata, position
 from opchain.runtime.program.operator_specs import SourceSpec
 from opchain.runtime.records.elements import MIN_WATERMARK
 from opchain.runtime.records.record_pickle import dump_records
@@ -24,6 +23,7 @@ from opchain.runtime.watermarks.splits import limit_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from opchain.runtime.checkpoint.metadata import CheckpointMetadata
     from opchain.runtime.measurements.job_metrics import JobMetrics
     from opchain.runtime.measurements.vertex_metrics import OperatorMetrics
     from opchain.runtime.operators.operator import StreamOperator
@@ -266,5 +266,5 @@ def epoch_time_ms(
 
 def _shown_in(metadata: CheckpointMetadata) -> int:
     # `timestamp_ms` is later than the start of the epoch, and the clock may have been set back in between.
-    shown = position(metadata, CLOCK)
-    return metadata.timestamp_ms if shown is None else int(shown)
+    shown = metadata.input.clock_ms
+    return metadata.timestamp_ms if shown is None else shown

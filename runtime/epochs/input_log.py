@@ -24,10 +24,6 @@ import zlib
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.checkpoint.fall_back import fall_back
-from opchain.runtime.checkpoint.metadata import (
-    BATCH,
-    position,
-)
 from opchain.runtime.checkpoint.savepoint import OFFSETS, epoch_in
 from opchain.runtime.checkpoint.storage import CheckpointStorage, checkpoint_storage
 from opchain.runtime.errors import CheckpointError, CorruptCheckpointError, StreamError
@@ -249,10 +245,10 @@ def reset_to_checkpoint(
     fall_back(storage, coordinator, url)
     epoch = epoch_in(storage, url)
     metadata = None if epoch is None else coordinator.latest()
-    if metadata is None or metadata.epoch != epoch:
+    last = None if metadata is None or metadata.epoch != epoch else metadata.input.batch
+    if last is None:
         return
     # Also if nothing was dropped now: an earlier driver may have died after dropping checkpoints.
-    last = position(metadata, BATCH)
     numbers = map(int, filter(str.isdecimal, storage.children(_COMMITS)))
     behind = [number for number in numbers if number > last]
     if not behind:

@@ -39,13 +39,13 @@ class RestoredVertex:
     Attributes:
         checkpoint_id: The checkpoint.
         operators: By the operator id in the program: the stored operator, and the state of its tasks by subtask.
-        progress: The progress of all earlier subtasks.
+        event_time: The event time of all earlier subtasks.
         states: The states of the vertex's tasks, if its operators and its parallelism have not changed; else empty.
     """
 
     checkpoint_id: int
     operators: dict[str, tuple[OperatorMetadata, tuple[TaskState, ...]]]
-    progress: tuple[bytes, ...]
+    event_time: tuple[bytes, ...]
     states: tuple[TaskState, ...]
 
 
@@ -125,7 +125,7 @@ def _is_up_to_date(task: EpochTask, restored: RestoredVertex, storage: Checkpoin
     state = _own(task, restored)
     if task.state is None or state.epoch < task.state.epoch:
         return False
-    return task.state.is_same_state_as(state) or task.catch_up(state, restored.progress, storage)
+    return task.state.is_same_state_as(state) or task.catch_up(state, restored.event_time, storage)
 
 
 def _own(task: EpochTask, restored: RestoredVertex) -> TaskState:
@@ -149,7 +149,7 @@ def _open(task: EpochTask, restored: RestoredVertex | None, storage: CheckpointS
     described = {
         operator_id: stored.states for operator_id, (stored, _) in restored.operators.items()
     }
-    task.open(snapshots, restored.progress, restored.checkpoint_id, state, described)
+    task.open(snapshots, restored.event_time, restored.checkpoint_id, state, described)
 
 
 def operators_with_state(
@@ -217,7 +217,7 @@ def _restored(vertex: VertexProgram, plan: RestorePlan) -> RestoredVertex:
     return RestoredVertex(
         metadata.epoch,
         operators,
-        tuple(task.rest for task in tasks),
+        tuple(task.event_time for task in tasks),
         tuple(task.state for task in tasks) if is_same else (),
     )
 

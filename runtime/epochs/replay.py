@@ -14,10 +14,8 @@ from typing import TYPE_CHECKING, Any
 from opchain.runtime.checkpoint.epoch import Epoch, TaskSnapshot
 from opchain.runtime.checkpoint.epoch_files import completed_epochs
 from opchain.runtime.checkpoint.metadata import (
-    CLOCK,
     CheckpointMetadata,
     TaskMetadata,
-    position,
     read_metadata,
 )
 from opchain.runtime.checkpoint.state_files import TaskState, read_operator_state
@@ -194,7 +192,7 @@ def recorded_epoch(storage: CheckpointStorage, epoch: int) -> RecordedEpoch:
         )
         raise CheckpointError(f"{storage.url} has no checkpoint of epoch {epoch}; {known}")
     metadata = read_metadata(storage, epoch)
-    if position(metadata, CLOCK) is None or any(task.recorded is None for task in metadata.tasks):
+    if metadata.input.clock_ms is None or any(task.recorded is None for task in metadata.tasks):
         raise CheckpointError(
             f"epoch {epoch} of {storage.url} was not recorded: run the job with "
             "opchain.streaming.record-epochs = true"
@@ -310,7 +308,9 @@ class _Comparison:
         recorded, snapshot = self._recorded[task], self._snapshots[task]
         if self._key is NO_KEY:
             yield from self._outputs(recorded, snapshot)
-            if canonical(pickle.loads(recorded.rest)) != canonical(pickle.loads(snapshot.progress)):
+            if canonical(pickle.loads(recorded.event_time)) != canonical(
+                pickle.loads(snapshot.event_time)
+            ):
                 yield "watermarks differ"
         yield from self._state(task, recorded, snapshot)
 
@@ -380,9 +380,11 @@ def _shown(entry: StateEntry | None) -> str:
 
 def _epoch(recorded: RecordedEpoch) -> Epoch:
     metadata = recorded.metadata
+    clock_ms = metadata.input.clock_ms
+    assert clock_ms is not None, "the epoch was recorded"
     return Epoch(
         metadata.epoch,
-        position(metadata, CLOCK),
+        clock_ms,
         is_first=recorded.before is None,
         is_recorded=True,
     )

@@ -27,20 +27,16 @@ from opchain.runtime.checkpoint.fall_back import (
 )
 from opchain.runtime.checkpoint.fault_points import reach
 from opchain.runtime.checkpoint.metadata import (
-    BATCH,
-    CLOCK,
-    TIMER,
     CheckpointMetadata,
     Committable,
-    SourcePosition,
+    EpochInput,
     TaskMetadata,
-    position,
 )
 from opchain.runtime.checkpoint.restore_plan import match_state
 from opchain.runtime.checkpoint.savepoint import OFFSETS
 from opchain.runtime.checkpoint.source_numbers import bounded_sources
 from opchain.runtime.connectors.unbounded_source import UnboundedSource
-from opchain.runtime.epochs.delivered_sources import in_checkpoint_order, source_numbers
+from opchain.runtime.epochs.delivered_sources import in_checkpoint_order, stored_sources
 from opchain.runtime.epochs.epoch_progress import (
     CHECKPOINT,
     COMMIT,
@@ -217,13 +213,13 @@ class Epochs:
     @property
     def last_batch(self) -> int:
         """The micro-batch of the last checkpoint; -1 if there is none."""
-        found = None if self._latest is None else position(self._latest, BATCH)
-        return -1 if found is None else int(found)
+        found = None if self._latest is None else self._latest.input.batch
+        return -1 if found is None else found
 
     @property
     def next_timer_ms(self) -> int | None:
         """The time of the first processing-time timer."""
-        return None if self._latest is None else position(self._latest, TIMER)
+        return None if self._latest is None else self._latest.input.next_timer_ms
 
     @property
     def latest(self) -> CheckpointMetadata | None:
@@ -325,7 +321,7 @@ class Epochs:
             checkpoint=f"{self.storage.url}/{checkpoint_name(epoch.checkpoint_id)}",
             durations_ms=dict(self._phases.durations_ms),
             splits={
-                operator_id: source.progress_of(read_to)
+                operator_id: source.split_offsets(read_to)
                 for operator_id, source, read_to in positions
             },
             declined=self._declined,
@@ -413,13 +409,13 @@ class Epochs:
             self._latest = self._coordinator.complete(
                 pending,
                 operators_with_state(job, outcome.snapshots),
-                sources=[
-                    SourcePosition(BATCH, batch),
-                    SourcePosition(TIMER, _first_timer(outcome)),
-                    SourcePosition(CLOCK, epoch.timestamp_ms),
-                    source_numbers(self.sources),
+                epoch_input=EpochInput(
+                    batch,
+                    epoch.timestamp_ms,
+                    _first_timer(outcome),
+                    stored_sources(self.sources),
                     bounded_sources(job),
-                ],
+                ),
                 committables=_committables(job, outcome),
                 plan=self._plan,
             )
@@ -497,7 +493,7 @@ def _acknowledgements(job: JobProgram, outcome: JobOutcome) -> Iterator[TaskMeta
                 vertex.vertex_id,
                 subtask,
                 snapshot.state,
-                snapshot.progress,
+                snapshot.event_time,
                 snapshot.recorded,
             )
 

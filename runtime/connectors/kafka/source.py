@@ -234,7 +234,7 @@ class KafkaSource(UnboundedSource[T]):
         }
         return {**start, "topics": position_of(ids, nexts), "lags": lags}
 
-    def progress_of(self, position: Mapping[str, Any]) -> dict[str, dict[str, int]]:
+    def split_offsets(self, position: Mapping[str, Any]) -> dict[str, dict[str, int]]:
         """The next offset of each partition, and the number of offsets that were left when the epoch began."""
         lags = position.get("lags", {})
         return {

@@ -220,7 +220,7 @@ def test_commands_unpickle_nothing(place: str, run: Any, tmp_path: Path) -> None
     for task in latest.tasks:
         snapshot = OperatorSnapshot({1: payload}, {1: payload})
         state = write_task_state(storage, 3, task.task, "0", {task.vertex_id: snapshot})
-        tasks.append(replace(task, state=state, rest=payload))
+        tasks.append(replace(task, state=state, event_time=payload))
     planted = replace(
         latest, epoch=3, tasks=tuple(tasks), committables=(Committable("c", 0, payload),)
     )

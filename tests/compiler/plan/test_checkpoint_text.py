@@ -18,16 +18,13 @@ from opchain.compiler.plan.checkpoint_text import (
 from opchain.compiler.plan.from_plan import job_plan
 from opchain.compiler.plan.model import JobPlan, to_json
 from opchain.runtime.checkpoint.metadata import (
-    BATCH,
-    BOUNDED,
-    CLOCK,
-    SOURCES,
-    TIMER,
+    NO_INPUT,
     CheckpointMetadata,
     Committable,
+    EpochInput,
     OperatorMetadata,
-    SourcePosition,
     StateDescription,
+    StoredSource,
     TaskMetadata,
 )
 from opchain.runtime.checkpoint.restore_plan import plan_restore
@@ -79,17 +76,20 @@ def checkpoint_of(plan: JobPlan, *, with_plan: bool = False) -> CheckpointMetada
         "run-1",
         tuple(operators),
         tuple(tasks),
-        (
-            SourcePosition("numbers", {"next": 4}),
-            SourcePosition(BATCH, 6),
-            SourcePosition(SOURCES, [["a" * 32, "DataFrame", "'Source: rows' (clicks.py:7)"]]),
-            SourcePosition(BOUNDED, [["b" * 32, "'Source: words' (clicks.py:8)"]]),
-            SourcePosition(CLOCK, 1_700_000_000_012),
-            SourcePosition(TIMER, None),
+        EpochInput(
+            6,
+            1_700_000_000_012,
+            unbounded=(StoredSource("a" * 32, "DataFrame", "'Source: rows' (clicks.py:7)"),),
+            bounded=WORDS_READ.bounded,
         ),
         (Committable("c" * 32, 0, b""),),
         json.loads(to_json(plan)) if with_plan else None,
     )
+
+
+WORDS_READ = EpochInput(
+    bounded=(StoredSource("b" * 32, "bounded", "'Source: words' (clicks.py:8)"),)
+)
 
 
 def text_of(
@@ -98,9 +98,9 @@ def text_of(
     *,
     allow: bool = False,
     with_plan: bool = False,
-    sources: tuple[SourcePosition, ...] = (),
+    epoch_input: EpochInput = NO_INPUT,
 ) -> str:
-    metadata = replace(checkpoint_of(before, with_plan=with_plan), sources=sources)
+    metadata = replace(checkpoint_of(before, with_plan=with_plan), input=epoch_input)
     restore = plan_restore(metadata, program_operators(after))
     return restore_text(restore, after, allow_non_restored_state=allow)
 
@@ -116,16 +116,14 @@ def test_all_that_a_checkpoint_says() -> None:
     assert "operator 'sums' (test_checkpoint_text.py:" in text
     assert "uid 'sums', id " in text
     assert "  2 tasks, 128 key groups, 2 files with 2.9 KiB\n  state  _op_state  table" in text
-    positions = 'source numbers: {"next": 4}\nmicro-batch 6 of Spark\n'
+    positions = "micro-batch 6 of Spark\nprocessing time 2023-11-14 22:13:20.012 UTC\n"
     positions += f"source 0 of Spark's log: 'Source: rows' (clicks.py:7) (id {'a' * 32})\n"
     positions += f"bounded source, read: 'Source: words' (clicks.py:8) (id {'b' * 32})\n"
-    assert f"{positions}processing time 2023-11-14 22:13:20.012 UTC\n1 committable" in text
+    assert f"{positions}1 committable" in text
 
 
 def test_a_timer_that_waits_is_told() -> None:
-    metadata = replace(
-        checkpoint_of(plan_of()), sources=(SourcePosition(TIMER, 1_700_000_000_000),)
-    )
+    metadata = replace(checkpoint_of(plan_of()), input=EpochInput(next_timer_ms=1_700_000_000_000))
     assert "next timer of processing time 2023-11-14 22:13:20.000 UTC\n" in checkpoint_text(
         metadata
     )
@@ -199,30 +197,32 @@ def sources_plan(*uids: str) -> JobPlan:
 
 def test_unbounded_sources_that_sparks_log_does_not_have_are_refused() -> None:
     before = sources_plan("a", "b")
-    places = sorted(
-        [operator.id, operator.source, f"'{operator.name}' (clicks.py:7)"]
-        for operator in before.operators
-        if operator.source is not None
+    stored = sorted(
+        (
+            StoredSource(operator.id, operator.source, f"'{operator.name}' (clicks.py:7)")
+            for operator in before.operators
+            if operator.source is not None
+        ),
+        key=lambda source: source.operator_id,
     )
-    sources = (SourcePosition(BATCH, 6), SourcePosition(SOURCES, places))
-    same = text_of(before, sources_plan("b", "a"), sources=sources)
+    read = EpochInput(6, unbounded=tuple(stored))
+    same = text_of(before, sources_plan("b", "a"), epoch_input=read)
     assert same.endswith("the program can start from this checkpoint\n")
     for now, told in ((("a", "b", "c"), "'Source: c' "), (("a",), "'Source: b' ")):
-        text = text_of(before, sources_plan(*now), sources=sources, allow=True)
+        text = text_of(before, sources_plan(*now), epoch_input=read, allow=True)
         assert "refused   its unbounded sources have changed" in text
         assert told in " ".join(text.split())
         assert text.endswith("the program can't start from this checkpoint\n")
 
 
 def test_a_bounded_source_that_would_be_read_again_is_told() -> None:
-    sources = (SourcePosition(BOUNDED, [["b" * 32, "'Source: words' (clicks.py:8)"]]),)
-    text = text_of(plan_of(), plan_of(), sources=sources)
+    text = text_of(plan_of(), plan_of(), epoch_input=WORDS_READ)
     assert "reread    bounded source 'Source: words' (clicks.py:8) has been read" in text
     assert text.endswith(
         "the program can't start from this checkpoint\n"
         "  --allow-non-restored-state would let sources be read again\n"
     )
-    allowed = text_of(plan_of(), plan_of(), sources=sources, allow=True)
+    allowed = text_of(plan_of(), plan_of(), epoch_input=WORDS_READ, allow=True)
     assert allowed.endswith("the program can start from this checkpoint\n")
 
 
@@ -233,8 +233,8 @@ def test_sources_and_sinks_resume_without_files_of_state() -> None:
         checkpoint_of(unbounded),
         operators=(),
         tasks=(),
-        sources=(
-            SourcePosition(SOURCES, [[source.id, source.source, "'Source: a' (clicks.py:7)"]]),
+        input=EpochInput(
+            unbounded=(StoredSource(source.id, "positions", "'Source: a' (clicks.py:7)"),)
         ),
         committables=(Committable(sink.id, 0, b""),),
     )
@@ -253,7 +253,9 @@ def test_sources_and_sinks_resume_without_files_of_state() -> None:
     refused = replace(plan_restore(saved, program_operators(unbounded)), refused=("a state",))
     said = restore_text(refused, unbounded, allow_non_restored_state=False)
     assert said.splitlines()[:2] == text(unbounded, saved).splitlines()[:2]
-    read = (SourcePosition(BOUNDED, [[bounded.operators[0].id, "'Source: numbers'"]]),)
-    lines = text(bounded, replace(saved, sources=read, committables=())).splitlines()
+    read = EpochInput(
+        bounded=(StoredSource(bounded.operators[0].id, "bounded", "'Source: numbers'"),)
+    )
+    lines = text(bounded, replace(saved, input=read, committables=())).splitlines()
     assert lines[0].endswith(" has been read to its end")
     assert lines[1].startswith("new       'sums' ")

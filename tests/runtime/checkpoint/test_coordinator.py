@@ -15,8 +15,8 @@ from opchain.runtime.checkpoint.coordinator import (
 from opchain.runtime.checkpoint.epoch_files import completed_epochs, fence_document, metadata_name
 from opchain.runtime.checkpoint.metadata import (
     Committable,
+    EpochInput,
     OperatorMetadata,
-    SourcePosition,
     TaskMetadata,
     read_metadata,
 )
@@ -67,7 +67,7 @@ class Tasks:
 def run_epoch(coordinator: CheckpointCoordinator, tasks: Tasks, epoch: int) -> CheckpointMetadata:
     pending = coordinator.begin(epoch, [0, 1])
     for state in tasks.write(epoch):
-        pending.acknowledge(TaskMetadata(state.task, "v", state.task, state, b"rest"))
+        pending.acknowledge(TaskMetadata(state.task, "v", state.task, state, b"event time"))
     return coordinator.complete(pending, OPERATORS)
 
 
@@ -77,20 +77,20 @@ def test_a_checkpoint_is_there_when_all_have_acknowledged(
     pending = coordinator.begin(4, [0, 1])
     first, second = Tasks(storage).write(4)
     prepared = Committable("c" * 32, 1, b"file-1")
-    pending.acknowledge(TaskMetadata(1, "v", 1, second, b"rest"))
+    pending.acknowledge(TaskMetadata(1, "v", 1, second, b"event time"))
     assert pending.missing == [0]
     with pytest.raises(CheckpointError, match=r"of 2 tasks, 1 have not acknowledged \(0\)"):
         coordinator.complete(pending, OPERATORS)
     assert completed_epochs(storage) == []
     pending.acknowledge(TaskMetadata(0, "v", 0, first))
-    position = SourcePosition("files", {"offset": 3})
+    epoch_input = EpochInput(batch=3, clock_ms=17)
     metadata = coordinator.complete(
-        pending, OPERATORS, sources=[position], committables=[prepared], plan={"a": 1}
+        pending, OPERATORS, epoch_input=epoch_input, committables=[prepared], plan={"a": 1}
     )
     assert coordinator.latest() == metadata == read_metadata(storage, 4)
-    assert [task.rest for task in metadata.tasks] == [b"", b"rest"]
+    assert [task.event_time for task in metadata.tasks] == [b"", b"event time"]
     assert metadata.committables == (prepared,)
-    assert metadata.sources == (position,)
+    assert metadata.input == epoch_input
     assert (metadata.run_id, metadata.job_name, metadata.plan) == ("run-1", "clicks", {"a": 1})
     assert metadata.tasks_of(OPERATORS[0]) == [first, second]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
@@ -14,9 +14,10 @@ from opchain.runtime.checkpoint.epoch_files import completed_epochs, metadata_na
 from opchain.runtime.checkpoint.metadata import (
     CheckpointMetadata,
     Committable,
+    EpochInput,
     OperatorMetadata,
-    SourcePosition,
     StateDescription,
+    StoredSource,
     TaskMetadata,
     decode,
     encode,
@@ -24,7 +25,7 @@ from opchain.runtime.checkpoint.metadata import (
     read_metadata,
 )
 from opchain.runtime.checkpoint.state_files import TaskState
-from opchain.runtime.checkpoint.storage import StoredFile
+from opchain.runtime.checkpoint.storage import StoredFile, checksum
 from opchain.runtime.errors import CorruptCheckpointError
 
 if TYPE_CHECKING:
@@ -55,7 +56,12 @@ SAMPLE = CheckpointMetadata(
         )
         for task in (4, 5)
     ),
-    sources=(SourcePosition("kafka", {"clicks": {"0": 17, "1": 2**60}, "rate": 0.1}),),
+    input=EpochInput(
+        batch=6,
+        clock_ms=1_700_000_000_000,
+        unbounded=(StoredSource("d" * 32, "positions", "'clicks' (clicks.py:7)"),),
+        bounded=(StoredSource("e" * 32, "bounded", "'names' (clicks.py:8)"),),
+    ),
     committables=(Committable("c" * 32, 0, b"\x80handle"),),
     plan={"schema_version": 1, "operators": []},
 )
@@ -71,7 +77,35 @@ def test_it_is_json_that_one_can_read() -> None:
     assert (document["format"], document["format_version"]) == ("opchain checkpoint", 1)
     assert document["checkpoint"]["job_name"] == "clicks per Straße"
     assert document["checkpoint"]["tasks"][0]["state"]["files"][0]["name"] == FILE.name
-    assert document["checkpoint"]["sources"][0]["position"]["clicks"]["1"] == 2**60
+    assert document["checkpoint"]["input"]["unbounded"][0]["kind"] == "positions"
+
+
+def test_a_file_with_named_positions_is_read() -> None:
+    """Earlier versions wrote the input of an epoch as a list, and the event time of a task as `rest`."""
+    document = json.loads(encode(SAMPLE))
+    fields = document["checkpoint"]
+    for task in fields["tasks"]:
+        task["rest"] = task.pop("event_time")
+    del fields["input"]
+    fields["sources"] = [
+        {"source": "spark batch", "position": 6},
+        {"source": "next timer", "position": None},
+        {"source": "clock", "position": 1_700_000_000_000},
+        {
+            "source": "unbounded sources",
+            "position": [["d" * 32, "positions", "'clicks' (clicks.py:7)"]],
+        },
+        {"source": "bounded sources", "position": [["e" * 32, "'names' (clicks.py:8)"]]},
+    ]
+    assert decode(with_checksum(document), "x") == SAMPLE
+    del fields["tasks"]
+    with pytest.raises(CorruptCheckpointError, match="x is inconsistent: KeyError: 'tasks'"):
+        decode(with_checksum(document), "x")
+
+
+def with_checksum(document: dict[str, Any]) -> bytes:
+    fields = json.dumps(document["checkpoint"], sort_keys=True, separators=(",", ":"))
+    return json.dumps({**document, "checksum": checksum(fields.encode())}).encode()
 
 
 def test_tasks_and_files() -> None:

@@ -10,14 +10,11 @@ import pytest
 
 from opchain.runtime.checkpoint.epoch_files import metadata_name
 from opchain.runtime.checkpoint.metadata import (
-    BATCH,
-    CLOCK,
     NO_BATCH,
     CheckpointMetadata,
-    SourcePosition,
+    EpochInput,
     TaskMetadata,
     encode,
-    position,
 )
 from opchain.runtime.checkpoint.savepoint import (
     OFFSETS,
@@ -120,11 +117,10 @@ def test_a_target_that_is_a_file_is_refused(place: CheckpointStorage, tmp_path: 
 def test_a_run_that_starts_without_sparks_log_has_read_no_micro_batch(
     any_storage: CheckpointStorage,
 ) -> None:
-    positions = (SourcePosition(BATCH, 6), SourcePosition(CLOCK, 9))
-    metadata = CheckpointMetadata(7, 0, "clicks", "run-1", sources=positions, kind="savepoint")
+    read = EpochInput(batch=6, clock_ms=9)
+    metadata = CheckpointMetadata(7, 0, "clicks", "run-1", input=read, kind="savepoint")
     found = Located(any_storage, metadata)
-    assert position(found.adopted(), BATCH) == NO_BATCH
-    assert position(found.adopted(), CLOCK) == 9
+    assert found.adopted().input == EpochInput(batch=NO_BATCH, clock_ms=9)
     any_storage.write(f"{OFFSETS}/offsets/6", b"v1")
     assert found.adopted() == replace(metadata, kind="checkpoint")
 

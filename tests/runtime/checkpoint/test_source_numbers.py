@@ -10,11 +10,10 @@ from forms import job_of
 
 from opchain.common import WatermarkStrategy
 from opchain.runtime.checkpoint.metadata import (
-    BATCH,
     NO_BATCH,
-    SOURCES,
     CheckpointMetadata,
-    SourcePosition,
+    EpochInput,
+    StoredSource,
 )
 from opchain.runtime.checkpoint.restore_plan import ProgramOperator, match_state, operators_of
 from opchain.runtime.checkpoint.source_numbers import (
@@ -48,8 +47,11 @@ def mixed(*uids: str, uid_hash: str | None = None, has_bounded: bool = True) -> 
     return job_of(draw)
 
 
-def checkpoint_of(job: JobProgram, *more: SourcePosition) -> CheckpointMetadata:
-    return CheckpointMetadata(7, 0, "job", "run", (), (), (bounded_sources(job), *more))
+def checkpoint_of(
+    job: JobProgram, unbounded: tuple[StoredSource, ...] | None = None
+) -> CheckpointMetadata:
+    read = EpochInput(unbounded=unbounded, bounded=bounded_sources(job))
+    return CheckpointMetadata(7, 0, "job", "run", input=read)
 
 
 def test_the_kinds_of_sources() -> None:
@@ -79,18 +81,21 @@ def test_a_bounded_source_that_has_been_read_is_not_read_again_unasked(
 def test_a_bounded_source_is_found_by_uid_or_hash_and_may_come_later() -> None:
     before = mixed("words")
     metadata = checkpoint_of(before)
-    ((operator_id, _),) = bounded_sources(before).position
-    for now in (before, mixed("others", uid_hash=operator_id), mixed("words", "more")):
+    (stored,) = bounded_sources(before)
+    for now in (before, mixed("others", uid_hash=stored.operator_id), mixed("words", "more")):
         assert match_sources(metadata, operators_of(now)).reread == ()
 
 
 def test_sources_without_sparks_log_are_read_again_only_where_that_is_allowed() -> None:
-    stored = [[A, "positions", "'numbers' (old.py:1)"], [B, "DataFrame", "'rows' (old.py:2)"]]
-    metadata = checkpoint_of(mixed(), SourcePosition(SOURCES, stored))
-    known = replace(metadata, sources=(*metadata.sources, SourcePosition(BATCH, 6)))
+    stored = (
+        StoredSource(A, "positions", "'numbers' (old.py:1)"),
+        StoredSource(B, "DataFrame", "'rows' (old.py:2)"),
+    )
+    metadata = checkpoint_of(mixed(), unbounded=stored)
+    known = replace(metadata, input=replace(metadata.input, batch=6))
     assert match_sources(known, [ROWS, COUNT, NUMBERS]).order == (NUMBERS, ROWS)
     assert match_sources(known, [ROWS, COUNT, NUMBERS]).reread == ()
-    lost = replace(metadata, sources=(*metadata.sources, SourcePosition(BATCH, NO_BATCH)))
+    lost = replace(metadata, input=replace(metadata.input, batch=NO_BATCH))
     # In another order, too: there is no log that would mind.
     places = match_sources(lost, [ROWS, replace(NUMBERS, operator_id="d" * 32)])
     assert places.refused == ()

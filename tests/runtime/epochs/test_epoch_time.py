@@ -2,13 +2,12 @@ from __future__ import annotations
 
 import pytest
 
-from opchain.runtime.checkpoint.metadata import CLOCK, CheckpointMetadata, SourcePosition
+from opchain.runtime.checkpoint.metadata import CheckpointMetadata, EpochInput
 from opchain.runtime.epochs.event_time import epoch_time_ms
 
 
 def checkpoint(begun_ms: int, shown_ms: int | None) -> CheckpointMetadata:
-    sources = () if shown_ms is None else (SourcePosition(CLOCK, shown_ms),)
-    return CheckpointMetadata(7, begun_ms, "job", "run", (), (), sources=sources)
+    return CheckpointMetadata(7, begun_ms, "job", "run", input=EpochInput(clock_ms=shown_ms))
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@ from opchain.datastream.functions import (
     ProcessFunction,
 )
 from opchain.datastream.state import ListStateDescriptor, ValueStateDescriptor
-from opchain.runtime.checkpoint.metadata import BOUNDED, position
 from opchain.runtime.checkpoint.restore_plan import match_state
 from opchain.runtime.errors import CheckpointError, StateError
 
@@ -159,7 +158,8 @@ def test_a_bounded_source_with_the_hash_of_the_one_before_is_at_its_end(
     run = EpochRun(draw, tmp_path)
     assert ("ended", NONE) in run.run(events=[("a", 50)]).records("at")
     assert run.latest is not None
-    ((old_id, _),) = position(run.latest, BOUNDED)
+    (old,) = run.latest.input.bounded
+    old_id = old.operator_id
     run = run.restarted(parallelism)
     assert [name for name, _ in run.run(events=[("a", 70)] * 2).records("at")] == ["a", "a"]
     assert set(run.run(events=[("a", 80)] * 2).records("at")) == {("a", 69)}

@@ -8,12 +8,12 @@ import pytest
 from forms import job_of
 
 from opchain.common import WatermarkStrategy
-from opchain.runtime.checkpoint.metadata import BATCH, CheckpointMetadata, SourcePosition
+from opchain.runtime.checkpoint.metadata import CheckpointMetadata, EpochInput
 from opchain.runtime.connectors.data_generator import DataGeneratorSource
 from opchain.runtime.epochs.delivered_sources import (
     DeliveredSource,
     in_checkpoint_order,
-    source_numbers,
+    stored_sources,
     unbounded_sources,
 )
 from opchain.runtime.errors import CheckpointError
@@ -40,8 +40,8 @@ def sources_of(
 
 
 def checkpoint_of(sources: Sequence[DeliveredSource], batch: int = 6) -> CheckpointMetadata:
-    positions = (SourcePosition(BATCH, batch), source_numbers(sources))
-    return CheckpointMetadata(7, 0, "job", "run", (), (), sources=positions)
+    read = EpochInput(batch, unbounded=stored_sources(sources))
+    return CheckpointMetadata(7, 0, "job", "run", input=read)
 
 
 def uids(sources: Sequence[DeliveredSource]) -> list[str | None]:
@@ -53,7 +53,7 @@ def test_a_job_that_begins_has_them_in_the_order_of_their_ids() -> None:
     assert in_checkpoint_order(found, None) == found
     no_log = checkpoint_of(sources_of("x", "y"), batch=-1)
     assert in_checkpoint_order(found, no_log) == found
-    before_places = CheckpointMetadata(7, 0, "job", "run", (), (), sources=())
+    before_places = CheckpointMetadata(7, 0, "job", "run")
     assert in_checkpoint_order(found, before_places) == found
 
 

@@ -140,11 +140,11 @@ def test_the_progress_of_an_epoch_has_offsets_and_lag(kafka: Kafka) -> None:
     kafka.produce(topic, range(100), 0)
     source = builder(kafka, topic).set_max_records_per_epoch(60).build()
     found = epochs(source, source.initial_position(0))
-    assert [source.progress_of(position)[f"{topic}-0"] for position, _ in found] == [
+    assert [source.split_offsets(position)[f"{topic}-0"] for position, _ in found] == [
         {"next": 60, "lag": 40},
         {"next": 100, "lag": 0},
     ]
-    assert source.progress_of(found[0][0])[f"{topic}-1"] == {"next": 0, "lag": 0}
+    assert source.split_offsets(found[0][0])[f"{topic}-1"] == {"next": 0, "lag": 0}
 
 
 def test_json_is_read_as_json_loads_reads_it(kafka: Kafka) -> None:
@@ -330,7 +330,7 @@ def test_an_unbounded_source_stops_at_a_time(kafka: Kafka) -> None:
     found = epochs(source, source.initial_position(0))
     assert sorted(int(value) for _, records in found for value in records) == list(range(20))
     assert source.is_at_end(found[-1][0])
-    assert source.progress_of(found[-1][0])[f"{topic}-1"] == {"next": 10, "lag": 10}
+    assert source.split_offsets(found[-1][0])[f"{topic}-1"] == {"next": 10, "lag": 10}
 
 
 def test_a_codec_that_the_client_does_not_know_fails_the_job_with_its_place(kafka: Kafka) -> None:
