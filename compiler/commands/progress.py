@@ -178,11 +178,11 @@ def showing_progress(jobs: Sequence[StartedJob]) -> Iterator[None]:
     with ExitStack() as stack:
         display: Display
         if _LOG.isEnabledFor(logging.INFO):
-            display = ProgressLog(_LOG.info)
+            display = ProgressLines(_LOG.info)
         elif sys.stderr.isatty():
             display = TerminalRows(stack.enter_context(terminal_area()))
         else:
-            display = ProgressLog(_to_stderr, PLAIN_PERIOD_S)
+            display = ProgressLines(_to_stderr, PLAIN_PERIOD_S)
         with watched(jobs, display):
             yield
 
@@ -204,7 +204,7 @@ def watched(jobs: Sequence[StartedJob], display: Display) -> Iterator[None]:
         display.clear()
 
 
-class ProgressLog:
+class ProgressLines:
     """A line for each finished stage and epoch, and regular lines for running ones.
 
     Args:

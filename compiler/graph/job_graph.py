@@ -19,7 +19,7 @@ import networkx as nx
 from opchain.compiler.graph.stream_graph import OrderedEdges, StreamEdge, StreamNode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from opchain.compiler.graph.partitioner import Partitioner
 
@@ -38,6 +38,35 @@ class Chain:
     children_first: tuple[int, ...]
     chained_sources: tuple[int, ...]
     outputs: tuple[StreamEdge, ...]
+
+
+def chain_text(
+    head: int,
+    names: Mapping[int, str],
+    children: Mapping[int, Sequence[int]],
+    comma: str = ", ",
+) -> str:
+    """A chain on one line, such as `map -> (filter, sink)`, by the numbers of its operators.
+
+    The text is written piece by piece, because joining the texts of subtrees would take quadratic time.
+    """
+    pieces: list[str] = []
+    stack: list[int | str] = [head]
+    while stack:
+        top = stack.pop()
+        if isinstance(top, str):
+            pieces.append(top)
+            continue
+        pieces.append(names[top])
+        below = children[top]
+        if len(below) == 1:
+            stack += [below[0], " -> "]
+        elif below:
+            stack.append(")")
+            for child in reversed(below):
+                stack += [child, comma]
+            stack[-1] = " -> ("
+    return "".join(pieces)
 
 
 class VertexSize(NamedTuple):

@@ -20,6 +20,7 @@ from opchain.compiler.graph.job_graph import (
     JobGraph,
     JobVertex,
     VertexSize,
+    chain_text,
 )
 from opchain.compiler.graph.plan import JobGraphError, Plan, required
 from opchain.compiler.graph.transformation import UNSET
@@ -46,28 +47,16 @@ def every_vertex_has_a_name(plan: Plan) -> None:
 
 
 def _chain_name(plan: Plan, chain: Chain) -> str:
-    """Writes the name piece by piece, because joining names of subtrees would take quadratic time."""
     graph, chained_edges = required(plan.stream_graph), required(plan.chained_edges)
-    pieces: list[str] = []
-    stack: list[int | str] = [chain.head]
-    while stack:
-        top = stack.pop()
-        if isinstance(top, str):
-            pieces.append(top)
-            continue
-        pieces.append(graph.node(top).name)
-        if top == chain.head and chain.chained_sources:
-            sources = ", ".join(graph.node(source).name for source in chain.chained_sources)
-            pieces.append(f" [{sources}]")
-        children = [edge.target for edge in graph.out_edges(top) if edge.index in chained_edges]
-        if len(children) == 1:
-            stack += [children[0], " -> "]
-        elif children:
-            stack.append(")")
-            for child in reversed(children):
-                stack += [child, ", "]
-            stack[-1] = " -> ("
-    return "".join(pieces)
+    names = {number: graph.node(number).name for number in chain.operators}
+    if chain.chained_sources:
+        sources = ", ".join(graph.node(source).name for source in chain.chained_sources)
+        names[chain.head] += f" [{sources}]"
+    children = {
+        number: [edge.target for edge in graph.out_edges(number) if edge.index in chained_edges]
+        for number in chain.operators
+    }
+    return chain_text(chain.head, names, children)
 
 
 def sort_vertices(plan: Plan) -> Plan:

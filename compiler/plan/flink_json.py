@@ -9,6 +9,7 @@ from __future__ import annotations
 from html.entities import codepoint2name
 from typing import TYPE_CHECKING, Any
 
+from opchain.compiler.graph.job_graph import chain_text
 from opchain.compiler.graph.plan import Plan, required
 from opchain.runtime.program.operator_specs import LegacySinkSpec
 
@@ -88,24 +89,15 @@ def _tree_description(vertex: JobVertex) -> str:
 
 def _cascading_description(vertex: JobVertex) -> str:
     """One line, like a vertex name, but with descriptions, and with spaces around the commas."""
-    children = _children(vertex)
-    pieces: list[str] = []
-    stack: list[ChainedOperator | str] = [vertex.head]
-    while stack:
-        top = stack.pop()
-        if isinstance(top, str):
-            pieces.append(top)
-            continue
-        pieces.append(_description(vertex, top))
-        below = children[top.node.id]
-        if len(below) == 1:
-            stack += [below[0], " -> "]
-        elif below:
-            stack.append(")")
-            for child in reversed(below):
-                stack += [child, " , "]
-            stack[-1] = " -> ("
-    return "".join(pieces)
+    return chain_text(
+        vertex.head.node.id,
+        {operator.node.id: _description(vertex, operator) for operator in vertex.operators},
+        {
+            number: [operator.node.id for operator in below]
+            for number, below in _children(vertex).items()
+        },
+        comma=" , ",
+    )
 
 
 _DESCRIBE = {"TREE": _tree_description, "CASCADING": _cascading_description}

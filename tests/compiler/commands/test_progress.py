@@ -20,7 +20,7 @@ from opchain.common import Configuration
 from opchain.compiler.commands import progress
 from opchain.compiler.commands.progress import (
     PLAIN_PERIOD_S,
-    ProgressLog,
+    ProgressLines,
     TerminalArea,
     TerminalRows,
     watched,
@@ -42,7 +42,7 @@ NOT_YET = StageProgress("count x4", 4)
 
 def test_a_stage_is_logged_once_when_it_is_done() -> None:
     lines: list[str] = []
-    log = ProgressLog(lines.append)
+    log = ProgressLines(lines.append)
     log.begin("job 'words' begins")
     log.show("job", [FIRST, NOT_YET])
     log.show("job", [FIRST, HALF])
@@ -87,7 +87,7 @@ def test_without_a_terminal_a_stage_that_runs_has_a_line_every_ten_seconds(
 ) -> None:
     now, lines = 0.0, []
     monkeypatch.setattr(time, "monotonic", lambda: now)
-    log = ProgressLog(lines.append, PLAIN_PERIOD_S)
+    log = ProgressLines(lines.append, PLAIN_PERIOD_S)
     log.begin("job 'words' (2 vertices, 5 tasks) begins: restored chk-12, parallelism 2 -> 4")
     for second in range(25):
         now = float(second)
@@ -164,7 +164,7 @@ def history(tmp_path: Path) -> EpochHistory:
 
 def test_each_epoch_is_logged_once(history: EpochHistory) -> None:
     lines: list[str] = []
-    log, job = ProgressLog(lines.append), history.recent[0].job
+    log, job = ProgressLines(lines.append), history.recent[0].job
     log.show_epochs(history, {})
     log.show_epochs(history, {})
     assert [line.partition(";")[0] for line in lines] == [
@@ -175,7 +175,7 @@ def test_each_epoch_is_logged_once(history: EpochHistory) -> None:
 
 def test_without_new_epochs_a_line_is_not_written_again(history: EpochHistory) -> None:
     lines: list[str] = []
-    log = ProgressLog(lines.append, period_s=0.0)
+    log = ProgressLines(lines.append, period_s=0.0)
     log.begin("begins")
     log.show_epochs(history, {})
     log.show_epochs(history, {})
