@@ -18,7 +18,7 @@ from opchain.compiler.dsl.argument_checks import (
 )
 from opchain.compiler.dsl.captured_functions import captured, captured_selector
 from opchain.compiler.dsl.collected import CloseableIterator
-from opchain.compiler.dsl.stream import OperatorAttributes, set_uid
+from opchain.compiler.dsl.stream import Stream, set_uid
 from opchain.compiler.graph.partitioner import ExchangeMode, KeyBy, Partitioner, PartitionerKind
 from opchain.compiler.graph.transformation import (
     CacheTransformation,
@@ -168,7 +168,7 @@ _ON_KEYED_STREAMS = frozenset(
 )
 
 
-class DataStream(OperatorAttributes[T]):
+class DataStream(Stream[T]):
     """A stream of records.
 
     >>> from opchain import StreamExecutionEnvironment

@@ -41,7 +41,11 @@ if TYPE_CHECKING:
 class Stream(Generic[T]):
     """A stream of records of type T.
 
-    Methods of the DSL create it. The compiler reads its `transformation`.
+    Methods of the DSL create it. The compiler reads its `transformation`. The setters concern the operator that emits
+    the stream, and each returns the stream. A key-by, a union, a partitioning or a side output is not an operator:
+    setting an attribute of one raises GraphError.
+
+    Flink: `SingleOutputStreamOperator` has the setters. PyFlink has them on every DataStream.
     """
 
     def __init__(
@@ -138,16 +142,6 @@ class Stream(Generic[T]):
         from opchain.compiler.dsl.data_stream import DataStream  # noqa: PLC0415 - it is a Stream
 
         return DataStream(self._environment, transformation)
-
-
-class OperatorAttributes(Stream[T]):
-    """Setters for the operator that emits this stream. Each returns the stream.
-
-    A key-by, a union, a partitioning or a side output is not an operator: setting an attribute of one raises
-    GraphError.
-
-    Flink: `SingleOutputStreamOperator`. PyFlink has these methods on every DataStream.
-    """
 
     def get_name(self) -> str:
         """The operator's name, as in the plan and the logs, without `Source: ` or `Sink: `."""

@@ -26,7 +26,9 @@ from opchain.runtime.state.operator_snapshot import OperatorSnapshot
 from opchain.runtime.types.coders import record_converter
 
 if TYPE_CHECKING:
+    from opchain.runtime.connectors.dataframe_source import SparkRows
     from opchain.runtime.functions.function import RuntimeContext
+    from opchain.runtime.functions.sink import SinkWriter
     from opchain.runtime.mailbox.mailbox_executor import MailboxExecutor
     from opchain.runtime.mailbox.processing_time_service import ProcessingTimeService
     from opchain.runtime.metrics.metric_types import Counter
@@ -96,10 +98,10 @@ class OperatorContext:
     keyed_state: Any = None
     timers: Any = None
 
-    feed: Any = None
+    feed: SparkRows | None = None
     schema: str | None = None
     send_batch: Callable[[bytes], None] | None = None
-    make_writer: Any = None
+    make_writer: Callable[[str], SinkWriter[Any]] | None = None
     restored_checkpoint_id: int | None = None
     runs_in_epochs: bool = False
     input_clock_ns: Callable[[], int] | None = None

@@ -228,6 +228,7 @@ class SourceOperator(TimestampsWatermarksOperator):
         task, source = self.context.task, self.source
         batch_size = task.vertex.batch_size
         if isinstance(source, SparkRowSource):
+            assert self.context.feed is not None, "the engine feeds DataFrames"
             yield from source.read(self.context.feed, batch_size)
             return
         splits = source.splits(task.vertex.parallelism)[task.subtask]
