@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from forms import job_of
 
-from opchain.common import WatermarkStrategy
+from opchain.common import Encoder, Types, WatermarkStrategy
 from opchain.datastream.connectors import DataGeneratorSource
+from opchain.datastream.connectors.file_system import FileSink
 from opchain.datastream.functions import MapFunction
 from opchain.runtime.job.client import JobStatus
 from opchain.runtime.job.streaming_settings import StreamingSettings
@@ -166,10 +167,14 @@ class BlocksAtFive(MapFunction[int, int]):
         return value
 
 
-def blocking(env: Any, name: str, count: int | None) -> None:
+def blocked(env: Any, name: str, count: int | None) -> Any:
     numbers: DataGeneratorSource[int] = DataGeneratorSource(lambda index: index, count, 1000)
     strategy = WatermarkStrategy.no_watermarks()
-    env.from_source(numbers, strategy, "numbers").uid("numbers").map(BlocksAtFive(name)).print()
+    return env.from_source(numbers, strategy, "numbers").uid("numbers").map(BlocksAtFive(name))
+
+
+def blocking(env: Any, name: str, count: int | None) -> None:
+    blocked(env, name, count).print()
 
 
 def require_cancelled(run: JobRun, blocker: Blocker) -> None:
@@ -185,6 +190,40 @@ def test_a_job_whose_function_blocks_can_be_cancelled(
 ) -> None:
     job = job_of(lambda env: blocking(env, str(tmp_path), count))
     require_cancelled(local_run(job).start(), blocker)
+
+
+def visible(out: Path) -> list[str]:
+    """The lines of all part files that have been committed."""
+    found = (path for path in out.rglob("*") if path.is_file() and ".opchain" not in path.parts)
+    return sorted(line for path in found for line in path.read_text("utf-8").split())
+
+
+@pytest.mark.usefixtures("at_once")
+@pytest.mark.parametrize("count", [None, 10])
+def test_an_abandoned_thread_writes_no_output_when_its_function_returns(
+    tmp_path: Path, blocker: Blocker, monkeypatch: pytest.MonkeyPatch, count: int | None
+) -> None:
+    monkeypatch.setattr(LocalEpochJob.cancel, "__defaults__", (0.0,))
+    out = tmp_path / "out"
+
+    def draw(env: Any) -> None:
+        numbers = blocked(env, str(tmp_path), count).map(str, Types.STRING())
+        numbers.sink_to(FileSink.for_row_format(str(out), Encoder.simple_string_encoder()).build())
+
+    job = job_of(draw)
+    settings = StreamingSettings(checkpoints=str(tmp_path / "checkpoints"), interval_ms=60_000)
+    run: Any = local_run(job) if count else UnboundedRun(LocalEpochJob(job, settings))  # type: ignore[arg-type]
+    before = set(threading.enumerate())
+    require_cancelled(run.start(), blocker)
+    abandoned = [each for each in threading.enumerate() if each not in before and each.daemon]
+    assert abandoned
+    before_release = visible(out)
+    blocker.release()
+    for thread in abandoned:
+        thread.join(LONGEST_S)
+        assert not thread.is_alive()
+    assert visible(out) == before_release
+    assert "5" not in before_release  # the function has not returned for this record
 
 
 @pytest.mark.usefixtures("at_once")
