@@ -1,7 +1,7 @@
 """Captures the jobs of a program instead of running them (`opchain plan FILE`), or watches them run (`opchain run FILE`).
 
-An environment reports its creation, and each job that the user executes. In a normal run nobody listens, and a report
-costs one look at a module variable. Four blocks listen:
+An environment reports its creation, and each job that the user executes. In a normal run there is no listener, and a
+report only reads a module variable. Four blocks listen:
 
 - `capturing()` collects jobs and runs none of them, so a plan needs neither Spark nor changes to the program.
 - `configuring(...)` gives new environments settings from the command line.

@@ -72,7 +72,7 @@ def _is_iterated(definition: Definition) -> bool:
 
 
 def check_line(node: ast.expr, definition: Definition) -> None:
-    """Refuses expressions that are no line of text which says the same, or a very long one."""
+    """Refuses expressions that cannot be written as one line of equivalent text, or whose text is very long."""
     try:
         text = ast.unparse(ast.fix_missing_locations(node))
         ast.parse(text, mode="eval")

@@ -96,7 +96,7 @@ class ArrowSink(Sink[Any]):
             InternalError: Always.
         """
         raise InternalError(
-            f"{self!r} was to write by itself in {context.get_index_of_this_subtask()}"
+            f"{self!r} was asked for a writer of subtask {context.get_index_of_this_subtask()}, but writes with Arrow"
         )
 
     def arrow_writer(

@@ -26,9 +26,9 @@ from opchain.runtime.records.record_pickle import dump_records
 from opchain.runtime.types.row import Row, rows_of
 
 Layout = tuple[tuple[Any, ...], ...]
-"""For each field: empty where it has the next list for its own; the one value that it has in all tuples; or, where it is
-a tuple itself, `TUPLE` and the numbers of the lists that hold the fields of that. A last entry `SHAPE` with a packed
-`Shape` says that the records are no tuples.
+"""One entry for each field. An empty entry: the next list has the values of the field. One value: the field has this value
+in all records. `TUPLE` and numbers: the field is a tuple, and the lists of these numbers have its fields. If the records
+are not tuples, a last entry has `SHAPE` and a packed `Shape`.
 """
 
 TUPLE, SHAPE = "tuple", "shape"

@@ -5,8 +5,8 @@
 -   for value_1 in value.digits:
 +   for value_1 in (returned_1 := value.digits):
 
-Each character of a str becomes a record, which nobody means. The operator looks at `returned_1` after each batch,
-unless the function cannot return a str. The assignment costs a nanosecond per record.
+Each character of a str becomes a record, which is almost always a mistake. The operator checks `returned_1` after each
+batch, unless the function cannot return a str. The assignment costs a nanosecond per record.
 """
 
 from __future__ import annotations

@@ -6,22 +6,22 @@
 -     value_1 = own_copy(value_1)
 +   value_1 = value % 7
 
-Lambdas, functions, generators (`yield x` becomes what happens to x), methods of function classes, and the small
-functions that these call. A body takes the call's place when:
+This applies to lambdas, functions, generators (the code that processes x replaces `yield x`), methods of function classes,
+and the small functions that these call. The body replaces the call if:
 
 - its source is the function's code (function_source.py);
-- each of its names is a local variable that is certainly set before it is read, a constant that is sent with
-  the function, a builtin, or a global name, which is looked up where the function runs;
-- nothing in it outlives the call (an inner function, a generator that is not used up at once), and a collector is
-  only collected with;
-- it returns at its end, or in branches of an `if`, and from a loop or a `try` where nothing else is left to do there
-  (returns.py).
+- each of its names is a local variable that is always set before it is read, a constant that is sent with the function,
+  a builtin, or a global name, which is looked up where the function runs;
+- it creates no object that can outlive the call and still run code: no inner function, and no generator that is not read
+  to its end at once;
+- it only calls `collect` of a collector;
+- it returns at its end or in branches of an `if`. A `return` in a loop or a `try` is allowed in the cases of returns.py.
 
-Global names may be replaced while a job runs. The function of a batch looks once, when the batch begins, whether
-they still stand for the same; if not, a function without inlining takes the batch.
+A program may assign a global name again while a job runs. The generated function checks once, at the start of a batch,
+that all of them refer to the same objects as before. If not, a function without inlining processes the batch.
 
-So do attributes that only `__init__` or the class sets (changing_attributes.py): numbers, None, and texts that are the key of a look-up
-stand in the body.
+Attributes that only `__init__` or the class sets (changing_attributes.py) are checked in the same way. Numbers, None, and
+strings that are the key of a look-up are constants in the body.
 """
 
 from __future__ import annotations

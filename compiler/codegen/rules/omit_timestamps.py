@@ -14,8 +14,8 @@
 ... )
 -   timestamps_0.append(timestamp_2)
 
-The reader takes it from the record again. So the output's only reader must read nothing else, and batch mode, which
-sorts by timestamp on arrival, needs it beside the records.
+The receiver takes the timestamp from the record. So the output must be the only input of its only receiver. In batch mode
+the timestamp is always sent beside the records, because the receiver sorts by it on arrival.
 """
 
 from __future__ import annotations

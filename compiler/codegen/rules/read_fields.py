@@ -10,7 +10,7 @@
 + for field_0 in values.rows():
 +   value_0 = field_0 + 1
 
-A field that is the same in all records is a constant. Nobody makes the record where only its fields are read
+A field that is the same in all records is a constant. If only its fields are read, the record is not built
 (unpack_records.py).
 """
 

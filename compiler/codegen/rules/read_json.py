@@ -16,12 +16,12 @@
 +   item_2_0 = value_1.field_0
 +   item_2_1 = value_1.field_1
 
-The texts of a batch are decoded before its loop. Where one of them is in doubt (malformed, a field is missing), a
-function that calls `json.loads` takes the whole batch, and raises what that raises, at the record that it
-is about.
+The texts of a batch are decoded before its loop. If the decoder cannot decide one of them (malformed text, a missing
+field), a function that calls `json.loads` processes the whole batch. So an exception is raised at the same record as
+without this rule.
 
-A dictionary that is sent to another task, and that nothing else is done with, goes as its text (runtime/records/columns.py),
-and the receiver decodes the fields that it asks for:
+A dictionary that is only sent to another task is sent as its text (runtime/records/columns.py). The receiver decodes the
+fields that it reads:
 
 >>> def by_user(lines):
 ...     return lines.map(json.loads).key_by(lambda row: row["user"]).map(lambda row: row["ts"])

@@ -5,10 +5,10 @@
 -   values_0.append((item_1_0, 1))
 +   column_0_0.append(item_1_0)
 
-A list for each field is filled, routed, pickled and read; the key's list is one of them, and a constant is sent once. A
-key that is no field has a list of its own, which is not sent.
-Two lists of ints take half the time of pairs. With more than three fields this is no faster for tuples; for Rows,
-named tuples and dictionaries it is.
+There is one list per field, which is filled, routed, pickled and read as a whole. A constant is sent once. If the key is a
+field, the list of this field has the keys. Otherwise the keys have a separate list, which is not sent. Two lists of ints
+take half the time of pairs. With more than three fields this is not faster for tuples, but it is for Rows, named tuples and
+dictionaries.
 """
 
 from __future__ import annotations

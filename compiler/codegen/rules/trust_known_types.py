@@ -1,6 +1,6 @@
-"""Values of known types are not looked at: keys that stand for themselves in tables, timestamps that are ints.
+"""Values of known types are not checked: keys that are their own state keys, and timestamps that are ints.
 
-Of a key that is a tuple, only the fields whose types are not known are looked at.
+If a key is a tuple, only the fields of unknown types are checked.
 
 >>> change(
 ...     "trust_known_types",

@@ -44,5 +44,5 @@ def test_batches_are_sent_as_spark_reads_them() -> None:
 
 def test_it_does_not_write_by_itself() -> None:
     context: Any = SimpleNamespace(get_index_of_this_subtask=lambda: 0)
-    with pytest.raises(InternalError, match="was to write by itself"):
+    with pytest.raises(InternalError, match="was asked for a writer of subtask"):
         DataFrameSink().create_writer(context)
