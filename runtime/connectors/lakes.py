@@ -105,6 +105,7 @@ class _LakeSink(CommitSink[Any]):
         if content is None or not content.files:
             return
         committed = self.committed_files()
+        self.confirm()
         for marker in content.files:
             name = name_of(marker.path)
             if name not in committed:

@@ -122,6 +122,7 @@ class OutboxSink(CommitSink[T]):
             return
         folder = self._folder(owner)
         content = file_system_of(folder).content(folder)
+        self.confirm()
         for file in () if content is None else content.files:
             if _NOTE.fullmatch(name_of(file.path)) is None:
                 delete_file(file.path)

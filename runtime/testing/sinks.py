@@ -39,7 +39,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
+from unittest import SkipTest
 
+from opchain.runtime.connectors.commit_sink import CommitSink
 from opchain.runtime.functions.sink import Committer, Sink, SinkOrigin, SinkWriter
 from opchain.runtime.records.function_pickle import dump_functions
 
@@ -130,6 +132,27 @@ class SinkConformance(ABC):
         run.discard_orphans()
         self._expect(run.target, len(self.epochs), "after abort")
         self._expect_nothing_staged(run.target, "after abort")
+
+    def test_a_replaced_driver_removes_nothing_of_its_successor(self, tmp_path: Path) -> None:
+        """A driver is frozen after `confirm`. Another one replaces it and stages an epoch; then the first one wakes."""
+        run = self._run(tmp_path / "replaced")
+        run.staged(1, self.epochs[0])  # of a driver that died
+        successor: list[Any] = []
+        # CommitSink's own committer calls it once before `abort`.
+        calls_before: list[None] = [None] if isinstance(run.sink, CommitSink) else []
+
+        def confirm() -> None:
+            if calls_before:
+                calls_before.pop()
+            elif not successor:
+                successor.extend(run.staged(1, self.epochs[0]))
+
+        run.discard_orphans(confirm)
+        if not successor:
+            raise SkipTest(f"{type(run.sink).__name__}.abort does not call self.confirm()")
+        run.publish(1, successor)
+        run.commit_again()
+        self._expect(run.target, 1, "after the successor's commit")
 
     def test_fails_at_every_line(self, tmp_path: Path) -> None:
         """Raises an exception at each line, in this process."""
@@ -297,11 +320,11 @@ class SinkRun:
         """Commits the last checkpoint."""
         self.commit(self._latest()[1])
 
-    def discard_orphans(self) -> None:
+    def discard_orphans(self, confirm: Callable[[], None] = lambda: None) -> None:
         """Removes staged output that belongs to no checkpoint."""
         committer = self._committer()
         try:
-            committer.discard_orphans(self._origin(), lambda: None)
+            committer.discard_orphans(self._origin(), confirm)
         finally:
             committer.close()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import unittest
 import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -47,7 +48,10 @@ class FolderSink(CommitSink[str]):
                 path.rename(self.folder / f"{path.name}.json")
 
     def abort(self, owner: str) -> None:
-        shutil.rmtree(self.folder / ".staged" / owner, ignore_errors=True)
+        staged = list((self.folder / ".staged" / owner).glob("*"))
+        self.confirm()
+        for path in staged:
+            path.unlink(missing_ok=True)
 
 
 class Folder(SinkConformance):
@@ -151,6 +155,21 @@ class Early(FolderSink):
         pass
 
 
+class Hasty(FolderSink):
+    """Asks whether it is still the driver before it looks what is staged."""
+
+    def abort(self, owner: str) -> None:
+        self.confirm()
+        shutil.rmtree(self.folder / ".staged" / owner, ignore_errors=True)
+
+
+class Unconfirmed(FolderSink):
+    """Removes what is staged whoever is the driver."""
+
+    def abort(self, owner: str) -> None:
+        shutil.rmtree(self.folder / ".staged" / owner, ignore_errors=True)
+
+
 class Littering(FolderSink):
     """Forgets what it has staged."""
 
@@ -165,6 +184,11 @@ class Littering(FolderSink):
         (Losing, "test_fails_at_every_line", r"after a failure at .*in commit: lost \['\w'"),
         (Losing, "test_killed_at_every_line", r"after a kill at .*in commit: lost \['\w'"),
         (Early, "test_shows_an_epoch_when_it_is_committed", r"staged in epoch 1: lost \[\], too"),
+        (
+            Hasty,
+            "test_a_replaced_driver_removes_nothing_of_its_successor",
+            r"commit: lost \['a', 'b'",
+        ),
         (Littering, "test_drops_what_a_lost_attempt_staged", r"after abort: still staged"),
     ],
 )
@@ -174,6 +198,15 @@ def test_a_broken_sink_is_found(kind: type, test: str, found: str, tmp_path: Pat
     suite.most_failures = 1000  # all lines: the one that loses is among them
     with pytest.raises(AssertionError, match=found):
         getattr(suite, test)(tmp_path)
+
+
+def test_a_sink_that_never_confirms_is_named(tmp_path: Path) -> None:
+    suite = Folder()
+    suite.kind = Unconfirmed
+    with pytest.raises(
+        unittest.SkipTest, match=r"Unconfirmed.abort does not call self.confirm\(\)"
+    ):
+        suite.test_a_replaced_driver_removes_nothing_of_its_successor(tmp_path)
 
 
 def test_an_outbox_says_which_records_are_gone(tmp_path: Path) -> None:

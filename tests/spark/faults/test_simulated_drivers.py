@@ -55,6 +55,11 @@ def test_a_seed_gives_the_same_run_each_time(output: str) -> None:
         assert first.stored == again.stored
 
 
+def test_seeds_that_lost_records_are_right() -> None:
+    """21211: a driver that was frozen before it listed staged files removed those of its successor."""
+    simulate(21211, simulated_job("table"))
+
+
 def test_without_fences_some_seed_loses_records(
     job: JobProgram, monkeypatch: pytest.MonkeyPatch
 ) -> None:
