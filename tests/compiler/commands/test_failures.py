@@ -7,8 +7,10 @@ import pytest
 from opchain.compiler.commands.failures import (
     FAILED,
     CommandError,
+    FileOwner,
     clear_errors,
     failure_of,
+    file_owner,
     hint_for,
     place_of,
 )
@@ -88,3 +90,11 @@ def test_imports_of_pyflink_have_a_hint(module: str) -> None:
     assert "opchain in the place of pyflink" in failure_of(error, Path("clicks.py")).message
     assert hint_for(ModuleNotFoundError("No module named 'pyflinks'", name="pyflinks")) is None
     assert hint_for(ValueError("pyflink")) is None
+
+
+def test_a_file_that_cannot_be_looked_at_is_not_the_programs() -> None:
+    """As for a file in a folder that the user may not enter, `Path.exists` raises."""
+    name = f"/{'x' * 5_000}"
+    with pytest.raises(OSError, match="too long"):
+        Path(name).exists()
+    assert file_owner(name, HERE) is FileOwner.LIBRARY
