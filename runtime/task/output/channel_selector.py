@@ -90,14 +90,11 @@ class OneChannel:
 
 
 class RoundRobin:
-    """Rebalance and rescale: each record goes to the channel after the previous record's.
+    """Rebalance and rescale: each record goes to the channel after the previous record's."""
 
-    The subtasks of an operator begin at consecutive channels, so that a few records are spread too.
-    """
-
-    def __init__(self, channels: int, seed: str, subtask: int) -> None:
+    def __init__(self, channels: int, first: int) -> None:
         self._channels = channels
-        self._next = (zlib.crc32(seed.encode()) + subtask) % channels
+        self._next = first % channels
 
     def assign(self, values: Sequence[Any], keys: Sequence[Any] | None) -> Assignment:  # noqa: ARG002
         """The channels in turn, from the end of the last batch."""
@@ -221,8 +218,11 @@ def create_channel_selector(
         subtask: The subtask that emits the records.
     """
     shipping = output.shipping
-    if shipping in (Shipping.REBALANCE, Shipping.RESCALE):
-        return RoundRobin(channels, seed, subtask)
+    if shipping is Shipping.RESCALE:
+        return RoundRobin(channels, 0)  # as in Flink
+    if shipping is Shipping.REBALANCE:
+        # Flink begins at a random channel. Subtasks begin at consecutive ones, so that a few records are spread, too.
+        return RoundRobin(channels, zlib.crc32(seed.encode()) + subtask)
     if shipping is Shipping.SHUFFLE:
         return Shuffle(channels, seed, subtask)
     if shipping in (Shipping.KEY_GROUP, Shipping.CUSTOM):

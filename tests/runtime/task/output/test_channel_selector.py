@@ -119,6 +119,13 @@ def test_the_subtasks_of_a_rebalance_begin_side_by_side() -> None:
     assert Counter(starts) == {0: 2, 1: 2, 2: 2, 3: 2}
 
 
+def test_a_rescale_begins_at_the_first_channel() -> None:
+    """As in Flink, which shows in the subtasks of records."""
+    for task in range(4):
+        chooser = selector(Shipping.RESCALE, 3, task, operator_id=f"operator {task}")
+        assert chosen(chooser, 3, [0, 1], [2, 3]) == [0, 1, 2, 0]
+
+
 def test_a_shuffle_depends_on_operator_and_subtask_and_spreads() -> None:
     records = list(range(3000))
     one = chosen(selector(Shipping.SHUFFLE), 3, records)
@@ -129,9 +136,14 @@ def test_a_shuffle_depends_on_operator_and_subtask_and_spreads() -> None:
 
 def test_choices_are_the_same_in_every_process() -> None:
     code = (
-        "from opchain.runtime.task.output.channel_selector import RoundRobin, Shuffle\n"
-        f"print(Shuffle(3, {OPERATOR_ID!r}, 0).assign(range(10), None).channels,"
-        f" RoundRobin(3, {OPERATOR_ID!r}, 0).assign(range(10), None).first)"
+        "from opchain.runtime.program.vertex_program import OutputProgram, Shipping\n"
+        "from opchain.runtime.task.output.channel_selector import create_channel_selector\n"
+        "for shipping in (Shipping.SHUFFLE, Shipping.REBALANCE):\n"
+        "    output = OutputProgram(0, None, shipping, 10, 3, 128, 0, 'a -> b')\n"
+        f"    selector = create_channel_selector(output, 3, {OPERATOR_ID!r}, 0)\n"
+        "    buckets = [[], [], []]\n"
+        "    selector.assign(range(10), None).scatter(range(10), buckets)\n"
+        "    print([number for value in range(10) for number in range(3) if value in buckets[number]])"
     )
     for seed in ("0", "1"):
         shown = subprocess.run(
@@ -141,7 +153,8 @@ def test_choices_are_the_same_in_every_process() -> None:
             capture_output=True,
             text=True,
         )
-        assert shown.stdout.strip() == f"{SEQUENCES[Shipping.SHUFFLE]} 0"
+        expected = [SEQUENCES[Shipping.SHUFFLE], SEQUENCES[Shipping.REBALANCE]]
+        assert shown.stdout.splitlines() == [*map(str, expected)]
 
 
 @pytest.mark.parametrize(
