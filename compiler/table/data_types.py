@@ -316,6 +316,7 @@ def data_type_of(text: str) -> DataType:
     if match is not None:
         return _nested(match[1].upper(), _split(match[2]), (match[3] or "").upper() != "NOT NULL")
     text = re.sub(r"(?i)^\s*TIMESTAMP(.*)WITH LOCAL TIME ZONE", r"TIMESTAMP_LTZ\1", text)
+    text = re.sub(r"(?i)^\s*VARBINARY\s*\(2147483647\)", "BYTES", text)
     match = _SQL_TYPE.fullmatch(text)
     name = "" if match is None else " ".join(match[1].upper().split())
     name = _ALSO_CALLED.get(name, name)

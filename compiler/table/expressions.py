@@ -82,9 +82,20 @@ def sqlglot() -> Any:
     parser: Any = imported("sqlglot.parser", "sql", "SQL").Parser
     # sqlglot would take the last argument of TIMESTAMPDIFF for a unit.
     functions = {name: of for name, of in parser.FUNCTIONS.items() if name != "TIMESTAMPDIFF"}
-    parser = type("Parser", (parser,), {"FUNCTIONS": functions})
+    dtype = imported("sqlglot.expressions", "sql", "SQL").DataType.Type
+    times = dict.fromkeys((dtype.TIMESTAMP, dtype.TIME), _literal_of_time)
+    literals = {**parser.TYPE_LITERAL_PARSERS, **times}
+    parts = {"FUNCTIONS": functions, "TYPE_LITERAL_PARSERS": literals}
+    parser = type("Parser", (parser,), parts)
     type("Flink", (dialect,), {"Tokenizer": tokenizer, "Parser": parser})
     return library
+
+
+def _literal_of_time(_parser: Any, literal: Any, of: Any) -> Any:
+    """`TIMESTAMP '2020-01-02 03:04:05.120'` has the digits that it is written with."""
+    expressions = imported("sqlglot.expressions", "sql", "SQL")
+    digits = len(literal.this.rpartition(".")[2]) if "." in literal.this else 0
+    return expressions.cast(literal, f"{of.this.value}({digits})")
 
 
 def parsed(text: str, what: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,8 @@ from opchain.runtime.errors import GraphError, UnsupportedFeatureError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from opchain.compiler.table.data_types import DataType
 
 _ONE_CATALOG = "all tables are in default_catalog.default_database; omit the statement"
 _REFUSED = {
@@ -29,6 +32,7 @@ _NOT_CREATED = {
     "OR REPLACE": "DROP the table, and CREATE it again",
 }
 _SHOWN = "TABLES", "VIEWS", "CATALOGS", "DATABASES", "CURRENT CATALOG", "CURRENT DATABASE"
+_CREATE_TABLE = "CREATE TABLE "
 _OPENING, _CLOSING = ("(", "["), (")", "]")
 _GENERIC = ("ARRAY", "MAP", "ROW", "MULTISET", "STRUCT")
 
@@ -89,8 +93,8 @@ class Show:
     """SHOW TABLES and the like, or DESCRIBE.
 
     Attributes:
-        what: TABLES, VIEWS, CATALOGS, DATABASES, CURRENT CATALOG, CURRENT DATABASE, or COLUMNS for DESCRIBE.
-        path: The table of DESCRIBE.
+        what: TABLES, VIEWS, CATALOGS, DATABASES, CURRENT CATALOG, CURRENT DATABASE, CREATE TABLE, or COLUMNS for DESCRIBE.
+        path: The table of DESCRIBE and SHOW CREATE TABLE.
     """
 
     what: str
@@ -109,6 +113,59 @@ def plain_path(path: str) -> str:
     'orders'
     """
     return path.removeprefix("default_catalog.").removeprefix("default_database.")
+
+
+def create_table_text(path: str, descriptor: TableDescriptor) -> str:
+    """The CREATE TABLE statement of a table, as Flink writes it."""
+    schema = descriptor.schema
+    assert schema is not None
+    types, computed = dict(schema.columns), dict(schema.computed)
+    metadata = {each.name: each for each in schema.metadata}
+    lines = []
+    for name in schema.order or types:
+        if name in computed:
+            lines.append(f"`{name}` AS {_quoted(computed[name])}")
+            continue
+        found = metadata.get(name)
+        line = f"`{name}` {_whole_type(types[name] if found is None else found.data_type)}"
+        if found is not None:
+            line += f" METADATA FROM '{found.key}'{' VIRTUAL' if found.is_virtual else ''}"
+        lines.append(line)
+    if schema.time is not None:
+        lines.append(f"WATERMARK FOR `{schema.time.column}` AS {_quoted(schema.time.expression)}")
+    if schema.keys:
+        keys = ", ".join(f"`{key}`" for key in schema.keys)
+        lines.append(f"CONSTRAINT `PK_{'_'.join(schema.keys)}` PRIMARY KEY ({keys}) NOT ENFORCED")
+    options = sorted({"connector": descriptor.connector, **descriptor.options}.items())
+    return "\n".join(
+        [
+            f"CREATE TABLE `default_catalog`.`default_database`.`{path}` (",
+            ",\n".join(f"  {line}" for line in lines),
+            ")",
+            *([] if descriptor.comment is None else [f"COMMENT {_literal(descriptor.comment)}"]),
+            "WITH (",
+            ",\n".join(f"  {_literal(key)} = {_literal(value)}" for key, value in options),
+            ")\n",
+        ]
+    )
+
+
+def _literal(text: object) -> str:
+    return "'{}'".format(str(text).replace("'", "''"))
+
+
+def _quoted(expression: str) -> str:
+    """An expression with its names in quotes."""
+    return str(sqlglot().parse_one(expression, read="flink").sql(dialect="flink", identify=True))
+
+
+def _whole_type(data_type: DataType) -> str:
+    """A type without the short names STRING and BYTES."""
+    parts = str(data_type).split("`")  # every second part is a name
+    for place in range(0, len(parts), 2):
+        for short, whole in (("STRING", "VARCHAR"), ("BYTES", "VARBINARY")):
+            parts[place] = re.sub(rf"\b{short}\b", f"{whole}(2147483647)", parts[place])
+    return "`".join(parts)
 
 
 def statement_of(text: str) -> Any:
@@ -200,11 +257,21 @@ class _Reader:
         shown = "" if self.is_at_end() else self._tokens[self._place].text.rstrip("; ")
         self._place += 1
         what = " ".join(shown.upper().split())
+        if what.startswith(_CREATE_TABLE):
+            reader = _Reader(shown.split(None, 2)[2])
+            self._place = len(self._tokens)
+            return Show("CREATE TABLE", reader.path())
         if what not in _SHOWN:
             raise UnsupportedFeatureError(
-                f"SHOW {shown} is not supported; there are: {', '.join(_SHOWN)}"
+                f"SHOW {shown} is not supported; there are: {', '.join(_SHOWN)}, CREATE TABLE name"
             )
         return Show(what)
+
+    def path(self) -> str:
+        """The name of a table, which is the whole text."""
+        name = self._name()
+        self.end()
+        return name
 
     def _use(self) -> Use:
         self.skip("CATALOG")

@@ -512,6 +512,14 @@ class StreamTableEnvironment(TableEnvironment):
 
     def _shown(self, statement: sql.Show) -> TableResult:
         text = data_type_of("STRING")
+        if statement.what == "CREATE TABLE":
+            descriptor = self.from_path(statement.path).descriptor
+            if descriptor is None or descriptor.schema is None:
+                raise UnsupportedFeatureError(
+                    f"SHOW CREATE TABLE: '{statement.path}' is a view; DESCRIBE shows its columns"
+                )
+            shown = sql.create_table_text(statement.path, descriptor)
+            return TableResult((Column("result", text),), [Row(shown)])
         if statement.what != "COLUMNS":
             title, values = {
                 "TABLES": ("table name", self.list_tables),

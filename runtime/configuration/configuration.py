@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins  # noqa: TC003 - `set` names a method here
+import warnings
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from opchain.runtime.configuration.options import (
@@ -85,6 +86,16 @@ class Configuration:
     def parse_list_value(value: str | None) -> list[str]:
         """The items of a list in text form: "a;b", "[a, b]", or lines that begin with "- "; none for None."""
         return parse_list(value) if value else []
+
+    @staticmethod
+    def parse_jars_value(value: str | None, jvm: object = None) -> list[str]:  # noqa: ARG004 - PyFlink 1.20's
+        """`parse_list_value` in PyFlink 1.20."""
+        warnings.warn(
+            "Configuration.parse_jars_value is deprecated: use parse_list_value",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        return Configuration.parse_list_value(value)
 
     def get_integer(self, key: str, default_value: int) -> int:
         """The value as a 64-bit int, or the default.

@@ -251,6 +251,8 @@ def _as_text(value: Any) -> str:
         return to_text(value)
     if isinstance(value, datetime):
         return timestamp_text(value.replace(tzinfo=None))
+    if isinstance(value, time):
+        return str(value).rstrip("0") if value.microsecond else str(value)
     return f"{value:f}" if isinstance(value, Decimal) else str(value)
 
 

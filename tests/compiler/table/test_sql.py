@@ -124,6 +124,14 @@ def test_values_of_a_file_have_their_types(tables: StreamTableEnvironment) -> No
         ("CAST(ts AS STRING)", ["2024-01-02 03:04:05.678", None]),
         ("CAST(CAST(ts AS TIMESTAMP(6)) AS STRING)", ["2024-01-02 03:04:05.678000", None]),
         ("CAST(CAST(ts AS TIMESTAMP(0)) AS STRING)", ["2024-01-02 03:04:05", None]),
+        ("CAST(TIMESTAMP '2020-01-02 03:04:05.120' AS STRING)", ["2020-01-02 03:04:05.120"] * 2),
+        ("CAST(TIMESTAMP '2020-01-02 03:04:05' AS STRING)", ["2020-01-02 03:04:05"] * 2),
+        (
+            "CAST(CAST('2020-01-02 03:04:05' AS TIMESTAMP) AS STRING)",
+            ["2020-01-02 03:04:05.000000"] * 2,
+        ),
+        ("CAST(TIME '03:04:05.120' AS STRING)", ["03:04:05.12"] * 2),
+        ("CAST(TIME '03:04:00' AS STRING)", ["03:04:00"] * 2),
         ("CAST(ts AS TIME)", [time(3, 4, 5), None]),
         ("name NOT LIKE 'x%'", [False, None]),
         ("name NOT LIKE 'x!%' ESCAPE '!'", [True, None]),
@@ -344,7 +352,7 @@ def test_a_descriptor_says_the_same(tables: StreamTableEnvironment, tmp_path: Pa
         ("CREATE TEMPORARY SYSTEM FUNCTION f AS 'x'", "FUNCTION is not supported; call .* a map"),
         ("CREATE OR REPLACE TABLE t (a INT)", "OR REPLACE is not supported; DROP the table"),
         ("USE CATALOG c", "USE c is not supported; .* omit the statement"),
-        ("SHOW CREATE TABLE s", "SHOW CREATE TABLE s is not supported; there are: TABLES"),
+        ("SHOW CREATE VIEW s", "SHOW CREATE VIEW s is not supported; there are: TABLES"),
         (
             "SELECT JSON_VALUE(name, '$.a[*]') FROM s",
             r"the JSON path '\$\.a\[\*\]' has other steps",
@@ -762,3 +770,57 @@ def test_describe_tells_of_computed_columns_and_the_watermark(
         ["a", "TIMESTAMP(3)", False, None, None, "a - INTERVAL '5' SECOND"],
         ["b", "BIGINT", True, None, "AS YEAR(a)", None],
     ]
+
+
+def test_show_create_table_is_what_flink_shows(tables: StreamTableEnvironment) -> None:
+    """The expected text is Flink's, for the same statement."""
+    tables.execute_sql(
+        """CREATE TABLE orders (id BIGINT, name STRING NOT NULL, price DECIMAL(10, 2), ts TIMESTAMP(3), big AS id * 2,
+        WATERMARK FOR ts AS ts - INTERVAL '5' SECOND, PRIMARY KEY (name) NOT ENFORCED)
+        WITH ('number-of-rows' = '3', 'connector' = 'datagen')"""
+    )
+    (row,) = tables.execute_sql("SHOW CREATE TABLE `orders`;").collect()
+    assert (
+        row[0]
+        == """CREATE TABLE `default_catalog`.`default_database`.`orders` (
+  `id` BIGINT,
+  `name` VARCHAR(2147483647) NOT NULL,
+  `price` DECIMAL(10, 2),
+  `ts` TIMESTAMP(3),
+  `big` AS `id` * 2,
+  WATERMARK FOR `ts` AS `ts` - INTERVAL '5' SECOND,
+  CONSTRAINT `PK_name` PRIMARY KEY (`name`) NOT ENFORCED
+)
+WITH (
+  'connector' = 'datagen',
+  'number-of-rows' = '3'
+)
+"""
+    )
+
+
+def test_a_shown_table_can_be_created_again(tables: StreamTableEnvironment) -> None:
+    columns = (
+        "a STRING, `STRING` ROW<`BYTES` BYTES>, t TIMESTAMP(3) METADATA FROM 'timestamp' VIRTUAL"
+    )
+    options = (
+        "'connector'='kafka','topic'='t''s','properties.bootstrap.servers'='b','format'='json'"
+    )
+    tables.execute_sql(f"CREATE TABLE k ({columns}) COMMENT 'it''s' WITH ({options})")
+    descriptor = tables.from_path("k").descriptor
+    (row,) = tables.execute_sql("SHOW CREATE TABLE default_catalog.default_database.k").collect()
+    assert "`STRING` ROW<`BYTES` VARBINARY(2147483647)>" in row[0]
+    tables.execute_sql("DROP TABLE k")
+    tables.execute_sql(row[0])
+    again = tables.from_path("k").descriptor
+    assert again is not None
+    assert descriptor is not None
+    assert (again.options, again.comment) == (descriptor.options, "it's")
+
+
+def test_a_view_has_no_create_table(tables: StreamTableEnvironment) -> None:
+    tables.execute_sql("CREATE VIEW v AS SELECT id FROM s")
+    with pytest.raises(UnsupportedFeatureError, match="'v' is a view; DESCRIBE shows"):
+        tables.execute_sql("SHOW CREATE TABLE v")
+    with pytest.raises(UnsupportedFeatureError, match="SHOW CREATE VIEW v is not supported"):
+        tables.execute_sql("SHOW CREATE VIEW v")

@@ -237,6 +237,12 @@ def test_a_list_of_jars_is_read(text: str) -> None:
     assert Configuration().set_string("pipeline.jars", text).to_dict() == {"pipeline.jars": text}
 
 
+def test_jars_are_read_as_in_flink_1() -> None:
+    with pytest.warns(DeprecationWarning, match="use parse_list_value"):
+        found = Configuration.parse_jars_value("file:///a.jar;file:///b.jar", object())
+    assert found == ["file:///a.jar", "file:///b.jar"]
+
+
 def test_a_configuration_in_the_place_of_a_java_object_is_shared() -> None:
     shared = Configuration().set_string("a", "1")
     Configuration(j_configuration=shared).set_integer("b", 2)
