@@ -20,6 +20,7 @@ from opchain.compiler.settings.state_backend import (
     HashMapStateBackend,
     JobManagerCheckpointStorage,
 )
+from opchain.runtime.errors import short_repr
 from opchain.runtime.time import Duration
 
 if TYPE_CHECKING:
@@ -170,6 +171,21 @@ def _restart_strategy(configuration: Configuration) -> RestartStrategyConfigurat
     return RestartStrategies.fall_back_restart()
 
 
+def _settings_of(strategy: RestartStrategyConfiguration) -> Configuration:
+    """The settings of a restart strategy.
+
+    Raises:
+        TypeError: It is something else.
+    """
+    from opchain.compiler.settings.restart_strategy import RestartStrategyConfiguration
+
+    if not isinstance(strategy, RestartStrategyConfiguration):
+        raise TypeError(
+            f"set_restart_strategy() takes a strategy of RestartStrategies, not {short_repr(strategy)}"
+        )
+    return strategy.to_configuration()
+
+
 class OldExecutionConfig:
     """Methods of PyFlink 1's ExecutionConfig."""
 
@@ -185,7 +201,7 @@ class OldExecutionConfig:
     ) -> Self:
         """Sets whether, how often and when a failed job is restarted."""
         warn_of_old_spelling("ExecutionConfig.set_restart_strategy()", _RESTARTS)
-        self._configuration.add_all(restart_strategy_configuration.to_configuration())
+        self._configuration.add_all(_settings_of(restart_strategy_configuration))
         return self
 
     def set_execution_mode(self, execution_mode: ExecutionMode) -> Self:
@@ -319,6 +335,10 @@ class OldCheckpointConfig:
         warn_of_old_spelling(
             "set_checkpoint_storage_dir()", f"set {_CHECKPOINT_FOLDER!r} in the Configuration"
         )
+        if not isinstance(checkpoint_path, str):
+            raise TypeError(
+                f"set_checkpoint_storage_dir() takes a path or URL as a str, not {short_repr(checkpoint_path)}"
+            )
         storage = FileSystemCheckpointStorage(checkpoint_path)
         self._configuration.set_string(_CHECKPOINT_FOLDER, storage.get_checkpoint_path())
         return self
@@ -366,7 +386,7 @@ class OldEnvironmentCalls:
     ) -> None:
         """Sets whether, how often and when a failed job is restarted."""
         warn_of_old_spelling("set_restart_strategy()", _RESTARTS)
-        self._configuration.add_all(restart_strategy_configuration.to_configuration())
+        self._configuration.add_all(_settings_of(restart_strategy_configuration))
 
     def get_restart_strategy(self) -> RestartStrategyConfiguration:
         """The restart strategy of the configuration."""

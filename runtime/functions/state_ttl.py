@@ -5,14 +5,17 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
+from opchain.runtime.errors import short_repr
 from opchain.runtime.time import Duration, Time, millis_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import timedelta
 
+
+E = TypeVar("E", bound=Enum)
 
 _LOG = logging.getLogger("opchain.job")
 
@@ -232,7 +235,7 @@ class StateTtlConfig:
 
         def set_update_type(self, update_type: StateTtlConfig.UpdateType) -> StateTtlConfig.Builder:
             """Sets which accesses restart the time to live; OnCreateAndWrite by default."""
-            self._update_type = update_type
+            self._update_type = _checked("set_update_type", StateTtlConfig.UpdateType, update_type)
             return self
 
         def update_ttl_on_create_and_write(self) -> StateTtlConfig.Builder:
@@ -247,7 +250,9 @@ class StateTtlConfig:
             self, state_visibility: StateTtlConfig.StateVisibility
         ) -> StateTtlConfig.Builder:
             """Sets whether a read may return an expired entry; NeverReturnExpired by default."""
-            self._state_visibility = state_visibility
+            self._state_visibility = _checked(
+                "set_state_visibility", StateTtlConfig.StateVisibility, state_visibility
+            )
             return self
 
         def return_expired_if_not_cleaned_up(self) -> StateTtlConfig.Builder:
@@ -344,3 +349,9 @@ class StateTtlConfig:
                     dict(self._strategies), self._is_cleanup_in_background
                 ),
             )
+
+
+def _checked(method: str, kind: type[E], value: E) -> E:
+    if not isinstance(value, kind):
+        raise TypeError(f"{method}() takes a {kind.__qualname__}, not {short_repr(value)}")
+    return value

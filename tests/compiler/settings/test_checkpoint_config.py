@@ -157,3 +157,9 @@ def test_what_flink_refuses_is_refused(setter: str, argument: int, least: int) -
 def test_types_are_checked(setter: str, argument: Any, wanted: str) -> None:
     with pytest.raises(TypeError, match=rf"CheckpointConfig.{setter}\(\) takes {wanted}, not"):
         getattr(CheckpointConfig(), setter)(argument)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_the_folder_of_checkpoints_is_text() -> None:
+    with pytest.raises(TypeError, match="takes a path or URL as a str, not 3"):
+        CheckpointConfig().set_checkpoint_storage_dir(3)  # type: ignore[arg-type]

@@ -10,6 +10,7 @@ from opchain.compiler.settings.restart_strategy import (
     RestartStrategies,
     RestartStrategyConfiguration,
 )
+from opchain.datastream import StreamExecutionEnvironment
 
 TEN_SECONDS = timedelta(seconds=10)
 
@@ -85,3 +86,11 @@ def test_the_parts_are_read_back() -> None:
 def test_wrong_numbers_are_refused(make: Any, error: type[Exception], text: str) -> None:
     with pytest.raises(error, match=text):
         make(RestartStrategies)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_only_a_strategy_is_taken() -> None:
+    env = StreamExecutionEnvironment.get_execution_environment()
+    for of in (env, env.get_config()):
+        with pytest.raises(TypeError, match="takes a strategy of RestartStrategies, not 3"):
+            of.set_restart_strategy(3)  # type: ignore[arg-type]

@@ -77,3 +77,9 @@ def test_configurations_are_values() -> None:
 def test_a_time_to_live_is_positive(ttl: Any) -> None:
     with pytest.raises(ValueError, match=r"time to live is (0|-5) ms; it must be positive"):
         StateTtlConfig.new_builder(ttl).build()
+
+
+@pytest.mark.parametrize("method", ["set_update_type", "set_state_visibility"])
+def test_a_choice_must_be_one_of_its_enum(method: str) -> None:
+    with pytest.raises(TypeError, match=rf"{method}\(\) takes a StateTtlConfig\..*, not 3"):
+        getattr(StateTtlConfig.new_builder(10), method)(3)
