@@ -6,7 +6,7 @@
 ...     vertex=1,
 ... )
 -   value = (field_0, field_1)
--     value_0 = value
+-     value_0 = first_0(value)
 +     value_0 = (field_0, field_1)
 -     value_0 = comparable_aggregator_0(previous_0, value)
 +     value_0 = (previous_0[0], max(previous_0[1], field_1))
