@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import date, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from opchain.runtime.connectors.jdbc.staging import connect, psycopg
-from opchain.runtime.errors import StreamError
+from opchain.runtime.errors import StreamError, short_repr
 from opchain.runtime.functions.source import Source
 from opchain.runtime.types.record_types import RowTypeInfo
 from opchain.runtime.types.row import Row
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from opchain.runtime.types.type_information import TypeInformation
 
 _BOUNDS = (int, float, Decimal, datetime)
+_FOUND = (*_BOUNDS, date)
 
 
 class JdbcSourceError(StreamError):
@@ -71,16 +72,29 @@ class JdbcSource(Source[Row]):
         return self.row_type
 
     def planned(self, parallelism: int) -> Source[Row]:
-        """The source with its bounds. Missing bounds are queried from the database."""
+        """The source with its bounds. Missing bounds are queried from the database.
+
+        Raises:
+            JdbcSourceError: The database can't be queried, or the column has no numbers or times.
+        """
         partitions = self.partitions or parallelism
         if self.column is None or self.bounds is not None or partitions == 1:
             return JdbcSource(
                 self.query, self.options, self.row_type, self.column, self.bounds, partitions
             )
-        bounds = f"SELECT min({self.column}), max({self.column}) FROM ({self.query}) AS q"  # noqa: S608 - the program's own
+        column = self.column
+        bounds = (
+            f"SELECT min({column}), max({column}) FROM {self._subquery()} "  # noqa: S608 - the program's own
+            f"WHERE lower(CAST({column} AS text)) NOT IN ('nan', 'infinity', '-infinity')"
+        )
         low, high = next(iter(self._rows(bounds)))[0]
+        if low is not None and not isinstance(low, _FOUND):
+            raise JdbcSourceError(
+                f"{self!r} can't be divided by the column {column}: its least value is {short_repr(low)}, which is "
+                "neither a number nor a time. Call partition_by() with another column"
+            )
         found = None if low is None else (low, high)
-        return JdbcSource(self.query, self.options, self.row_type, self.column, found, partitions)
+        return JdbcSource(self.query, self.options, self.row_type, column, found, partitions)
 
     def splits(self, parallelism: int) -> Sequence[Sequence[JdbcSplit]]:
         """The ranges, in turn."""
@@ -111,11 +125,14 @@ class JdbcSource(Source[Row]):
             where = " AND ".join(tests)
             if split.low is None:
                 where += f" OR {column} IS NULL"
-            escaped = query.replace("%", "%%")
-            query = f"SELECT * FROM ({escaped}) AS q WHERE {where}"  # noqa: S608 - the program's own
+            escaped = self._subquery().replace("%", "%%")
+            query = f"SELECT * FROM {escaped} WHERE {where}"  # noqa: S608 - the program's own
         for names, rows in self._batches(query, arguments, batch_size):
             made = Row(*names)
             yield [made(*values) for values in rows]
+
+    def _subquery(self) -> str:
+        return f"({self.query}\n) AS q"  # the line break ends a comment
 
     def _ranges(self) -> list[JdbcSplit]:
         if self.column is None or self.bounds is None or self.partitions <= 1:
@@ -183,8 +200,8 @@ class JdbcSourceBuilder:
         self._partitions = 1
 
     def set_sql(self, sql: str) -> JdbcSourceBuilder:
-        """Sets the query, without a semicolon."""
-        self._query = sql
+        """Sets the query."""
+        self._query = sql.strip().rstrip(";")
         return self
 
     def set_connection_options(self, options: JdbcConnectionOptions) -> JdbcSourceBuilder:
@@ -207,7 +224,7 @@ class JdbcSourceBuilder:
         """Reads ranges of a column in parallel. All rows are read, also rows outside the bounds and with NULL.
 
         Args:
-            column: A numeric column or a timestamp of the query; an index on it makes this fast.
+            column: A numeric column, a date or a timestamp of the query; an index on it makes this fast.
             low: The start of the ranges; by default the least value.
             high: The end of the ranges; by default the greatest value.
             partitions: The number of ranges; by default the source's parallelism.

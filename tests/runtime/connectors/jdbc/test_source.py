@@ -62,9 +62,43 @@ def test_ranges_of_a_time(orders: Server) -> None:
     assert {type(split.low) for split in ranges} == {type(None), datetime}
 
 
+def test_ranges_of_a_date(orders: Server) -> None:
+    made = builder(orders).set_sql("SELECT id, CAST(at AS date) AS day FROM orders")
+    rows = read(made.partition_by("day"))
+    assert sorted((row.id or 0) for row in rows) == list(range(101))
+    assert len(made.build().planned(3).splits(3)[2]) == 1
+
+
+def test_values_that_are_not_finite_are_read_and_divide_nothing(postgres: Server) -> None:
+    postgres.run(
+        "CREATE TABLE prices (price numeric)",
+        "INSERT INTO prices VALUES (1), (4), ('NaN'), ('-Infinity'), ('Infinity')",
+    )
+    made = builder(postgres).set_sql("SELECT price FROM prices").partition_by("price")
+    assert sorted(str(row.price) for row in read(made)) == [
+        "-Infinity",
+        "1",
+        "4",
+        "Infinity",
+        "NaN",
+    ]
+    assert made.build().planned(3).splits(3) == [[(None, 2)], [(2, 3)], [(3, None)]]
+
+
+@pytest.mark.parametrize("end", [";", " -- of the shop", " /* all */ ; "])
+def test_a_query_with_ranges_may_end_with_a_semicolon_or_a_comment(
+    orders: Server, end: str
+) -> None:
+    assert len(read(builder(orders).set_sql(ORDERS + end).partition_by("id"))) == 101
+
+
 def test_mistakes_are_named(orders: Server) -> None:
     with pytest.raises(JdbcSourceError, match=r'relation "missing" does not exist'):
         read(builder(orders).set_sql("SELECT * FROM missing"))
+    with pytest.raises(
+        JdbcSourceError, match=r"by the column name: its least value is 'n1', which is neither"
+    ):
+        read(builder(orders).partition_by("name"))
     two = Types.ROW_NAMED(["a"], [Types.INT()])
     with pytest.raises(
         JdbcSourceError, match=r"gives 2 columns \(id, name\), but its type has 1: a"
