@@ -86,10 +86,13 @@ class Options:
         names = [name for name in self._left if name.startswith(prefix)]
         return {name[len(prefix) :]: self._left.pop(name) for name in names}
 
-    def drop(self, *prefixes: str) -> None:
-        """Drops options that only matter for the other direction."""
-        for prefix in prefixes:
-            self.below(prefix)
+    def drop(self, *names: str) -> None:
+        """Drops options that only matter for the other direction. A name with a dot at its end is a prefix."""
+        for name in names:
+            if name.endswith("."):
+                self.below(name)
+            else:
+                self.take(name)
 
     def finish(self) -> None:
         """Refuses options that were not read.
@@ -388,7 +391,8 @@ def _files(descriptor: TableDescriptor, options: Options) -> TableSource:
         from opchain.runtime.time import Duration  # noqa: PLC0415 - likewise
 
         builder.monitor_continuously(Duration.of_millis(_milliseconds(interval)))
-    options.drop("sink.", "parquet.", "auto-compaction", "compaction.", "partition.")
+    options.drop("sink.parallelism", "sink.rolling-policy.", "sink.partition-commit.", "parquet.")
+    options.drop("auto-compaction", "compaction.file-size", "compaction.parallelism", "partition.")
     options.finish()
     return TableSource(
         builder.build(), list(wire.field_names or ()), list(wire.field_types), of != "avro"
@@ -431,7 +435,9 @@ def _write_files(stream: DataStream[Any], descriptor: TableDescriptor, options: 
         )
     else:
         raise _unknown_format(options, of, ("json", "csv", "avro", "parquet"))
-    options.drop("source.", "parquet.", "sink.rolling-policy.", "auto-compaction", "compaction.")
+    options.drop("source.monitor-interval", "source.path.regex-pattern", "source.report-statistics")
+    options.drop("parquet.", "sink.rolling-policy.", "auto-compaction")
+    options.drop("compaction.file-size", "compaction.parallelism")
     options.finish()
     if formatted is not None:
         stream = stream.map(formatted, wire)
@@ -494,6 +500,17 @@ class _WithMetadata:
         return None if found is None else Row(*found, *self.metadata(message))
 
 
+_KAFKA_READS = (
+    *("scan.startup.mode", "scan.startup.timestamp-millis", "scan.startup.specific-offsets"),
+    *("scan.bounded.mode", "scan.bounded.timestamp-millis", "scan.bounded.specific-offsets"),
+    *("scan.topic-partition-discovery.interval", "scan.parallelism", "scan.watermark."),
+)
+_KAFKA_WRITES = (
+    *("sink.delivery-guarantee", "sink.transactional-id-prefix", "sink.parallelism"),
+    *("sink.partitioner", "sink.transaction-naming-strategy"),
+)
+
+
 def _set_offsets(builder: Any, options: Options) -> None:
     from opchain.runtime.connectors.kafka.offsets import KafkaOffsetsInitializer  # noqa: PLC0415 - likewise
 
@@ -533,6 +550,9 @@ def _kafka(descriptor: TableDescriptor, options: Options) -> TableSource:
     for name, value in options.below("properties.").items():
         builder.set_property(name, value)
     _set_offsets(builder, options)
+    interval = options.take("scan.topic-partition-discovery.interval")
+    if interval is not None:
+        builder.set_property("partition.discovery.interval.ms", str(_milliseconds(interval)))
     skips = any(options.flag(f"{each}.ignore-parse-errors") for each in ("json", "csv"))
     if skips:
         builder.on_malformed("skip")
@@ -559,7 +579,7 @@ def _kafka(descriptor: TableDescriptor, options: Options) -> TableSource:
     builder.set_deserializer(
         KafkaRecordDeserializationSchema.of(function, Types.ROW_NAMED(names, types))
     )
-    options.drop("sink.", "scan.", "key.", "value.")
+    options.drop(*_KAFKA_WRITES)
     options.finish()
     return TableSource(builder.build(), names, types)
 
@@ -599,11 +619,16 @@ def _write_kafka(stream: DataStream[Any], descriptor: TableDescriptor, options: 
     for name, value in options.below("properties.").items():
         builder.set_property(name, value)
     guarantee = options.take("sink.delivery-guarantee", default="at-least-once") or ""
-    builder.set_delivery_guarantee(DeliveryGuarantee[guarantee.upper().replace("-", "_")])
+    known = {each.name.lower().replace("_", "-"): each for each in DeliveryGuarantee}
+    if guarantee not in known:
+        raise GraphError(
+            f"table '{options.path}': sink.delivery-guarantee is '{guarantee}'; use {', '.join(known)}"
+        )
+    builder.set_delivery_guarantee(known[guarantee])
     prefix = options.take("sink.transactional-id-prefix")
     if prefix is not None:
         builder.set_transactional_id_prefix(prefix)
-    options.drop("scan.", "sink.", "key.", "value.")
+    options.drop(*_KAFKA_READS)
     options.finish()
     if formatted is not None:
         stream = stream.map(formatted, wire)
@@ -675,7 +700,8 @@ def _write_jdbc(stream: DataStream[Any], descriptor: TableDescriptor, options: O
     if keys and is_mysql(connection.url):
         changes = ", ".join(f"{name} = VALUES({name})" for name in names)
         sql = f"{sql.partition(' ON CONFLICT ')[0]} ON DUPLICATE KEY UPDATE {changes}"
-    options.drop("sink.", "scan.", "lookup.")
+    options.drop("scan.partition.", "scan.fetch-size", "scan.auto-commit", "lookup.")
+    options.drop("sink.buffer-flush.max-rows", "sink.buffer-flush.interval", "sink.max-retries")
     options.finish()
     return stream.add_sink(JdbcSink.sink(sql, row_type(columns), connection))
 
@@ -693,7 +719,8 @@ def _jdbc(descriptor: TableDescriptor, options: Options) -> TableSource:
         low, high = (None if each is None else int(each) for each in bounds)
         builder.partition_by(column, low, high, int(number or 0))
     builder.set_connection_options(jdbc_connection(options))
-    options.drop("sink.", "scan.", "lookup.")
+    options.drop("scan.fetch-size", "scan.auto-commit", "lookup.", "sink.parallelism")
+    options.drop("sink.buffer-flush.max-rows", "sink.buffer-flush.interval", "sink.max-retries")
     options.finish()
     return TableSource(builder.build(), list(wire.field_names or ()), list(wire.field_types))
 

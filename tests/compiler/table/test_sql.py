@@ -431,6 +431,13 @@ def test_a_kafka_table_reads_metadata(tables: StreamTableEnvironment) -> None:
     row = source.deserializer.schema.deserialize(message)
     assert list(row)[:3] == [1, "2024-01-02 03:04:05", 42]
     assert row[3].isoformat() == "1970-01-01T00:00:01+00:00"
+    for unknown in ("scan.startup.mod", "key.format", "value.fields-include", "sink.delivery"):
+        wrong = TableDescriptor("kafka", schema.build(), {**options, unknown: "x"})
+        with pytest.raises(GraphError, match=f"'kafka' does not know the option '{unknown}'"):
+            table_source(wrong, "k")
+    both = {"sink.delivery-guarantee": "none", "scan.topic-partition-discovery.interval": "7 s"}
+    more: Any = table_source(TableDescriptor("kafka", schema.build(), {**options, **both}), "k")
+    assert more.source.properties["partition.discovery.interval.ms"] == "7000"
     wrong = TableDescriptor("kafka", schema.build(), {**options, "scan.startup.mode": "soon"})
     with pytest.raises(GraphError, match=r"scan\.startup\.mode is 'soon'"):
         table_source(wrong, "k")
