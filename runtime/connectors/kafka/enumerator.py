@@ -6,6 +6,7 @@ same name.
 
 from __future__ import annotations
 
+import logging
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     Position = dict[str, dict[str, Any]]
+
+_LOG = logging.getLogger("opchain.kafka")
 
 
 class Subscription(NamedTuple):
@@ -142,10 +145,16 @@ class KafkaEnumerator:
             offset = found[item]
             if begins[item] <= offset <= ends[item]:
                 result[item] = offset
-            elif initializer.reset is KafkaOffsetResetStrategy.EARLIEST:
-                result[item] = begins[item]
-            elif initializer.reset is KafkaOffsetResetStrategy.LATEST:
-                result[item] = ends[item]
+            elif initializer.reset is not KafkaOffsetResetStrategy.NONE:
+                earliest = initializer.reset is KafkaOffsetResetStrategy.EARLIEST
+                result[item] = begins[item] if earliest else ends[item]
+                if offset >= 0:
+                    _LOG.warning(
+                        "%s, topic %s, partition %d: there is no offset %d, so the source starts at %d (%s); the "
+                        "partition has the offsets %d to %d",
+                        *(self._where, item.topic, item.partition, offset, result[item]),
+                        *(initializer.reset.name, begins[item], ends[item]),
+                    )
             else:
                 raise KafkaConnectorError(self._no_offset(initializer, item, offset, begins, ends))
         return result

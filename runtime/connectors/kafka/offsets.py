@@ -34,7 +34,7 @@ class Offsets(Enum):
 
     EARLIEST = "earliest"
     LATEST = "latest"
-    COMMITTED = "committed"
+    COMMITTED = "committed_offsets"
     TIMESTAMP = "timestamp"
     GIVEN = "offsets"
 

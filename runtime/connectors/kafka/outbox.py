@@ -280,12 +280,13 @@ class _Sender:
         try:
             for messages in chunks:
                 send(self._producer, messages, self._failures)
+                self._failures.require_none()
             self._producer.send_offsets_to_transaction(
                 [library.TopicPartition(topic, 0, note)], self._group(), self._brokers.timeout_s
             )
             self._producer.commit_transaction()
         except library.KafkaException as error:
-            if error.args[0].txn_requires_abort():
+            if self._failures.first is not None or error.args[0].txn_requires_abort():
                 self._producer.abort_transaction()
             raise
 

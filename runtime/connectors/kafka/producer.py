@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from opchain.runtime.connectors.kafka.client import (
     KafkaConnectorError,
@@ -48,60 +48,93 @@ def producer_settings(properties: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+class Refused(NamedTuple):
+    """A message that was not sent, and the error of confluent-kafka."""
+
+    error: Any
+    topic: str
+    partition: int | None
+    key: Any
+    value: Any
+
+
 class Failures:
-    """The first message that the brokers refused, as reported by the producer."""
+    """The first message that the brokers or the client refused."""
 
     def __init__(self) -> None:
-        self.first: tuple[Any, Any] | None = None
+        self.first: Refused | None = None
 
     def __call__(self, error: Any, message: Any) -> None:
-        """Called for each message that the producer could not send."""
+        """Called by the producer for each message that it could not send."""
         # Messages that an abort purges have other errors, which are not the cause.
         if error is not None and self.first is None and not error.name().startswith("_PURGE"):
-            self.first = (error, message)
+            place = (message.topic(), message.partition())
+            self.first = Refused(error, *place, message.key(), message.value())
+
+    def require_none(self) -> None:
+        """Raises the error of the first message.
+
+        Raises:
+            KafkaException: A message was refused.
+        """
+        if self.first is not None:
+            raise confluent_kafka().KafkaException(self.first.error)
 
     def explained(self, where: str) -> KafkaConnectorError:
         """The error for the user."""
         assert self.first is not None
-        error, message = self.first
+        error, topic, partition, key, value = self.first
+        place = f"topic {topic}" if partition is None else f"topic {topic}, partition {partition}"
         return KafkaConnectorError(
-            f"{where} can't write to topic {message.topic()}, partition {message.partition()}, the message with the "
-            f"key {short_repr(message.key())} and the value {short_repr(message.value())}: {error.str()}{advice(error)}"
+            f"{where} can't write to {place}, the message with the key {short_repr(key)} and the value "
+            f"{short_repr(value)}: {error.str()}{advice(error)}"
         )
 
 
 def send(producer: Any, messages: Iterable[Columns], failures: Failures) -> None:
     """Passes messages to the producer. Waits while its queue is full, and stops after a refused message."""
+    for columns in messages:
+        _send_columns(producer, columns, failures)
+        producer.poll(0)
+        if failures.first is not None:
+            return
+
+
+def _send_columns(producer: Any, columns: Columns, failures: Failures) -> None:
     produce = producer.produce
-    for topic, keys, values, timestamps, headers, partitions in messages:
+    topic, keys, values, timestamps, headers, partitions = columns
+    value = key = partition = None
+    try:
         if keys is None and timestamps is None and headers is None and partitions is None:
             for value in values:
                 try:
                     produce(topic, value)
                 except BufferError:  # noqa: PERF203 - it costs nothing from Python 3.11 on
                     _produce_later(producer, failures, topic, value)
-        else:
-            every = zip(
-                values,
-                repeat(None) if keys is None else keys,
-                repeat(-1) if partitions is None else partitions,
-                repeat(0) if timestamps is None else timestamps,
-                repeat(None) if headers is None else headers,
-                strict=False,
-            )
-            for value, key, partition, timestamp, own in every:
-                # Positional arguments: names would take half as much time as the rest of the call. The two None are
-                # callbacks.
-                message: tuple[Any, ...] = (topic, value, key, partition, None, None, timestamp)
-                if own:
-                    message = (*message, list(own))
-                try:
-                    produce(*message)
-                except BufferError:
-                    _produce_later(producer, failures, *message)
-        producer.poll(0)
-        if failures.first is not None:
             return
+        every = zip(
+            values,
+            repeat(None) if keys is None else keys,
+            repeat(-1) if partitions is None else partitions,
+            repeat(0) if timestamps is None else timestamps,
+            repeat(None) if headers is None else headers,
+            strict=False,
+        )
+        for value, key, partition, timestamp, own in every:
+            # Positional arguments: names would take half as much time as the rest of the call. The two None are
+            # callbacks.
+            message: tuple[Any, ...] = (topic, value, key, partition, None, None, timestamp)
+            if own:
+                message = (*message, list(own))
+            try:
+                produce(*message)
+            except BufferError:
+                _produce_later(producer, failures, *message)
+    except confluent_kafka().KafkaException as error:
+        # The client itself refuses a message that is larger than its own limit.
+        if failures.first is None:
+            place = None if partition == -1 else partition
+            failures.first = Refused(error.args[0], topic, place, key, value)
 
 
 def _produce_later(producer: Any, failures: Failures, *message: Any) -> None:

@@ -171,6 +171,22 @@ def test_a_message_that_is_too_large_fails_the_job_and_is_named(
         assert kafka.messages(topic) == []
 
 
+@pytest.mark.parametrize("guarantee", [AT_LEAST_ONCE, EXACTLY_ONCE])
+def test_a_message_that_the_client_refuses_fails_the_job_and_is_named(
+    kafka: Kafka, guarantee: DeliveryGuarantee
+) -> None:
+    topic = kafka.topic()
+    with pytest.raises(
+        KafkaConnectorError,
+        match=rf"topic {topic}, the message .* value b'xxx.*large.*raise max.request.size",
+    ):
+        written(builder(kafka, serializer(topic), guarantee).build(), ["small", "x" * 2_000_000])
+    if guarantee is EXACTLY_ONCE:
+        assert kafka.messages(topic) == []
+        kafka.produce(topic, ["later"])
+        assert kafka.values(topic) == ["later"]  # no open transaction holds readers back
+
+
 def test_what_is_no_bytes_is_named(kafka: Kafka) -> None:
     class Text(SerializationSchema[Any]):
         def serialize(self, element: Any) -> bytes:

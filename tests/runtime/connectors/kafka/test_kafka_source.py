@@ -236,6 +236,29 @@ def test_where_reading_starts(kafka: Kafka) -> None:
         assert sorted(map(int, found)) == list(expected), initializer
 
 
+def test_a_given_offset_that_is_gone_is_logged(
+    kafka: Kafka, caplog: pytest.LogCaptureFixture
+) -> None:
+    topic = kafka.topic()
+    kafka.produce(topic, range(10))
+    kafka.delete_records(topic, 0, 6)
+    start = KafkaOffsetsInitializer.offsets({KafkaTopicPartition(topic, 0): 2})
+    found = collected(builder(kafka, topic).set_starting_offsets(start).set_bounded(LATEST).build())
+    assert found == ["6", "7", "8", "9"]
+    [warning] = [each.getMessage() for each in caplog.records if topic in each.getMessage()]
+    assert "there is no offset 2, so the source starts at 6 (EARLIEST)" in warning
+
+
+def test_a_group_without_committed_offsets_is_named_with_the_call(kafka: Kafka) -> None:
+    topic = kafka.topic()
+    started = builder(kafka, topic).set_group_id("new-group")
+    started.set_starting_offsets(KafkaOffsetsInitializer.committed_offsets())
+    with pytest.raises(
+        KafkaConnectorError, match=r"give KafkaOffsetsInitializer\.committed_offsets\(\) a"
+    ):
+        collected(started.set_bounded(LATEST).build())
+
+
 def test_a_job_goes_on_from_the_offsets_that_its_group_has_committed(kafka: Kafka) -> None:
     topic = kafka.topic(2)
     kafka.produce(topic, range(10), 1)
