@@ -27,6 +27,9 @@ _SHOWN = 300
 class RedisSink(OutboxSink[Any]):
     """Runs commands of Redis with each record, exactly once. Not in Flink.
 
+    Redis does not undo a transaction if one of its commands fails, because a key has another type for example. The job then
+    fails and names the command. It is not repeated, since the other commands ran.
+
     Needs redis: `pip install 'opchain[redis]'`. A key `opchain:<sink>` notes the last epoch; do not delete it while the job
     exists. Redis Cluster is not supported, since its transactions have one slot.
 
@@ -60,16 +63,29 @@ class RedisSink(OutboxSink[Any]):
                     if _is_noted(transaction.get(note), number, piece):
                         return
                     transaction.multi()
-                    for record in records:
-                        for command in self.commands(record):
-                            transaction.execute_command(*command)
+                    commands = [command for record in records for command in self.commands(record)]
+                    for command in commands:
+                        transaction.execute_command(*command)
                     transaction.set(note, f"{number}.{piece}")
-                    transaction.execute()
+                    results = transaction.execute(raise_on_error=False)
             except library.RedisError as error:
                 raise SinkError(
                     f"{self!r} can't run its commands: {type(error).__name__}: {error}. Correct the commands or the "
                     "server, and start the job again"
                 ) from error
+        # Redis does not roll back: the other commands and the note are in the database.
+        failed = [
+            (command, result)
+            for command, result in zip(commands, results, strict=False)
+            if isinstance(result, Exception)
+        ]
+        if failed:
+            command, refusal = failed[0]
+            raise SinkError(
+                f"{self!r}: Redis refused {len(failed)} of {len(commands)} commands, first {short_repr(command)}: {refusal}. "
+                "The other commands ran, and opchain repeats none of them. Correct the commands, make up for the refused "
+                "ones by hand, and start the job again"
+            )
 
     def last_commit(self, owner: str) -> int | None:
         """The epoch in the note."""
@@ -145,7 +161,8 @@ class HttpSink(OutboxSink[Any]):
                 if answer.status < 400:  # noqa: PLR2004 - HTTP's own
                     found: bytes = answer.data
                     return found
-                problem = f"status {answer.status}: {answer.data[:_SHOWN].decode(errors='replace')}"
+                text = answer.data[:_SHOWN].decode(errors="replace")
+                problem = f"status {answer.status}: {' '.join(text.split())}"
                 if answer.status not in _RETRY_STATUS:
                     break
         raise SinkError(

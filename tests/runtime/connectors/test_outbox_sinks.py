@@ -101,6 +101,21 @@ def test_a_refused_command_changes_nothing(redis_port: int) -> None:
         assert client.get("x") is None
 
 
+def test_a_command_that_fails_among_others_is_named_and_not_repeated(redis_port: int) -> None:
+    def commands(record: str) -> list[tuple[Any, ...]]:
+        return [("RPUSH", "seen", record), ("INCR", "seen")]
+
+    sink = RedisSink(f"redis://127.0.0.1:{redis_port}", commands)
+    with pytest.raises(
+        SinkError,
+        match=r"refused 1 of 2 commands, first \('INCR', 'seen'\): .*WRONGTYPE.* repeats none",
+    ):
+        sink.send("among.1.1.d", ["a"])
+    sink.send("among.1.1.d", ["a"])
+    with client_of(redis_port) as client:
+        assert client.lrange("seen", 0, -1) == [b"a"]
+
+
 class Server(ThreadingHTTPServer):
     """Keeps what it gets; `answers` come first."""
 
