@@ -154,6 +154,14 @@ class SinkConformance(ABC):
         run.commit_again()
         self._expect(run.target, 1, "after the successor's commit")
 
+    def test_leaves_what_another_job_has_staged(self, tmp_path: Path) -> None:
+        """Two jobs may write to one target. A job that starts removes its own staged output only."""
+        run = self._run(tmp_path / "shared")
+        run.publish(1, run.staged(1, self.epochs[0]))
+        SinkRun(self.make_sink(run.target), tmp_path / "other", (), "2" * 32).to_the_end()
+        run.commit_again()
+        self._expect(run.target, 1, "after another job has started")
+
     def test_fails_at_every_line(self, tmp_path: Path) -> None:
         """Raises an exception at each line, in this process."""
         counted = _Steps(self._run(tmp_path / "files").files())
@@ -272,6 +280,7 @@ class SinkRun:
     sink: Sink[Any]
     target: Path
     epochs: Sequence[Sequence[Any]]
+    lineage: str = "0" * 32
     _writers: list[SinkWriter[Any]] = field(default_factory=list)
 
     def to_the_end(self, look: Callable[[str, int], None] = lambda *_: None) -> None:
@@ -366,7 +375,7 @@ class SinkRun:
     def _origin(self) -> SinkOrigin:
         staging = self.target.parent / f"{self.target.name}.staging"
         staging.mkdir(exist_ok=True)
-        return SinkOrigin("0" * 32, "1" * 32, "a sink under test", str(staging))
+        return SinkOrigin(self.lineage, "1" * 32, "a sink under test", str(staging))
 
     def _context(self, subtask: int) -> RuntimeContext:
         return cast("RuntimeContext", _Context(self._origin(), subtask))

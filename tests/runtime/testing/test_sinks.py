@@ -177,6 +177,13 @@ class Littering(FolderSink):
         pass
 
 
+class Clearing(FolderSink):
+    """Removes the staged output of all jobs."""
+
+    def abort(self, owner: str) -> None:
+        shutil.rmtree(self.folder / ".staged", ignore_errors=True)
+
+
 @pytest.mark.parametrize(
     ("kind", "test", "found"),
     [
@@ -188,6 +195,11 @@ class Littering(FolderSink):
             Hasty,
             "test_a_replaced_driver_removes_nothing_of_its_successor",
             r"commit: lost \['a', 'b'",
+        ),
+        (
+            Clearing,
+            "test_leaves_what_another_job_has_staged",
+            r"another job .*: lost \['a', 'b', 'c'",
         ),
         (Littering, "test_drops_what_a_lost_attempt_staged", r"after abort: still staged"),
     ],
