@@ -61,13 +61,12 @@ class CommitSink(Sink[T]):
         batch_size: The most records that a call of `stage` gets.
         staging: A folder of the job for staged records, as path or URL; set before `open`. None in a job without
             checkpoints.
-        confirm: For `abort`: raises an error if another driver has taken over the job.
     """
 
     reads_timestamps = False
     batch_size: int = 10_000
     staging: str | None = None
-    confirm: Callable[[], None] = staticmethod(lambda: None)
+    _confirm: Callable[[], None] = staticmethod(lambda: None)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
@@ -107,6 +106,10 @@ class CommitSink(Sink[T]):
         Find the records, call `self.confirm()`, and then remove those that were found. A driver may be frozen here until
         another one has replaced it. Records that are staged afterwards belong to that one.
         """
+
+    def confirm(self) -> None:
+        """For `abort`: raises an error if another driver has taken over the job."""
+        self._confirm()
 
     def last_commit(self, owner: str) -> int | None:  # noqa: ARG002 - optional
         """The number of the last epoch that was committed, as the target stores it; None if unknown.
@@ -192,7 +195,7 @@ class _SinkCommitter(Committer):
     def discard_orphans(self, origin: SinkOrigin, confirm: Callable[[], None]) -> None:
         sink = self._sink(origin.staging)
         confirm()  # for sinks whose `abort` does not
-        sink.confirm = confirm
+        sink._confirm = confirm  # noqa: SLF001 - the other half of the sink
         sink.abort(owner_of(origin))
 
     def last_commit(self, origin: SinkOrigin) -> int | None:
