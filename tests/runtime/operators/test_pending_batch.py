@@ -80,6 +80,7 @@ def combining(target: Target, select: Any, reduce: Any, *, carries: bool = False
         carries_timestamps=carries,
         select_key=select,
         reduce=reduce,
+        first=None,
         identity=key_identity(),
     )
 
@@ -133,6 +134,7 @@ def test_sums_leave_as_pairs(key_field: int, expected: Any) -> None:
         carries_timestamps=False,
         select_key=lambda pair: pair[key_field],
         reduce=max,
+        first=None,
         identity=key_identity(),
     )
     batch.keep_sums(key_field)["a"] = 3
