@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 from functools import cache
-from pathlib import Path
+from importlib import resources
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args, get_origin
 
 from pydantic import ValidationError
@@ -97,7 +97,8 @@ def known_keys() -> frozenset[str]:
 @cache
 def flink_keys() -> frozenset[str]:
     """The configuration keys of Flink 2.3, with their older spellings."""
-    return frozenset(Path(__file__).with_name("flink_keys.txt").read_text("ascii").split())
+    file = resources.files(__package__) / "flink_keys.txt"  # opchain may be in a zip
+    return frozenset(file.read_text("ascii").split())
 
 
 _MAPS = (

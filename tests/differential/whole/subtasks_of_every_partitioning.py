@@ -102,6 +102,5 @@ def build(env, out):
         s.key_by(lambda v: datetime.date(2020, 1, 1 + v), Types.SQL_DATE()).map(lambda v: v), "date"
     )
     out(s.broadcast().map(Sub()), "bc")
-    out(s.rebalance().map(Sub()), "reb")
     out(s.forward().map(lambda v: v), "fw") if False else None
     out(s.map(lambda v: v, Types.INT()).set_parallelism(1).rescale().map(Sub()), "resc")
