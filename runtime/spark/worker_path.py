@@ -87,7 +87,7 @@ def _files_below(folder: Traversable, place: str) -> Iterator[tuple[str, bytes]]
         if item.is_dir():
             if item.name != "__pycache__":
                 yield from _files_below(item, f"{place}/{item.name}")
-        elif item.name.endswith((".py", ".typed", ".txt", ".properties")) or f"{place}/".startswith(_PAGE):
+        elif item.name.endswith((".py", ".typed", ".txt")) or f"{place}/".startswith(_PAGE):
             yield f"{place}/{item.name}", item.read_bytes()
 
 
