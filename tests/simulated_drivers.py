@@ -156,7 +156,7 @@ class TableCommit(NamedTuple):
 
 
 def simulated_job(output: str = "files") -> JobProgram:
-    """Numbers, each with its place among those of its key, into one of the OUTPUTS, by two subtasks."""
+    """A job that writes numbers to one of the OUTPUTS, each with a count of its key, in two subtasks."""
     sink: Any
     if output == "files":
         files = FileSink.for_row_format(OUTPUT, Encoder.simple_string_encoder())
@@ -643,6 +643,6 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    import simulated_drivers  # its classes are pickled by their names, unlike those of a main program
+    import simulated_drivers  # pickled by reference; classes of a main program are pickled by value
 
     simulated_drivers.main()

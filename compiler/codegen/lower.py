@@ -637,9 +637,8 @@ class _Lowering:
         names.bind("ABSENT", "shared")
         names.bind(f"table_{index}", "table", index)
         first: ast.expr | None = None
-        if isinstance(
-            operator.spec, specs.CombinedReduceSpec
-        ):  # the senders have checked first records
+        if isinstance(operator.spec, specs.CombinedReduceSpec):
+            # The senders have checked the first records.
             lines = f.statements(f"{key}, item_{index} = {place.value}", index)
             value = f.name(f"item_{index}")
         else:

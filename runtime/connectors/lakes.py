@@ -62,8 +62,13 @@ class _LakeSink(CommitSink[Any]):
     def add(self, owner: str, number: int, files: Sequence[DataFile]) -> None:
         """Adds files to the table and notes the epoch, in one commit; nothing if the epoch is noted.
 
-        The commit fails if the table has changed since the note was read, so two drivers can't both add the files.
+        Raises:
+            Exception: An error of `conflict`: the table has changed since the note was read, so nothing was added.
         """
+
+    @abstractmethod
+    def conflict(self) -> type[Exception]:
+        """The library's error for a commit that another one has preceded."""
 
     @abstractmethod
     def committed_files(self) -> set[str]:
@@ -93,7 +98,13 @@ class _LakeSink(CommitSink[Any]):
 
     def commit(self, epoch: SinkEpoch, staged: Sequence[DataFile]) -> None:
         """Adds the files to the table, unless the epoch is already noted."""
-        self.add(epoch.owner, epoch.number, staged)
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                self.add(epoch.owner, epoch.number, staged)
+                break
+            except self.conflict():
+                if attempt == _ATTEMPTS:
+                    raise
         folder = self._markers(epoch.owner)
         for file in staged:
             delete_file(joined(folder, name_of(file.path)))
@@ -189,25 +200,24 @@ class IcebergSink(_LakeSink):
         return self._loaded.schema().as_arrow()
 
     def add(self, owner: str, number: int, files: Sequence[DataFile]) -> None:
-        """Adds files; tries again if another writer has changed the table at the same time."""
-        errors = imported("pyiceberg.exceptions", "iceberg", "IcebergSink")
+        """Adds files, and sets the table's property."""
+        if (self.last_commit(owner) or 0) >= number:
+            return
         note = {"opchain.owner": owner, "opchain.epoch": str(number)}
         paths = [f"{self.location().rstrip('/')}/{file.path}" for file in files]
-        for attempt in range(1, _ATTEMPTS + 1):
-            if (self.last_commit(owner) or 0) >= number:
-                return
-            try:
-                with self._transaction() as transaction:
-                    transaction.add_files(
-                        paths, snapshot_properties=note, check_duplicate_files=False
-                    )
-                    transaction.set_properties({_property(owner): str(number)})
-            except errors.CommitFailedException:
-                if attempt == _ATTEMPTS:
-                    raise
+        with self._transaction() as transaction:
+            transaction.add_files(paths, snapshot_properties=note, check_duplicate_files=False)
+            transaction.set_properties({_property(owner): str(number)})
+
+    def conflict(self) -> type[Exception]:
+        """The error of pyiceberg."""
+        error: type[Exception] = imported(
+            "pyiceberg.exceptions", "iceberg", "IcebergSink"
+        ).CommitFailedException
+        return error
 
     def _transaction(self) -> Any:
-        """A transaction that pyiceberg does not retry by itself: it would not read the note again."""
+        """A transaction without pyiceberg's own retries, which would not read the note again."""
         metadata = self._loaded.metadata
         once = metadata.properties | {"commit.retry.num-retries": "0"}
         self._loaded.metadata = metadata.model_copy(update={"properties": once})
@@ -276,17 +286,17 @@ class DeltaSink(_LakeSink):
         return pa.schema(self._loaded().schema().to_arrow())
 
     def add(self, owner: str, number: int, files: Sequence[DataFile]) -> None:
-        """Adds files, with the version of the application `owner`; tries again after a commit at the same time."""
-        errors = imported("deltalake.exceptions", "delta", "DeltaSink")
-        for attempt in range(1, _ATTEMPTS + 1):
-            table = self._loaded()
-            if (table.transaction_version(owner) or 0) >= number:
-                return
-            try:
-                _append(table, owner, number, files)
-            except errors.CommitFailedError:
-                if attempt == _ATTEMPTS:
-                    raise
+        """Adds files, with the version of the application `owner`."""
+        table = self._loaded()
+        if (table.transaction_version(owner) or 0) < number:
+            _append(table, owner, number, files)
+
+    def conflict(self) -> type[Exception]:
+        """The error of deltalake."""
+        error: type[Exception] = imported(
+            "deltalake.exceptions", "delta", "DeltaSink"
+        ).CommitFailedError
+        return error
 
     def last_commit(self, owner: str) -> int | None:
         """The version of the application."""
