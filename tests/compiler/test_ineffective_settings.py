@@ -121,7 +121,7 @@ VALUES: dict[str, Any] = {
 }
 
 OF_REPORTS = ("otlp_endpoint", "latency_interval_ms", "state_backend")
-"""Settings whose effect is not in results: tests/runtime/reporting and those of latency and RocksDB observe it."""
+"""Settings that do not change results. tests/runtime/reporting and the tests of latency and RocksDB observe their effects."""
 
 
 def value_of(name: str, folder: Path) -> Any:

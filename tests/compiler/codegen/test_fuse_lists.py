@@ -53,7 +53,7 @@ class Both(CoFlatMapFunction[int, int, int]):
 
 
 class Changed(FlatMapFunction[int, Any]):
-    """Changes a record that it has collected: all of its records are that one, as it is at the end."""
+    """Collects the same list several times and changes it in between, so all collected records have its last content."""
 
     def flat_map(self, value: int, out: Any) -> None:  # type: ignore[override]
         row = [value]
