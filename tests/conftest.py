@@ -138,6 +138,17 @@ def _stay_pytest() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True)
+def _start_no_other_session() -> Iterator[None]:
+    """Without the fixture `session` a test starts a session that tries no task again, for all later tests, too."""
+    yield
+    pyspark = sys.modules.get("pyspark")
+    context = pyspark and pyspark.SparkContext._active_spark_context
+    if context and context.master == "local[*]":
+        context.stop()
+        pytest.fail("this test needs the fixture `session`: it started a Spark session of its own")
+
+
 @pytest.fixture(scope="session")
 def kafka() -> Iterator[Kafka]:
     """One broker for all tests that need no more."""
