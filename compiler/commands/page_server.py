@@ -3,8 +3,9 @@
 `/metrics` has the metrics of all jobs for Prometheus.
 
 A page is one self-contained file. It asks this server for news, and loads nothing else. Only this machine can connect,
-and only as `localhost` or 127.0.0.1. So a foreign web page whose host name resolves to this machine is refused. Stopping
-a job needs the token in the address that `opchain run` prints. The address without the token shows the same page.
+and only as `localhost` or 127.0.0.1. So a foreign web page whose host name resolves to this machine is refused. All but
+`/metrics` needs the token in the address that `opchain run` prints: pages show keys and records of the input, which other
+users of this machine must not read.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from contextlib import contextmanager
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs, urlsplit
 
 from opchain.compiler.commands.failures import CommandError
 from opchain.compiler.commands.job_watch import (
@@ -45,6 +47,8 @@ _LAST_NEWS_S = 3.0
 _STEERING_S = 600.0
 _TOKEN_HEADER = "X-Opchain-Token"  # noqa: S105 - a name; pages of other origins cannot send this header
 
+_NO_TOKEN = "the address that opchain printed has a token"
+
 _METRICS = "/metrics"
 _PATH = re.compile(r"/([0-9]{0,9})(/news|/file|/stop|/cancel)?(?:\?[^#]*)?")
 _WAITING = (
@@ -64,7 +68,7 @@ def serving_pages(jobs: Sequence[StartedJob], port: int, token: str = "") -> Ite
     Args:
         jobs: The jobs.
         port: The port; 0 for any free port.
-        token: Needed to stop and cancel jobs. If it is empty, nobody can.
+        token: Needed to read pages, and to stop and cancel jobs. If it is empty, everyone can read, and nobody can stop.
 
     Raises:
         CommandError: The port is taken.
@@ -135,6 +139,8 @@ class _Handler(BaseHTTPRequestHandler):
         number, what, watch = asked
         if self.path == _METRICS:
             self._send_metrics()
+        elif self.server.token and not self._has_token():
+            self.send_error(HTTPStatus.FORBIDDEN, _NO_TOKEN)
         elif what is None:
             self._send_page(number, watch)
         elif watch is None:
@@ -151,13 +157,20 @@ class _Handler(BaseHTTPRequestHandler):
         if asked is None:
             return
         _, what, watch = asked
-        known, given = self.server.token.encode(), self.headers.get(_TOKEN_HEADER, "").encode()
-        if not known or not secrets.compare_digest(known, given):
-            self.send_error(HTTPStatus.FORBIDDEN, "the address that opchain printed has a token")
+        given = self.headers.get(_TOKEN_HEADER, "")
+        if not self.server.token or not self._is_token(given):
+            self.send_error(HTTPStatus.FORBIDDEN, _NO_TOKEN)
         elif watch is None or what not in ("/stop", "/cancel"):
             self.send_error(HTTPStatus.NOT_FOUND)
         else:
             self._steer(watch, what)
+
+    def _has_token(self) -> bool:
+        """Whether the address has the token."""
+        return any(map(self._is_token, parse_qs(urlsplit(self.path).query).get("token", ())))
+
+    def _is_token(self, given: str) -> bool:
+        return secrets.compare_digest(self.server.token.encode(), given.encode())
 
     def _asked(self) -> tuple[int, str | None, JobWatch | None] | None:
         """The number of a job, the rest of the path, and the job's watch. Sends an error and returns None if the request is wrong."""

@@ -10,6 +10,7 @@ again, line by line.
 
 from __future__ import annotations
 
+import codecs
 import io
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
@@ -133,6 +134,13 @@ Word count took a third longer with batches of 4,096 lines.
 """
 
 
+_UNDECODED = "\udcff"
+"""Stands for bytes that cannot be decoded. No valid text of a file has a lone surrogate."""
+
+_MARKS = "opchain.undecoded"
+codecs.register_error(_MARKS, lambda error: (_UNDECODED, cast("UnicodeDecodeError", error).end))
+
+
 class TextLineFormat(StreamFormat[str]):
     r"""Reads the lines of files, without their ends (\n, \r\n or \r).
 
@@ -183,7 +191,7 @@ class TextLineFormat(StreamFormat[str]):
     def _texts(self, part: FileRange, malformed: MalformedRecords) -> Iterator[str]:
         """Yields blocks of whole lines. Each ends with a line feed, except possibly the last block of a file."""
         if not self._ends_are_bytes:
-            yield from self._texts_of_whole_file(part.path)
+            yield from self._texts_of_whole_file(part.path, malformed)
             return
         for block in blocks.line_blocks(part):
             try:
@@ -203,33 +211,62 @@ class TextLineFormat(StreamFormat[str]):
                 texts.append(line.decode(self.charset_name))
             except UnicodeDecodeError as error:
                 text = line.decode(self.charset_name, "replace")
-                if malformed.policy == FAIL:  # as in Flink, which has no other policy
-                    malformed.replaced(
-                        f"'{path}', byte {offset}", text.rstrip("\r\n"), self._advice()
-                    )
+                if self._is_kept(path, f"byte {offset}", text, error, malformed):
                     texts.append(text)
-                else:
-                    reason = f"it is not {self.charset_name}: {error.reason}"
-                    found = MalformedRecord(path, f"byte {offset}", text.rstrip("\r\n"), reason)
-                    malformed.take(found, error)
             offset += len(line)
         return "".join(texts)
 
-    def _advice(self) -> str:
-        return (
-            f"The lines are read as {self.charset_name}: give text_line_format() another character set, or call "
-            ".on_malformed('skip') or .on_malformed(OutputTag(...)) on the source's builder"
-        )
+    def _is_kept(
+        self,
+        path: str,
+        place: str,
+        line: str,
+        error: UnicodeError,
+        malformed: MalformedRecords,
+    ) -> bool:
+        """Reports a line with bytes that cannot be decoded; returns whether it is a record all the same."""
+        text = line.rstrip("\r\n")
+        if malformed.policy == FAIL:  # as in Flink, which has no other policy
+            advice = (
+                f"The lines are read as {self.charset_name}: give text_line_format() another character set, or call "
+                ".on_malformed('skip') or .on_malformed(OutputTag(...)) on the source's builder"
+            )
+            malformed.replaced(f"'{path}', {place}", text, advice)
+            return True
+        detail = f": {error.reason}" if isinstance(error, UnicodeDecodeError) else ""
+        reason = f"it is not {self.charset_name}{detail}"
+        malformed.take(MalformedRecord(path, place, text, reason), error)
+        return False
 
-    def _texts_of_whole_file(self, path: str) -> Iterator[str]:
+    def _texts_of_whole_file(self, path: str, malformed: MalformedRecords) -> Iterator[str]:
+        number = 1
+        for marked in self._marked_texts(path):
+            lines = marked.count("\n")
+            if _UNDECODED not in marked:
+                yield marked
+            elif text := self._without_marks(marked, number, path, malformed):
+                yield text
+            number += lines
+
+    def _without_marks(
+        self, marked: str, number: int, path: str, malformed: MalformedRecords
+    ) -> str:
+        """The text with U+FFFD for each mark. `number` is that of its first line."""
+        texts = []
+        for at, line in enumerate(_lines_of(marked), number):
+            text = line.replace(_UNDECODED, "\ufffd")
+            if text == line or self._is_kept(path, f"line {at}", text, UnicodeError(), malformed):
+                texts.append(text)
+        return "".join(texts)
+
+    def _marked_texts(self, path: str) -> Iterator[str]:
+        """Yields blocks of whole lines, with a mark for bytes that cannot be decoded."""
         with (
             file_system_of(path).open_input(path) as file,
             decompressed(file, path) as unpacked,
             cast(
                 "TextIO",
-                io.TextIOWrapper(
-                    unpacked, encoding=self.charset_name, errors="replace", newline=None
-                ),
+                io.TextIOWrapper(unpacked, encoding=self.charset_name, errors=_MARKS, newline=None),
             ) as text_file,
         ):
             pending: list[str] = []
@@ -241,6 +278,11 @@ class TextLineFormat(StreamFormat[str]):
                 pending.append(text[border:])
             if rest := "".join(pending):
                 yield rest
+
+
+def _lines_of(text: str) -> list[str]:
+    r"""The lines of a text with their \n."""
+    return [f"{line}\n" for line in text.split("\n")[:-1]] + [text[text.rfind("\n") + 1 :]]
 
 
 def _pieces(text: str) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -35,7 +36,6 @@ pytestmark = pytest.mark.browser
 
 START_MS = 1_700_000_000_000
 LET_IN = "let-me"
-ASKED = ("news", "cancel", "stop")
 PATIENCE_MS = 120_000
 """How long a page may take for what it is waited for."""
 
@@ -105,26 +105,25 @@ def job(tmp_path: Path) -> Iterator[RunningJob]:
 
 
 @contextmanager
-def page_of(chromium: Any, *started: StartedJob, token: str = "") -> Iterator[Any]:
+def page_of(chromium: Any, *started: StartedJob, token: str = LET_IN) -> Iterator[Any]:
     """The last job's page; it must ask for nothing but itself and its news, and stay silent."""
     complaints: list[str] = []
-    with serving_pages(started, 0, LET_IN) as base:
-        address = f"{base}?token={token}" if token else base
+    with serving_pages(started, 0, token) as base:
+        query = f"?token={token}" if token else ""
         context = chromium.new_context(viewport={"width": 1440, "height": 860})
         page = context.new_page()
         page.set_default_timeout(PATIENCE_MS)
         page.on("console", lambda message: complaints.append(f"console: {message.text}"))
         page.on("pageerror", lambda error: complaints.append(f"error: {error}"))
         allowed = (
-            address,
-            f"{base}1",
-            *(f"{base}{job}/{what}" for job in (1, 2) for what in ASKED),
+            *(f"{base}{page}{query}" for page in ("", "1", "1/news", "2/news")),
+            *(f"{base}1/{what}" for what in ("cancel", "stop")),
         )
         page.on(
             "request",
             lambda request: None if request.url in allowed else complaints.append(request.url),
         )
-        page.goto(address)
+        page.goto(base + query)
         page.wait_for_selector(".drawn", state="attached")
         yield page
         context.close()
@@ -176,7 +175,7 @@ def test_numbers_come_while_the_job_runs(opened: Any, job: RunningJob) -> None:
 def test_boxes_grow_with_their_numbers_and_keep_apart(opened: Any, job: RunningJob) -> None:
     page = opened
     before = vertices(page)
-    job.run_epoch(20_000)
+    job.run_epoch(20_000, lags=(1_200, 300))
     wait_for_epoch(page, 1)
     page.wait_for_function(
         """() => [...document.querySelectorAll('.vertex .numbers')]
@@ -332,11 +331,11 @@ def test_a_source_with_partitions_shows_their_topic_and_lag(opened: Any, job: Ru
 
 def test_a_click_twice_cancels_with_the_token_alone(chromium: Any, job: RunningJob) -> None:
     started = job.started()
-    with page_of(chromium, started) as page:
+    with page_of(chromium, started, token="") as page:
         page.wait_for_selector("#live.running")
         assert page.is_hidden("#cancel")
         assert page.is_visible("#save")
-    with page_of(chromium, started, token=LET_IN) as page:
+    with page_of(chromium, started) as page:
         page.wait_for_selector("#live.running")
         page.click("#cancel")
         assert page.inner_text("#cancel") == "Sure?"
@@ -422,6 +421,54 @@ def test_a_saved_run_is_opened_without_a_server(open_page: Any, job: RunningJob)
     assert shown(page, 1)[0] == "500"
     assert tab(page, "Epochs").split("\n")[:2] == ["Records a second", "500/s"]
     assert page.is_hidden("#cancel")
+
+
+def test_a_run_that_was_saved_as_it_ran_says_when(open_page: Any, job: RunningJob) -> None:
+    job.run_epoch(500)
+    page = open_page(run_page(JobWatch(job.started())))
+    assert page.inner_text("#live b") == "was running"
+    assert re.search(r"saved 20\d\d-\d\d-\d\d \d\d:\d\d UTC$", page.inner_text("#live small"))
+    assert page.evaluate(
+        "() => getComputedStyle(document.querySelector('#live b'), '::before').animationName === 'none'"
+    )
+
+
+CUT = """() => ['#facts', '#live small', '#live span']
+  .filter((part) => document.querySelector(part).scrollWidth > document.querySelector(part).clientWidth)"""
+
+
+def test_the_heading_and_the_facts_of_a_run_are_whole(chromium: Any, job: RunningJob) -> None:
+    with page_of(chromium, job.started()) as page:
+        job.run_epoch(20_000)
+        wait_for_epoch(page, 1)
+        page.evaluate(
+            """() => {
+              document.getElementById('facts').textContent = 'streaming  ·  269 operators in 153 vertices  ·  152 exchanges';
+              document.querySelector('#live span').textContent = 'epoch 12,345 in 12.4 s  ·  120.1 k records/s  ·  state 161.3 KiB  ·  21.5 s behind';
+            }"""
+        )
+        assert page.evaluate(CUT) == []
+
+
+def test_from_far_away_vertices_say_how_fast_they_are(opened: Any, job: RunningJob) -> None:
+    page = opened
+    page.wait_for_selector(".vertex[data-number='1'].is-running")
+    job.run_epoch(1_000)
+    wait_for_epoch(page, 1)
+    words = page.locator(".vertex .far .state-word").all_text_contents()
+    assert words[0].startswith("1,000/s \u00b7 busy ")
+
+
+def test_the_legend_is_beside_the_drawing_on_a_phone(opened: Any, job: RunningJob) -> None:
+    page = opened
+    page.wait_for_selector("#live.running")
+    page.click("#tabs [aria-selected='true']")  # closes it
+    page.set_viewport_size({"width": 390, "height": 844})
+    view, legend, strip = (
+        page.locator(name).bounding_box() for name in ("#view", "#legend", "#strip")
+    )
+    assert view["y"] + view["height"] <= legend["y"]
+    assert legend["y"] + legend["height"] <= strip["y"]
 
 
 def test_a_bounded_job_shows_the_tasks_that_are_done(chromium: Any) -> None:

@@ -126,6 +126,21 @@ def test_a_job_that_fails_is_over_too() -> None:
         assert event(answer)["status"] == "failed"
 
 
+@pytest.mark.parametrize("path", ["/", "/1", "/1/news", "/1/file", "/7"])
+@pytest.mark.parametrize(
+    "query", ["", "?token=", "?token=wrong", "?token=right%00", "?other=right"]
+)
+def test_only_who_knows_the_token_reads(path: str, query: str) -> None:
+    client = JobRun(JobOutcome, lambda: None).start()
+    client.get_job_execution_result().result(60)
+    with serving_pages([job(client)], 0, "right") as address:
+        with asked(address, path + query) as answer:
+            assert answer.status == 403
+            assert "the address that opchain printed has a token" in answer.read().decode()
+        assert status(address, f"{path}?token=right") == 200
+        assert status(address, "/metrics") == 200
+
+
 @pytest.mark.parametrize("token", ["", "wrong"])
 @pytest.mark.parametrize("served", ["", "right"])
 def test_only_who_knows_the_token_cancels(token: str, served: str) -> None:
@@ -140,7 +155,7 @@ def test_only_who_knows_the_token_cancels(token: str, served: str) -> None:
         with asked(address, "/1/cancel", {"X-Opchain-Token": token}, "POST") as answer:
             assert answer.status == 403
         assert not let_go.is_set()
-        with asked(address, "/1/cancel?token=right") as answer:
+        with asked(address, f"/1/cancel?token={served}") as answer:
             assert answer.status == 405, "a link can't do it"
         if served:
             with asked(address, "/1/stop", {"X-Opchain-Token": served}, "POST") as answer:

@@ -262,8 +262,8 @@ def test_many_tasks_in_one_process_are_warned_of(
     assert "in this process, where a parallelism above 1 makes nothing faster" in caplog.text
 
 
-def lines_of(path: Path, policy: Any = None) -> Any:
-    builder = FileSource.for_record_stream_format(StreamFormat.text_line_format(), str(path))
+def lines_of(path: Path, policy: Any = None, charset: str = "UTF-8") -> Any:
+    builder = FileSource.for_record_stream_format(StreamFormat.text_line_format(charset), str(path))
     if policy is not None:
         builder = builder.on_malformed(policy)
     return environment().from_source(builder.build(), WatermarkStrategy.no_watermarks(), "lines")
@@ -290,6 +290,30 @@ def test_text_that_is_not_utf_8_is_replaced_counted_and_warned_of(
     (broken,) = collected(source.get_side_output(tag))
     assert (broken.place, broken.text) == ("byte 4", "Z\ufffdrich")
     assert "not UTF-8" in broken.reason
+
+
+@pytest.mark.parametrize("charset", ["UTF-16", "UTF-16LE", "UTF-32"])
+def test_bytes_that_are_not_utf_16_or_32_are_counted(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, charset: str
+) -> None:
+    path = tmp_path / "lines.txt"
+    good = "one\r\n\ufffd is a character\nZ|rich\nfour"
+    data = good.encode(charset.lower())
+    wide = "|".encode(charset.lower().removesuffix("le") + "-le")
+    path.write_bytes(data.replace(wide, b"\x00\xdc\x00\x00"[: len(wide)]))
+    lines = lines_of(path, charset=charset)
+    lines.print()
+    result = lines.get_execution_environment().execute()
+    assert result.metrics.operator("Source: lines").registered["numRecordsInErrors"] == 1
+    (warned,) = (record.getMessage() for record in caplog.records if "decoded" in record.message)
+    assert "lines.txt', line 3: 'Z\ufffdrich' " in warned
+    rest = ["one", "\ufffd is a character"]
+    assert collected(lines_of(path, charset=charset)) == [*rest, "Z\ufffdrich", "four"]
+    assert collected(lines_of(path, "skip", charset)) == [*rest, "four"]
+    tag = OutputTag("broken")
+    (broken,) = collected(lines_of(path, tag, charset).get_side_output(tag))
+    assert (broken.place, broken.text) == ("line 3", "Z\ufffdrich")
+    assert broken.reason == f"it is not {charset}"
 
 
 @pytest.mark.parametrize("reads_whole_files", [True, False])

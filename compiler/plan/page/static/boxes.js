@@ -98,6 +98,11 @@ function showOnBox(vertex, counts, at) {
   box.classList.add("counted");
   box.style.setProperty("--heat", pressed ? "var(--pressed)" : "var(--busy)");
   box.style.setProperty("--heat-share", isAtRest ? 0 : Math.max(counts.busy ?? 0, counts.backPressured).toFixed(3));
+  const pace = short(Math.round(Math.max(counts.rateIn ?? 0, counts.rateOut ?? 0)));
+  // From far away the numbers of what runs tell more than that it runs.
+  if (isLive() && box.classList.contains("is-running")) {
+    box.querySelector(".far .state-word").textContent = `${pace}/s \u00b7 ${pressed ? `back-pressured ${percent(counts.backPressured)}` : `busy ${percent(counts.busy)}`}`;
+  }
   showLate(vertex, counts);
   const time = emittedWatermark(vertex, counts);
   const lag = lagOf(time, at);
@@ -105,8 +110,8 @@ function showOnBox(vertex, counts, at) {
     element("div.numbers", {},
       fact("records in", short(counts.recordsIn)), fact("records out", short(counts.recordsOut)),
       fact("skew", counts.skew.toFixed(2), counts.skew >= SKEWED ? "uneven" : ""),
-      isLive() ? fact("records/s", short(Math.round(Math.max(counts.rateIn ?? 0, counts.rateOut ?? 0)))) : fact("bytes in", size(counts.bytesIn)), fact("bytes out", size(counts.bytesOut)), 
-      element("span", { title: watermark(time) }, lag === null ? fact("watermark", shortWatermark(time)) : fact("watermark lag", milliseconds(lag)))),
+      isLive() && !isAtRest ? fact("records/s", pace) : fact("bytes in", size(counts.bytesIn)), fact("bytes out", size(counts.bytesOut)),
+      element("span", { title: watermark(time) }, lag === null ? fact("watermark", shortWatermark(time, at)) : fact("watermark lag", milliseconds(lag)))),
     shareBar(counts));
 }
 

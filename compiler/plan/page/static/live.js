@@ -13,8 +13,8 @@ function followJob(plan, page, showNumbers) {
   if (!address) return;
   byId("live").hidden = false;
   showActions(address.split("/")[0]);
-  tell("waiting", "waiting", "");
-  const events = new EventSource(address);
+  tell("waiting", "waiting");
+  const events = new EventSource(address + location.search);
   events.addEventListener("message", (event) => {
     const news = JSON.parse(event.data);
     if (news.jobs) showJobs(news.jobs, Number(address.split("/")[0]));
@@ -24,10 +24,10 @@ function followJob(plan, page, showNumbers) {
     if (news.isOver) events.close();
   });
   // The browser tries again by itself; until then the numbers are those of a while ago.
-  events.addEventListener("error", () => tell("lost", "no connection", byId("live").children[1].textContent));
+  events.addEventListener("error", () => tell("lost", "no connection", ...[...byId("live").children].slice(1).map((part) => part.textContent)));
 
   function take(run) {
-    tell(run.isOver ? `over ${run.status}` : "running", run.status, liveFacts(run));
+    tell(run.isOver ? `over ${run.status}` : "running", isLive() || run.isOver ? run.status : `was ${run.status}`, since(run), liveFacts(run));
     showStates(plan, run);
     showSplits(plan, run);
     // Vertices that have not begun have no numbers yet.
@@ -37,11 +37,17 @@ function followJob(plan, page, showNumbers) {
   }
 }
 
-function tell(kind, status, text) {
+function tell(kind, status, time = "", text = "") {
   const live = byId("live");
   live.className = kind;
-  [live.children[0].textContent, live.children[1].textContent] = [status, text];
-  live.title = text;
+  [status, time, text].forEach((part, at) => { live.children[at].textContent = part; });
+  live.title = [time, text].filter(Boolean).join("  \u00b7  ");
+}
+
+// How long a job has run; in a file also when that was.
+function since(run) {
+  const ran = nowOf(run) > begunAt(run) ? `${run.isOver ? "ran" : "up"} ${milliseconds(nowOf(run) - begunAt(run))}` : "";
+  return [ran, isLive() ? "" : `${run.isOver ? "ended" : "saved"} ${isoTime(run.at).slice(0, 16)} UTC`].filter(Boolean).join("  \u00b7  ");
 }
 
 function liveFacts(run) {
@@ -51,7 +57,6 @@ function liveFacts(run) {
     return [
       `epoch ${grouped(epoch.epoch)} in ${milliseconds(epoch.durationMs)}`, `${short(Math.round(epoch.recordsPerSecond))} records/s`,
       epoch.stateBytes ? `state ${size(epoch.stateBytes)}` : "", behind(epoch.watermarkLagMs),
-      nowOf(run) > begunAt(run) ? `${run.isOver ? "ran" : "up"} ${milliseconds(nowOf(run) - begunAt(run))}` : "",
     ].filter(Boolean).join("  \u00b7  ");
   }
   return tasks?.all ? `${grouped(tasks.done)} of ${counted(tasks.all, "task")} done` : "";
@@ -116,11 +121,11 @@ function showJobs(jobs, number) {
   list.onchange = () => location.assign(`/${list.value}${location.search}`);
 }
 
-// Only the address that opchain printed has the token; without it the page shows and stops nothing.
+// Only the address that opchain printed has the token; a page that is served without one stops nothing.
 function showActions(number) {
   const token = new URLSearchParams(location.search).get("token");
   byId("actions").hidden = false;
-  byId("save").href = `/${number}/file`;
+  byId("save").href = `/${number}/file${location.search}`;
   for (const name of ["stop", "cancel"]) {
     const button = byId(name);
     button.hidden = !token;

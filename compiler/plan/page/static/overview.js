@@ -2,13 +2,14 @@
 
 const MAP_WIDTH = 210;
 const MAP_HEIGHT = 120;
+const SMALL_MAP = 0.55; // on a phone
 
 function overview(vertices, extent) {
   const map = byId("overview");
   const seen = drawn("rect", { class: "seen" });
 
   function draw() {
-    const scale = Math.min(MAP_WIDTH / extent.width, MAP_HEIGHT / extent.height);
+    const scale = Math.min(MAP_WIDTH / extent.width, MAP_HEIGHT / extent.height) * (innerWidth > NARROW ? 1 : SMALL_MAP);
     map.setAttribute("viewBox", `0 0 ${extent.width} ${extent.height}`);
     map.style.width = `${Math.max(40, extent.width * scale)}px`;
     map.style.height = `${Math.max(28, extent.height * scale)}px`;

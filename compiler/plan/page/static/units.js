@@ -25,10 +25,12 @@ function watermark(time) {
   return looksLikeDate(time) ? `${isoTime(time)} UTC` : `${grouped(time)} ms`;
 }
 
-function shortWatermark(time) {
+function shortWatermark(time, at) {
   if (time === null) return "none";
   if (time === "end") return "end";
-  return looksLikeDate(time) ? isoTime(time).slice(0, 16) : watermark(time);
+  if (!looksLikeDate(time)) return watermark(time);
+  const isToday = at && isoTime(at).slice(0, 10) === isoTime(time).slice(0, 10);
+  return isToday ? isoTime(time).slice(11, 19) : isoTime(time).slice(0, 16);
 }
 
 function milliseconds(time) {

@@ -44,7 +44,8 @@ function viewport(view, drawing, extent, onMove) {
     apply();
   }
 
-  const legend = () => byId("legend").offsetHeight + 4;
+  // On a phone the legend is below the drawing, not on it.
+  const legend = () => 4 + (innerWidth > NARROW ? byId("legend").offsetHeight : 0);
   const margin = () => (view.clientWidth < NARROW ? NARROW_MARGIN : MARGIN);
 
   function fit(least = LEAST_SCALE) {
