@@ -13,10 +13,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from opchain.runtime.errors import SparkUnavailableError
+from opchain.runtime.spark.session import active_or_new_session, require_java, require_pyspark
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from kafka_broker import Kafka
+    from pyspark.sql import SparkSession
 
 TESTS = Path(__file__).parent
 
@@ -33,6 +37,9 @@ os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSeri
 # A shell starts what runs in the background with Ctrl-C ignored, and the processes of tests would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+MASTER = "local[2,3]"
+"""Two cores, and three attempts: a plain `local[2]` tries no task again."""
 
 LEFT_OUT = pytest.StashKey[Counter[str]]()
 
@@ -138,15 +145,45 @@ def _stay_pytest() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session")
+def needs_spark() -> None:
+    """Skips where there is no Java, or no pyspark."""
+    try:
+        require_pyspark()
+        require_java()
+    except SparkUnavailableError as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="session")
+def session(needs_spark: None) -> Iterator[SparkSession]:
+    """The session of this process, on MASTER."""
+    options = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.default.parallelism": "2",
+        "spark.sql.shuffle.partitions": "2",
+        # On a busy machine a Python worker may take longer than Spark's 15 s to connect.
+        "spark.python.authenticate.socketTimeout": "120s",
+    }
+    confs = " ".join(f"--conf {key}={value}" for key, value in options.items())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYSPARK_SUBMIT_ARGS", f"--master {MASTER} {confs} pyspark-shell")
+        patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+        session = active_or_new_session()
+    yield session
+    session.stop()
+
+
 @pytest.fixture(autouse=True)
 def _start_no_other_session() -> Iterator[None]:
     """Without the fixture `session` a test starts a session that tries no task again, for all later tests, too."""
     yield
     pyspark = sys.modules.get("pyspark")
     context = pyspark and pyspark.SparkContext._active_spark_context
-    if context and context.master == "local[*]":
+    if context and context.master != MASTER:
         context.stop()
-        pytest.fail("this test needs the fixture `session`: it started a Spark session of its own")
+        pytest.fail("this test needs the fixture `session`: it started Spark by itself")
 
 
 @pytest.fixture(scope="session")

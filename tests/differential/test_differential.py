@@ -112,6 +112,7 @@ def parts_on_spark() -> list[list[Case]]:
 
 
 @pytest.mark.spark
+@pytest.mark.usefixtures("session")
 def test_programs_give_the_same_on_spark() -> None:
     differing = {}
     for part in parts_on_spark():

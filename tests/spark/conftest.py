@@ -1,4 +1,4 @@
-"""One local session for all tests that need one; a cluster where a local master shows nothing."""
+"""A cluster, for what a local master does not show."""
 
 from __future__ import annotations
 
@@ -9,46 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 from standalone_cluster import StandaloneCluster, standalone_cluster
 
-from opchain.runtime.errors import SparkUnavailableError
-from opchain.runtime.spark.session import active_or_new_session, require_java, require_pyspark
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from pyspark.sql import SparkSession
-
-MASTER = "local[2,3]"
-"""Two cores, and three attempts: a plain `local[2]` tries no task again."""
-
-
-@pytest.fixture(scope="session")
-def needs_spark() -> None:
-    """Skips where there is no Java, or no pyspark."""
-    try:
-        require_pyspark()
-        require_java()
-    except SparkUnavailableError as error:
-        pytest.skip(str(error))
-
-
-@pytest.fixture(scope="session")
-def session(needs_spark: None) -> Iterator[SparkSession]:
-    """The session of this process, on MASTER."""
-    options = {
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.default.parallelism": "2",
-        "spark.sql.shuffle.partitions": "2",
-        # On a busy machine a Python worker may take longer than Spark's 15 s to connect.
-        "spark.python.authenticate.socketTimeout": "120s",
-    }
-    confs = " ".join(f"--conf {key}={value}" for key, value in options.items())
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYSPARK_SUBMIT_ARGS", f"--master {MASTER} {confs} pyspark-shell")
-        patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
-        session = active_or_new_session()
-    yield session
-    session.stop()
 
 
 @pytest.fixture(scope="session")
