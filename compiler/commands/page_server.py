@@ -47,7 +47,7 @@ _LAST_NEWS_S = 3.0
 _STEERING_S = 600.0
 _TOKEN_HEADER = "X-Opchain-Token"  # noqa: S105 - a name; pages of other origins cannot send this header
 
-_NO_TOKEN = "the address that opchain printed has a token"
+_REFUSED = "the address that opchain printed has a token"
 
 _METRICS = "/metrics"
 _PATH = re.compile(r"/([0-9]{0,9})(/news|/file|/stop|/cancel)?(?:\?[^#]*)?")
@@ -140,7 +140,7 @@ class _Handler(BaseHTTPRequestHandler):
         if self.path == _METRICS:
             self._send_metrics()
         elif self.server.token and not self._has_token():
-            self.send_error(HTTPStatus.FORBIDDEN, _NO_TOKEN)
+            self.send_error(HTTPStatus.FORBIDDEN, _REFUSED)
         elif what is None:
             self._send_page(number, watch)
         elif watch is None:
@@ -159,7 +159,7 @@ class _Handler(BaseHTTPRequestHandler):
         _, what, watch = asked
         given = self.headers.get(_TOKEN_HEADER, "")
         if not self.server.token or not self._is_token(given):
-            self.send_error(HTTPStatus.FORBIDDEN, _NO_TOKEN)
+            self.send_error(HTTPStatus.FORBIDDEN, _REFUSED)
         elif watch is None or what not in ("/stop", "/cancel"):
             self.send_error(HTTPStatus.NOT_FOUND)
         else:
