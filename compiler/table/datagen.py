@@ -1,8 +1,9 @@
 """The connector `datagen`: generated rows, with a generator per column.
 
 The options are Flink's: `rows-per-second` (default 10,000), `number-of-rows` (default unlimited), and for each column
-`fields.NAME.kind` (`random` or `sequence`), `.min`, `.max`, `.length`, `.null-rate`, `.start`, `.end`. Flink draws other
-numbers in every run. Here the rows are the same in every run.
+`fields.NAME.kind` (`random` or `sequence`), `.min`, `.max`, `.max-past`, `.length`, `.var-len`, `.null-rate`, `.start`,
+`.end`. The parts of a nested column are `NAME.element`, `NAME.key`, `NAME.value` and `NAME.FIELD`. Flink draws other
+numbers in every run. Here the rows are the same in every run, except for times, which are those of the clock.
 
 Flink: `DataGenTableSourceFactory`, `RandomGeneratorVisitor`, `SequenceGeneratorVisitor`.
 """
@@ -13,15 +14,25 @@ import decimal
 import math
 from typing import TYPE_CHECKING, Any
 
-from opchain.compiler.table.data_types import DataType, DataTypes
+from opchain.compiler.table.data_types import (
+    ArrayType,
+    DataType,
+    DataTypes,
+    MapType,
+    RowType,
+)
 from opchain.compiler.table.table_descriptor import Schema, TableDescriptor
 from opchain.runtime.connectors.data_generator import (
     DataGeneratorSource,
+    DictGenerator,
+    ListGenerator,
     RandomBoolean,
+    RandomBytes,
     RandomDecimal,
     RandomFloat,
     RandomInteger,
     RandomText,
+    RandomTime,
     RowGenerator,
     SequenceGenerator,
     SometimesNull,
@@ -29,6 +40,7 @@ from opchain.runtime.connectors.data_generator import (
     seed_of,
 )
 from opchain.runtime.errors import UnsupportedFeatureError
+from opchain.runtime.time import Duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -38,6 +50,7 @@ if TYPE_CHECKING:
 
 ROWS_PER_SECOND = "10000"
 TEXT_LENGTH = "100"
+COLLECTION_LENGTH = "3"
 
 _INTEGER_BITS = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
 _LARGEST_FLOAT = {"FLOAT": (2 - 2**-23) * 2.0**127, "DOUBLE": math.nextafter(math.inf, 0)}
@@ -94,13 +107,27 @@ class _Options:
             return generator
         return SometimesNull(seed_of(f"null {name}"), null_rate, generator)
 
-    def _random(self, name: str, data_type: DataType) -> ValueGenerator:
+    def _random(self, name: str, data_type: DataType) -> ValueGenerator:  # noqa: PLR0911 - one for each kind of type
         seed, of = seed_of(name), data_type.name
         if of == "BOOLEAN":
             return RandomBoolean(seed)
-        if of in _TEXTS:
-            length = str(data_type.parameters[0]) if data_type.parameters else TEXT_LENGTH
-            return RandomText(seed, self._number(f"fields.{name}.length", length, int))
+        if of in _TEXTS or of == "BYTES":
+            default = str(data_type.parameters[0]) if data_type.parameters else TEXT_LENGTH
+            length = self._number(f"fields.{name}.length", default, int)
+            varies = self._left.pop(f"fields.{name}.var-len", "false").lower() == "true"
+            return (RandomBytes if of == "BYTES" else RandomText)(seed, length, varies)
+        if isinstance(data_type, (ArrayType, MapType)):
+            return self._collection(name, data_type)
+        if isinstance(data_type, RowType):
+            fields = (
+                (each.name, f"{name}.{each.name}", each.data_type) for each in data_type.fields
+            )
+            return RowGenerator(tuple((own, self._column(path, of)) for own, path, of in fields))
+        if of in ("DATE", "TIME"):
+            return RandomTime(seed, of)
+        if of.startswith("TIMESTAMP"):
+            past = self._left.pop(f"fields.{name}.max-past", "0 ms")
+            return RandomTime(seed, of, Duration.parse(past).to_millis())
         if of in _INTEGER_BITS:
             largest = (1 << (_INTEGER_BITS[of] - 1)) - 1
             return RandomInteger(seed, *self._bounds(name, -largest - 1, largest, int))
@@ -109,17 +136,20 @@ class _Options:
             largest_decimal = decimal.Decimal(10**precision - 1).scaleb(-scale)
             bounds = self._bounds(name, -largest_decimal, largest_decimal, decimal.Decimal)
             return RandomDecimal(seed, *bounds, scale)
-        if of not in _LARGEST_FLOAT:
-            raise UnsupportedFeatureError(
-                f"datagen: the column '{name}' is {data_type}, which can't be generated; declare a BIGINT, and compute "
-                "the column from it"
-            )
         largest_float = _LARGEST_FLOAT[of]
         return RandomFloat(seed, *self._bounds(name, -largest_float, largest_float, float))
 
+    def _collection(self, name: str, data_type: ArrayType | MapType) -> ValueGenerator:
+        length = self._number(f"fields.{name}.length", COLLECTION_LENGTH, int)
+        if isinstance(data_type, ArrayType):
+            return ListGenerator(length, self._column(f"{name}.element", data_type.element_type))
+        keys = self._column(f"{name}.key", data_type.key_type)
+        values = self._column(f"{name}.value", data_type.value_type)
+        return DictGenerator(ListGenerator(length, keys), ListGenerator(length, values))
+
     def _sequence(self, name: str, data_type: DataType) -> ValueGenerator:
-        if data_type.name == "BOOLEAN":
-            raise ValueError(f"datagen: '{name}' is BOOLEAN, which has no sequence")
+        if data_type.name not in (*_INTEGER_BITS, *_SEQUENCE_OF, *_TEXTS):
+            raise ValueError(f"datagen: '{name}' is {data_type}, which has no sequence")
         start, end = (
             self._number(f"fields.{name}.{bound}", None, int) for bound in ("start", "end")
         )

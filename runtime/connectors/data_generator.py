@@ -1,6 +1,6 @@
 """A source of generated records, for experiments and measurements: their rate, and random values by index.
 
-The values are the same in every run, on every machine, for every parallelism. A number is drawn by mixing its index
+The values are the same in every run, on every machine, for every parallelism; only times are those of the clock. A number is drawn by mixing its index
 (splitmix64), not from a stream of random numbers. So it does not matter which subtask draws it, and what was drawn
 before.
 """
@@ -11,6 +11,7 @@ import decimal
 import time
 import zlib
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol
 
 from opchain.runtime.connectors.collection import contiguous_parts
@@ -224,6 +225,7 @@ class DataGeneratorSource(UnboundedSource[T]):
 
 
 _MASK = (1 << 64) - 1
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _DIGITS_OF_DRAW = 16
 _FRACTION_BITS = 53
 
@@ -316,17 +318,84 @@ class RandomBoolean:
 
 @dataclass(frozen=True)
 class RandomText:
-    """Texts of hexadecimal digits, as Flink's."""
+    """Texts of hexadecimal digits, as Flink's. Their length may vary from 1 to `length`."""
 
     seed: int
     length: int
+    varies: bool = False
 
     def value(self, index: int) -> str:
         """A text."""
-        parts = -(-self.length // _DIGITS_OF_DRAW)
+        length = 1 + draw(~self.seed, index) % self.length if self.varies else self.length
+        parts = -(-length // _DIGITS_OF_DRAW)
         # Each part has its own seed, so that texts do not overlap.
         digits = "".join(f"{draw(self.seed + part, index):016x}" for part in range(parts))
-        return digits[: self.length]
+        return digits[:length]
+
+
+@dataclass(frozen=True)
+class RandomBytes:
+    """Bytes. Their number may vary from 1 to `length`."""
+
+    seed: int
+    length: int
+    varies: bool = False
+
+    def value(self, index: int) -> bytes:
+        """Some bytes."""
+        length = 1 + draw(~self.seed, index) % self.length if self.varies else self.length
+        return bytes.fromhex(RandomText(self.seed, 2 * length).value(index))
+
+
+@dataclass(frozen=True)
+class RandomTime:
+    """Times of the clock in UTC, up to `most_past_ms` ago, so they are not the same in every run.
+
+    `kind` is DATE, TIME, TIMESTAMP or TIMESTAMP_LTZ.
+    """
+
+    seed: int
+    kind: str
+    most_past_ms: int = 0
+
+    def value(self, index: int) -> Any:
+        """A time."""
+        past_ms = draw(self.seed, index) % self.most_past_ms if self.most_past_ms else 0
+        now_ms = time.time_ns() // 1_000_000
+        return _TIMES[self.kind](_EPOCH + timedelta(milliseconds=now_ms - past_ms))
+
+
+_TIMES: dict[str, Callable[[datetime], Any]] = {
+    "DATE": datetime.date,
+    "TIME": lambda now: now.time().replace(microsecond=0),
+    "TIMESTAMP": lambda now: now.replace(tzinfo=None),
+    "TIMESTAMP_LTZ": lambda now: now,
+}
+
+
+@dataclass(frozen=True)
+class ListGenerator:
+    """Lists of `length` values."""
+
+    length: int
+    elements: ValueGenerator
+
+    def value(self, index: int) -> list[Any]:
+        """A list."""
+        first = index * self.length
+        return [self.elements.value(first + place) for place in range(self.length)]
+
+
+@dataclass(frozen=True)
+class DictGenerator:
+    """Dictionaries of at most `length` entries: equal keys are one entry."""
+
+    keys: ListGenerator
+    values: ListGenerator
+
+    def value(self, index: int) -> dict[Any, Any]:
+        """A dictionary."""
+        return dict(zip(self.keys.value(index), self.values.value(index), strict=True))
 
 
 @dataclass(frozen=True)
@@ -371,3 +440,5 @@ class RowGenerator:
         row = Row(*(generator.value(index) for _, generator in self.fields))
         row.set_field_names([name for name, _ in self.fields])
         return row
+
+    value = __call__

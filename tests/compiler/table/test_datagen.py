@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import decimal
+import pickle
+from datetime import date, datetime, time, timedelta, timezone
 from typing import Any
 
 import pytest
@@ -110,3 +112,48 @@ def test_what_a_type_cannot_be_is_refused() -> None:
         source_of({"n": "BOOLEAN"}, fields__n__kind="sequence")
     with pytest.raises(ValueError, match=r"'n' is INT NOT NULL, and its null-rate 0\.1"):
         source_of({"n": "INT NOT NULL"}, fields__n__null_rate=0.1)
+
+
+def test_times_are_those_of_the_clock() -> None:
+    columns = {"a": "TIMESTAMP(3)", "b": "TIMESTAMP_LTZ(3)", "d": "DATE", "t": "TIME"}
+    source = pickle.loads(pickle.dumps(source_of(columns, fields__a__max_past="1 h")))
+    before = datetime.now(timezone.utc)
+    rows = rows_of(source, 100)
+    after = datetime.now(timezone.utc)
+    assert all(before - timedelta(milliseconds=1) <= row.b <= after for row in rows)
+    ages = [after.replace(tzinfo=None) - row.a for row in rows]
+    assert timedelta(minutes=30) < max(ages) < timedelta(hours=1, minutes=1)
+    assert isinstance(rows[0].t, time)
+    assert type(rows[0].d) is date
+
+
+def test_nested_columns_have_options_of_their_own() -> None:
+    columns = {
+        "a": "ARRAY<ROW<x INT, y STRING>>",
+        "m": "MAP<STRING, INT>",
+        "r": "ROW<n INT>",
+        "b": "BYTES",
+        "v": "STRING",
+    }
+    source = source_of(
+        columns,
+        fields__a__length=2,
+        fields__a__element__x__min=7,
+        fields__a__element__x__max=7,
+        fields__a__element__y__length=1,
+        fields__m__key__length=4,
+        fields__m__value__max=-5,
+        fields__r__null_rate=1,
+        fields__b__length=5,
+        fields__v__length=3,
+        fields__v__var_len="true",
+    )
+    rows = rows_of(source, 50)
+    assert {(len(row.a), row.a[0].x, len(row.a[1].y)) for row in rows} == {(2, 7, 1)}
+    assert {len(row.m) for row in rows} == {3}
+    assert all(len(key) == 4 and value <= -5 for row in rows for key, value in row.m.items())
+    assert {(row.r, len(row.b)) for row in rows} == {(None, 5)}
+    assert {len(row.v) for row in rows} == {1, 2, 3}
+    assert len({row.b for row in rows}) == 50
+    with pytest.raises(ValueError, match="'d' is DATE, which has no sequence"):
+        source_of({"d": "DATE"}, fields__d__kind="sequence")
