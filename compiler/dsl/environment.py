@@ -708,6 +708,13 @@ class StreamExecutionEnvironment(OldEnvironmentCalls):
         self._transformations[:] = [each for each in self._transformations if each not in behind]
         return program
 
+    def detached_part(self, first: int, *ends: Transformation) -> Program:
+        """The program of the transformations from position `first` on, which are removed, and of `ends`."""
+        part = self._transformations[first:]
+        del self._transformations[first:]
+        part += [each for each in ends if each not in part]
+        return replace(self.program(), transformations=tuple(part))
+
     def program(self, job_name: str | None = None) -> Program:
         """The current transformations and settings, as input of the compiler."""
         from opchain.compiler.graph.plan import Program

@@ -4,10 +4,19 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from opchain.compiler.graph.transformation import user_call_site
+from opchain.compiler.table.data_types import (
+    ArrayType,
+    DataType,
+    DataTypes,
+    MapType,
+    RowField,
+    RowType,
+)
 from opchain.compiler.table.datagen import datagen_source
 from opchain.compiler.table.expressions import Column, Typed, cast
 from opchain.runtime.errors import GraphError, UnsupportedFeatureError
@@ -17,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from opchain.compiler.dsl.data_stream import DataStream
-    from opchain.compiler.table.data_types import DataType
     from opchain.compiler.table.table_descriptor import TableDescriptor
     from opchain.runtime.functions.source import Source
     from opchain.runtime.types.record_types import RowTypeInfo
@@ -164,12 +172,8 @@ def row_type(columns: Sequence[Column]) -> RowTypeInfo:
 
 
 def _type_of(data_type: DataType) -> Any:
-    from opchain.runtime.types.types import Types  # noqa: PLC0415 - likewise
-
     # An aware datetime, because PyFlink's Instant has no arithmetic.
-    return (
-        Types.SQL_TIMESTAMP() if data_type.name == "TIMESTAMP_LTZ" else data_type.type_information()
-    )
+    return _with(data_type, ("TIMESTAMP_LTZ",), DataTypes.TIMESTAMP()).type_information()
 
 
 def _columns(descriptor: TableDescriptor) -> list[Column]:
@@ -182,14 +186,34 @@ def _wire_type(columns: Sequence[Column]) -> RowTypeInfo:
     from opchain.runtime.types.types import Types  # noqa: PLC0415 - likewise
 
     types = [
-        Types.STRING()
-        if each.data_type.name in _AS_TEXT
-        else Types.BIG_DEC()
-        if each.data_type.name == "DECIMAL"
-        else _type_of(each.data_type)
+        Types.BIG_DEC() if each.data_type.name == "DECIMAL" else _type_of(_wire_of(each.data_type))
         for each in columns
     ]
     return Types.ROW_NAMED([each.name for each in columns], types)
+
+
+def _wire_of(data_type: DataType) -> DataType:
+    """The type in JSON and CSV: times are texts."""
+    return _with(data_type, _AS_TEXT, DataTypes.STRING())
+
+
+def _with(data_type: DataType, names: Sequence[str], other: DataType) -> DataType:
+    """The type with another one in place of some types, also in arrays, maps and rows."""
+    if data_type.name in names:
+        return other
+    if isinstance(data_type, ArrayType):
+        return replace(data_type, element_type=_with(data_type.element_type, names, other))
+    if isinstance(data_type, MapType):
+        key, value = data_type.key_type, data_type.value_type
+        return replace(
+            data_type, key_type=_with(key, names, other), value_type=_with(value, names, other)
+        )
+    if isinstance(data_type, RowType):
+        fields = (
+            RowField(each.name, _with(each.data_type, names, other)) for each in data_type.fields
+        )
+        return replace(data_type, fields=tuple(fields))
+    return data_type
 
 
 _AVRO_TYPES = {
@@ -227,19 +251,16 @@ def _avro_schema(columns: Sequence[Column]) -> Any:
 
 def wire_value(place: int, name: str, data_type: DataType, descriptor: TableDescriptor) -> Typed:
     """The expression for a physical column of a record of the source."""
-    from opchain.compiler.table.data_types import DataTypes  # noqa: PLC0415 - avoids a longer header
-
     of = descriptor.options.get("format", descriptor.options.get("value.format"))
     if of == "avro" and descriptor.connector == "filesystem":
         return Typed(f"row[{name!r}]", data_type)
     value = Typed(f"row[{place}]", data_type)
-    if of not in ("json", "csv") or (
-        data_type.name not in _AS_TEXT and data_type.name != "DECIMAL"
-    ):
+    wire = DataTypes.STRING() if data_type.name == "DECIMAL" else _wire_of(data_type)
+    if of not in ("json", "csv") or wire == data_type:
         return value
     if of == "csv" and "csv.null-literal" not in descriptor.options:
         value = Typed(f"nullif({value.text}, '')", data_type)
-    found = cast(value._replace(data_type=DataTypes.STRING()), data_type)
+    found = cast(value._replace(data_type=wire), data_type)
     if _errors_are_null(descriptor, of):
         return found._replace(text=f"attempted(lambda: {found.text})")
     return found
@@ -253,14 +274,37 @@ def _errors_are_null(descriptor: TableDescriptor, of: str) -> bool:
 def to_wire(columns: Sequence[Column], *, is_iso: bool = False) -> RowProjection | None:
     """The reverse of `wire_value`: turns rows into the form of JSON and CSV; None if there is nothing to do."""
     texts = [
-        _time_text(f"row[{position}]", data_type, is_iso)
-        if data_type.name in _AS_TEXT
-        else f"row[{position}]"
+        _wire_text(f"row[{position}]", data_type, is_iso)
         for position, (_, data_type) in enumerate(columns)
     ]
-    if not any(data_type.name in _AS_TEXT for _, data_type in columns):
+    if texts == [f"row[{position}]" for position in range(len(columns))]:
         return None
     return _projection(texts, columns, "format")
+
+
+def _wire_text(value: str, data_type: DataType, is_iso: bool) -> str:
+    """The expression of a value in JSON or CSV: times are texts."""
+    if isinstance(data_type, RowType):
+        texts = [
+            _wire_text(f"row[{place}]", each.data_type, is_iso)
+            for place, each in enumerate(data_type.fields)
+        ]
+        names = tuple(each.name for each in data_type.fields)
+        written = (
+            f"as_row({value}, {names!r}, lambda row: ({''.join(f'{each}, ' for each in texts)}))"
+        )
+    elif isinstance(data_type, ArrayType):
+        element = _wire_text("row", data_type.element_type, is_iso)
+        written = f"as_array({value}, lambda row: {element})"
+    elif isinstance(data_type, MapType):
+        key = _wire_text("row", data_type.key_type, is_iso)
+        entry = _wire_text("row", data_type.value_type, is_iso)
+        written = f"as_map({value}, lambda row: {key}, lambda row: {entry})"
+    elif data_type.name in _AS_TEXT:
+        return _time_text(value, data_type, is_iso)
+    else:
+        return value
+    return value if _wire_of(data_type) == data_type else written
 
 
 def _time_text(value: str, data_type: DataType, is_iso: bool) -> str:

@@ -86,10 +86,10 @@ class ArrayType(DataType):
         return f"ARRAY<{self.element_type}>{'' if self.is_nullable else ' NOT NULL'}"
 
     def type_information(self) -> TypeInformation[Any]:
-        """A list."""
+        """A list. Its elements may be None."""
         from opchain.runtime.types.types import Types  # noqa: PLC0415 - as above
 
-        return Types.LIST(self.element_type.type_information())
+        return Types.OBJECT_ARRAY(self.element_type.type_information())
 
 
 @dataclass(frozen=True)

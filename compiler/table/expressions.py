@@ -544,10 +544,8 @@ def cast(value: Typed, data_type: DataType) -> Typed:
     given, name = value.data_type, data_type.name
     if given.not_null() == data_type.not_null():
         return Typed(value.text, data_type)
-    if isinstance(given, (ArrayType, MapType, RowType)) and name != given.name:
-        raise UnsupportedFeatureError(
-            f"CAST of {given} AS {data_type} is not supported; compute it with map() of the DataStream API"
-        )
+    if isinstance(given, (ArrayType, MapType, RowType)):
+        return Typed(_nested(value.text, given, data_type), data_type)
     function = _CASTS.get(name)
     if name in _BITS:
         text = f"as_integer({value.text}, {_BITS[name]})"
@@ -562,6 +560,35 @@ def cast(value: Typed, data_type: DataType) -> Typed:
         if data_type.parameters:
             text = f"cut({text}, {data_type.parameters[0]})"
     return Typed(text, data_type)
+
+
+def _nested(text: str, given: DataType, wanted: DataType) -> str:
+    """The expression that casts the elements, or the fields by their position."""
+    if isinstance(given, ArrayType) and isinstance(wanted, ArrayType):
+        return f"as_array({text}, {_cast_of(given.element_type, wanted.element_type)})"
+    if isinstance(given, MapType) and isinstance(wanted, MapType):
+        key = _cast_of(given.key_type, wanted.key_type)
+        return f"as_map({text}, {key}, {_cast_of(given.value_type, wanted.value_type)})"
+    if (
+        isinstance(given, RowType)
+        and isinstance(wanted, RowType)
+        and len(given.fields) == len(wanted.fields)
+    ):
+        pairs = zip(given.fields, wanted.fields, strict=True)
+        fields = "".join(
+            f"{cast(Typed(f'row[{place}]', old.data_type), new.data_type).text}, "
+            for place, (old, new) in enumerate(pairs)
+        )
+        names = tuple(each.name for each in wanted.fields)
+        return f"as_row({text}, {names!r}, lambda row: ({fields}))"
+    raise UnsupportedFeatureError(
+        f"CAST of {given} AS {wanted} is not supported; compute it with map() of the DataStream API"
+    )
+
+
+def _cast_of(given: DataType, wanted: DataType) -> str:
+    """A function that casts one value."""
+    return f"lambda row: {cast(Typed('row', given), wanted).text}"
 
 
 def _as_decimal(text: str, data_type: DataType) -> Typed:

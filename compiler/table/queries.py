@@ -10,7 +10,7 @@ from opchain.runtime.errors import GraphError
 from opchain.runtime.functions.sql import RowProjection
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 _MORE_THAN_SCALAR = (
     *("joins", "laterals", "group", "having", "qualify", "windows", "distinct", "order", "sort"),
@@ -91,6 +91,74 @@ def is_scalar(tree: Any) -> bool:
             *([tree.args["where"].this] if tree.args.get("where") else []),
         ]
     )
+
+
+def expanded(tree: Any, columns_of: Callable[[str], Sequence[str]]) -> str:
+    """The text of a query with the full names of tables and columns, as Flink shows it for a view.
+
+    A query that Spark SQL runs keeps its names.
+    """
+    kind = type(tree).__name__
+    if kind == "Union" and not tree.args.get("distinct") and not tree.args.get("order"):
+        return f"{expanded(tree.left, columns_of)}\nUNION ALL\n{expanded(tree.right, columns_of)}"
+    source = source_of(tree) if is_scalar(tree) else None
+    if source is None:
+        return str(tree.sql(dialect="flink", identify=True, pretty=True))
+    alias, known = _source_columns(source, columns_of)
+    texts = []
+    for each in tree.expressions:
+        found = [sqlglot().exp.column(name) for name in known] if each.is_star else [each]
+        texts += [_qualified(one, alias, known) for one in found]
+    if type(source).__name__ == "Table":
+        origin = f"`default_catalog`.`default_database`.`{path_of(source)}`"
+    else:
+        origin = f"({expanded(source.this, columns_of)})"
+    named = source.args.get("alias")
+    if named is not None and named.args.get("columns"):
+        alias_columns = f" ({', '.join(f'`{name}`' for name in known)})"
+    else:
+        alias_columns = ""
+    where = tree.args.get("where")
+    condition = "" if where is None else f"\nWHERE {_qualified(where.this, alias, known)}"
+    return f"SELECT {', '.join(texts)}\nFROM {origin} AS `{alias}`{alias_columns}{condition}"
+
+
+def _source_columns(
+    source: Any, columns_of: Callable[[str], Sequence[str]]
+) -> tuple[str, Sequence[str]]:
+    """The name of a source in FROM, and the names of its columns."""
+    alias = source.args.get("alias")
+    names = [] if alias is None else [each.name for each in alias.args.get("columns") or ()]
+    if type(source).__name__ == "Table":
+        return source.alias_or_name, names or columns_of(path_of(source))
+    return source.alias_or_name or "EXPR$0", names or _names_of(source.this, columns_of)
+
+
+def _names_of(tree: Any, columns_of: Callable[[str], Sequence[str]]) -> list[str]:
+    """The names of the columns of a query."""
+    select = tree.find(sqlglot().exp.Select) or tree
+    source = source_of(select)
+    names: list[str] = []
+    for number, each in enumerate(select.expressions):
+        if each.is_star and source is not None:
+            names += _source_columns(source, columns_of)[1]
+        else:
+            names.append(each.alias_or_name or f"EXPR${number}")
+    return names
+
+
+def _qualified(tree: Any, alias: str, known: Sequence[str]) -> str:
+    """The text of an expression whose columns have the name of their table."""
+    sql, whole = sqlglot().exp, tree.copy()
+    for column in list(whole.find_all(sql.Column)):
+        names = [part.name for part in column.parts]
+        if names[0] in known and not (len(names) > 1 and names[0] == alias):
+            longer = sql.column(*reversed([alias, *names]))
+            if column is whole:
+                whole = longer
+            else:
+                column.replace(longer)
+    return str(whole.sql(dialect="flink", identify=True))
 
 
 def unbounded_part(tree: Any) -> tuple[str, str]:

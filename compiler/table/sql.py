@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 _ONE_CATALOG = "all tables are in default_catalog.default_database; omit the statement"
 _REFUSED = {
     "ALTER": "DROP the table and CREATE it again",
-    "EXPLAIN": "`opchain explain FILE` prints the plan of a program",
     "EXECUTE": "create_statement_set() runs several INSERT INTO as one job",
     "BEGIN": "create_statement_set() runs several INSERT INTO as one job",
     "LOAD": "there are no modules; omit the statement",
@@ -32,7 +31,8 @@ _NOT_CREATED = {
     "OR REPLACE": "DROP the table, and CREATE it again",
 }
 _SHOWN = "TABLES", "VIEWS", "CATALOGS", "DATABASES", "CURRENT CATALOG", "CURRENT DATABASE"
-_CREATE_TABLE = "CREATE TABLE "
+_SHOWN_OF_ONE = "CREATE TABLE", "CREATE VIEW"
+_DETAILS = "ESTIMATED_COST", "CHANGELOG_MODE", "JSON_EXECUTION_PLAN", "PLAN_ADVICE"
 _OPENING, _CLOSING = ("(", "["), (")", "]")
 _GENERIC = ("ARRAY", "MAP", "ROW", "MULTISET", "STRUCT")
 
@@ -54,6 +54,17 @@ class CreateView:
     path: str
     query: Any
     if_not_exists: bool
+    columns: tuple[str, ...] = ()
+    comment: str | None = None
+    is_temporary: bool = False
+
+
+@dataclass(frozen=True)
+class Explain:
+    """EXPLAIN, with the names of the details, such as JSON_EXECUTION_PLAN."""
+
+    details: tuple[str, ...]
+    statement: Any
 
 
 @dataclass(frozen=True)
@@ -93,8 +104,9 @@ class Show:
     """SHOW TABLES and the like, or DESCRIBE.
 
     Attributes:
-        what: TABLES, VIEWS, CATALOGS, DATABASES, CURRENT CATALOG, CURRENT DATABASE, CREATE TABLE, or COLUMNS for DESCRIBE.
-        path: The table of DESCRIBE and SHOW CREATE TABLE.
+        what: TABLES, VIEWS, CATALOGS, DATABASES, CURRENT CATALOG, CURRENT DATABASE, CREATE TABLE, CREATE VIEW, or COLUMNS
+            for DESCRIBE.
+        path: The table of DESCRIBE, SHOW CREATE TABLE and SHOW CREATE VIEW.
     """
 
     what: str
@@ -148,6 +160,15 @@ def create_table_text(path: str, descriptor: TableDescriptor) -> str:
             ")\n",
         ]
     )
+
+
+def create_view_text(statement: CreateView, columns: Sequence[str], query: str) -> str:
+    """The CREATE VIEW statement of a view, as Flink writes it."""
+    kind = "TEMPORARY VIEW" if statement.is_temporary else "VIEW"
+    names = ",\n".join(f"  `{name}`" for name in columns)
+    comment = "" if statement.comment is None else f"COMMENT {_literal(statement.comment)}\n"
+    path = f"`default_catalog`.`default_database`.`{statement.path}`"
+    return f"CREATE {kind} {path} (\n{names}\n)\n{comment}AS {query}\n"
 
 
 def _literal(text: object) -> str:
@@ -209,6 +230,7 @@ class _Reader:
             (("SHOW",), self._show),
             (("DESCRIBE", "DESC"), lambda: Show("COLUMNS", self._name())),
             (("USE",), self._use),
+            (("EXPLAIN",), self._explain),
         ):
             if any(map(self.skip, words)):
                 return read()
@@ -217,14 +239,14 @@ class _Reader:
         for word, instead in _REFUSED.items():
             if self._is(word):
                 raise UnsupportedFeatureError(f"{word} is not supported; {instead}")
-        raise self._unexpected("CREATE, DROP, INSERT, SELECT, SET, SHOW or DESCRIBE")
+        raise self._unexpected("CREATE, DROP, INSERT, SELECT, SET, SHOW, DESCRIBE or EXPLAIN")
 
     def _create(self) -> Any:
-        self.skip("TEMPORARY")
+        is_temporary = self.skip("TEMPORARY")
         if self.skip("TABLE"):
             return self._create_table()
         if self.skip("VIEW"):
-            return self._create_view()
+            return self._create_view(is_temporary)
         self.skip("SYSTEM")
         for words, instead in _NOT_CREATED.items():
             if self._is(words.split()[0]):
@@ -253,19 +275,33 @@ class _Reader:
         return Set(key, value)
 
     def _show(self) -> Show:
-        # sqlglot reads the rest of the statement as one token.
-        shown = "" if self.is_at_end() else self._tokens[self._place].text.rstrip("; ")
-        self._place += 1
+        shown = self._rest().rstrip("; ")
         what = " ".join(shown.upper().split())
-        if what.startswith(_CREATE_TABLE):
-            reader = _Reader(shown.split(None, 2)[2])
-            self._place = len(self._tokens)
-            return Show("CREATE TABLE", reader.path())
+        for each in _SHOWN_OF_ONE:
+            if what.startswith(f"{each} "):
+                return Show(each, _Reader(shown.split(None, 2)[2]).path())
         if what not in _SHOWN:
-            raise UnsupportedFeatureError(
-                f"SHOW {shown} is not supported; there are: {', '.join(_SHOWN)}, CREATE TABLE name"
-            )
+            known = ", ".join((*_SHOWN, *(f"{each} name" for each in _SHOWN_OF_ONE)))
+            raise UnsupportedFeatureError(f"SHOW {shown} is not supported; there are: {known}")
         return Show(what)
+
+    def _explain(self) -> Explain:
+        reader = _Reader(self._rest())
+        details = []
+        if reader.skip("PLAN"):
+            reader.skip("FOR")
+        while found := next(filter(reader.skip, _DETAILS), None):
+            details.append(found)
+            reader.skip(",")
+        statement = reader.statement()
+        reader.end()
+        return Explain(tuple(details), statement)
+
+    def _rest(self) -> str:
+        """The rest of the statement. sqlglot reads what follows SHOW and EXPLAIN as one token."""
+        rest = "" if self.is_at_end() else str(self._tokens[self._place].text)
+        self._place = len(self._tokens)
+        return rest
 
     def path(self) -> str:
         """The name of a table, which is the whole text."""
@@ -355,13 +391,13 @@ class _Reader:
         if self.skip("COMMENT"):
             self._string()
 
-    def _create_view(self) -> CreateView:
+    def _create_view(self, is_temporary: bool) -> CreateView:
         exists = self._if_not_exists()
         path = self._name()
-        if self._is("("):
-            raise GraphError(f"view '{path}': name the columns in the query: SELECT x AS name")
+        columns = tuple(self._names()) if self._is("(") else ()
+        comment = self._string() if self.skip("COMMENT") else None
         self._expect("AS")
-        return CreateView(path, self._query(), exists)
+        return CreateView(path, self._query(), exists, columns, comment, is_temporary)
 
     def _if_not_exists(self) -> bool:
         return self.skip("IF") and self.skip("NOT") and self.skip("EXISTS")

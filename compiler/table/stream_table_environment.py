@@ -6,6 +6,7 @@ sink. Other queries over bounded tables run in Spark SQL.
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
@@ -26,7 +27,9 @@ from opchain.compiler.table.connectors import (
     write_table,
 )
 from opchain.compiler.table.data_types import (
+    ArrayType,
     DataType,
+    MapType,
     RowType,
     data_type_of,
     names_of_fields,
@@ -46,6 +49,7 @@ from opchain.compiler.table.expressions import (
     sqlglot,
 )
 from opchain.compiler.table.queries import (
+    expanded,
     is_scalar,
     path_of,
     projection,
@@ -58,7 +62,13 @@ from opchain.compiler.table.queries import (
 )
 from opchain.compiler.table.settings import EnvironmentSettings, TableConfig
 from opchain.compiler.table.sql import plain_path
-from opchain.compiler.table.table import Table, TablePipeline, TableResult, without_names
+from opchain.compiler.table.table import (
+    ExplainDetail,
+    Table,
+    TablePipeline,
+    TableResult,
+    without_names,
+)
 from opchain.compiler.table.table_descriptor import Schema, TableDescriptor
 from opchain.runtime.configuration.configuration import Configuration
 from opchain.runtime.errors import GraphError, UnsupportedFeatureError, short_repr
@@ -70,6 +80,7 @@ from opchain.runtime.watermarks.strategy import WatermarkStrategy
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from opchain.compiler.graph.plan import Program
     from opchain.runtime.types.type_information import TypeInformation
 
 _SOURCE_WATERMARK = "SOURCE_WATERMARK()"
@@ -414,7 +425,7 @@ class StreamTableEnvironment(TableEnvironment):
             self._create(statement)
         elif isinstance(statement, sql.CreateView):
             if not (statement.if_not_exists and statement.path in self._tables):
-                self.create_temporary_view(statement.path, self.table_of(statement.query))
+                self._create_view(statement)
         elif isinstance(statement, sql.Drop):
             if not self.drop_temporary_table(statement.path) and not statement.if_exists:
                 raise GraphError(f"{at_call('execute_sql')}: there is no table '{statement.path}'")
@@ -445,6 +456,50 @@ class StreamTableEnvironment(TableEnvironment):
                 f"{at_call('sql_query')} takes a SELECT; use execute_sql() for other statements"
             )
         return self.table_of(statement.query)
+
+    def explain_sql(self, stmt: str, *extra_details: ExplainDetail) -> str:
+        """The plan of a query or of INSERT INTO, as `opchain plan` prints it. Flink prints Calcite's plan.
+
+        With `ExplainDetail.JSON_EXECUTION_PLAN`, the plan as JSON follows.
+
+        Raises:
+            GraphError: It is another statement.
+        """
+        statement = sql.statement_of(checked(stmt, str, "explain_sql", "the statement"))
+        return self._plan_of_statement(statement, extra_details, "explain_sql")
+
+    def _plan_of_statement(
+        self, statement: Any, details: Sequence[ExplainDetail], call: str
+    ) -> str:
+        if isinstance(statement, sql.Insert):
+            statements = StatementSet(self)
+            statements.add_parsed(statement)
+            return statements.explain(*details)
+        if not isinstance(statement, sql.Select):
+            raise GraphError(f"{at_call(call)} explains a SELECT or an INSERT INTO")
+        return self.plan_of(self.table_of(statement.query), details)
+
+    def plan_of(self, table: Table, details: Sequence[ExplainDetail]) -> str:
+        """The plan of a query."""
+        first = len(self._environment.get_transformations())
+        end = self.to_data_stream(table).transformation
+        return _plan(self._environment.detached_part(first, end), details)
+
+    def plan_of_inserts(
+        self,
+        inserts: Sequence[tuple[str, Sequence[str], Table]],
+        details: Sequence[ExplainDetail],
+    ) -> str:
+        """The plan of INSERT INTO statements as one job."""
+        first = len(self._environment.get_transformations())
+        self.shares_sources()
+        try:
+            for insert in inserts:
+                self.write(*insert)
+        finally:
+            self._sources = None
+            program = self._environment.detached_part(first)
+        return _plan(program, details)
 
     def create_statement_set(self) -> StatementSet:
         """A set of INSERT INTO statements that become one job."""
@@ -510,13 +565,25 @@ class StreamTableEnvironment(TableEnvironment):
         client = self._environment.execute_part(first, "collect")
         return TableResult(table.columns, rows, client)
 
-    def _shown(self, statement: sql.Show) -> TableResult:
+    def _shown(self, statement: sql.Show | sql.Explain) -> TableResult:
         text = data_type_of("STRING")
+        if isinstance(statement, sql.Explain):
+            details = [ExplainDetail[each] for each in statement.details]
+            plan = self._plan_of_statement(statement.statement, details, "execute_sql")
+            return TableResult((Column("result", text),), [Row(plan)])
+        if statement.what == "CREATE VIEW":
+            view = self.from_path(statement.path)
+            if view.definition is None:
+                what = "a table" if view.descriptor is not None else "not created by a statement"
+                raise UnsupportedFeatureError(
+                    f"SHOW CREATE VIEW: '{statement.path}' is {what}; DESCRIBE shows its columns"
+                )
+            return TableResult((Column("result", text),), [Row(view.definition)])
         if statement.what == "CREATE TABLE":
             descriptor = self.from_path(statement.path).descriptor
             if descriptor is None or descriptor.schema is None:
                 raise UnsupportedFeatureError(
-                    f"SHOW CREATE TABLE: '{statement.path}' is a view; DESCRIBE shows its columns"
+                    f"SHOW CREATE TABLE: '{statement.path}' is a view; use SHOW CREATE VIEW"
                 )
             shown = sql.create_table_text(statement.path, descriptor)
             return TableResult((Column("result", text),), [Row(shown)])
@@ -546,6 +613,17 @@ class StreamTableEnvironment(TableEnvironment):
         names = ("name", "type", "null", "key", "extras", "watermark")
         columns = [Column(name, BOOLEAN if name == "null" else text) for name in names]
         return TableResult(tuple(columns), rows)
+
+    def _create_view(self, statement: sql.CreateView) -> None:
+        table = self.table_of(statement.query)
+        if statement.columns:
+            table = table.alias(*statement.columns)
+        names = [each.name for each in table.columns]
+        query = expanded(
+            statement.query, lambda path: [each.name for each in self.from_path(path).columns]
+        )
+        definition = sql.create_view_text(statement, names, query)
+        self._add(replace(table, path=statement.path, definition=definition), "execute_sql")
 
     def _create(self, statement: sql.CreateTable) -> None:
         descriptor = statement.descriptor
@@ -838,6 +916,23 @@ class StatementSet:
             (statement.path, statement.columns, self._tables.table_of(statement.query))
         )
 
+    def explain(self, *extra_details: ExplainDetail) -> str:
+        """The plan of the inserts, as `StreamTableEnvironment.explain_sql`.
+
+        Raises:
+            GraphError: There are none.
+        """
+        self._check_inserts("explain")
+        return self._tables.plan_of_inserts(self._inserts, extra_details)
+
+    def print_explain(self, *extra_details: ExplainDetail) -> None:
+        """Prints the plan of the inserts."""
+        print(self.explain(*extra_details))  # noqa: T201 - as the name says
+
+    def _check_inserts(self, call: str) -> None:
+        if not self._inserts:
+            raise GraphError(f"{at_call(call)}: the statement set is empty; add_insert_sql() first")
+
     def attach_as_datastream(self) -> None:
         """Makes the inserts part of the program, which `env.execute()` runs."""
         self._tables.shares_sources()
@@ -851,16 +946,27 @@ class StatementSet:
         Raises:
             GraphError: There are none.
         """
-        if not self._inserts:
-            raise GraphError(
-                f"{at_call('execute')}: the statement set is empty; add_insert_sql() first"
-            )
+        self._check_inserts("execute")
         name = "insert-into_" + ",".join(
             f"default_catalog.default_database.{path}" for path, _, _ in self._inserts
         )
         first = len(self._tables.stream_environment.get_transformations())
         self.attach_as_datastream()
         return self._tables.run(first, name)
+
+
+def _plan(program: Program, details: Sequence[ExplainDetail]) -> str:
+    """A program as text, with Flink's headings."""
+    from opchain.compiler.graph.plan import required  # noqa: PLC0415 - plans are seldom shown
+    from opchain.compiler.passes.pipeline import compile_program  # noqa: PLC0415 - likewise
+    from opchain.compiler.plan.explain import explain  # noqa: PLC0415 - likewise
+    from opchain.compiler.plan.flink_json import streaming_plan  # noqa: PLC0415 - likewise
+
+    text = f"== Optimized Execution Plan ==\n{explain(program, 'job-graph')}"
+    if ExplainDetail.JSON_EXECUTION_PLAN not in details:
+        return text
+    graph = required(compile_program(program, "stream-graph").stream_graph)
+    return f"{text}\n== Physical Execution Plan ==\n{json.dumps(streaming_plan(graph), indent=2)}\n"
 
 
 def _watermark_of(schema: Schema | None, name: str) -> str | None:
@@ -936,6 +1042,15 @@ def _strategy(schema: Schema, values: dict[str, Typed], path: str) -> WatermarkS
 
 def _fits(given: DataType, wanted: DataType) -> bool:
     """Whether Flink writes a value without CAST."""
+    if isinstance(given, RowType) and isinstance(wanted, RowType):
+        pairs = zip(given.fields, wanted.fields, strict=False)
+        return len(given.fields) == len(wanted.fields) and all(
+            _fits(old.data_type, new.data_type) for old, new in pairs
+        )
+    if isinstance(given, ArrayType) and isinstance(wanted, ArrayType):
+        return _fits(given.element_type, wanted.element_type)
+    if isinstance(given, MapType) and isinstance(wanted, MapType):
+        return _fits(given.key_type, wanted.key_type) and _fits(given.value_type, wanted.value_type)
     if given.name == wanted.name or (given.name in _TEXTS and wanted.name in _TEXTS):
         return True
     if given.name in _NUMBERS and wanted.name in _NUMBERS:
@@ -1019,7 +1134,6 @@ for _name in (
     *("create_java_function", "create_java_temporary_function", "drop_temporary_function"),
     *("create_java_temporary_system_function", "drop_temporary_system_function"),
     *(
-        "explain_sql",
         "compile_plan_sql",
         "load_plan",
         "execute_plan",

@@ -38,6 +38,7 @@ class Table:
         descriptor: The descriptor of a described table; None for views and queries.
         columns: All columns.
         stream: Creates the stream of the rows.
+        definition: The statement CREATE VIEW of a view; None if it was not created by a statement.
     """
 
     path: str
@@ -45,6 +46,7 @@ class Table:
     columns: tuple[Column, ...]
     stream: Callable[[], DataStream[Any]] = field(compare=False, repr=False)
     environment: StreamTableEnvironment | None = field(default=None, compare=False, repr=False)
+    definition: str | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
         """A name of the table for SQL: `f"SELECT a FROM {table}"`."""
@@ -74,6 +76,7 @@ class Table:
             self,
             path="",
             descriptor=None,
+            definition=None,
             columns=columns,
             stream=lambda: self.stream().map(row, row_type(columns)),
         )
@@ -97,6 +100,15 @@ class Table:
         """Runs the query; the result has its rows."""
         assert self.environment is not None
         return self.environment.result_of(self)
+
+    def explain(self, *extra_details: ExplainDetail) -> str:
+        """The plan of the query, as `StreamTableEnvironment.explain_sql`."""
+        assert self.environment is not None
+        return self.environment.plan_of(self, extra_details)
+
+    def print_explain(self, *extra_details: ExplainDetail) -> None:
+        """Prints the plan of the query."""
+        print(self.explain(*extra_details))  # noqa: T201 - as the name says
 
     def execute_insert(
         self, table_path_or_descriptor: str | TableDescriptor, overwrite: bool = False
@@ -124,6 +136,15 @@ class TablePipeline:
         assert self.table.environment is not None
         return self.table.environment.create_statement_set().add(self).execute()
 
+    def explain(self, *extra_details: ExplainDetail) -> str:
+        """The plan of the INSERT INTO, as `StreamTableEnvironment.explain_sql`."""
+        assert self.table.environment is not None
+        return self.table.environment.create_statement_set().add(self).explain(*extra_details)
+
+    def print_explain(self, *extra_details: ExplainDetail) -> None:
+        """Prints the plan of the INSERT INTO."""
+        print(self.explain(*extra_details))  # noqa: T201 - as the name says
+
 
 def schema_of(columns: tuple[Column, ...]) -> TableSchema:
     """Columns as a TableSchema."""
@@ -135,6 +156,15 @@ class ResultKind(enum.Enum):
 
     SUCCESS = 0
     SUCCESS_WITH_CONTENT = 1
+
+
+class ExplainDetail(enum.Enum):
+    """What a plan shows besides the operators. Only JSON_EXECUTION_PLAN has an effect. Flink: ExplainDetail."""
+
+    ESTIMATED_COST = 0
+    CHANGELOG_MODE = 1
+    JSON_EXECUTION_PLAN = 2
+    PLAN_ADVICE = 3
 
 
 @dataclass(frozen=True)
@@ -340,7 +370,6 @@ for _name in (
     *("minus_all", "union", "union_all", "intersect", "intersect_all", "order_by", "offset"),
     *("fetch", "limit", "window", "over_window", "add_columns", "add_or_replace_columns"),
     *("rename_columns", "drop_columns", "map", "flat_map", "aggregate", "flat_aggregate"),
-    *("explain", "print_explain"),
     *("get_resolved_schema", "to_changelog", "from_changelog"),
 ):
     setattr(

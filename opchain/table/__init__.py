@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     )
     from opchain.compiler.table.table import (
         ChangelogMode,
+        ExplainDetail,
         ResultKind,
         Table,
         TablePipeline,
@@ -36,6 +37,7 @@ __all__ = [
     "ChangelogMode",
     "DataTypes",
     "EnvironmentSettings",
+    "ExplainDetail",
     "FormatDescriptor",
     "ResultKind",
     "Row",

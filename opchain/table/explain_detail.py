@@ -1,5 +1,8 @@
-"""Unsupported names of the Table API: using one raises an error. PyFlink: pyflink.table.explain_detail."""
+"""ExplainDetail. PyFlink: pyflink.table.explain_detail."""
 
+from opchain.compiler.table.table import ExplainDetail
 from opchain.reexports import reexports
+
+__all__ = ["ExplainDetail"]
 
 __getattr__ = reexports(__name__)

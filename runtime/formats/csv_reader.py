@@ -27,6 +27,7 @@ from opchain.runtime.formats.text_lines import MALFORMED, LineRecordsFormat, rea
 from opchain.runtime.formats.text_values import INTEGER_BITS, is_bytes, text_reader, text_writer
 from opchain.runtime.types.coders import coder_converter
 from opchain.runtime.types.printed_form import double_text, float_text
+from opchain.runtime.types.record_types import RowTypeInfo
 from opchain.runtime.types.row import Row
 from opchain.runtime.types.time_types import BigDecimalTypeInfo
 from opchain.runtime.types.type_information import BasicType, BasicTypeInfo, TypeInformation
@@ -65,9 +66,8 @@ def dialect_of(schema: CsvSchema) -> dict[str, Any]:
 def row_reader(schema: CsvSchema) -> Callable[[Sequence[Sequence[str]]], list[Row]]:
     """The function that converts lists of fields to rows. It raises ValueError if a field does not have its type."""
     names = schema.names
-    readers = [_column_reader(column, schema.null_value) for column in schema.columns]
-    if schema.errors_are_null:
-        readers = [_lenient_reader(column, schema.null_value) for column in schema.columns]
+    reader_of = _lenient_reader if schema.errors_are_null else _column_reader
+    readers = [reader_of(column, schema.null_value) for column in schema.columns]
 
     def rows_of(fields: Sequence[Sequence[str]]) -> list[Row]:
         if schema.errors_are_null:
@@ -186,7 +186,17 @@ def _column_reader(
 def _lenient_reader(
     column: CsvColumn, null_value: str | None
 ) -> Callable[[Sequence[str]], Sequence[Any]]:
-    read, nulls = _reader(column, null_value), _nulls(column.type_info, null_value)
+    read = _or_none(_reader(column, null_value, _or_none), _nulls(column.type_info, null_value))
+    return lambda texts: list(map(read, texts))
+
+
+def _or_null(read: Callable[[str], Any], nulls: set[str]) -> Callable[[str], Any]:
+    """The reader with texts that mean None."""
+    return lambda text: None if text in nulls else read(text)
+
+
+def _or_none(read: Callable[[str], Any], nulls: set[str]) -> Callable[[str], Any]:
+    """The reader with texts that mean None. What is missing or malformed is None, too."""
 
     def value_of(text: str) -> Any:
         if text is _MISSING or text in nulls:
@@ -196,7 +206,7 @@ def _lenient_reader(
         except MALFORMED:
             return None
 
-    return lambda texts: list(map(value_of, texts))
+    return value_of
 
 
 def _nulls(kind: TypeInformation[Any], null_value: str | None) -> set[str]:
@@ -204,6 +214,8 @@ def _nulls(kind: TypeInformation[Any], null_value: str | None) -> set[str]:
     nulls = {null_value} if null_value is not None else set()
     if isinstance(kind, LISTS) and not is_bytes(kind):
         return nulls  # empty text is an empty list, not None
+    if isinstance(kind, RowTypeInfo):
+        return {*nulls, ""}
     # Empty text means None for most types, but it is a value of bytes.
     if not _is_text(kind) and (null_value is None or not is_bytes(kind)):
         nulls.add("")
@@ -214,8 +226,28 @@ def _is_text(kind: TypeInformation[Any]) -> bool:
     return isinstance(kind, BasicTypeInfo) and kind.basic_type is BasicType.STRING
 
 
-def _reader(column: CsvColumn, null_value: str | None) -> Callable[[str], Any]:
+def _reader(
+    column: CsvColumn,
+    null_value: str | None,
+    guarded: Callable[[Callable[[str], Any], set[str]], Callable[[str], Any]] = _or_null,
+) -> Callable[[str], Any]:
+    """The function that reads the text of a column. `guarded` wraps the readers of the fields of a row."""
     kind = column.type_info
+    if isinstance(kind, RowTypeInfo):
+        fields = [
+            guarded(_scalar(_reader_of(each), column), _nulls(each, null_value))
+            for each in kind.field_types
+        ]
+        row_of, row_separator = Row(*kind.get_field_names()), column.separator
+
+        def row(text: str) -> Row:
+            texts = text.split(row_separator) if row_separator else [text]
+            if len(texts) < len(fields) and guarded is _or_null:
+                raise ValueError(f"{text!r} has {len(texts)} fields, expected {len(fields)}")
+            texts += [_MISSING] * (len(fields) - len(texts))
+            return row_of(*(read(each) for read, each in zip(fields, texts, strict=False)))
+
+        return row
     if isinstance(kind, LISTS) and not is_bytes(kind):
         element, separator = _scalar(_reader_of(kind.element_type), column), column.separator
         nulls = _nulls(kind.element_type, null_value)
@@ -242,7 +274,23 @@ def _text_of(column: CsvColumn, null: str) -> Callable[[Any], str]:
         return lambda values: separator.join(
             null if value is None else element(value) for value in values
         )
+    if isinstance(kind, RowTypeInfo):
+        fields = [_scalar(_writer_of(each), column) for each in kind.field_types]
+        return lambda row: separator.join(
+            null if value is None else write(value)
+            for write, value in zip(fields, row, strict=True)
+        )
     return _scalar(_writer_of(kind), column)
+
+
+def check_columns(schema: CsvSchema) -> None:
+    """Checks the types of the columns.
+
+    Raises:
+        UnsupportedFeatureError: A column has a type without a text in CSV.
+    """
+    for column in schema.columns:
+        _reader(column, schema.null_value)
 
 
 def _kind_of(kind: TypeInformation[Any]) -> BasicType | None:
@@ -289,9 +337,8 @@ def _without_zeros(value: Decimal) -> Decimal:
 def _scalar(convert: Callable[[Any], Any] | None, column: CsvColumn) -> Callable[[Any], Any]:
     if convert is None:
         raise UnsupportedFeatureError(
-            f"CSV does not support the column '{column.name}' of type {column.type_info!r}; "
-            f"choose another "
-            "type"
+            f"CSV does not support the column '{column.name}' of type {column.type_info!r}; choose another type: "
+            "elements of arrays and fields of rows are single values"
         )
     return convert
 
@@ -324,6 +371,7 @@ class CsvReaderFormat(LineRecordsFormat[Row]):
             raise TypeError(f"CsvReaderFormat.for_schema got {schema!r}; it takes a CsvSchema")
         if not schema.columns:
             raise ValueError("CsvReaderFormat.for_schema got a schema without columns; add some")
+        check_columns(schema)
         return CsvReaderFormat(schema)
 
     def one_record_per_line(self) -> CsvReaderFormat:

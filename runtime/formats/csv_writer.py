@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from opchain.runtime.errors import short_repr
-from opchain.runtime.formats.csv_reader import csv_decoder, field_writer, quoting
+from opchain.runtime.formats.csv_reader import check_columns, csv_decoder, field_writer, quoting
 from opchain.runtime.formats.csv_schema import CsvColumn, CsvSchema
 from opchain.runtime.formats.row_values import type_of_rows
 from opchain.runtime.formats.text_lines import MALFORMED, reason_of
@@ -37,6 +37,7 @@ class CsvBulkWriters:
         """
         if not isinstance(schema, CsvSchema):
             raise TypeError(f"CsvBulkWriters.for_schema got {schema!r}; it takes a CsvSchema")
+        check_columns(schema)
         return CsvBulkWriterFactory(schema)
 
 
@@ -102,6 +103,7 @@ class CsvRowDeserializationSchema(DeserializationSchema["Row"]):
     """Reads a row from each message. Flink: CsvRowDeserializationSchema."""
 
     def __init__(self, schema: CsvSchema, *, ignores_parse_errors: bool) -> None:
+        check_columns(schema)
         self.schema = schema
         self.ignores_parse_errors = ignores_parse_errors
         self._decode: Decode | None = None
@@ -192,6 +194,7 @@ class CsvRowSerializationSchema(SerializationSchema["Row"]):
     """Writes each row as a message. Flink: CsvRowSerializationSchema."""
 
     def __init__(self, schema: CsvSchema) -> None:
+        check_columns(schema)
         self.schema = schema
         self._text: CsvText | None = None
 

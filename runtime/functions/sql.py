@@ -533,6 +533,9 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "decimal": Decimal,
     "Row": Row,
     "row_of": Row,
+    "as_row": _strict(lambda row, names, fields: Row(*names)(*fields(row))),
+    "as_array": _strict(lambda values, element: list(map(element, values))),
+    "as_map": _strict(lambda entries, key, value: {key(k): value(v) for k, v in entries.items()}),
     **{name: _strict(function) for name, function in STRICT.items()},
     **OTHERS,
 }

@@ -70,7 +70,7 @@ def test_types_can_be_nested() -> None:
             [
                 Types.INT(),
                 Types.SQL_TIMESTAMP(),
-                Types.LIST(Types.STRING()),
+                Types.OBJECT_ARRAY(Types.STRING()),
                 Types.MAP(Types.STRING(), Types.PRIMITIVE_ARRAY(Types.BYTE())),
                 Types.ROW_NAMED(["f0", "f1"], [Types.SQL_DATE(), Types.SQL_TIME()]),
             ],

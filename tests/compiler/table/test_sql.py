@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import date, datetime, time
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from opchain.runtime.errors import GraphError, UnsupportedFeatureError
 from opchain.table import (
     ChangelogMode,
     DataTypes,
+    ExplainDetail,
     FormatDescriptor,
     ResultKind,
     Schema,
@@ -352,14 +354,17 @@ def test_a_descriptor_says_the_same(tables: StreamTableEnvironment, tmp_path: Pa
         ("CREATE TEMPORARY SYSTEM FUNCTION f AS 'x'", "FUNCTION is not supported; call .* a map"),
         ("CREATE OR REPLACE TABLE t (a INT)", "OR REPLACE is not supported; DROP the table"),
         ("USE CATALOG c", "USE c is not supported; .* omit the statement"),
-        ("SHOW CREATE VIEW s", "SHOW CREATE VIEW s is not supported; there are: TABLES"),
+        ("SHOW CREATE VIEW s", "SHOW CREATE VIEW: 's' is a table; DESCRIBE shows"),
+        ("SHOW CREATE VIEW", "SHOW CREATE VIEW is not supported; there are: TABLES"),
         (
             "SELECT JSON_VALUE(name, '$.a[*]') FROM s",
             r"the JSON path '\$\.a\[\*\]' has other steps",
         ),
         ("SELECT EXTRACT(EPOCH FROM ts) FROM s", r"EXTRACT\(EPOCH FROM \.\.\.\) is not supported"),
         ("SELECT x FROM (VALUES (1, 2)) AS t(x)", "names 1 columns, and the query has 2"),
-        ("EXPLAIN SELECT 1", "EXPLAIN is not supported; `opchain explain FILE`"),
+        ("EXPLAIN SHOW TABLES", "explains a SELECT or an INSERT INTO"),
+        ("EXPLAIN PLAN FOR", "ends where .* is expected"),
+        ("CREATE VIEW v (a, b) AS SELECT id FROM s", "got 2 names, and the table has 1 columns"),
         (
             "SELECT * FROM TABLE(TUMBLE(TABLE s, DESCRIPTOR(ts), INTERVAL '1' MINUTE))",
             "TUMBLE is not supported; .*TumblingEventTimeWindows",
@@ -827,7 +832,146 @@ def test_a_shown_table_can_be_created_again(tables: StreamTableEnvironment) -> N
 
 def test_a_view_has_no_create_table(tables: StreamTableEnvironment) -> None:
     tables.execute_sql("CREATE VIEW v AS SELECT id FROM s")
-    with pytest.raises(UnsupportedFeatureError, match="'v' is a view; DESCRIBE shows"):
+    with pytest.raises(UnsupportedFeatureError, match="'v' is a view; use SHOW CREATE VIEW"):
         tables.execute_sql("SHOW CREATE TABLE v")
-    with pytest.raises(UnsupportedFeatureError, match="SHOW CREATE VIEW v is not supported"):
+
+
+PATH = "`default_catalog`.`default_database`"
+SHOWN_VIEWS = {
+    "CREATE TEMPORARY VIEW v AS SELECT id, upper(name) AS n, d*2 FROM s WHERE d > 10 AND name LIKE 'a%'": f"""\
+CREATE TEMPORARY VIEW {PATH}.`v` (
+  `id`,
+  `n`,
+  `EXPR$2`
+)
+AS SELECT `s`.`id`, UPPER(`s`.`name`) AS `n`, `s`.`d` * 2
+FROM {PATH}.`s` AS `s`
+WHERE `s`.`d` > 10 AND `s`.`name` LIKE 'a%'
+""",
+    "CREATE VIEW v (a, b) COMMENT 'hi' AS SELECT o.id, name FROM s AS o UNION ALL SELECT id, 'x' FROM s": f"""\
+CREATE VIEW {PATH}.`v` (
+  `a`,
+  `b`
+)
+COMMENT 'hi'
+AS SELECT `o`.`id`, `o`.`name`
+FROM {PATH}.`s` AS `o`
+UNION ALL
+SELECT `s`.`id`, 'x'
+FROM {PATH}.`s` AS `s`
+""",
+    "CREATE VIEW v AS SELECT * FROM (SELECT id, name FROM s WHERE id > 1) WHERE name = 'a'": f"""\
+CREATE VIEW {PATH}.`v` (
+  `id`,
+  `name`
+)
+AS SELECT `EXPR$0`.`id`, `EXPR$0`.`name`
+FROM (SELECT `s`.`id`, `s`.`name`
+FROM {PATH}.`s` AS `s`
+WHERE `s`.`id` > 1) AS `EXPR$0`
+WHERE `EXPR$0`.`name` = 'a'
+""",
+}
+
+
+@pytest.mark.parametrize("statement", SHOWN_VIEWS)
+def test_show_create_view_is_what_flink_shows(
+    tables: StreamTableEnvironment, statement: str
+) -> None:
+    """The expected texts are Flink's, for the same statements. They create the view again."""
+    tables.execute_sql(statement)
+    assert rows(tables, "SHOW CREATE VIEW v") == [[SHOWN_VIEWS[statement]]]
+    found = rows(tables, "SELECT * FROM v")
+    tables.execute_sql("DROP VIEW v")
+    tables.execute_sql(SHOWN_VIEWS[statement])
+    assert rows(tables, "SELECT * FROM v") == found
+
+
+def test_a_view_of_the_table_api_has_no_statement(tables: StreamTableEnvironment) -> None:
+    tables.create_temporary_view("v", tables.sql_query("SELECT id FROM s"))
+    with pytest.raises(UnsupportedFeatureError, match="'v' is not created by a statement"):
         tables.execute_sql("SHOW CREATE VIEW v")
+
+
+def without_lines(plan: str) -> str:
+    """A plan without the lines of the calls, and without ids."""
+    return re.sub(r"test_sql\.py:\d+|\"id\": \d+|\[\d+\]", "", plan)
+
+
+def test_statements_are_explained_without_running(
+    tables: StreamTableEnvironment, env: StreamExecutionEnvironment
+) -> None:
+    tables.execute_sql("CREATE TABLE p (id INT) WITH ('connector'='print')")
+    insert = "INSERT INTO p SELECT id FROM s WHERE id > 1"
+    text = tables.explain_sql(insert)
+    assert text.startswith("== Optimized Execution Plan ==\n")
+    assert "where id > 1" in text
+    assert "Sink: p" in text
+    assert "Physical" not in text
+    assert [[without_lines(text)]] == [
+        list(map(without_lines, row)) for row in rows(tables, f"EXPLAIN PLAN FOR {insert}")
+    ]
+    query = tables.explain_sql("SELECT id FROM s", ExplainDetail.JSON_EXECUTION_PLAN)
+    assert json.loads(query.partition("== Physical Execution Plan ==")[2])["nodes"]
+    statement = "EXPLAIN ESTIMATED_COST, JSON_EXECUTION_PLAN SELECT id FROM s"
+    assert without_lines(rows(tables, statement)[0][0]) == without_lines(query)
+    plain = tables.sql_query("SELECT id FROM s").explain()
+    assert without_lines(query).startswith(without_lines(plain))
+    statements = tables.create_statement_set().add_insert_sql(insert).add_insert_sql(insert)
+    both = statements.explain()
+    assert both.count("Sink: p") == 2
+    assert env.get_transformations() == []
+    with pytest.raises(GraphError, match=r"explain\(\) .* the statement set is empty"):
+        tables.create_statement_set().explain()
+
+
+def test_rows_are_written_by_position(tables: StreamTableEnvironment, tmp_path: Path) -> None:
+    """Texts of times in rows, arrays and maps are Flink's."""
+    columns = "r ROW<x BIGINT, t TIMESTAMP(3)>, a ARRAY<TIMESTAMP(3)>, m MAP<STRING, DATE>"
+    options = f"'connector'='filesystem','path'='{tmp_path}/out','format'='json'"
+    tables.execute_sql(f"CREATE TABLE w ({columns}) WITH ({options})")
+    tables.execute_sql(
+        "INSERT INTO w SELECT ROW(id, ts), ARRAY[ts, ts], MAP['d', CAST(ts AS DATE)] FROM s"
+    ).wait()
+    (path,) = (tmp_path / "out").glob("*part*")
+    time = "2024-01-02 03:04:05.678"
+    assert [json.loads(line) for line in path.read_text().splitlines()] == [
+        {"r": {"x": 7, "t": time}, "a": [time, time], "m": {"d": "2024-01-02"}},
+        {"r": {"x": -7, "t": None}, "a": [None, None], "m": {"d": None}},
+    ]
+    assert rows(tables, "SELECT a, r.t FROM w")[0][1] == datetime(2024, 1, 2, 3, 4, 5, 678000)  # noqa: DTZ001
+    with pytest.raises(
+        GraphError, match=r"column 'r' is ROW<`x` BIGINT.*, and the query gives ROW"
+    ):
+        tables.execute_sql("INSERT INTO w SELECT ROW(1), a, m FROM w")
+
+
+def test_a_csv_column_may_be_a_row(tables: StreamTableEnvironment, tmp_path: Path) -> None:
+    columns = "a INT, r ROW<x STRING, t TIMESTAMP(3), n INT>"
+    (tmp_path / "c").mkdir()
+    (tmp_path / "c/a.csv").write_text(
+        "1,x;2020-01-01 00:00:00.5;2\n2,\n3,y;2020-01-01 00:00:00;3;9\n"
+    )
+    options = f"'connector'='filesystem','path'='{tmp_path}/c','format'='csv'"
+    tables.execute_sql(f"CREATE TABLE c ({columns}) WITH ({options})")
+    at = datetime(2020, 1, 1, 0, 0, 0, 500000)  # noqa: DTZ001
+    assert rows(tables, "SELECT a, r.x, r.t, r.n FROM c") == [
+        [1, "x", at, 2],
+        [2, None, None, None],
+        [3, "y", at.replace(microsecond=0), 3],
+    ]
+    (tmp_path / "o").mkdir()
+    tables.execute_sql(f"CREATE TABLE o ({columns}) WITH ({options.replace('/c', '/o')})")
+    tables.execute_sql("INSERT INTO o SELECT * FROM c WHERE a < 2").wait()
+    (path,) = (tmp_path / "o").glob("*part*")
+    assert path.read_text() == '1,"x;2020-01-01 00:00:00.5;2"\n'
+
+
+@pytest.mark.parametrize("of", ["ROW<x ROW<y INT>>", "ARRAY<ARRAY<INT>>", "MAP<STRING, INT>"])
+def test_columns_that_csv_does_not_have_are_refused_before_the_job(
+    tables: StreamTableEnvironment, tmp_path: Path, of: str
+) -> None:
+    options = f"'connector'='filesystem','path'='{tmp_path}','format'='csv'"
+    tables.execute_sql(f"CREATE TABLE c (a {of}) WITH ({options})")
+    with pytest.raises(UnsupportedFeatureError, match="CSV does not support the column 'a'"):
+        tables.to_data_stream(tables.from_path("c"))

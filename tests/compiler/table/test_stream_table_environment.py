@@ -97,9 +97,7 @@ def test_wrong_options_name_the_table_and_the_line(tables: StreamTableEnvironmen
         tables.to_data_stream(tables.from_path("source"))
 
 
-@pytest.mark.parametrize(
-    "method", ["create_catalog", "explain_sql", "from_changelog_stream", "connect"]
-)
+@pytest.mark.parametrize("method", ["create_catalog", "from_changelog_stream", "connect"])
 def test_the_rest_of_the_table_api_is_refused_by_name(
     tables: StreamTableEnvironment, method: str
 ) -> None:

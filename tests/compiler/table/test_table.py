@@ -33,7 +33,7 @@ def test_a_table_knows_its_columns(table: Table) -> None:
     assert {schema: 1}[schema.copy()] == 1
 
 
-@pytest.mark.parametrize("method", ["select", "where", "explain", "group_by"])
+@pytest.mark.parametrize("method", ["select", "where", "group_by"])
 def test_computing_with_tables_is_refused_by_name(method: str, table: Table) -> None:
     with pytest.raises(
         UnsupportedFeatureError, match=rf"Table\.{method}\(\) .* to_data_stream\(\)"
