@@ -235,7 +235,7 @@ class InProcess:
     def epoch(self, numbers: range) -> float:
         """Runs an epoch with some numbers; gives its seconds."""
         latest, job = self.latest, self.job
-        epoch = Epoch(1 if latest is None else latest.epoch + 1, 0, is_first=latest is None)
+        epoch = Epoch(1 if latest is None else latest.checkpoint_id + 1, 0, is_first=latest is None)
         source = job.vertices[0]
         deliveries = {
             source.first_task + subtask: [

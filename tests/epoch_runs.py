@@ -105,7 +105,7 @@ class EpochRun:
         """Runs an epoch: the records of each source go to its subtasks in contiguous parts."""
         latest = self.latest
         epoch = Epoch(
-            1 if latest is None else latest.epoch + 1,
+            1 if latest is None else latest.checkpoint_id + 1,
             now_ms,
             is_first=latest is None,
             drains=drains,

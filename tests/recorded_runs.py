@@ -40,7 +40,7 @@ def run_recorded(
     run = LocalEpochs(job, storage, environment=environment)
     coordinator = CheckpointCoordinator.open(storage, "test", "run", retained=retained)
     latest = coordinator.latest()
-    for number, records in enumerate(epochs, 1 if latest is None else latest.epoch + 1):
+    for number, records in enumerate(epochs, 1 if latest is None else latest.checkpoint_id + 1):
         epoch = Epoch(number, 1000 * number, is_first=number == 1, is_recorded=is_recorded)
         by_task = {
             vertex.first_task + subtask: [pickle.dumps(list(found[subtask :: vertex.parallelism]))]

@@ -44,7 +44,7 @@ from opchain.datastream.connectors.file_system import BucketAssigner, FileSink
 from opchain.datastream.functions import KeyedProcessFunction
 from opchain.datastream.state import ValueStateDescriptor
 from opchain.runtime.checkpoint.coordinator import CheckpointCoordinator
-from opchain.runtime.checkpoint.epoch_files import completed_epochs
+from opchain.runtime.checkpoint.epoch_files import completed_checkpoints
 from opchain.runtime.checkpoint.fall_back import fall_back, is_whole
 from opchain.runtime.checkpoint.metadata import read_metadata
 from opchain.runtime.checkpoint.storage import CheckpointStorage
@@ -310,7 +310,7 @@ class World:
 
     def _fall_back(self, storage: CheckpointStorage, coordinator: CheckpointCoordinator) -> None:
         """Goes back to the checkpoint before, where the last one is damaged."""
-        epochs = completed_epochs(storage)
+        epochs = completed_checkpoints(storage)
         if len(epochs) > 1 and not is_whole(storage, epochs[-1]):
             fall_back(storage, coordinator, f"{storage.url}/chk-{epochs[-2]}")
 
@@ -322,7 +322,7 @@ class World:
         if self.late:
             return
         storage = SimulatedStorage(self)
-        epochs = completed_epochs(storage)
+        epochs = completed_checkpoints(storage)
         if len(epochs) < 2 or not is_whole(storage, epochs[-2]):
             return
         *others, last = (set(read_metadata(storage, epoch).files) for epoch in epochs)

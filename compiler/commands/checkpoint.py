@@ -30,7 +30,7 @@ from opchain.compiler.plan.checkpoint_text import (
 from opchain.compiler.plan.from_plan import job_plan
 from opchain.compiler.plan.layout import counted
 from opchain.runtime.checkpoint.checkpoint_key import RUNS_PICKLES, CheckpointKey, read_key
-from opchain.runtime.checkpoint.epoch_files import completed_epochs
+from opchain.runtime.checkpoint.epoch_files import completed_checkpoints
 from opchain.runtime.checkpoint.metadata import read_metadata
 from opchain.runtime.checkpoint.restore_plan import plan_restore
 from opchain.runtime.checkpoint.savepoint import Located, find_checkpoint, problems_of
@@ -108,7 +108,7 @@ def list_checkpoints(directory: str, key: CheckpointKey | None) -> None:
     with clear_errors():
         storage = checkpoint_storage(directory, key)
         storage.require_folder()
-        epochs = completed_epochs(storage)
+        epochs = completed_checkpoints(storage)
         if not epochs:
             raise CommandError(f"{directory} has no checkpoints")
         found, damaged = [], []
@@ -159,7 +159,7 @@ def verify(context: click.Context, checkpoint: str, key: CheckpointKey | None) -
     files = found.metadata.files
     for problem in problems:
         answer(f"{problem}\n")
-    name = f"{found.metadata.kind} {found.metadata.epoch}"
+    name = f"{found.metadata.kind} {found.metadata.checkpoint_id}"
     if problems:
         answer(f"{name}: {len(problems)} of {counted(len(files), 'file')} can't be read\n")
         context.exit(NO)

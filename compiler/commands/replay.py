@@ -157,7 +157,7 @@ def _again(job: JobProgram, located: Located, epoch: int | None) -> Again:
         StreamError: The epoch is not recorded.
     """
     storage, latest = located.storage, located.metadata
-    if epoch == latest.epoch + 1 and latest.kind == "checkpoint":
+    if epoch == latest.checkpoint_id + 1 and latest.kind == "checkpoint":
         from opchain.runtime.epochs.delivered_sources import input_of_started_epoch  # noqa: PLC0415 - rarely needed
 
         deliveries = input_of_started_epoch(job, storage, latest)
@@ -168,7 +168,7 @@ def _again(job: JobProgram, located: Located, epoch: int | None) -> Again:
             return f"{ends}: {_counts(outcome)}\n", False
 
         return run
-    recorded = recorded_epoch(storage, epoch or latest.epoch)
+    recorded = recorded_epoch(storage, epoch or latest.checkpoint_id)
 
     def compare(
         tasks: Sequence[int] | None, key: Any, prepare: Callable[[EpochTask], None]
@@ -179,7 +179,7 @@ def _again(job: JobProgram, located: Located, epoch: int | None) -> Again:
                 f"no state of key {short_repr(key)} is recorded, and none is replayed; --key takes a Python "
                 "literal (1, \"'1'\", \"(1, 'a')\"), else text"
             )
-        text = _text(found, recorded.metadata.epoch, recorded.metadata.job_name)
+        text = _text(found, recorded.metadata.checkpoint_id, recorded.metadata.job_name)
         return text, bool(found.differences)
 
     return compare

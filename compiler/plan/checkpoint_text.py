@@ -172,7 +172,7 @@ def _summary(metadata: CheckpointMetadata) -> tuple[str, ...]:
     taken = _utc(metadata.timestamp_ms)
     files = metadata.files.values()
     return (
-        f"{metadata.kind} {metadata.epoch}",
+        f"{metadata.kind} {metadata.checkpoint_id}",
         f"{taken:%Y-%m-%d %H:%M:%S} UTC",
         counted(len(metadata.operators), "operator"),
         counted(len(metadata.tasks), "task"),

@@ -2,7 +2,7 @@
 
     coordinator = CheckpointCoordinator.open(storage, job_name, run_id)   # refuses a second run
     latest = coordinator.latest()                                         # start from here
-    pending = coordinator.begin(epoch, tasks)
+    pending = coordinator.begin(checkpoint_id, tasks)
     pending.acknowledge(TaskMetadata(task, ...))                          # once per task
     metadata = coordinator.complete(pending, operators, sources=..., plan=...)   # one publish
     coordinator.close()
@@ -32,7 +32,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.checkpoint.epoch_files import (
-    completed_epochs,
+    completed_checkpoints,
     fence_document,
     fence_next_epoch,
     file_names,
@@ -74,13 +74,13 @@ class PendingCheckpoint:
     """A checkpoint that is not complete yet. CheckpointCoordinator.begin creates it.
 
     Attributes:
-        epoch: Its number.
+        checkpoint_id: Its number.
         timestamp_ms: When it began.
         acknowledged: The acknowledgements so far, by task.
     """
 
-    def __init__(self, epoch: int, timestamp_ms: int, tasks: Iterable[int]) -> None:
-        self.epoch = epoch
+    def __init__(self, checkpoint_id: int, timestamp_ms: int, tasks: Iterable[int]) -> None:
+        self.checkpoint_id = checkpoint_id
         self.timestamp_ms = timestamp_ms
         self.acknowledged: dict[int, TaskMetadata] = {}
         self._tasks = dict.fromkeys(sorted(tasks))
@@ -95,14 +95,16 @@ class PendingCheckpoint:
         task = acknowledgement.task
         if task not in self._tasks:
             raise CheckpointError(
-                f"task {task} acknowledges checkpoint {self.epoch}, which does not include that task"
+                f"task {task} acknowledges checkpoint {self.checkpoint_id}, which does not include that task"
             )
         if task in self.acknowledged:
-            raise CheckpointError(f"task {task} acknowledges checkpoint {self.epoch} a second time")
-        if acknowledgement.state.epoch != self.epoch:
             raise CheckpointError(
-                f"task {task} acknowledges checkpoint {self.epoch} with the state of epoch "
-                f"{acknowledgement.state.epoch}"
+                f"task {task} acknowledges checkpoint {self.checkpoint_id} a second time"
+            )
+        if acknowledgement.state.checkpoint_id != self.checkpoint_id:
+            raise CheckpointError(
+                f"task {task} acknowledges checkpoint {self.checkpoint_id} with the state of epoch "
+                f"{acknowledgement.state.checkpoint_id}"
             )
         self.acknowledged[task] = acknowledgement
 
@@ -122,7 +124,7 @@ class PendingCheckpoint:
             shown = ", ".join(map(str, missing[:_SHOWN_TASKS]))
             more = len(missing) - _SHOWN_TASKS
             raise CheckpointError(
-                f"checkpoint {self.epoch} can't be completed: of {len(self._tasks)} tasks, {len(missing)} "
+                f"checkpoint {self.checkpoint_id} can't be completed: of {len(self._tasks)} tasks, {len(missing)} "
                 f"have not acknowledged ({shown}{f' and {more} more' if more > 0 else ''})"
             )
         return [self.acknowledged[task] for task in self._tasks]
@@ -222,7 +224,7 @@ class CheckpointCoordinator:
         """The last completed checkpoint, or None; see `latest_checkpoint`."""
         return latest_checkpoint(self._storage)
 
-    def begin(self, epoch: int, tasks: Iterable[int]) -> PendingCheckpoint:
+    def begin(self, checkpoint_id: int, tasks: Iterable[int]) -> PendingCheckpoint:
         """Begins a checkpoint that these tasks must acknowledge.
 
         Raises:
@@ -232,16 +234,16 @@ class CheckpointCoordinator:
         self.lease.require()
         if self._pending is not None:
             raise CheckpointError(
-                f"checkpoint {epoch} cannot start while checkpoint {self._pending.epoch} is "
+                f"checkpoint {checkpoint_id} cannot start while checkpoint {self._pending.checkpoint_id} is "
                 f"pending; complete or abort it first"
             )
         completed = self._retained_checkpoints()
-        if completed and epoch <= completed[-1].epoch:
+        if completed and checkpoint_id <= completed[-1].checkpoint_id:
             raise CheckpointError(
-                f"checkpoint {epoch} cannot start: checkpoint {completed[-1].epoch} is already "
+                f"checkpoint {checkpoint_id} cannot start: checkpoint {completed[-1].checkpoint_id} is already "
                 f"complete"
             )
-        self._pending = PendingCheckpoint(epoch, self._now_ms(), tasks)
+        self._pending = PendingCheckpoint(checkpoint_id, self._now_ms(), tasks)
         return self._pending
 
     def complete(
@@ -262,7 +264,7 @@ class CheckpointCoordinator:
         """
         self._require_pending(pending)
         metadata = CheckpointMetadata(
-            epoch=pending.epoch,
+            checkpoint_id=pending.checkpoint_id,
             timestamp_ms=pending.timestamp_ms,
             job_name=self.lease.run.job_name,
             run_id=self.lease.run.run_id,
@@ -293,7 +295,7 @@ class CheckpointCoordinator:
         self._failures += 1
         if self._failures > self._tolerable_failures:
             raise CheckpointError(
-                f"checkpoint {pending.epoch} failed ({reason.name}): {details}; {self._failures} in a row, "
+                f"checkpoint {pending.checkpoint_id} failed ({reason.name}): {details}; {self._failures} in a row, "
                 f"tolerable: {self._tolerable_failures}"
             )
 
@@ -302,14 +304,14 @@ class CheckpointCoordinator:
         self.lease.require()
         return sweep(self._storage)
 
-    def discard_after(self, epoch: int) -> list[int]:
+    def discard_after(self, checkpoint_id: int) -> list[int]:
         """Drops the completed checkpoints after an epoch, and returns their epochs. 0 drops all.
 
         It is for a run that resumes from an earlier checkpoint because the last one is damaged, and repeats these
         epochs. It does not read the dropped checkpoints.
         """
         self.lease.require()
-        dropped = [found for found in completed_epochs(self._storage) if found > epoch]
+        dropped = [found for found in completed_checkpoints(self._storage) if found > checkpoint_id]
         # The files are looked up before the lease is checked. If another run takes over after the check, a late write
         # then replaces the damaged file, and not the new checkpoint of the other run.
         files = [last_file(self._storage, found) for found in reversed(dropped)]
@@ -327,52 +329,54 @@ class CheckpointCoordinator:
 
     def _require_pending(self, pending: PendingCheckpoint) -> None:
         if pending is not self._pending:
-            raise CheckpointError(f"checkpoint {pending.epoch} is not the pending checkpoint")
+            raise CheckpointError(
+                f"checkpoint {pending.checkpoint_id} is not the pending checkpoint"
+            )
 
     def _publish(self, metadata: CheckpointMetadata) -> None:
-        storage, epoch = self._storage, metadata.epoch
+        storage, checkpoint_id = self._storage, metadata.checkpoint_id
         self.lease.require()
         data = encode(metadata, storage.key)
         self.lease.is_settled = False  # until the storage has answered
         while True:
-            name = name_to_publish(storage, epoch, self.lease.run.number)
+            name = name_to_publish(storage, checkpoint_id, self.lease.run.number)
             try:
                 storage.publish(name, data)
             except FileExistsError:
-                last = last_file(storage, epoch)
+                last = last_file(storage, checkpoint_id)
                 if last is not None and (last.fenced_by or math.inf) < self.lease.run.number:
                     continue  # the fence of a run that this one has replaced came late
                 self.lease.is_settled = True
                 self._require_own(metadata)
             break
         self.lease.is_settled = True
-        self._require_still(epoch, name)
+        self._require_still(checkpoint_id, name)
 
     def _require_own(self, metadata: CheckpointMetadata) -> None:
         """Checks that the existing file under the name is the checkpoint that this run has just published."""
-        storage, epoch = self._storage, metadata.epoch
-        last = last_file(storage, epoch)
+        storage, checkpoint_id = self._storage, metadata.checkpoint_id
+        last = last_file(storage, checkpoint_id)
         if last is None or last.fenced_by is not None:
             self.lease.require()
             by = "a later run" if last is None else f"run number {last.fenced_by}"
             raise CheckpointInUseError(
-                f"checkpoint {epoch} of {storage.url} can't be completed: {by} has taken over from this run, "
+                f"checkpoint {checkpoint_id} of {storage.url} can't be completed: {by} has taken over from this run, "
                 f"{self.lease.run}, which must stop"
             )
         other = decode(last.data, storage.full_name(last.name), storage.key)
         if other != metadata and other.run_id == metadata.run_id:
             raise CheckpointError(
-                f"checkpoint {epoch} of {storage.url} is complete, although its storage reported "
+                f"checkpoint {checkpoint_id} of {storage.url} is complete, although its storage reported "
                 f"an error: start the job again to resume from this checkpoint"
             )
         if other != metadata:
             raise CheckpointInUseError(
-                f"checkpoint {epoch} of {storage.url} was completed by run "
+                f"checkpoint {checkpoint_id} of {storage.url} was completed by run "
                 f"{other.run_id} of '{other.job_name}'; this is run {metadata.run_id}, which must stop"
             )
         # Equal: an earlier attempt of this run succeeded, but its answer was lost.
 
-    def _require_still(self, epoch: int, name: str) -> None:
+    def _require_still(self, checkpoint_id: int, name: str) -> None:
         """Checks after a publish that no run has taken over.
 
         If a run took over, completed this epoch and later ones, and dropped this epoch, its fence is gone and the name
@@ -385,27 +389,29 @@ class CheckpointCoordinator:
         try:
             self.lease.require()
         except CheckpointInUseError:
-            if max(completed_epochs(self._storage), default=0) > epoch:
+            if max(completed_checkpoints(self._storage), default=0) > checkpoint_id:
                 self._storage.delete(name)  # no run will resume from it
             raise
 
     def _retained_checkpoints(self) -> list[CheckpointMetadata]:
         if self._completed is None:
-            epochs = completed_epochs(self._storage)
-            earlier = filter(None, map(self._readable, epochs[:-1]))
-            last = (read_metadata(self._storage, epoch) for epoch in epochs[-1:])
+            numbers = completed_checkpoints(self._storage)
+            earlier = filter(None, map(self._readable, numbers[:-1]))
+            last = (read_metadata(self._storage, number) for number in numbers[-1:])
             self._completed = [*earlier, *last]
         return self._completed
 
-    def _readable(self, epoch: int) -> CheckpointMetadata | None:
+    def _readable(self, checkpoint_id: int) -> CheckpointMetadata | None:
         """The metadata of a checkpoint before the last. A damaged checkpoint is deleted, and None is returned."""
         try:
-            return read_metadata(self._storage, epoch)
+            return read_metadata(self._storage, checkpoint_id)
         except CorruptCheckpointError as error:
             _LOG.warning(
-                "checkpoint %d is discarded, because a later one is complete: %s", epoch, error
+                "checkpoint %d is discarded, because a later one is complete: %s",
+                checkpoint_id,
+                error,
             )
-            for name in file_names(self._storage, epoch):
+            for name in file_names(self._storage, checkpoint_id):
                 self._storage.delete(name)
             return None
 
@@ -465,7 +471,7 @@ def drop_checkpoint(
     The metadata is removed first, so a checkpoint never exists without its files.
     """
     needed = {name for metadata in kept for name in metadata.all_files}
-    for name in file_names(storage, dropped.epoch):  # first the fences, then its metadata
+    for name in file_names(storage, dropped.checkpoint_id):  # first the fences, then its metadata
         storage.delete(name)
     gone = [name for name in dropped.all_files if name not in needed]
     for name in gone:
@@ -482,14 +488,14 @@ def sweep(storage: CheckpointStorage) -> list[str]:
     Raises:
         CorruptCheckpointError: A checkpoint can't be read, so its files are not known.
     """
-    epochs = completed_epochs(storage)
-    if not epochs:
+    numbers = completed_checkpoints(storage)
+    if not numbers:
         return []
-    needed = {name for epoch in epochs for name in read_metadata(storage, epoch).all_files}
+    needed = {name for number in numbers for name in read_metadata(storage, number).all_files}
     gone = [
         f"{FOLDER}/{folder}/{name}"
         for folder in storage.children(FOLDER)
-        if folder.isdecimal() and int(folder) <= epochs[-1]
+        if folder.isdecimal() and int(folder) <= numbers[-1]
         for name in storage.children(f"{FOLDER}/{folder}")
         if f"{FOLDER}/{folder}/{name}" not in needed
     ]

@@ -51,20 +51,20 @@ class EpochFile(NamedTuple):
     fenced_by: int | None
 
 
-def checkpoint_name(epoch: int) -> str:
+def checkpoint_name(checkpoint_id: int) -> str:
     """The folder of an epoch's checkpoint."""
-    return f"{_FOLDER}{epoch}"
+    return f"{_FOLDER}{checkpoint_id}"
 
 
-def metadata_name(epoch: int, run: int | None = None) -> str:
+def metadata_name(checkpoint_id: int, run: int | None = None) -> str:
     """The file that completes an epoch, or the one to which the fence of a run points."""
     suffix = "" if run is None else f".{run}"
-    return f"{checkpoint_name(epoch)}/{_METADATA}{suffix}"
+    return f"{checkpoint_name(checkpoint_id)}/{_METADATA}{suffix}"
 
 
-def last_file(storage: CheckpointStorage, epoch: int) -> EpochFile | None:
+def last_file(storage: CheckpointStorage, checkpoint_id: int) -> EpochFile | None:
     """The last file in an epoch's chain of names, or None if there is none."""
-    names = file_names(storage, epoch)
+    names = file_names(storage, checkpoint_id)
     if not names:
         return None
     try:
@@ -74,30 +74,30 @@ def last_file(storage: CheckpointStorage, epoch: int) -> EpochFile | None:
     return EpochFile(names[-1], data, _fenced_by(data))
 
 
-def file_names(storage: CheckpointStorage, epoch: int) -> list[str]:
+def file_names(storage: CheckpointStorage, checkpoint_id: int) -> list[str]:
     """All files in an epoch's chain of names, in its order."""
-    folder = checkpoint_name(epoch)
+    folder = checkpoint_name(checkpoint_id)
     found = filter(None, map(_NAME.fullmatch, storage.children(folder)))
     ordered = sorted(found, key=lambda match: int(match["run"] or -1))
     return [f"{folder}/{match[0]}" for match in ordered]
 
 
-def completed_epochs(storage: CheckpointStorage) -> list[int]:
-    """The epochs that have a checkpoint in a storage, in order."""
-    return [epoch for epoch in _epochs(storage) if _is_completed(storage, epoch)]
+def completed_checkpoints(storage: CheckpointStorage) -> list[int]:
+    """The ids of the complete checkpoints in a storage, in order."""
+    return [number for number in checkpoint_ids(storage) if _is_completed(storage, number)]
 
 
-def name_to_publish(storage: CheckpointStorage, epoch: int, run: int) -> str:
+def name_to_publish(storage: CheckpointStorage, checkpoint_id: int, run: int) -> str:
     """The name under which a run completes an epoch or fences it.
 
     If the last file is a checkpoint or the fence of a later run, this is the name of that file, so the publish fails.
     """
-    last = last_file(storage, epoch)
+    last = last_file(storage, checkpoint_id)
     if last is None:
-        return metadata_name(epoch)
+        return metadata_name(checkpoint_id)
     if last.fenced_by is None or last.fenced_by > run:
         return last.name
-    return metadata_name(epoch, last.fenced_by)
+    return metadata_name(checkpoint_id, last.fenced_by)
 
 
 def fence_document(run: int) -> bytes:
@@ -106,13 +106,17 @@ def fence_document(run: int) -> bytes:
 
 
 def publish_adopted(
-    storage: CheckpointStorage, epoch: int, data: bytes, run: int, require: Callable[[], None]
+    storage: CheckpointStorage,
+    checkpoint_id: int,
+    data: bytes,
+    run: int,
+    require: Callable[[], None],
 ) -> None:
     """Publishes the checkpoint of another directory under its epoch.
 
     Args:
         storage: The run's checkpoint directory, which has no checkpoint.
-        epoch: The epoch of the checkpoint.
+        checkpoint_id: Its id.
         data: Its metadata.
         run: The number of the run.
         require: Raises if a later run has taken over.
@@ -120,10 +124,10 @@ def publish_adopted(
     Raises:
         FileExistsError: A later run has fenced the epoch.
     """
-    announcement = f"{checkpoint_name(epoch)}/{_ADOPTING}"
+    announcement = f"{checkpoint_name(checkpoint_id)}/{_ADOPTING}"
     storage.write(announcement, b"")
     require()
-    storage.publish(name_to_publish(storage, epoch, run), data)
+    storage.publish(name_to_publish(storage, checkpoint_id, run), data)
     storage.delete(announcement)
 
 
@@ -137,25 +141,25 @@ def fence_next_epoch(storage: CheckpointStorage, run: int, require: Callable[[],
     """
     while True:
         require()
-        announced = [epoch for epoch in _epochs(storage) if _is_announced(storage, epoch)]
-        completed = completed_epochs(storage)
+        announced = [number for number in checkpoint_ids(storage) if _is_announced(storage, number)]
+        completed = completed_checkpoints(storage)
         following = max(completed, default=0) + 1
         try:
-            for epoch in sorted({following, *announced}.difference(completed)):
-                _fence(storage, epoch, run)
+            for number in sorted({following, *announced}.difference(completed)):
+                _fence(storage, number, run)
         except FileExistsError:
             continue  # an earlier run has completed the epoch, or has fenced it, since it was looked up
         return
 
 
-def _fence(storage: CheckpointStorage, epoch: int, run: int) -> None:
-    last = last_file(storage, epoch)
+def _fence(storage: CheckpointStorage, checkpoint_id: int, run: int) -> None:
+    last = last_file(storage, checkpoint_id)
     if last is None or last.fenced_by != run:  # equal if the answer to an earlier attempt was lost
-        storage.publish(name_to_publish(storage, epoch, run), fence_document(run))
+        storage.publish(name_to_publish(storage, checkpoint_id, run), fence_document(run))
 
 
-def _epochs(storage: CheckpointStorage) -> list[int]:
-    """The epochs that have a folder, in order."""
+def checkpoint_ids(storage: CheckpointStorage) -> list[int]:
+    """The ids of the checkpoints that have a folder, in order."""
     return sorted(
         int(name.removeprefix(_FOLDER))
         for name in storage.children()
@@ -163,12 +167,12 @@ def _epochs(storage: CheckpointStorage) -> list[int]:
     )
 
 
-def _is_announced(storage: CheckpointStorage, epoch: int) -> bool:
-    return _ADOPTING in storage.children(checkpoint_name(epoch))
+def _is_announced(storage: CheckpointStorage, checkpoint_id: int) -> bool:
+    return _ADOPTING in storage.children(checkpoint_name(checkpoint_id))
 
 
-def _is_completed(storage: CheckpointStorage, epoch: int) -> bool:
-    last = last_file(storage, epoch)
+def _is_completed(storage: CheckpointStorage, checkpoint_id: int) -> bool:
+    last = last_file(storage, checkpoint_id)
     return last is not None and last.fenced_by is None
 
 

@@ -13,13 +13,17 @@ Flink: a job that is started with `-s` and the path of a retained checkpoint.
 from __future__ import annotations
 
 import logging
-import re
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from opchain.runtime.checkpoint.epoch_files import checkpoint_name, completed_epochs, last_file
+from opchain.runtime.checkpoint.epoch_files import (
+    checkpoint_ids,
+    checkpoint_name,
+    completed_checkpoints,
+    last_file,
+)
 from opchain.runtime.checkpoint.metadata import CheckpointMetadata, decode, read_metadata
-from opchain.runtime.checkpoint.savepoint import Located, epoch_in, problems_of
+from opchain.runtime.checkpoint.savepoint import Located, checkpoint_id_in, problems_of
 from opchain.runtime.errors import CorruptCheckpointError
 
 if TYPE_CHECKING:
@@ -35,19 +39,21 @@ _LOG = logging.getLogger(__name__)
 
 
 def suggest_earlier_checkpoint(
-    storage: CheckpointStorage, error: CorruptCheckpointError, epoch: int
+    storage: CheckpointStorage, error: CorruptCheckpointError, checkpoint_id: int
 ) -> CorruptCheckpointError:
     """Adds to an error the checkpoint from which the job can resume.
 
     Args:
         storage: The checkpoint directory.
         error: The error that names the damaged file.
-        epoch: The checkpoint of that file.
+        checkpoint_id: The checkpoint of that file.
     """
-    earlier = next((found for found in _before(storage, epoch) if is_whole(storage, found)), None)
+    earlier = next(
+        (found for found in _before(storage, checkpoint_id) if is_whole(storage, found)), None
+    )
     if earlier is None:
         way = (
-            f"there is no intact checkpoint before {epoch} ({RETAINED}=2 or more retains some): restore "
+            f"there is no intact checkpoint before {checkpoint_id} ({RETAINED}=2 or more retains some): restore "
             "the file, or start from a savepoint in another directory"
         )
     else:
@@ -58,10 +64,10 @@ def suggest_earlier_checkpoint(
     return CorruptCheckpointError(error.name, f"{error.problem}; {way}")
 
 
-def is_whole(storage: CheckpointStorage, epoch: int) -> bool:
+def is_whole(storage: CheckpointStorage, checkpoint_id: int) -> bool:
     """Whether a checkpoint is intact. Reads all of its files."""
     try:
-        return not problems_of(Located(storage, read_metadata(storage, epoch)))
+        return not problems_of(Located(storage, read_metadata(storage, checkpoint_id)))
     except CorruptCheckpointError:
         return False
 
@@ -81,35 +87,39 @@ def fall_back(
     Raises:
         CorruptCheckpointError: The checkpoint at `url` is missing or damaged.
     """
-    epoch = epoch_in(storage, url)
-    if epoch is None:
+    checkpoint_id = checkpoint_id_in(storage, url)
+    if checkpoint_id is None:
         return None
-    completed = completed_epochs(storage)
-    if completed and completed[-1] > epoch and is_whole(storage, completed[-1]):
+    completed = completed_checkpoints(storage)
+    if completed and completed[-1] > checkpoint_id and is_whole(storage, completed[-1]):
         _LOG.warning(
             "ignoring %s=%s: the later checkpoint %d is intact", SETTING, url, completed[-1]
         )
         return None
-    metadata = read_metadata(storage, epoch)
+    metadata = read_metadata(storage, checkpoint_id)
     problems = problems_of(Located(storage, metadata))
     if problems:
-        raise suggest_earlier_checkpoint(storage, problems[0], epoch)
-    if completed[-1] == epoch:
+        raise suggest_earlier_checkpoint(storage, problems[0], checkpoint_id)
+    if completed[-1] == checkpoint_id:
         return None
     for later in completed:
-        if later > epoch:
+        if later > checkpoint_id:
             _keep(storage, later)
-    dropped = coordinator.discard_after(epoch)
-    _LOG.warning("discarding checkpoints %s of %s: resuming from %d", dropped, storage.url, epoch)
+    dropped = coordinator.discard_after(checkpoint_id)
+    _LOG.warning(
+        "discarding checkpoints %s of %s: resuming from %d", dropped, storage.url, checkpoint_id
+    )
     return metadata
 
 
-def replaced_checkpoint(storage: CheckpointStorage, epoch: int) -> CheckpointMetadata | None:
+def replaced_checkpoint(
+    storage: CheckpointStorage, checkpoint_id: int
+) -> CheckpointMetadata | None:
     """The metadata of the dropped checkpoint of an epoch, or None if none was dropped or it is damaged.
 
     Its sinks have committed the output of that epoch, and must not commit it twice.
     """
-    name = _replaced_name(epoch)
+    name = _replaced_name(checkpoint_id)
     try:
         data = storage.read(name)
     except FileNotFoundError:
@@ -117,37 +127,36 @@ def replaced_checkpoint(storage: CheckpointStorage, epoch: int) -> CheckpointMet
     return decode(data, storage.full_name(name), storage.key) if data else None
 
 
-def is_dropped(storage: CheckpointStorage, epoch: int) -> bool:
+def is_dropped(storage: CheckpointStorage, checkpoint_id: int) -> bool:
     """Whether the checkpoint of an epoch was dropped, and the epoch has no new checkpoint yet."""
-    return _REPLACED in storage.children(checkpoint_name(epoch))
+    return _REPLACED in storage.children(checkpoint_name(checkpoint_id))
 
 
 def dropped_checkpoints(storage: CheckpointStorage, last: int) -> list[CheckpointMetadata]:
-    """The readable checkpoints after epoch `last` that were dropped, in order.
+    """The readable checkpoints after checkpoint `last` that were dropped, in order.
 
     The driver may have died before the sinks of such a checkpoint committed. They commit now, before staged output is
     removed, because the state of the checkpoint is damaged, but its output is not.
     """
-    folders = storage.children()
-    epochs = (
-        int(name.removeprefix("chk-")) for name in folders if re.fullmatch(r"chk-\d{1,18}", name)
-    )
-    later = sorted(epoch for epoch in epochs if epoch > last and is_dropped(storage, epoch))
-    return [found for epoch in later if (found := replaced_checkpoint(storage, epoch)) is not None]
+    later = (number for number in checkpoint_ids(storage) if number > last)
+    dropped = (number for number in later if is_dropped(storage, number))
+    return [
+        found for number in dropped if (found := replaced_checkpoint(storage, number)) is not None
+    ]
 
 
-def forget_replaced(storage: CheckpointStorage, epoch: int) -> None:
+def forget_replaced(storage: CheckpointStorage, checkpoint_id: int) -> None:
     """Removes the note of a dropped checkpoint, after its epoch has completed a new one."""
-    storage.delete(_replaced_name(epoch))
+    storage.delete(_replaced_name(checkpoint_id))
 
 
-def _keep(storage: CheckpointStorage, epoch: int) -> None:
+def _keep(storage: CheckpointStorage, checkpoint_id: int) -> None:
     """Keeps a copy of the metadata of an epoch that is dropped, with the commits of its sinks.
 
     The first copy is never replaced. A run that was replaced, and resumes here, would find the fence of the run that
     dropped the epoch, and not the checkpoint.
     """
-    last = last_file(storage, epoch)
+    last = last_file(storage, checkpoint_id)
     if last is None or last.fenced_by is not None:
         return
     data = last.data
@@ -157,16 +166,16 @@ def _keep(storage: CheckpointStorage, epoch: int) -> None:
         _LOG.warning(
             "%s: sinks that do not record their commits write the output of epoch %d again",
             error,
-            epoch,
+            checkpoint_id,
         )
         data = b""
     with suppress(FileExistsError):
-        storage.publish(_replaced_name(epoch), data)
+        storage.publish(_replaced_name(checkpoint_id), data)
 
 
-def _replaced_name(epoch: int) -> str:
-    return f"{checkpoint_name(epoch)}/{_REPLACED}"
+def _replaced_name(checkpoint_id: int) -> str:
+    return f"{checkpoint_name(checkpoint_id)}/{_REPLACED}"
 
 
-def _before(storage: CheckpointStorage, epoch: int) -> list[int]:
-    return [found for found in reversed(completed_epochs(storage)) if found < epoch]
+def _before(storage: CheckpointStorage, checkpoint_id: int) -> list[int]:
+    return [found for found in reversed(completed_checkpoints(storage)) if found < checkpoint_id]

@@ -28,9 +28,9 @@ POINTS = {
 """The points, in the order in which an epoch reaches them."""
 
 
-def reach(point: str, epoch: int) -> None:
+def reach(point: str, checkpoint_id: int) -> None:
     """Kills the process if OPCHAIN_FAULTS lists this point."""
-    if _FAULTS and f"{point}@{epoch}" in _FAULTS and _is_first(point, epoch):
+    if _FAULTS and f"{point}@{checkpoint_id}" in _FAULTS and _is_first(point, checkpoint_id):
         os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -55,12 +55,12 @@ def read_faults(text: str, given_as: str = VARIABLE) -> frozenset[str]:
     return found
 
 
-def _is_first(point: str, epoch: int) -> bool:
+def _is_first(point: str, checkpoint_id: int) -> bool:
     folder = os.environ.get(FOLDER_VARIABLE)
     if not folder:
         return True
     try:
-        (Path(folder) / f"{point}@{epoch}").touch(exist_ok=False)
+        (Path(folder) / f"{point}@{checkpoint_id}").touch(exist_ok=False)
     except FileExistsError:
         return False
     return True

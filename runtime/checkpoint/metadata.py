@@ -1,4 +1,4 @@
-"""The metadata of a completed checkpoint: the file `chk-<epoch>/_metadata`.
+"""The metadata of a completed checkpoint: the file `chk-<id>/_metadata`.
 
 It is JSON, written by one `publish`. A checkpoint is complete as soon as the file exists (epoch_files.py). State is in
 separate files below `shared/`. Checkpoints refer to them by name, size and checksum, and a file may belong to many
@@ -6,7 +6,8 @@ checkpoints. The document is
 
     {"format": "opchain checkpoint", "format_version": 1, "checksum": ..., "checkpoint": {...}}
 
-`checkpoint` has the fields of CheckpointMetadata, with bytes as URL-safe base64. The checksum is that of its compact
+`checkpoint` has the fields of CheckpointMetadata, with bytes as URL-safe base64. Its field `epoch` is the id of the
+checkpoint. The checksum is that of its compact
 JSON with sorted keys. A signed document also has the field `key`, the identity of the key, and its checksum is a
 signature (see checkpoint_key.py). A new field with a default does not change FORMAT_VERSION. A change that an old reader
 would misread increases it.
@@ -31,7 +32,7 @@ from opchain.runtime.checkpoint.checkpoint_key import CheckpointKey, CheckpointK
 from opchain.runtime.checkpoint.epoch import RecordedTask  # noqa: TC001 - its fields' types are read at run time
 from opchain.runtime.checkpoint.epoch_files import (
     checkpoint_name,
-    completed_epochs,
+    completed_checkpoints,
     last_file,
     metadata_name,
 )
@@ -66,6 +67,7 @@ class _Checked:
         "extra": "forbid",
         "ser_json_bytes": "base64",
         "val_json_bytes": "base64",
+        "alias_generator": lambda name: "epoch" if name == "checkpoint_id" else name,
     }
 
 
@@ -160,11 +162,11 @@ class Committable(_Checked):
 class CheckpointMetadata(_Checked):
     """A completed checkpoint or a savepoint.
 
-    `epoch` is its number. `timestamp_ms` is when it began. `plan` is the job's plan in the form of
+    `checkpoint_id` is its number. `timestamp_ms` is when it began. `plan` is the job's plan in the form of
     `opchain plan --format json`, if there is one.
     """
 
-    epoch: int
+    checkpoint_id: int
     timestamp_ms: int
     job_name: str
     run_id: str
@@ -208,19 +210,19 @@ class CheckpointMetadata(_Checked):
         return replace(self, tasks=tuple(tasks))
 
 
-def read_metadata(storage: CheckpointStorage, epoch: int) -> CheckpointMetadata:
+def read_metadata(storage: CheckpointStorage, checkpoint_id: int) -> CheckpointMetadata:
     """The checkpoint of an epoch.
 
     Raises:
         CorruptCheckpointError: It is missing, altered, or of a foreign format.
     """
-    last = last_file(storage, epoch)
+    last = last_file(storage, checkpoint_id)
     if last is None or last.fenced_by is not None:
-        raise CorruptCheckpointError(storage.full_name(metadata_name(epoch)), "is missing")
+        raise CorruptCheckpointError(storage.full_name(metadata_name(checkpoint_id)), "is missing")
     metadata = decode(last.data, storage.full_name(last.name), storage.key)
-    if metadata.epoch != epoch:
+    if metadata.checkpoint_id != checkpoint_id:
         raise CorruptCheckpointError(
-            storage.full_name(last.name), f"is the metadata of checkpoint {metadata.epoch}"
+            storage.full_name(last.name), f"is the metadata of checkpoint {metadata.checkpoint_id}"
         )
     return metadata
 
@@ -241,16 +243,16 @@ def latest_checkpoint(storage: CheckpointStorage) -> CheckpointMetadata | None:
     Raises:
         CorruptCheckpointError: Its metadata can't be read. The message names the previous checkpoint.
     """
-    epochs = completed_epochs(storage)
-    if not epochs:
+    numbers = completed_checkpoints(storage)
+    if not numbers:
         return None
     try:
-        return read_metadata(storage, epochs[-1])
+        return read_metadata(storage, numbers[-1])
     except CorruptCheckpointError as error:
         before = (
-            f"checkpoint {epochs[-2]} is complete: to resume from it, set execution.state-recovery.path="
-            f"{storage.url}/{checkpoint_name(epochs[-2])} and leave the directory unchanged"
-            if len(epochs) > 1
+            f"checkpoint {numbers[-2]} is complete: to resume from it, set execution.state-recovery.path="
+            f"{storage.url}/{checkpoint_name(numbers[-2])} and leave the directory unchanged"
+            if len(numbers) > 1
             else "there is no checkpoint before it"
         )
         raise CorruptCheckpointError(error.name, f"{error.problem}; {before}") from error
@@ -258,7 +260,7 @@ def latest_checkpoint(storage: CheckpointStorage) -> CheckpointMetadata | None:
 
 def encode(metadata: CheckpointMetadata, key: CheckpointKey | None = None) -> bytes:
     """The content of a metadata file, signed if there is a key. The same checkpoint gives the same bytes."""
-    checkpoint = json.loads(_adapter().dump_json(metadata))
+    checkpoint = json.loads(_adapter().dump_json(metadata, by_alias=True))
     document = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,

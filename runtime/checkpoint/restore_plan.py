@@ -152,7 +152,7 @@ class RestorePlan:
             ]
         if problems:
             raise CheckpointError(
-                f"the program can't start from checkpoint {self.metadata.epoch} of "
+                f"the program can't start from checkpoint {self.metadata.checkpoint_id} of "
                 f"'{self.metadata.job_name}': {'; '.join(problems)}"
             )
 
@@ -195,7 +195,9 @@ def match_state(
     plan = plan_restore(metadata, operators_of(job))
     plan.require(allow_non_restored_state=allow_non_restored_state)
     for problem in plan.reread:
-        _LOG.warning("checkpoint %d of '%s': %s", metadata.epoch, metadata.job_name, problem)
+        _LOG.warning(
+            "checkpoint %d of '%s': %s", metadata.checkpoint_id, metadata.job_name, problem
+        )
     return plan
 
 

@@ -42,7 +42,7 @@ METADATA = "_metadata"
 
 OFFSETS = "spark"
 """The folder of Spark's log of offsets, beside the checkpoints."""
-_OF_EPOCH = re.compile(r"(?P<place>.+)/chk-(?P<epoch>\d+)(/_metadata)?/?")
+_CHECKPOINT_URL = re.compile(r"(?P<place>.+)/chk-(?P<id>\d+)(/_metadata)?/?")
 
 
 class Located(NamedTuple):
@@ -71,11 +71,11 @@ def find_checkpoint(url: str, key: CheckpointKey | None = None) -> Located:
         CorruptCheckpointError: Its metadata is missing or can't be read.
         CheckpointError: There is none.
     """
-    of_epoch = _OF_EPOCH.fullmatch(url)
-    if of_epoch is not None:
-        storage = checkpoint_storage(of_epoch["place"], key)
+    found = _CHECKPOINT_URL.fullmatch(url)
+    if found is not None:
+        storage = checkpoint_storage(found["place"], key)
         storage.require_folder()
-        return Located(storage, read_metadata(storage, int(of_epoch["epoch"])))
+        return Located(storage, read_metadata(storage, int(found["id"])))
     storage = checkpoint_storage(url.removesuffix(f"/{METADATA}"), key)
     storage.require_folder()
     if METADATA in storage.children():
@@ -89,12 +89,12 @@ def find_checkpoint(url: str, key: CheckpointKey | None = None) -> Located:
     return Located(storage, latest)
 
 
-def epoch_in(storage: CheckpointStorage, url: str) -> int | None:
+def checkpoint_id_in(storage: CheckpointStorage, url: str) -> int | None:
     """The number of the checkpoint at a path or URL, or None if it is not in this storage."""
-    of_epoch = _OF_EPOCH.fullmatch(url)
-    if of_epoch is None or checkpoint_storage(of_epoch["place"]).url != storage.url:
+    found = _CHECKPOINT_URL.fullmatch(url)
+    if found is None or checkpoint_storage(found["place"]).url != storage.url:
         return None
-    return int(of_epoch["epoch"])
+    return int(found["id"])
 
 
 def problems_of(checkpoint: Located) -> list[CorruptCheckpointError]:
@@ -222,7 +222,7 @@ def adopt(storage: CheckpointStorage, url: str, lease: RunLease) -> CheckpointMe
     _copy_log(found.storage, storage, metadata.input.batch)
     data = encode(metadata, storage.key)
     try:
-        publish_adopted(storage, metadata.epoch, data, lease.run.number, lease.require)
+        publish_adopted(storage, metadata.checkpoint_id, data, lease.run.number, lease.require)
     except FileExistsError:
         lease.require()
         raise

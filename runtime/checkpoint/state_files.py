@@ -6,7 +6,7 @@ are written: every few epochs, a new file also takes the contents of earlier sma
 task copies some bytes for this, spread over epochs, and nothing runs in the background. (Rejected: merging by the
 driver in the background. A task would resume from files that it did not write, and merging would stop with the driver.)
 
-The name of a file contains epoch, task, attempt and a random part. So an attempt that is considered dead, but still
+The name of a file contains checkpoint id, task, attempt and a random part. So an attempt that is considered dead, but still
 writes, never overwrites the file of the attempt that replaced it.
 
 This module does not read the bytes of parts. Keyed state and timers have formats that can be concatenated (see
@@ -63,7 +63,7 @@ _HEAD = len(MAGIC) + 2
 _TAIL = 8
 
 
-def encode(epoch: int, task: int, states: Mapping[str, OperatorSnapshot]) -> bytes:
+def encode(checkpoint_id: int, task: int, states: Mapping[str, OperatorSnapshot]) -> bytes:
     """The file of a task."""
     operators: list[dict[str, Any]] = []
     parts: list[bytes] = []
@@ -79,7 +79,7 @@ def encode(epoch: int, task: int, states: Mapping[str, OperatorSnapshot]) -> byt
                 "operator": len(operator),
             }
         )
-    contents = {"epoch": epoch, "task": task, "operators": operators}
+    contents = {"epoch": checkpoint_id, "task": task, "operators": operators}
     index = json.dumps(contents, separators=(",", ":")).encode()
     head = MAGIC + VERSION.to_bytes(2, "big")
     return b"".join((head, *parts, index, len(index).to_bytes(_TAIL, "big")))
@@ -89,7 +89,7 @@ def encode(epoch: int, task: int, states: Mapping[str, OperatorSnapshot]) -> byt
 class StateFile:
     """A file that has been read. Its parts are extracted on request."""
 
-    epoch: int
+    checkpoint_id: int
     task: int
     operators: tuple[dict[str, Any], ...]
     data: bytes
@@ -174,7 +174,7 @@ def _decoded(data: bytes) -> OperatorStateSnapshot:
 
 
 FOLDER = "shared"
-"""The folder of state files, below the storage's root: `shared/<epoch>/...`."""
+"""The folder of state files, below the storage's root: `shared/<checkpoint id>/...`."""
 
 _FEWEST_TO_MERGE = 8
 _MARKS = 32
@@ -192,7 +192,7 @@ class TaskState:
     """
 
     task: int
-    epoch: int
+    checkpoint_id: int
     files: tuple[StoredFile, ...] = ()
     operators: tuple[str, ...] = ()
     key_groups: tuple[int, int] | None = None
@@ -203,7 +203,7 @@ class TaskState:
 
     def is_same_state_as(self, other: TaskState) -> bool:
         """Whether both are the state of the same task at the end of the same epoch."""
-        ends = [(state.task, state.epoch, state.files[-1:]) for state in (self, other)]
+        ends = [(state.task, state.checkpoint_id, state.files[-1:]) for state in (self, other)]
         return ends[0] == ends[1]
 
     def is_behind(self, earlier: TaskState) -> bool:
@@ -247,7 +247,7 @@ class RecentFiles:
 
 def write_task_state(
     storage: CheckpointStorage,
-    epoch: int,
+    checkpoint_id: int,
     task: int,
     attempt_id: str,
     states: Mapping[str, OperatorSnapshot],
@@ -258,7 +258,7 @@ def write_task_state(
 
     Args:
         storage: The checkpoint directory.
-        epoch: The checkpoint's number.
+        checkpoint_id: The checkpoint's number.
         task: The task's number in its job.
         attempt_id: Identifies this attempt of the task.
         states: The snapshot of each operator, by operator id. Operators without changes may be left out.
@@ -271,20 +271,20 @@ def write_task_state(
     """
     is_changes = any(state.is_changes for state in states.values())
     if is_changes and previous is None:
-        raise InternalError(f"task {task} writes changes in epoch {epoch}, but has no base")
+        raise InternalError(f"task {task} writes changes in epoch {checkpoint_id}, but has no base")
     # An operator without changes may have no snapshot: its state is in earlier files.
     continues = previous is not None and (
         is_changes or not states.keys() >= set(previous.operators)
     )
-    start = previous if previous is not None and continues else TaskState(task, epoch)
+    start = previous if previous is not None and continues else TaskState(task, checkpoint_id)
     kept = recent if recent is not None else RecentFiles()
-    data = encode(epoch, task, states)
+    data = encode(checkpoint_id, task, states)
     merged = _to_merge(start.files, len(data))
     if merged:
         before = [kept.read(storage, file) for file in start.files[-merged:]]
-        data = encode(epoch, task, _joined((*before, decode(data, "changes")), None))
+        data = encode(checkpoint_id, task, _joined((*before, decode(data, "changes")), None))
     mark = secrets.token_hex(4)
-    name = f"{FOLDER}/{epoch}/{task}-{_plain(attempt_id)}-{mark}.state"
+    name = f"{FOLDER}/{checkpoint_id}/{task}-{_plain(attempt_id)}-{mark}.state"
     file = storage.put(name, data)
     kept.keep(file, data)
     unmerged = start.files[: len(start.files) - merged]
@@ -292,7 +292,7 @@ def write_task_state(
     groups.update(start.key_groups or ())
     return TaskState(
         task,
-        epoch,
+        checkpoint_id,
         (*unmerged, file),
         tuple(dict.fromkeys((*start.operators, *states))),
         (min(groups), max(groups)) if groups else None,
@@ -367,8 +367,8 @@ def read_changes(
     if not known.files or not state.is_behind(known) or state.has_operator_state:
         return None
     # A merged file may begin with known changes. Applying them again, in order, has no effect.
-    since = _epoch_of(known.files[-1])
-    later = [file for file in state.files if _epoch_of(file) > since]
+    since = _checkpoint_of(known.files[-1])
+    later = [file for file in state.files if _checkpoint_of(file) > since]
     found = _joined((_read(storage, file) for file in later), None)
     return found if all(snapshot.is_changes for snapshot in found.values()) else None
 
@@ -415,8 +415,8 @@ def _read(storage: CheckpointStorage, file: StoredFile) -> StateFile:
     return decode(storage.get(file), storage.full_name(file.name))
 
 
-def _epoch_of(file: StoredFile) -> int:
-    """The epoch that wrote a file, which is the last epoch of its changes."""
+def _checkpoint_of(file: StoredFile) -> int:
+    """The id of the checkpoint for which a file was written, which is the last one of its changes."""
     return int(file.name.split("/")[1])
 
 

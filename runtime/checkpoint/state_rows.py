@@ -169,7 +169,7 @@ def chosen_operators(
     if not found:
         known = ", ".join(f"'{each.uid or each.name}'" for each in metadata.operators) or "none"
         raise CheckpointError(
-            f"checkpoint {metadata.epoch} has no state of an operator '{operator}'; it has state of: "
+            f"checkpoint {metadata.checkpoint_id} has no state of an operator '{operator}'; it has state of: "
             f"{known} (a uid, a name, or an id)"
         )
     if state is None:
@@ -178,7 +178,7 @@ def chosen_operators(
     if not having:
         known = ", ".join(f"'{known.name}'" for each in found for known in each.states) or "none"
         raise CheckpointError(
-            f"checkpoint {metadata.epoch} has no state '{state}'; it has: {known}"
+            f"checkpoint {metadata.checkpoint_id} has no state '{state}'; it has: {known}"
         )
     return having
 
@@ -517,7 +517,7 @@ def write_rows(
             added = new_operators[operator_id]
             first = 1 + max((task.task for task in metadata.tasks), default=-1)
             operator = replace(added, first_task=first)
-            state = write_task_state(storage, metadata.epoch, first, "state", {})
+            state = write_task_state(storage, metadata.checkpoint_id, first, "state", {})
             metadata = replace(
                 metadata,
                 operators=(*metadata.operators, operator),
@@ -591,7 +591,7 @@ def _replaced(
         before = snapshots.get(operator.operator_id, OperatorSnapshot())
         mine = placed[task.task - first]
         snapshots[operator.operator_id] = _with_rows(replaced, before, mine)
-        state = write_task_state(storage, metadata.epoch, task.task, "state", snapshots)
+        state = write_task_state(storage, metadata.checkpoint_id, task.task, "state", snapshots)
         for file in task.state.files:
             storage.delete(file.name)
         tasks.append(replace(task, state=state))

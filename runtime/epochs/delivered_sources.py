@@ -116,7 +116,7 @@ def in_checkpoint_order(
     matched = match_sources(metadata, [_operator(item) for item in sources])
     if matched.refused:
         raise CheckpointError(
-            f"checkpoint {metadata.epoch} of '{metadata.job_name}': {'; '.join(matched.refused)}"
+            f"checkpoint {metadata.checkpoint_id} of '{metadata.job_name}': {'; '.join(matched.refused)}"
         )
     for text in matched.replaced:
         _LOG.warning("%s", text)
@@ -279,7 +279,7 @@ def input_of_started_epoch(
     end = None if batch is None else offset_of(log, batch + 1, POSITIONS)
     if start is None or end is None:
         raise CheckpointError(
-            f"{storage.url}: no epoch was begun after checkpoint {latest.epoch}, so there is none to replay"
+            f"{storage.url}: no epoch was begun after checkpoint {latest.checkpoint_id}, so there is none to replay"
         )
     positions = positions_of(sources, log)
     return deliveries_of(sources, positions.splits(start, end))

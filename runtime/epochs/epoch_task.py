@@ -360,7 +360,7 @@ class EpochTask(StreamTask):
         self, epoch: Epoch, storage: CheckpointStorage, attempt_id: str
     ) -> TaskState:
         """Writes the state, if it has changed."""
-        number = epoch.checkpoint_id
+        checkpoint_id = epoch.checkpoint_id
         previous = self.state
         is_whole = previous is None or previous.needs_base()
         if is_whole:
@@ -370,16 +370,27 @@ class EpochTask(StreamTask):
         known = () if previous is None else previous.operators
         states, self._sizes = {}, {}
         for operator, take in taken:
-            operator_id, snapshot = operator.program.operator_id, take(number, epoch.timestamp_ms)
+            operator_id, snapshot = (
+                operator.program.operator_id,
+                take(checkpoint_id, epoch.timestamp_ms),
+            )
             self._note_size(operator, snapshot, is_whole=is_whole)
             # An empty full snapshot is written if it replaces earlier state.
             if not snapshot.is_empty() or (not snapshot.is_changes and operator_id in known):
                 states[operator_id] = snapshot
         if states:
             return write_task_state(
-                storage, number, self.info.task, attempt_id, states, previous, self._recent_files
+                storage,
+                checkpoint_id,
+                self.info.task,
+                attempt_id,
+                states,
+                previous,
+                self._recent_files,
             )
-        return replace(previous or TaskState(self.info.task, number), epoch=number)
+        return replace(
+            previous or TaskState(self.info.task, checkpoint_id), checkpoint_id=checkpoint_id
+        )
 
     def _note_size(
         self, operator: StreamOperator, snapshot: OperatorSnapshot, *, is_whole: bool

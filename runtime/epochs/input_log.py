@@ -24,7 +24,7 @@ import zlib
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.checkpoint.fall_back import fall_back
-from opchain.runtime.checkpoint.savepoint import OFFSETS, epoch_in
+from opchain.runtime.checkpoint.savepoint import OFFSETS, checkpoint_id_in
 from opchain.runtime.checkpoint.storage import CheckpointStorage, checkpoint_storage
 from opchain.runtime.errors import CheckpointError, CorruptCheckpointError, StreamError
 
@@ -243,9 +243,11 @@ def reset_to_checkpoint(
         CorruptCheckpointError: The checkpoint at `url` is missing or damaged.
     """
     fall_back(storage, coordinator, url)
-    epoch = epoch_in(storage, url)
-    metadata = None if epoch is None else coordinator.latest()
-    last = None if metadata is None or metadata.epoch != epoch else metadata.input.batch
+    checkpoint_id = checkpoint_id_in(storage, url)
+    metadata = None if checkpoint_id is None else coordinator.latest()
+    last = None
+    if metadata is not None and metadata.checkpoint_id == checkpoint_id:
+        last = metadata.input.batch
     if last is None:
         return
     # Also if nothing was dropped now: an earlier driver may have died after dropping checkpoints.

@@ -123,7 +123,7 @@ def live_tasks(run_id: str) -> LiveTasks:
 def _is_up_to_date(task: EpochTask, restored: RestoredVertex, storage: CheckpointStorage) -> bool:
     """Whether a task has the state of the checkpoint. Applies later changes to it if possible."""
     state = _own(task, restored)
-    if task.state is None or state.epoch < task.state.epoch:
+    if task.state is None or state.checkpoint_id < task.state.checkpoint_id:
         return False
     return task.state.is_same_state_as(state) or task.catch_up(state, restored.event_time, storage)
 
@@ -215,7 +215,7 @@ def _restored(vertex: VertexProgram, plan: RestorePlan) -> RestoredVertex:
         if stored.first_task == tasks[0].task
     }
     return RestoredVertex(
-        metadata.epoch,
+        metadata.checkpoint_id,
         operators,
         tuple(task.event_time for task in tasks),
         tuple(task.state for task in tasks) if is_same else (),

@@ -148,12 +148,12 @@ class EpochRecorder:
         return self._kept(buffers) if self._is_source else buffers
 
     def recorded(
-        self, storage: CheckpointStorage, epoch: int, task: int, attempt_id: str
+        self, storage: CheckpointStorage, checkpoint_id: int, task: int, attempt_id: str
     ) -> RecordedTask:
         """The record of the epoch. Writes the input of a source to a file."""
         file = None
         if self._payloads:
-            name = f"{FOLDER}/{epoch}/{task}-{attempt_id}-{secrets.token_hex(4)}.input"
+            name = f"{FOLDER}/{checkpoint_id}/{task}-{attempt_id}-{secrets.token_hex(4)}.input"
             file = storage.put(name, pickle.dumps(self._payloads, 5))
         outputs = (digest.output(name) for name, digest in self._digests.items())
         return RecordedTask(file, tuple(output for output in outputs if output.records))

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.checkpoint.epoch import Epoch, TaskSnapshot
-from opchain.runtime.checkpoint.epoch_files import completed_epochs
+from opchain.runtime.checkpoint.epoch_files import completed_checkpoints
 from opchain.runtime.checkpoint.metadata import (
     CheckpointMetadata,
     TaskMetadata,
@@ -177,32 +177,32 @@ class Replayed:
     keyed: tuple[tuple[StateEntry | None, StateEntry | None, StateEntry | None], ...] = ()
 
 
-def recorded_epoch(storage: CheckpointStorage, epoch: int) -> RecordedEpoch:
+def recorded_epoch(storage: CheckpointStorage, checkpoint_id: int) -> RecordedEpoch:
     """The recorded parts of an epoch.
 
     Raises:
         CheckpointError: Its checkpoint or the previous one is no longer retained, or the epoch was not recorded.
     """
-    epochs = completed_epochs(storage)
-    if epoch not in epochs:
-        known = (
-            f"it has those of {', '.join(map(str, epochs))}"
-            if epochs
+    known = completed_checkpoints(storage)
+    if checkpoint_id not in known:
+        others = (
+            f"it has those of {', '.join(map(str, known))}"
+            if known
             else "it has none, and a savepoint can't be run again"
         )
-        raise CheckpointError(f"{storage.url} has no checkpoint of epoch {epoch}; {known}")
-    metadata = read_metadata(storage, epoch)
+        raise CheckpointError(f"{storage.url} has no checkpoint of epoch {checkpoint_id}; {others}")
+    metadata = read_metadata(storage, checkpoint_id)
     if metadata.input.clock_ms is None or any(task.recorded is None for task in metadata.tasks):
         raise CheckpointError(
-            f"epoch {epoch} of {storage.url} was not recorded: run the job with "
+            f"epoch {checkpoint_id} of {storage.url} was not recorded: run the job with "
             "opchain.streaming.record-epochs = true"
         )
-    if epoch - 1 not in epochs and epoch > 1:
+    if checkpoint_id > 1 and checkpoint_id - 1 not in known:
         raise CheckpointError(
-            f"epoch {epoch} of {storage.url} started from checkpoint {epoch - 1}, which is no "
+            f"epoch {checkpoint_id} of {storage.url} started from checkpoint {checkpoint_id - 1}, which is no "
             f"longer retained: raise execution.checkpointing.num-retained"
         )
-    before = read_metadata(storage, epoch - 1) if epoch > 1 else None
+    before = read_metadata(storage, checkpoint_id - 1) if checkpoint_id > 1 else None
     return RecordedEpoch(storage, metadata, before)
 
 
@@ -267,7 +267,7 @@ def run_again(
     )
     now_ms = epoch_time_ms(wall_clock_ms(), latest, None)
     try:
-        return run.run(Epoch(latest.epoch + 1, now_ms), deliveries, latest)
+        return run.run(Epoch(latest.checkpoint_id + 1, now_ms), deliveries, latest)
     finally:
         run.close()
 
@@ -383,7 +383,7 @@ def _epoch(recorded: RecordedEpoch) -> Epoch:
     clock_ms = metadata.input.clock_ms
     assert clock_ms is not None, "the epoch was recorded"
     return Epoch(
-        metadata.epoch,
+        metadata.checkpoint_id,
         clock_ms,
         is_first=recorded.before is None,
         is_recorded=True,
@@ -413,7 +413,7 @@ def _require_same_tasks(job: JobProgram, metadata: CheckpointMetadata) -> None:
     recorded = {(task.task, task.vertex_id, task.subtask) for task in metadata.tasks}
     if found != recorded:
         raise CheckpointError(
-            f"epoch {metadata.epoch} of '{metadata.job_name}' was run by another program, or "
+            f"epoch {metadata.checkpoint_id} of '{metadata.job_name}' was run by another program, or "
             f"with another parallelism: {len(recorded - found)} of its {len(recorded)} tasks are "
             f"not in this program, which has {len(found)}. 'opchain checkpoint diff' says which "
             f"operators differ"

@@ -198,14 +198,14 @@ class Epochs:
             job,
             self._lineage,
             storage.url,
-            0 if self._latest is None else self._latest.epoch,
+            0 if self._latest is None else self._latest.checkpoint_id,
             partial(is_dropped, storage),
             accepts_duplicates=settings.accepts_duplicates,
         )
         if self._latest is not None:
             self._commit_again(self._latest)
         for dropped in dropped_checkpoints(
-            storage, 0 if self._latest is None else self._latest.epoch
+            storage, 0 if self._latest is None else self._latest.checkpoint_id
         ):
             self._commit_again(dropped)
         self._discard_orphans()  # of runs that were killed
@@ -230,7 +230,7 @@ class Epochs:
         """The epoch of a micro-batch, and the checkpoint before it."""
         if self._latest is None:
             return 1, None
-        last = self._latest.epoch
+        last = self._latest.checkpoint_id
         number = last + max(0, batch - self.last_batch)
         return number, f"{self.storage.url}/{checkpoint_name(last)}"
 
@@ -262,11 +262,11 @@ class Epochs:
             )
         self._phases.begin_epoch()
         self._phases.ends(WAITING)
-        number = 1 if latest is None else latest.epoch + 1
-        was_dropped = is_dropped(self.storage, number)
-        replaced = replaced_checkpoint(self.storage, number) if was_dropped else None
+        checkpoint_id = 1 if latest is None else latest.checkpoint_id + 1
+        was_dropped = is_dropped(self.storage, checkpoint_id)
+        replaced = replaced_checkpoint(self.storage, checkpoint_id) if was_dropped else None
         epoch = Epoch(
-            number,
+            checkpoint_id,
             epoch_time_ms(time.time_ns() // 1_000_000, latest, replaced),
             is_first=latest is None,
             is_recorded=self._settings.records_epochs,
@@ -276,32 +276,32 @@ class Epochs:
         self._declined.clear()
         outcome = self._completed(rows, epoch, batch, replaced)
         while outcome is None:
-            epoch = replace(epoch, aborted=(*epoch.aborted, number))
+            epoch = replace(epoch, aborted=(*epoch.aborted, checkpoint_id))
             outcome = self._completed(rows, epoch, batch, replaced)
-        reach("completed", number)
+        reach("completed", checkpoint_id)
         self._phases.ends(CHECKPOINT)
-        self._publish(outcome, number, was_dropped=was_dropped)
+        self._publish(outcome, checkpoint_id, was_dropped=was_dropped)
         positions = self._positions(batch)
         for _, source, read_to in positions:
             source.checkpoint_completed(read_to)
         self._phases.ends(COMMIT)
         self.outcome = outcome
-        self.tasks.epoch_ended(number)
+        self.tasks.epoch_ended(checkpoint_id)
         self._report(epoch, batch, outcome, positions)
         return True
 
-    def _publish(self, outcome: JobOutcome, number: int, *, was_dropped: bool) -> None:
+    def _publish(self, outcome: JobOutcome, checkpoint_id: int, *, was_dropped: bool) -> None:
         """Commits, prints and collects the output of an epoch whose checkpoint is complete."""
-        commit(self._job, outcome, partial(reach, "between-commits", number))
-        if number % _EPOCHS_BETWEEN_SWEEPS == 0 or was_dropped:
+        commit(self._job, outcome, partial(reach, "between-commits", checkpoint_id))
+        if checkpoint_id % _EPOCHS_BETWEEN_SWEEPS == 0 or was_dropped:
             self._discard_orphans()  # of attempts that lost
         print_lines(outcome)
         for kind, uid in list(outcome.records):
             if kind == "collect":
                 self._records.put(uid, list(outcome.collected(uid)))
-        reach("committed", number)
+        reach("committed", checkpoint_id)
         if was_dropped:
-            forget_replaced(self.storage, number)
+            forget_replaced(self.storage, checkpoint_id)
 
     def _report(
         self,
@@ -442,7 +442,9 @@ class Epochs:
         except CorruptCheckpointError as failure:
             if self._latest is None:
                 raise
-            raise suggest_earlier_checkpoint(self.storage, failure, self._latest.epoch) from failure
+            raise suggest_earlier_checkpoint(
+                self.storage, failure, self._latest.checkpoint_id
+            ) from failure
 
     def _commit_again(self, metadata: CheckpointMetadata) -> None:
         """Commits the committables of a checkpoint again: a driver may have died before it did."""
@@ -463,7 +465,7 @@ class Epochs:
             place = places.get(committable.operator_id)
             if place is None:
                 what = (
-                    f"{self.storage.url}: checkpoint {metadata.epoch} has output of the sink "
+                    f"{self.storage.url}: checkpoint {metadata.checkpoint_id} has output of the sink "
                     f"{committable.operator_id} that may not be committed, and the program has no such sink"
                 )
                 if not self._settings.allow_non_restored_state:

@@ -236,7 +236,7 @@ class JobControl:
                     self._stop = None  # another request may follow
             asked.answer.set_exception(error)
         else:
-            _LOG.info("savepoint of checkpoint %d: %s", self._latest.epoch, target)
+            _LOG.info("savepoint of checkpoint %d: %s", self._latest.checkpoint_id, target)
             if stops:
                 asked.path, self.is_stopped = target, True  # answered when the job has ended
             else:
@@ -252,8 +252,8 @@ class JobControl:
             raise CheckpointError(
                 "the savepoint has no directory: pass one, or set execution.checkpointing.savepoint-dir"
             )
-        epoch = 0 if self._latest is None else self._latest.epoch
-        name = f"{directory.rstrip('/')}/savepoint-{self._run_id[:6]}-{epoch}"
+        checkpoint_id = 0 if self._latest is None else self._latest.checkpoint_id
+        name = f"{directory.rstrip('/')}/savepoint-{self._run_id[:6]}-{checkpoint_id}"
         number, target = 1, name
         while checkpoint_storage(target).children():
             number += 1

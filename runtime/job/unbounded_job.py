@@ -386,7 +386,7 @@ def restored_text(latest: CheckpointMetadata | None, job: JobProgram) -> str:
         if before.get(vertex.vertex_id, vertex.parallelism) != vertex.parallelism
     }
     parallelism = f", parallelism {', '.join(changed)}" if changed else ""
-    return f"restored {checkpoint_name(latest.epoch)}{parallelism}"
+    return f"restored {checkpoint_name(latest.checkpoint_id)}{parallelism}"
 
 
 class UnboundedRun(JobRun):

@@ -52,12 +52,12 @@ _NUMBERS = (
 
 @dataclass(frozen=True, slots=True)
 class CountsAddress:
-    """The address to which tasks send their counts; `epoch` is 0 in a bounded job."""
+    """The address to which tasks send their counts; `checkpoint_id` is 0 in a bounded job."""
 
     host: str
     port: int
     key: bytes
-    epoch: int = 0
+    checkpoint_id: int = 0
 
 
 class LiveCounts:
@@ -69,7 +69,7 @@ class LiveCounts:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._tasks: dict[int, TaskMetrics] = {}
-        self._epoch = 0
+        self._checkpoint_id = 0
 
     def stages(self) -> list[StageProgress]:
         """No stages: an unbounded job counts epochs."""
@@ -84,12 +84,12 @@ class LiveCounts:
         with self._lock:
             return dict(self._tasks)
 
-    def begin(self, address: CountsAddress | None, epoch: int) -> CountsAddress | None:
+    def begin(self, address: CountsAddress | None, checkpoint_id: int) -> CountsAddress | None:
         """Drops the counts of the last epoch; returns the address for the tasks of this one."""
         with self._lock:
             self._tasks.clear()
-            self._epoch = epoch
-        return None if address is None else replace(address, epoch=epoch)
+            self._checkpoint_id = checkpoint_id
+        return None if address is None else replace(address, checkpoint_id=checkpoint_id)
 
     @contextmanager
     def listening(self, context: SparkContext) -> Iterator[CountsAddress | None]:
@@ -124,7 +124,7 @@ class LiveCounts:
             with suppress(TimeoutError):
                 data = listener.recv(65_536)
             with self._lock:
-                if self._epoch == _OVER:
+                if self._checkpoint_id == _OVER:
                     return
             self.take(data, key)
 
@@ -133,9 +133,9 @@ class LiveCounts:
         tag, body = data[:_TAG_BYTES], data[_TAG_BYTES:]
         if not hmac.compare_digest(tag, _tag(body, key)):
             return
-        epoch, task, *counts = json.loads(body)
+        checkpoint_id, task, *counts = json.loads(body)
         with self._lock:
-            if epoch == self._epoch:
+            if checkpoint_id == self._checkpoint_id:
                 self._tasks[task] = _read(counts)
 
 
@@ -207,7 +207,7 @@ def datagram(address: CountsAddress, task: int, metrics: TaskMetrics) -> bytes:
     ]
     numbers = [getattr(metrics, name) for name in _NUMBERS]
     hot_keys = [astuple(hot) for hot in metrics.hot_keys]
-    counts = [address.epoch, task, numbers, metrics.knows_busy_time, operators, hot_keys]
+    counts = [address.checkpoint_id, task, numbers, metrics.knows_busy_time, operators, hot_keys]
     body = json.dumps(counts, separators=(",", ":")).encode()
     return _tag(body, address.key) + body
 

@@ -18,7 +18,7 @@ from opchain.runtime.spark.stage_progress import CountsAddress, LiveCounts, data
 if TYPE_CHECKING:
     from pathlib import Path
 
-ADDRESS = CountsAddress("127.0.0.1", 1, b"k" * 32, epoch=7)
+ADDRESS = CountsAddress("127.0.0.1", 1, b"k" * 32, checkpoint_id=7)
 
 
 def test_counts_arrive_as_they_were_sent() -> None:
@@ -35,7 +35,7 @@ def test_counts_arrive_as_they_were_sent() -> None:
         b"",
         b"x" * 100,
         datagram(replace(ADDRESS, key=b"other" * 6), 3, TASK),
-        datagram(replace(ADDRESS, epoch=6), 3, TASK),
+        datagram(replace(ADDRESS, checkpoint_id=6), 3, TASK),
         datagram(ADDRESS, 3, TASK)[:-1],
     ],
     ids=["empty", "noise", "another key", "another epoch", "cut short"],
@@ -53,7 +53,7 @@ def test_an_epoch_forgets_the_one_before() -> None:
     counts.take(datagram(ADDRESS, 3, TASK), ADDRESS.key)
     address = counts.begin(ADDRESS, 8)
     assert address is not None
-    assert address.epoch == 8
+    assert address.checkpoint_id == 8
     assert counts.running_tasks() == {}
 
 

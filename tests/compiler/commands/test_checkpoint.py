@@ -222,7 +222,7 @@ def test_commands_unpickle_nothing(place: str, run: Any, tmp_path: Path) -> None
         state = write_task_state(storage, 3, task.task, "0", {task.vertex_id: snapshot})
         tasks.append(replace(task, state=state, event_time=payload))
     planted = replace(
-        latest, epoch=3, tasks=tuple(tasks), committables=(Committable("c", 0, payload),)
+        latest, checkpoint_id=3, tasks=tuple(tasks), committables=(Committable("c", 0, payload),)
     )
     storage.publish(metadata_name(3), encode(planted))
     for arguments in (
@@ -277,7 +277,7 @@ def test_diff_compares_types_of_states_and_settings(place: str, run: Any, write:
         saved.operators[1], states=(StateDescription("count", "ValueStateDescriptor", "Long"),)
     )
     plan = {**saved.plan, "settings": {"execution.checkpointing.interval": "1000"}}
-    third = replace(saved, epoch=3, operators=(saved.operators[0], counts), plan=plan)
+    third = replace(saved, checkpoint_id=3, operators=(saved.operators[0], counts), plan=plan)
     storage.publish(metadata_name(3), encode(third))
 
     def diff(of_type: str) -> Any:

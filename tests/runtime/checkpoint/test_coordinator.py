@@ -12,7 +12,11 @@ from opchain.runtime.checkpoint.coordinator import (
     CheckpointCoordinator,
     DeclineReason,
 )
-from opchain.runtime.checkpoint.epoch_files import completed_epochs, fence_document, metadata_name
+from opchain.runtime.checkpoint.epoch_files import (
+    completed_checkpoints,
+    fence_document,
+    metadata_name,
+)
 from opchain.runtime.checkpoint.metadata import (
     Committable,
     EpochInput,
@@ -81,7 +85,7 @@ def test_a_checkpoint_is_there_when_all_have_acknowledged(
     assert pending.missing == [0]
     with pytest.raises(CheckpointError, match=r"of 2 tasks, 1 have not acknowledged \(0\)"):
         coordinator.complete(pending, OPERATORS)
-    assert completed_epochs(storage) == []
+    assert completed_checkpoints(storage) == []
     pending.acknowledge(TaskMetadata(0, "v", 0, first))
     epoch_input = EpochInput(batch=3, clock_ms=17)
     metadata = coordinator.complete(
@@ -136,7 +140,7 @@ def test_checkpoints_and_their_files_are_kept_as_long_as_they_are_retained(
     for epoch in range(1, 11):
         run_epoch(coordinator, tasks, epoch)
         epochs = list(range(max(1, epoch - retained + 1), epoch + 1))
-        assert completed_epochs(storage) == epochs
+        assert completed_checkpoints(storage) == epochs
         needed = {name for found in epochs for name in read_metadata(storage, found).files}
         assert set(storage.names("shared")) == needed
 
@@ -149,7 +153,7 @@ def test_retention_goes_on_in_the_next_run(storage: CheckpointStorage) -> None:
     first.close()
     second = open_(storage, "run-2", retained=2)
     run_epoch(second, Tasks(storage), 6)
-    assert completed_epochs(storage) == [5, 6]
+    assert completed_checkpoints(storage) == [5, 6]
     with pytest.raises(ValueError, match="the number of retained checkpoints is 0"):
         open_(storage, retained=0)
 
@@ -165,7 +169,7 @@ def test_a_damaged_checkpoint_before_the_last_is_dropped(
     storage.write(metadata_name(2), b"{}")
     second = open_(storage, "run-2", retained=3)
     run_epoch(second, Tasks(storage), 4)
-    assert completed_epochs(storage) == [1, 3, 4]
+    assert completed_checkpoints(storage) == [1, 3, 4]
     assert "checkpoint 2 is discarded, because a later one is complete: " in caplog.text
     second.sweep()
     needed = {name for found in (1, 3, 4) for name in read_metadata(storage, found).files}
@@ -218,7 +222,7 @@ def test_a_file_that_cannot_be_removed_stops_nothing(
     assert "read only" in caplog.text
     latest = coordinator.latest()
     assert latest is not None
-    assert latest.epoch == 2
+    assert latest.checkpoint_id == 2
 
 
 def test_a_broken_checkpoint_can_be_left_behind(
@@ -238,7 +242,7 @@ def test_a_broken_checkpoint_can_be_left_behind(
     assert again.discard_after(2) == [3]
     latest = again.latest()
     assert latest is not None
-    assert latest.epoch == 2
+    assert latest.checkpoint_id == 2
     again.begin(3, [0])
 
 
@@ -262,7 +266,7 @@ def test_a_run_that_was_replaced_completes_nothing_any_more(storage: CheckpointS
     second = open_(storage, "run-2", now_ms=lambda: now[0])
     with pytest.raises(CheckpointInUseError, match="taken over by run run-2"):
         first.complete(pending, OPERATORS)
-    assert completed_epochs(storage) == []
+    assert completed_checkpoints(storage) == []
     run_epoch(second, Tasks(storage), 1)
     with pytest.raises(CheckpointInUseError):
         first.begin(2, [0])
@@ -378,7 +382,7 @@ def test_a_run_that_drops_checkpoints_late_drops_none_of_its_successor(
 
     monkeypatch.setattr(type(storage), "write", late)
     first.discard_after(1)
-    assert completed_epochs(storage) == [1, 2]
+    assert completed_checkpoints(storage) == [1, 2]
     assert read_metadata(storage, 2).run_id == "run-2"
 
 
@@ -402,8 +406,8 @@ def test_a_run_that_stood_still_before_its_publish_finds_out_behind_it(
     monkeypatch.setattr(type(storage), "publish", late)
     with pytest.raises(CheckpointInUseError, match="which must stop"):
         run_epoch(first, Tasks(storage), 1)
-    assert completed_epochs(storage) == [1, 2, 3][-retained:]
-    assert {read_metadata(storage, epoch).run_id for epoch in completed_epochs(storage)} == {
+    assert completed_checkpoints(storage) == [1, 2, 3][-retained:]
+    assert {read_metadata(storage, epoch).run_id for epoch in completed_checkpoints(storage)} == {
         "run-2"
     }
 
@@ -420,7 +424,7 @@ def test_a_publish_that_nobody_heard_the_answer_of_is_no_failure(
         publish(self, name, data)
 
     monkeypatch.setattr(type(storage), "publish", twice)
-    assert run_epoch(coordinator, Tasks(storage), 1).epoch == 1
+    assert run_epoch(coordinator, Tasks(storage), 1).checkpoint_id == 1
 
 
 def test_a_checkpoint_that_an_attempt_before_has_completed_after_all_ends_the_run(
@@ -462,7 +466,7 @@ try:
     # A lease that is over at once: only the fence is left.
     coordinator = CheckpointCoordinator.open(storage, "clicks", run_id, lease_ms=0, keeps_alive=False)
     latest = coordinator.latest()
-    for epoch in range(1 if latest is None else latest.epoch + 1, 41):
+    for epoch in range(1 if latest is None else latest.checkpoint_id + 1, 41):
         pending = coordinator.begin(epoch, [0])
         states = {"a": OperatorSnapshot({0: run_id.encode()})}
         state = write_task_state(storage, epoch, 0, run_id, states)
@@ -498,7 +502,7 @@ def test_of_two_processes_at_once_each_epoch_is_completed_by_one(tmp_path: Path)
     assert [code for _, _, code in outcomes].count(0) <= 1
     storage = checkpoint_storage(str(tmp_path / "place"))
     # One that was replaced just before its publish does not count its last epoch, which is there.
-    latest = completed_epochs(storage)[-1]
+    latest = completed_checkpoints(storage)[-1]
     assert latest - max(epochs, default=0) in (0, 1)
     (last,) = read_metadata(storage, latest).files.values()
     storage.get(last)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from opchain.runtime.checkpoint.epoch_files import (
-    completed_epochs,
+    completed_checkpoints,
     fence_document,
     fence_next_epoch,
     last_file,
@@ -37,11 +37,11 @@ def fence(storage: CheckpointStorage, run: int) -> None:
 def test_what_was_published_before_the_fence_counts(any_storage: CheckpointStorage) -> None:
     publish(any_storage, 1, run=1)
     fence(any_storage, 2)
-    assert completed_epochs(any_storage) == [1]
+    assert completed_checkpoints(any_storage) == [1]
     with pytest.raises(FileExistsError):
         publish(any_storage, 2, run=1)
     publish(any_storage, 2, run=2)
-    assert completed_epochs(any_storage) == [1, 2]
+    assert completed_checkpoints(any_storage) == [1, 2]
     last = last_file(any_storage, 2)
     assert last == ("chk-2/_metadata.2", b"checkpoint of run 2", None)
 
@@ -51,7 +51,7 @@ def test_a_name_that_was_chosen_before_the_fence_is_taken(any_storage: Checkpoin
     fence(any_storage, 2)
     with pytest.raises(FileExistsError):
         any_storage.publish(chosen, b"late")
-    assert completed_epochs(any_storage) == []
+    assert completed_checkpoints(any_storage) == []
     with pytest.raises(CorruptCheckpointError, match="chk-1/_metadata is missing"):
         read_metadata(any_storage, 1)
 
@@ -70,7 +70,7 @@ def test_each_run_that_takes_over_fences_all_before_it(any_storage: CheckpointSt
         with pytest.raises(FileExistsError):
             publish(any_storage, 1, run)
     publish(any_storage, 1, run=9)
-    assert completed_epochs(any_storage) == [1]
+    assert completed_checkpoints(any_storage) == [1]
 
 
 def test_a_checkpoint_that_comes_while_the_fence_is_set_moves_the_fence(
@@ -86,7 +86,7 @@ def test_a_checkpoint_that_comes_while_the_fence_is_set_moves_the_fence(
 
     monkeypatch.setattr(kind, "publish", late)
     fence(any_storage, 2)
-    assert completed_epochs(any_storage) == [1]
+    assert completed_checkpoints(any_storage) == [1]
     last = last_file(any_storage, 2)
     assert last is not None
     assert last.fenced_by == 2
@@ -109,7 +109,7 @@ def test_a_run_that_was_replaced_fences_nothing(any_storage: CheckpointStorage) 
 
 def test_an_adopted_checkpoint_has_the_epoch_that_it_had(any_storage: CheckpointStorage) -> None:
     publish_adopted(any_storage, 7, b"adopted", 1, nobody_is_later)
-    assert completed_epochs(any_storage) == [7]
+    assert completed_checkpoints(any_storage) == [7]
     assert any_storage.names() == ["chk-7/_metadata"]
 
 
@@ -141,9 +141,9 @@ def test_a_run_that_was_replaced_adopts_nothing(
         monkeypatch.setattr(type(any_storage), "write", late)
     with pytest.raises((FileExistsError, CheckpointInUseError)):
         publish_adopted(any_storage, 7, b"adopted", 1, require)
-    assert completed_epochs(any_storage) == []
+    assert completed_checkpoints(any_storage) == []
     publish(any_storage, 1, run=2)
-    assert completed_epochs(any_storage) == [1]
+    assert completed_checkpoints(any_storage) == [1]
 
 
 @pytest.mark.parametrize("damage", [b"x", b"9" * 30, b""])

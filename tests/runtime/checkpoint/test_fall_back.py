@@ -14,7 +14,7 @@ from opchain.datastream.functions import KeyedProcessFunction
 from opchain.datastream.state import ValueStateDescriptor
 from opchain.runtime.checkpoint import fall_back as module
 from opchain.runtime.checkpoint.coordinator import CheckpointCoordinator
-from opchain.runtime.checkpoint.epoch_files import completed_epochs, metadata_name
+from opchain.runtime.checkpoint.epoch_files import completed_checkpoints, metadata_name
 from opchain.runtime.checkpoint.fall_back import (
     fall_back,
     forget_replaced,
@@ -67,7 +67,7 @@ def ran(folder: Path, epochs: int) -> EpochRun:
     for _ in range(epochs):
         run.run(words=["a", "b", "a", "c"])
         assert run.latest is not None
-        run.storage.publish(metadata_name(run.latest.epoch), encode(run.latest))
+        run.storage.publish(metadata_name(run.latest.checkpoint_id), encode(run.latest))
     run.close()
     return run
 
@@ -115,7 +115,7 @@ def test_a_damaged_file_is_named_and_the_job_goes_on_from_the_checkpoint_before(
     )
     went_on = fall_back(run.storage, coordinator, path)
     assert went_on == read_metadata(run.storage, 2)
-    assert completed_epochs(run.storage) == [1, 2]
+    assert completed_checkpoints(run.storage) == [1, 2]
     assert replaced_checkpoint(run.storage, 3) == run.latest
     assert replaced_checkpoint(run.storage, 2) is None
     forget_replaced(run.storage, 3)
@@ -174,7 +174,7 @@ def test_a_setting_that_is_left_behind_undoes_nothing(
             assert fall_back(run.storage, coordinator, f"{tmp_path}/chk-{earlier}") is None
     assert fall_back(run.storage, coordinator, f"{tmp_path}/elsewhere/chk-1") is None
     assert fall_back(run.storage, coordinator, str(tmp_path)) is None
-    assert completed_epochs(run.storage) == [1, 2, 3]
+    assert completed_checkpoints(run.storage) == [1, 2, 3]
     assert "the later checkpoint 3 is intact" in caplog.text
 
 
@@ -192,4 +192,4 @@ def test_damaged_metadata_is_passed_over_as_well(
     assert "sinks that do not record their commits write the output of epoch 3 again" in caplog.text
     latest = latest_checkpoint(run.storage)
     assert latest is not None
-    assert latest.epoch == 2
+    assert latest.checkpoint_id == 2

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opchain.runtime.checkpoint.epoch_files import completed_epochs, metadata_name
+from opchain.runtime.checkpoint.epoch_files import completed_checkpoints, metadata_name
 from opchain.runtime.checkpoint.metadata import (
     CheckpointMetadata,
     Committable,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 FILE = StoredFile("shared/3/0-a.state", 17, "00ff")
 SAMPLE = CheckpointMetadata(
-    epoch=3,
+    checkpoint_id=3,
     timestamp_ms=1_700_000_000_000,
     job_name="clicks per Straße",
     run_id="run-1",
@@ -168,18 +168,18 @@ def test_what_does_not_hold_together_is_named(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_completed_checkpoints_are_found_by_number(any_storage: CheckpointStorage) -> None:
-    assert completed_epochs(any_storage) == []
+    assert completed_checkpoints(any_storage) == []
     assert latest_checkpoint(any_storage) is None
     for epoch in (2, 10):
-        metadata = replace(SAMPLE, epoch=epoch)
+        metadata = replace(SAMPLE, checkpoint_id=epoch)
         any_storage.publish(metadata_name(epoch), encode(metadata))
     any_storage.write("chk-11/other", b"")
     any_storage.write("chk-x/_metadata", b"")
-    assert completed_epochs(any_storage) == [2, 10]
-    assert read_metadata(any_storage, 2).epoch == 2
+    assert completed_checkpoints(any_storage) == [2, 10]
+    assert read_metadata(any_storage, 2).checkpoint_id == 2
     latest = latest_checkpoint(any_storage)
     assert latest is not None
-    assert latest.epoch == 10
+    assert latest.checkpoint_id == 10
     with pytest.raises(CorruptCheckpointError, match="chk-5/_metadata is missing"):
         read_metadata(any_storage, 5)
 

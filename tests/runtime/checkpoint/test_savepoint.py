@@ -48,9 +48,9 @@ def place(any_storage: CheckpointStorage) -> CheckpointStorage:
 
 
 def test_places_are_named_in_three_ways(place: CheckpointStorage) -> None:
-    assert find_checkpoint(place.url).metadata.epoch == 2
+    assert find_checkpoint(place.url).metadata.checkpoint_id == 2
     for end in ("", "/", "/_metadata"):
-        assert find_checkpoint(f"{place.url}/chk-1{end}").metadata.epoch == 1
+        assert find_checkpoint(f"{place.url}/chk-1{end}").metadata.checkpoint_id == 1
     with pytest.raises(CorruptCheckpointError, match="chk-9/_metadata is missing"):
         find_checkpoint(f"{place.url}/chk-9")
 
@@ -83,7 +83,7 @@ def test_a_savepoint_needs_nothing_else(place: CheckpointStorage, tmp_path: Path
         found = find_checkpoint(url)
         assert found.metadata == written
         assert problems_of(found) == []
-    assert (written.kind, written.epoch) == ("savepoint", 2)
+    assert (written.kind, written.checkpoint_id) == ("savepoint", 2)
     assert written.files == before.metadata.files
 
 

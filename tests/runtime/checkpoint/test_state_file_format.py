@@ -35,7 +35,7 @@ SAMPLE = encode(7, 3, {"a" * 32: OperatorSnapshot({5: b"five"}, {6: b"six"})})
 @given(STATES)
 def test_what_goes_in_comes_out(states: dict[str, OperatorSnapshot]) -> None:
     file = decode(encode(7, 3, states), "a.state")
-    assert (file.epoch, file.task) == (7, 3)
+    assert (file.checkpoint_id, file.task) == (7, 3)
     assert file.snapshots() == states
 
 

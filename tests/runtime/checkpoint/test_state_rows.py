@@ -80,8 +80,8 @@ def saved(run: EpochRun, name: str = "saved") -> str:
     """What a run has written as a savepoint."""
     assert run.latest is not None
     storage = checkpoint_storage(str(run.folder))
-    storage.publish(f"chk-{run.latest.epoch}/_metadata", encode(run.latest))
-    return f"{run.folder}/chk-{run.latest.epoch}"
+    storage.publish(f"chk-{run.latest.checkpoint_id}/_metadata", encode(run.latest))
+    return f"{run.folder}/chk-{run.latest.checkpoint_id}"
 
 
 def resumed(savepoint: str, draw: Callable[[Any], Any], backend: str, n: int = 2) -> EpochRun:

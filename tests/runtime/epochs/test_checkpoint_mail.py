@@ -104,7 +104,7 @@ def test_the_checkpoint_is_mail_and_its_future_says_when_it_is_written(
         executor = task.processor.mailbox_executor()
         executor.execute(lambda: ran_before.append(checkpoints[-1].done()), "before")
         checkpoints.append(trigger(task, epoch, *others))
-        assert task.state is None or task.state.epoch < epoch.checkpoint_id
+        assert task.state is None or task.state.checkpoint_id < epoch.checkpoint_id
         return checkpoints[-1]
 
     monkeypatch.setattr(EpochTask, "trigger_checkpoint", noted)

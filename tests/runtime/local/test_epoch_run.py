@@ -210,7 +210,7 @@ def test_without_a_restart_strategy_the_next_run_of_the_program_goes_on(tmp_path
     assert "started again, the job " in " ".join(raised.value.__notes__)
     last = latest_checkpoint(checkpoint_storage(str(tmp_path / "checkpoints")))
     begun = len(list((tmp_path / "checkpoints" / "spark" / "offsets").glob("[0-9]*"))) - 1
-    assert begun == (0 if last is None else last.epoch)
+    assert begun == (0 if last is None else last.checkpoint_id)
     logged = (tmp_path / "checkpoints" / "spark" / "offsets" / str(begun)).read_text("utf-8")
     env = environment(tmp_path)
     reached = Reached(env, 100)
@@ -586,15 +586,17 @@ def test_from_an_earlier_checkpoint_the_later_epochs_read_the_same_again(tmp_pat
     storage = checkpoint_storage(str(tmp_path / "checkpoints"))
     last = latest_checkpoint(storage)
     assert last is not None
-    own = [name for name in last.files if name.startswith(f"shared/{last.epoch}/")]
+    own = [name for name in last.files if name.startswith(f"shared/{last.checkpoint_id}/")]
     assert own
     for name in own:
         storage.write(name, b"")
-    with pytest.raises(CorruptCheckpointError, match=f"checkpoint {last.epoch - 1} is intact"):
+    with pytest.raises(
+        CorruptCheckpointError, match=f"checkpoint {last.checkpoint_id - 1} is intact"
+    ):
         run(1)
-    earlier = f"{storage.url}/chk-{last.epoch - 1}"
+    earlier = f"{storage.url}/chk-{last.checkpoint_id - 1}"
     reached = run(len(before) + 100, {"execution.state-recovery.path": earlier})
-    assert reached.epochs[0].epoch == last.epoch
+    assert reached.epochs[0].epoch == last.checkpoint_id
     found = written(tmp_path)
     require_exact(found)
     assert set(before) < set(found)

@@ -101,7 +101,7 @@ class Round:
 
     def epoch(self) -> int:
         try:
-            return find_checkpoint(str(self.folder / "checkpoints")).metadata.epoch
+            return find_checkpoint(str(self.folder / "checkpoints")).metadata.checkpoint_id
         except (CheckpointError, OSError):
             return 0
 

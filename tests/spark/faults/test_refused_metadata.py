@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from crash_runs import BATCHES, CrashRun
 
-from opchain.runtime.checkpoint.epoch_files import completed_epochs
+from opchain.runtime.checkpoint.epoch_files import completed_checkpoints
 from opchain.runtime.checkpoint.metadata import read_metadata
 from opchain.runtime.checkpoint.storage import LocalStorage
 from opchain.runtime.errors import CheckpointError
@@ -106,6 +106,6 @@ def test_metadata_that_is_there_though_it_was_refused_counts(
         run.run()
     run.run()
     assert (run.output(), run.state()) == undisturbed
-    complete = completed_epochs(run.storage)  # the last goes when a later one is complete
+    complete = completed_checkpoints(run.storage)  # the last goes when a later one is complete
     kept = {name for found in complete for name in read_metadata(run.storage, found).files}
     assert set(run.left_over()) <= kept
