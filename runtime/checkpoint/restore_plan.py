@@ -34,9 +34,9 @@ TIMERS = "timers"
 def describe_states(context: OperatorContext) -> tuple[StateDescription, ...]:
     """The states that an operator has registered or restored."""
     found = list(context.operator_state.described_states())
-    if context.keyed_state is not None:
-        found += context.keyed_state.described_states()
-        found += [(name, TIMERS, "") for name in context.timers.service_names()]
+    if context.keyed is not None:
+        found += context.keyed.state.described_states()
+        found += [(name, TIMERS, "") for name in context.keyed.timers.service_names()]
     return tuple(StateDescription(*described) for described in found)
 
 

@@ -74,16 +74,16 @@ class EpochGateInput(GateInput):
         self, elements: Iterable[InputElement], valves: InputValves, chain: OperatorChain
     ) -> None:
         super().__init__(elements, valves, chain)
-        self._backend = chain.head.context.keyed_state
+        self._keyed = chain.head.context.keyed
         self._selectors = chain.head.program.selectors
 
     def feed(self, item: InputElement) -> None:
         """Feeds one element, and records the keys of a batch as touched."""
         super().feed(item)
-        if self._backend is not None and item.element.__class__ is RecordBatch:
+        if self._keyed is not None and item.element.__class__ is RecordBatch:
             select = self._selectors[item.input_number]
             if select is not None:
-                self._backend.touch(map(select, item.element.values))
+                self._keyed.state.touch(map(select, item.element.values))
 
 
 class EpochTask(StreamTask):
@@ -395,9 +395,9 @@ class EpochTask(StreamTask):
     def _note_size(
         self, operator: StreamOperator, snapshot: OperatorSnapshot, *, is_whole: bool
     ) -> None:
-        operator_id, backend = operator.program.operator_id, operator.context.keyed_state
+        operator_id, keyed = operator.program.operator_id, operator.context.keyed
         entries = (
-            0 if backend is None else self._entries[operator_id].of(backend, is_whole=is_whole)
+            0 if keyed is None else self._entries[operator_id].of(keyed.state, is_whole=is_whole)
         )
         size = StateSize(entries, snapshot_bytes(snapshot))
         if size.entries or size.written_bytes:

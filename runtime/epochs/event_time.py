@@ -195,8 +195,8 @@ def _hold(valves: InputValves, saved: Sequence[TaskEventTime]) -> None:
 def _restore_watermarks(operator: StreamOperator, current: int, emitted: int) -> None:
     operator.current_watermark = current
     operator.output.current_watermark = emitted
-    if operator.context.timers is not None:
-        operator.context.timers.begin_at(current)
+    if operator.context.keyed is not None:
+        operator.context.keyed.timers.begin_at(current)
 
 
 def _channel_counts(valves: dict[int, WatermarkValve]) -> dict[int, int]:

@@ -474,11 +474,11 @@ def task_contents(
             if snapshot is None:
                 continue
             entries = list(_operator_entries(snapshot))
-            if context.keyed_state is not None:
-                context.keyed_state.restore([snapshot.keyed])
-                context.timers.restore([snapshot.timers])
-                entries += _keyed_entries(context.keyed_state.snapshot())
-                entries += _timer_entries(context.timers.snapshot())
+            if context.keyed is not None:
+                context.keyed.state.restore([snapshot.keyed])
+                context.keyed.timers.restore([snapshot.timers])
+                entries += _keyed_entries(context.keyed.state.snapshot())
+                entries += _timer_entries(context.keyed.timers.snapshot())
             for name, key, namespace, value in entries:
                 entry = StateEntry(program.name, program.operator_id, name, key, namespace, value)
                 found[entry.place] = entry

@@ -20,7 +20,7 @@ from opchain.runtime.operators.process import emit_results
 from opchain.runtime.time import MIN_LONG_VALUE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, MutableMapping
 
     from opchain.runtime.program.operator_specs import IntervalJoinSpec
     from opchain.runtime.program.vertex_program import OperatorProgram
@@ -68,7 +68,7 @@ class _Side:
     def __init__(
         self,
         namespace: str,
-        buffers: dict[Any, TimeBuffer],
+        buffers: MutableMapping[Any, TimeBuffer],
         lower_ms: int,
         upper_ms: int,
         late_tag: OutputTag[Any] | None,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from opchain.runtime.functions.callables import accept_collectors
 from opchain.runtime.functions.state import (
@@ -33,7 +33,10 @@ if TYPE_CHECKING:
     from opchain.runtime.mailbox.processing_time_service import ProcessingTimeService
     from opchain.runtime.metrics.metric_types import Counter
     from opchain.runtime.program.vertex_program import OperatorProgram, VertexProgram
+    from opchain.runtime.records.elements import LatencyMarker
+    from opchain.runtime.state.keyed.keyed_backend import KeyedStateBackend
     from opchain.runtime.state.operator_state import SubtaskStateStore
+    from opchain.runtime.state.timers.timer_services import TimerServices
     from opchain.runtime.watermarks.splits import AlignmentGroup
 
 
@@ -62,6 +65,13 @@ class TaskInfo:
         return f"{self.vertex.name} ({self.subtask + 1}/{self.vertex.parallelism})#{self.attempt}"
 
 
+class KeyedServices(NamedTuple):
+    """The keyed state of an operator, and its timers."""
+
+    state: KeyedStateBackend
+    timers: TimerServices
+
+
 @dataclass(slots=True)
 class OperatorContext:
     """The services of one operator.
@@ -74,8 +84,7 @@ class OperatorContext:
         mailbox: Runs commands in the task's thread, at this operator's priority.
         send_to_driver: `send_to_driver(item)` sends a picklable item to the driver, exactly once.
         operator_state: State of the subtask.
-        keyed_state: The operator's KeyedStateBackend; None for an operator without key.
-        timers: Its TimerServices; None for an operator without key.
+        keyed: State and timers by key; None for an operator without key.
         feed: The records that the engine reads for a DataFrame source.
         schema: The schema of an Arrow sink as JSON.
         send_batch: Takes the batches of an Arrow sink, as bytes.
@@ -95,8 +104,7 @@ class OperatorContext:
     mailbox: MailboxExecutor
     send_to_driver: Callable[[Any], None]
     operator_state: SubtaskStateStore
-    keyed_state: Any = None
-    timers: Any = None
+    keyed: KeyedServices | None = None
 
     feed: SparkRows | None = None
     schema: str | None = None
@@ -106,6 +114,18 @@ class OperatorContext:
     runs_in_epochs: bool = False
     input_clock_ns: Callable[[], int] | None = None
     alignment: Mapping[str, AlignmentGroup] | None = None
+
+    @property
+    def keyed_state(self) -> KeyedStateBackend:
+        """The state of an operator with a key."""
+        assert self.keyed is not None, "only operators with a key have keyed state"
+        return self.keyed.state
+
+    @property
+    def timers(self) -> TimerServices:
+        """The timers of an operator with a key."""
+        assert self.keyed is not None, "only operators with a key have timers"
+        return self.keyed.timers
 
     def quiesce(self) -> None:
         """Stops the timers. No timer fires afterwards."""
@@ -180,7 +200,7 @@ class Output:
     side_converters: dict[str, Callable[[Any], Any]] = field(default_factory=dict)
     watermark_receivers: list[Callable[[int], None]] = field(default_factory=list)
     idle_receivers: list[Callable[[bool], None]] = field(default_factory=list)
-    marker_receivers: list[Callable[[Any], None]] = field(default_factory=list)
+    marker_receivers: list[Callable[[LatencyMarker], None]] = field(default_factory=list)
     current_watermark: int = -(2**63)
     is_idle: bool = False
 
@@ -203,7 +223,7 @@ class Output:
         for receive in self.idle_receivers:
             receive(is_idle)
 
-    def emit_latency_marker(self, marker: Any) -> None:
+    def emit_latency_marker(self, marker: LatencyMarker) -> None:
         """Emits a latency marker to everything downstream."""
         for receive in self.marker_receivers:
             receive(marker)
@@ -246,8 +266,8 @@ class StreamOperator:
     @property
     def current_key(self) -> Any:
         """The key of the current record or timer; None for an operator without key."""
-        backend = self.context.keyed_state
-        return None if backend is None else backend.current_key
+        keyed = self.context.keyed
+        return None if keyed is None else keyed.state.current_key
 
     def count_late_records(self) -> Counter:
         """Registers the counter of late records, for `open`."""
@@ -268,17 +288,17 @@ class StreamOperator:
         context = self.context
         context.restored_checkpoint_id = checkpoint_id
         context.operator_state.restore(snapshot.operator)
-        if context.keyed_state is not None:
-            context.keyed_state.restore([snapshot.keyed])
-            context.timers.restore([snapshot.timers])
+        if context.keyed is not None:
+            context.keyed.state.restore([snapshot.keyed])
+            context.keyed.timers.restore([snapshot.timers])
 
     def snapshot_state(self, checkpoint_id: int, timestamp_ms: int) -> OperatorSnapshot:  # noqa: ARG002 - for functions
         """The whole state of this subtask, for a checkpoint."""
         context = self.context
-        is_keyed = context.keyed_state is not None
+        keyed = context.keyed
         return OperatorSnapshot(
-            keyed=context.keyed_state.snapshot() if is_keyed else {},
-            timers=context.timers.snapshot() if is_keyed else {},
+            keyed={} if keyed is None else keyed.state.snapshot(),
+            timers={} if keyed is None else keyed.timers.snapshot(),
             operator=context.operator_state.snapshot(),
         )
 
@@ -288,18 +308,18 @@ class StreamOperator:
         The caller must touch the key of each record (see KeyedStateBackend.touch). Without this call, `snapshot_changes`
         returns the whole state.
         """
-        if self.context.keyed_state is not None:
-            self.context.keyed_state.track_changes()
-            self.context.timers.track_changes()
+        if self.context.keyed is not None:
+            self.context.keyed.state.track_changes()
+            self.context.keyed.timers.track_changes()
 
     def snapshot_changes(self, checkpoint_id: int, timestamp_ms: int) -> OperatorSnapshot:
         """The changes since the last snapshot; the whole state if changes are not tracked."""
-        context = self.context
-        if context.keyed_state is None or not context.keyed_state.tracks_changes:
+        context, keyed = self.context, self.context.keyed
+        if keyed is None or not keyed.state.tracks_changes:
             return self.snapshot_state(checkpoint_id, timestamp_ms)
         return OperatorSnapshot(
-            keyed=context.keyed_state.snapshot_changes(),
-            timers=context.timers.snapshot_changes(),
+            keyed=keyed.state.snapshot_changes(),
+            timers=keyed.timers.snapshot_changes(),
             operator=context.operator_state.snapshot(),
             is_changes=True,
         )
@@ -316,9 +336,9 @@ class StreamOperator:
         """Applies changes to the restored state. Called before `open`, or later if the operator `can_catch_up`."""
         context = self.context
         context.operator_state.restore(snapshot.operator)
-        if context.keyed_state is not None:
-            context.keyed_state.restore([snapshot.keyed])
-            context.timers.apply_changes(snapshot.timers)
+        if context.keyed is not None:
+            context.keyed.state.restore([snapshot.keyed])
+            context.keyed.timers.apply_changes(snapshot.timers)
 
     def open(self) -> None:
         """Opens the user's function and registers state, before the first record."""
@@ -355,8 +375,8 @@ class StreamOperator:
     def process_watermark(self, watermark: int) -> None:
         """Takes the watermark of all inputs: fires timers, then emits the watermark."""
         self.current_watermark = watermark
-        if self.context.timers is not None:
-            self.context.timers.advance_watermark(watermark)
+        if self.context.keyed is not None:
+            self.context.keyed.timers.advance_watermark(watermark)
         self.output.emit_watermark(watermark)
 
     def process_watermark_of(self, number: int, watermark: int) -> None:
@@ -397,7 +417,7 @@ class StreamOperator:
             self.process_status(is_idle)
         self._raise_watermark()
 
-    def process_latency_marker(self, marker: Any) -> None:
+    def process_latency_marker(self, marker: LatencyMarker) -> None:
         """Records the latency of a marker, and emits the marker.
 
         Flink: `AbstractStreamOperator.reportOrForwardLatencyMarker`, with the granularity `operator`.
@@ -487,8 +507,8 @@ class UserFunctionOperator(StreamOperator):
 
     def snapshot_changes(self, checkpoint_id: int, timestamp_ms: int) -> OperatorSnapshot:
         """The changes. A CheckpointedFunction first writes its fields to its states."""
-        keyed_state = self.context.keyed_state
-        if keyed_state is None or not keyed_state.tracks_changes:
+        keyed = self.context.keyed
+        if keyed is None or not keyed.state.tracks_changes:
             return self.snapshot_state(checkpoint_id, timestamp_ms)
         if isinstance(self.function, CheckpointedFunction):
             self.function.snapshot_state(SnapshotContext(checkpoint_id, timestamp_ms))

@@ -33,7 +33,7 @@ class ElementWiseOperator(UserFunctionOperator):
 
     def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
         super().__init__(program, context, output)
-        is_keyed = context.keyed_state is not None
+        is_keyed = context.keyed is not None
         self.sets_key = is_keyed and may_use_state(self.function)
         self.sorts_batch_input = is_keyed and hasattr(self.function, "open")
 
@@ -244,7 +244,7 @@ class _CoOperator(UserFunctionOperator):
 
     def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
         super().__init__(program, context, output)
-        self.sets_key = context.keyed_state is not None and may_use_state(self.function)
+        self.sets_key = context.keyed is not None and may_use_state(self.function)
 
     def set_key(self, number: int, value: Any) -> None:
         """Makes the record's key the current key, if its input has a key."""

@@ -136,8 +136,8 @@ class OperatorChain:
                 try:
                     operator.close()
                 finally:
-                    if operator.context.keyed_state is not None:
-                        operator.context.keyed_state.close()
+                    if operator.context.keyed is not None:
+                        operator.context.keyed.state.close()
             except BaseException as error:  # noqa: BLE001, PERF203 - the others must be closed too
                 if failure is None:
                     failure = error

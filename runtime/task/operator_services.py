@@ -11,7 +11,7 @@ from opchain.runtime.functions.function import DistributedCache, RuntimeContext
 from opchain.runtime.functions.sink import NO_LINEAGE, SinkOrigin
 from opchain.runtime.mailbox.processing_time_service import ProcessingTimeService
 from opchain.runtime.metrics.metric_group import MetricGroup
-from opchain.runtime.operators.operator import OperatorContext, TaskInfo
+from opchain.runtime.operators.operator import KeyedServices, OperatorContext, TaskInfo
 from opchain.runtime.state.keyed.keyed_backend import KeyedStateBackend, KeyedSubtask
 from opchain.runtime.state.keys.key_groups import key_group_range
 from opchain.runtime.state.keys.key_identity import SubtaskKeyCheck, key_identity
@@ -237,14 +237,14 @@ def operator_context(
         operator_state=SubtaskStateStore(where),
     )
     if keyed_state is not None:
-        context.keyed_state = keyed_state
-        context.timers = TimerServices(
+        timer_services = TimerServices(
             keyed_state,
             processing_time,
             hasher=_key(program).hasher,
             is_batch=task.vertex.is_batch,
             where=where,
         )
+        context.keyed = KeyedServices(keyed_state, timer_services)
     return context
 
 

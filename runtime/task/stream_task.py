@@ -283,7 +283,7 @@ class StreamTask:
         self._gate = InputGate(vertex.inputs, subtask, parallelism, self._awaited(buffers))
         elements = self._sources.beside(self._gate, vertex.inputs, watermarks)
         if vertex.is_batch:
-            if head.context.keyed_state is not None and head.sorts_batch_input:
+            if head.context.keyed is not None and head.sorts_batch_input:
                 return KeySortedInput(elements, self.chain)
             if isinstance(head, BroadcastProcessOperator):
                 return BroadcastFirstInput(elements, self.chain)

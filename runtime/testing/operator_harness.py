@@ -352,23 +352,19 @@ class OperatorHarness:
 
     def keys(self, state_name: str) -> Iterator[Any]:
         """The keys that have a state, in the order in which they were added."""
-        keys: Iterator[Any] = self.operator.context.keyed_state.keys(state_name)
-        return keys
+        return self.operator.context.keyed_state.keys(state_name)
 
     def state_entry_count(self) -> int:
         """The number of (state, key, namespace) entries."""
-        count: int = self.operator.context.keyed_state.entry_count()
-        return count
+        return self.operator.context.keyed_state.entry_count()
 
     def event_time_timer_count(self) -> int:
         """The number of registered event-time timers."""
-        count: int = self.operator.context.timers.event_time_timer_count()
-        return count
+        return self.operator.context.timers.event_time_timer_count()
 
     def processing_time_timer_count(self) -> int:
         """The number of registered processing-time timers."""
-        count: int = self.operator.context.timers.processing_time_timer_count()
-        return count
+        return self.operator.context.timers.processing_time_timer_count()
 
     # What the harnesses per number of inputs are made of
 
@@ -387,9 +383,9 @@ class OperatorHarness:
     def _touch(self, number: int, value: Any) -> None:
         """Records the key as touched, as a task does for its batches."""
         key = self.operator.program.keys[number] if self.operator.program.keys else None
-        backend = self.operator.context.keyed_state
-        if key is not None and backend.tracks_changes:
-            backend.touch((key.selector(value),))
+        keyed = self.operator.context.keyed
+        if key is not None and keyed is not None and keyed.state.tracks_changes:
+            keyed.state.touch((key.selector(value),))
 
     def _require_own(self, number: int, value: Any) -> None:
         """Raises an error for a record that an exchange would send to another subtask."""

@@ -57,7 +57,7 @@ KEY = KeyProgram(str, "key", "job.py:2")
 
 def test_an_operator_without_key_has_no_keyed_services() -> None:
     context = context_of(None)
-    assert (context.keyed_state, context.timers) == (None, None)
+    assert context.keyed is None
     assert context.operator_state.get_registered_state_names() == frozenset()
     assert context.restored_checkpoint_id is None
     assert context.runtime_context.get_job_parameter("a", "") == "b"

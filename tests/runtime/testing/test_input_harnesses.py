@@ -73,7 +73,7 @@ def test_one_input_with_and_without_key() -> None:
     with OneInputOperatorHarness(Same()) as harness:
         harness.process_elements([("a", 1), ("b", None)])
         assert harness.records() == [("a", 1), ("b", None)]
-        assert harness.operator.context.keyed_state is None
+        assert harness.operator.context.keyed is None
     with KeyedOneInputOperatorHarness(RichSame(), itemgetter(0)) as harness:
         harness.process_element("ab")
         assert harness.operator.context.keyed_state.current_key == "a"

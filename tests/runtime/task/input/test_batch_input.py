@@ -17,6 +17,7 @@ from opchain.datastream import (
     KeyedProcessFunction,
 )
 from opchain.runtime.functions.state_descriptors import MapStateDescriptor, ValueStateDescriptor
+from opchain.runtime.operators.operator import KeyedServices
 from opchain.runtime.records import arrays
 from opchain.runtime.records.columns import Columns
 from opchain.runtime.records.elements import (
@@ -129,7 +130,8 @@ def batch_harness(function: Any) -> KeyedOneInputOperatorHarness:
 
 def _make_batch(harness: Any) -> None:
     context = harness.operator.context
-    context.timers = TimerServices(context.keyed_state, context.processing_time, is_batch=True)
+    timers = TimerServices(context.keyed_state, context.processing_time, is_batch=True)
+    context.keyed = KeyedServices(context.keyed_state, timers)
 
 
 def test_keys_come_whole_and_sorted_by_time_and_then_end() -> None:
