@@ -179,8 +179,8 @@ def commands_page() -> str:
     texts = [
         "# Commands\n",
         (
-            "Where a command takes FILE, `-m package.module` names a module instead. opchain's options end at `--`, or at the "
-            "first argument after\nFILE that is not opchain's: the rest is the program's.\n"
+            "A command that takes FILE also takes `-m package.module`, a module. Options after `--`, or after the first "
+            "argument of the program, go to\nthe program.\n"
         ),
         (
             "A shell completes commands, options and configuration keys. Add this to `~/.bashrc`, or the same with `zsh_source` "

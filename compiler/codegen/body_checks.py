@@ -42,10 +42,10 @@ def check_body(body: Lines, definition: Definition) -> None:  # noqa: C901 - one
                 ):
                     what = type(node).__name__.lower()
                     raise Refused(
-                        f"{definition.name} has a statement '{what}' (line {node.lineno}); move that to another function"
+                        f"{definition.name} has a statement '{what}' (line {node.lineno}); move it to another function"
                     )
             if isinstance(node, _OUTLIVES):
-                raise Refused(f"{definition.name} makes a function; define that one outside")
+                raise Refused(f"{definition.name} defines a nested function; define it outside")
             if isinstance(node, _REFUSED):
                 raise Refused(f"{definition.name} is asynchronous")
             if isinstance(node, ast.Call):
@@ -59,7 +59,7 @@ def check_body(body: Lines, definition: Definition) -> None:  # noqa: C901 - one
                 consumed.add(id(node.value) if _is_iterated(definition) else 0)
             if isinstance(node, ast.GeneratorExp) and id(node) not in consumed:
                 raise Refused(
-                    f"{definition.name} makes a generator that outlives the call; make a list"
+                    f"{definition.name} creates a generator that outlives the call; create a list"
                 )
     if count > MOST_STATEMENTS:
         raise Refused(
@@ -78,10 +78,12 @@ def check_line(node: ast.expr, definition: Definition) -> None:
         ast.parse(text, mode="eval")
     except (ValueError, SyntaxError):
         # A backslash in an f-string before Python 3.12; an endless number.
-        raise Refused(f"{definition.name} has an expression that can't be written out") from None
+        raise Refused(
+            f"{definition.name} has an expression that Python cannot write as text; move it to another function"
+        ) from None
     if len(text) > LONGEST or "\n" in text:
         raise Refused(
-            f"{definition.name} has an expression of {len(text)} characters; give parts of it names"
+            f"{definition.name} has an expression of {len(text)} characters; assign parts of it to variables"
         )
 
 

@@ -151,7 +151,7 @@ def show(checkpoint: str, key: CheckpointKey | None) -> None:
 def verify(context: click.Context, checkpoint: str, key: CheckpointKey | None) -> None:
     """Reads all files of CHECKPOINT, and says which are missing or altered.
 
-    Exit codes: 0 all are whole, 1 some are not, 2 there is no such checkpoint.
+    Exit codes: 0 all files are intact, 1 some are not, 2 there is no such checkpoint.
     """
     with clear_errors():
         found = find_checkpoint(checkpoint, key)
@@ -164,7 +164,7 @@ def verify(context: click.Context, checkpoint: str, key: CheckpointKey | None) -
         answer(f"{name}: {len(problems)} of {counted(len(files), 'file')} can't be read\n")
         context.exit(NO)
     size = size_text(sum(file.size for file in files.values()))
-    answer(f"{name}: {counted(len(files), 'file')} with {size}, whole\n")
+    answer(f"{name}: {counted(len(files), 'file')} with {size}, intact\n")
     answer(signature_line(found))
 
 

@@ -17,11 +17,11 @@ KAFKA_PORT = 9092
 
 
 @click.group(
-    short_help="Starts servers on this machine, for trying programs out.",
+    short_help="Starts servers on this machine, for experiments.",
     epilog=examples("opchain dev kafka", "opchain dev kafka --topic orders:4 --port 19092"),
 )
 def dev() -> None:
-    """Starts servers on this machine, for trying programs out. Ctrl-C stops them and removes their data."""
+    """Starts servers on this machine, for experiments. Ctrl-C stops them and removes their data."""
 
 
 @dev.command(
@@ -63,7 +63,7 @@ def _topic(text: str) -> tuple[str, int]:
     name, _, partitions = text.partition(":")
     if not name or not (partitions or "1").isdecimal():
         raise click.BadParameter(
-            f"{text!r} is no topic; give a name, or a name and a number of partitions: lines:4"
+            f"{text!r} is not a topic; give a name, or a name and a number of partitions: lines:4"
         )
     return name, int(partitions or 1)
 

@@ -74,7 +74,7 @@ def running_line(tasks: Mapping[int, TaskMetrics]) -> str | None:
     records = sum(task.records_in for task in sources)
     seconds = max(task.seconds for task in sources)
     per_second = f", {rate_text(records / seconds)}" if seconds else ""
-    return f"the epoch that runs has read {records:,} records{per_second}"
+    return f"the current epoch has read {records:,} records{per_second}"
 
 
 def rate_text(per_second: float) -> str:

@@ -174,7 +174,7 @@ def _at(place: str | None) -> str:
 def _exit_text(error: SystemExit) -> str:
     if isinstance(error.code, int) or error.code is None:
         return f"calls sys.exit({'' if error.code is None else error.code})"
-    return f"ends itself with {short_repr(error.code)}"
+    return f"exits with {short_repr(error.code)}"
 
 
 class UserTraceback(NamedTuple):

@@ -36,7 +36,7 @@ def answer(text: str) -> None:
     """Writes the answer of a command, in ASCII if the output cannot encode it.
 
     Raises:
-        CommandError: The answer cannot be written. A reader that closes its pipe is no error: click ends quietly.
+        CommandError: The answer cannot be written. A reader that closes its pipe causes no error: click ends quietly.
     """
     text = without_controls(text)
     if sys.stdout.isatty() and not os.environ.get("NO_COLOR"):

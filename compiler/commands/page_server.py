@@ -177,7 +177,7 @@ class _Handler(BaseHTTPRequestHandler):
         name = self.headers.get("Host", "").partition(":")[0]
         path = _PATH.fullmatch("/" if self.path == _METRICS else self.path)
         if name not in (HOST, "localhost"):
-            self.send_error(HTTPStatus.FORBIDDEN, "pages are for this machine alone")
+            self.send_error(HTTPStatus.FORBIDDEN, "the page is served only to this machine")
             return None
         if path is None:
             self.send_error(HTTPStatus.NOT_FOUND)

@@ -74,6 +74,10 @@ def plan(
 ) -> None:
     """Prints the plan of FILE: a program, FILE:build, or a plan saved as JSON.
 
+    Each operator has a line with its name, its kind, its place in the program, and the state that its checkpoints have:
+    keyed state, broadcast state, operator state, source position (how far a source has read), records in flight (of
+    asynchronous calls), or uncommitted output (of sinks). An arrow -> is a call in the same task, ==> an exchange.
+
     The program runs until it would execute a job. Its output goes to standard error. It gets ARGUMENTS and every option
     that is not listed here. Put -- before its own options of the same name.
     """

@@ -39,7 +39,7 @@ def check_is_python(path: Path) -> None:
     """Refuses a file that Python cannot compile, and a saved plan. Most JSON is also valid Python.
 
     Raises:
-        CommandError: The file is no program. The message names the line.
+        CommandError: The file is not a program. The message names the line.
     """
     if path.suffix.lower() == SAVED_PLAN:
         raise CommandError(

@@ -68,8 +68,8 @@ def stop(
 ) -> None:
     """Stops the job whose checkpoints are in the folder JOB, and takes a savepoint.
 
-    TARGET is a path or URL of a folder that is empty, as the job's driver sees it; without it the savepoint goes
-    to a folder of its own in the job's execution.checkpointing.savepoint-dir. Any machine may ask that reaches JOB.
+    The driver of the job writes the savepoint to TARGET, the path or URL of an empty folder. Without TARGET it creates
+    a folder in the job's execution.checkpointing.savepoint-dir. This command works on any machine that can access JOB.
 
     Exit codes: 0 stopped, 2 no job runs there, or it refuses.
     """

@@ -113,7 +113,7 @@ class StreamGraph:
 
     def add_edge(self, edge: StreamEdge) -> None:
         """Adds an edge between existing nodes. Its index must be the number of edges so far."""
-        assert edge.index == len(self._by_index), f"edge index {edge.index} is out of turn"
+        assert edge.index == len(self._by_index), f"edge index {edge.index} is out of order"
         self.graph.add_edge(edge.source, edge.target, key=edge.index, edge=edge)
         self._by_index.append(edge)
         self._ordered.forget(edge.source, edge.target)

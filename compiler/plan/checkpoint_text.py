@@ -120,7 +120,9 @@ def restore_text(
     if not restore.can_start(allow_non_restored_state=allow_non_restored_state):
         lines.append("the program can't start from this checkpoint")
         if restore.dropped and not allow_non_restored_state:
-            lines.append("  --allow-non-restored-state would drop the state that no operator takes")
+            lines.append(
+                "  --allow-non-restored-state would discard the state that no operator claims"
+            )
         if restore.reread and not allow_non_restored_state:
             lines.append("  --allow-non-restored-state would let sources be read again")
     else:

@@ -1,6 +1,6 @@
 """What changed between two plans: operators are matched, and changes named as in a review (chained, unchained, moved, renamed).
 
-An operator that has a uid is matched by it. A generated id is no such promise: adding an operator shifts the ids of
+An operator that has a uid is matched by it. A generated id is not stable: adding an operator shifts the ids of
 others, so an equal id may belong to another operator. That makes a careless restore dangerous. So equal ids count
 only if the name or the kind is equal, too.
 

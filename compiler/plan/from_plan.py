@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 KEYED_STATE = "keyed state"
 
 _ALWAYS: dict[type[specs.OperatorSpec], str] = {
-    specs.SourceSpec: "read positions",
-    specs.InputFormatSourceSpec: "read positions",
+    specs.SourceSpec: "source position",
+    specs.InputFormatSourceSpec: "source position",
     specs.AsyncWaitSpec: "records in flight",
     specs.ReduceSpec: KEYED_STATE,
     specs.WindowSpec: KEYED_STATE,

@@ -3,7 +3,7 @@
 The text of the vertices:
 
     vertex 1  x2
-      Source: lines  source    clicks.py:12  read positions
+      Source: lines  source    clicks.py:12  source position
       -> split       flat_map  clicks.py:14
          ==> vertex 2  HASH by 'word', pickled
              not chained: records move to the task of their key (hash by 'word')

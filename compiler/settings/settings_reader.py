@@ -226,21 +226,21 @@ class _OneOf:
 
 
 _NOTHING_IN_FLIGHT = "nothing is in flight at the end of an epoch"
-_BY_PICKLE = "records that are no plain values are pickled"
+_BY_PICKLE = "records are sent as fields or as pickles"
 
 _WHY = {
     "execution.checkpointing.mode": "checkpoints are exactly once",
-    "execution.checkpointing.max-concurrent-checkpoints": "there is one at a time",
+    "execution.checkpointing.max-concurrent-checkpoints": "opchain runs one checkpoint at a time",
     "execution.checkpointing.unaligned.enabled": _NOTHING_IN_FLIGHT,
     "execution.checkpointing.unaligned.forced": _NOTHING_IN_FLIGHT,
     "execution.checkpointing.aligned-checkpoint-timeout": _NOTHING_IN_FLIGHT,
-    "execution.checkpointing.snapshot-compression": "files of state are written as they are",
+    "execution.checkpointing.snapshot-compression": "state files are not compressed",
     "pipeline.force-kryo": _BY_PICKLE,
     "pipeline.force-avro": _BY_PICKLE,
-    "pipeline.closure-cleaner-level": "Python's functions are pickled as they are",
-    "state.changelog.enabled": "checkpoints hold changes anyway",
-    "task.cancellation.interval": "Spark ends tasks",
-    "task.cancellation.timeout": "Spark ends tasks",
+    "pipeline.closure-cleaner-level": "Python functions are pickled without a closure cleaner",
+    "state.changelog.enabled": "checkpoints are incremental",
+    "task.cancellation.interval": "Spark cancels tasks",
+    "task.cancellation.timeout": "Spark cancels tasks",
 }
 """Reasons for the settings that have methods here."""
 

@@ -20,8 +20,8 @@ from opchain.runtime.errors import CheckpointError
 SETTING = "execution.checkpointing.key-file"
 
 RUNS_PICKLES = (
-    "{} is not signed: restoring a checkpoint unpickles its state, which runs code that whoever wrote the checkpoint "
-    "chose. Restore only checkpoints of your own jobs, or sign them (" + SETTING + ")"
+    "{} is not signed: restoring a checkpoint unpickles its state, and a pickle can run code of the "
+    "checkpoint's author. Restore only checkpoints of your own jobs, or sign them (" + SETTING + ")"
 )
 """The warning of commands and logs if a checkpoint of another directory is used without a key."""
 

@@ -17,13 +17,13 @@ VARIABLE = "OPCHAIN_FAULTS"
 FOLDER_VARIABLE = "OPCHAIN_FAULTS_FOLDER"
 
 POINTS = {
-    "epoch-begun": "driver: the checkpoint is pending, nothing runs yet",
-    "before-state": "task: everything is processed, the state is not written",
+    "epoch-begun": "driver: the checkpoint is pending, no task runs yet",
+    "before-state": "task: all input is processed, the state is not written",
     "after-state": "task: the state is written, and not acknowledged",
     "acknowledged": "driver: all tasks have acknowledged, the checkpoint is not complete",
     "completed": "driver: the checkpoint is complete, no sink has committed",
     "between-commits": "driver: the first sink has committed, others have not",
-    "committed": "driver: all sinks have committed, Spark has not heard of it",
+    "committed": "driver: all sinks have committed, Spark has not recorded the micro-batch",
 }
 """The points, in the order in which an epoch reaches them."""
 

@@ -143,8 +143,8 @@ class RestorePlan:
         if self.dropped and not allow_non_restored_state:
             lost = ", ".join(map(_described, self.dropped))
             problems.append(
-                f"no operator takes the state of {lost}; give this uid to an operator, or set_uid_hash() with "
-                "this id, or allow non-restored state to drop the state"
+                f"no operator claims the state of {lost}; give this uid to an operator, or set_uid_hash() with "
+                "this id, or allow non-restored state to discard the state"
             )
         if not allow_non_restored_state:
             problems += [

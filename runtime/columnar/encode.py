@@ -68,7 +68,7 @@ def _column(values: Sequence[Any], field: SparkField, path: str, where: str) -> 
         raise RecordSchemaError(
             f"{where}: column '{path}' got None, but its type {field.type.sql} is not nullable: "
             f"filter such "
-            "records, or let the schema's column be nullable"
+            "records, or make the column nullable in the schema"
         )
     return array
 

@@ -69,8 +69,8 @@ MOST_PER_EPOCH = 100_000
 """The number of records of an epoch, without a rate."""
 
 LONGEST_DEBT_MS = 10_000
-"""If a job stands still for longer, the records of the time before are not generated. Nor are those of a time in which
-the source waited for its alignment group."""
+"""The longest time for which the source catches up after a pause. For the rest of a pause it generates no records, and
+none for a time in which it waited for its alignment group."""
 
 
 @dataclass(frozen=True)

@@ -155,8 +155,8 @@ def _obstacles(job: JobProgram) -> Iterator[_Obstacle]:
             if isinstance(sink, ArrowSink) and not getattr(sink, "has_stream_writer", False):
                 yield _Obstacle(
                     _named(operator),
-                    f"writes to {sink!r}, which only a bounded job can; an unbounded one has to_dataframe() and "
-                    "writeStream, or appends to the class of a Python Data Source with a streamWriter",
+                    f"writes to {sink!r}, which needs a bounded job; in an unbounded job use to_dataframe() and "
+                    "writeStream, or a Python Data Source with a streamWriter",
                 )
         yield from _source_obstacles(vertex.operators[0])
 
@@ -169,7 +169,7 @@ def _source_obstacles(operator: OperatorProgram) -> Iterator[_Obstacle]:
         yield _Obstacle(
             _named(operator),
             "is a SourceFunction, which has no positions to resume from after a failure",
-            f"{_instead_of(spec.function)}, or run the job in one process, by execution.target = local",
+            f"{_instead_of(spec.function)}, or run the job in one process, with execution.target = local",
         )
     if not isinstance(spec, SourceSpec):
         return

@@ -102,7 +102,7 @@ class LiveTasks:
             try:
                 self.close()
             except Exception:  # noqa: BLE001, PERF203 - functions of users
-                _LOG.warning("a task of a job that is over could not be closed", exc_info=True)
+                _LOG.warning("a task of a job that has ended could not be closed", exc_info=True)
 
 
 _runs: dict[str, LiveTasks] = {}

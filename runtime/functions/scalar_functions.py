@@ -211,7 +211,7 @@ def steps_of(path: str) -> tuple[str | int, ...]:
         steps.append(int(number) if number else next(e for e in (name, *quoted) if e is not None))
         place = found.end()
     if not text.startswith("$") or place < len(text):
-        raise ValueError(f"the JSON path {path!r} has other steps than .name, ['name'] and [0]")
+        raise ValueError(f"the JSON path {path!r} has steps other than .name, ['name'] and [0]")
     return tuple(steps)
 
 

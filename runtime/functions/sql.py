@@ -399,7 +399,7 @@ def strftime_of(pattern: str) -> str:
     for java, python in _JAVA_DATES:
         found = found.replace(java, python)
     if re.search(r"(?<!%)[A-Za-z]", found):
-        raise ValueError(f"the pattern {pattern!r} has other letters than yyyy MM dd HH mm ss .SSS")
+        raise ValueError(f"the pattern {pattern!r} has letters other than yyyy MM dd HH mm ss .SSS")
     return found.replace("\0", "T")
 
 

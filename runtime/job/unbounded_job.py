@@ -378,7 +378,7 @@ class UnboundedJob(ABC):
 def restored_text(latest: CheckpointMetadata | None, job: JobProgram) -> str:
     """The checkpoint that a run continues, and the parallelisms that have changed."""
     if latest is None:
-        return "no checkpoint, it starts afresh"
+        return "no checkpoint, it starts without state"
     before = Counter(task.vertex_id for task in latest.tasks)
     changed = {
         f"{before[vertex.vertex_id]} -> {vertex.parallelism}": None
@@ -439,9 +439,9 @@ class UnboundedRun(JobRun):
         """The last checkpoint, and how to resume from there."""
         last = self.last_progress
         if self._unbounded.checkpoints is None:
-            return "its checkpoints are gone: execution.checkpointing.dir names no place for them"
+            return "its checkpoints were temporary, because execution.checkpointing.dir is not set"
         if not self._unbounded.keeps_checkpoints(has_failed=False):
-            return "its checkpoints are deleted: execution.checkpointing.externalized-checkpoint-retention says so"
+            return "its checkpoints are deleted, because of execution.checkpointing.externalized-checkpoint-retention"
         if last is None:
             return "no epoch of this run has ended: when it is started again, it resumes where this run started"
         return f"when it is started again, it resumes from {last.checkpoint}"

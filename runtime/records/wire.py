@@ -148,7 +148,7 @@ def decode(payload: bytes | bytearray | memoryview) -> list[StreamElement]:
         raise
     except Exception as error:
         raise UnreadableRecordError(
-            f"records arrived whole but cannot be unpickled here ({type(error).__name__}: {error}): "
+            f"records arrived intact but cannot be unpickled here ({type(error).__name__}: {error}): "
             "their classes must be importable on every executor, in the same version"
         ) from error
     return [_decoder(tag)(*fields) for tag, *fields in items]

@@ -334,7 +334,7 @@ def write_dataframes(
     for end in ends:
         name = f"'{end.operator.name}' ({end.operator.call_site})"
         batches = written_raw(frames.mapPartitions(BatchesOfSink(end.tasks, end.operator.index)))
-        assert isinstance(end.sink, WrittenSink), f"{name} is no sink of a job"
+        assert isinstance(end.sink, WrittenSink), f"{name} is not a sink of the job"
         try:
             end.sink.write(dataframe_of(batches, columns_of(end.record_type), session))
         except Exception as error:

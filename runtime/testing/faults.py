@@ -5,7 +5,7 @@
     faults.run_with_kills([sys.executable, "job.py"], ["before-state@2", "completed@3"])
     assert output_of_job == what_an_undisturbed_run_gives
 
-The program must have checkpoints (`execution.checkpointing.dir`) and must end by itself, for example with the
+The program must have checkpoints (`execution.checkpointing.dir`) and must end without a stop command, for example with the
 trigger available-now. A point is `point@epoch`: `faults.POINTS` lists them. A driver that dies is
 started again, as by a cluster manager. Spark retries tasks if the master allows it (`local[2,3]`, a cluster).
 """
@@ -66,7 +66,7 @@ def run_with_kills(
 
     Raises:
         ValueError: A point is unknown.
-        TaskFailedError: The program failed by itself, or was started too often.
+        TaskFailedError: The program failed without a kill, or was started too often.
     """
     read_faults(",".join(kills), "kills")
     with tempfile.TemporaryDirectory(prefix="opchain-faults-") as folder:
@@ -90,7 +90,7 @@ def run_with_kills(
                 return SurvivedRun(start, died, ended.stdout)
             if ended.returncode not in (-signal.SIGKILL, 128 + signal.SIGKILL):
                 raise TaskFailedError(
-                    f"start {start} of {' '.join(command)} failed by itself, with exit code "
+                    f"start {start} of {' '.join(command)} failed without a kill, with exit code "
                     f"{ended.returncode}: {ended.stderr[-2000:]}"
                 )
     raise TaskFailedError(

@@ -455,7 +455,7 @@ def _in_child(action: Callable[[], str]) -> str:
     if code == _KILLED:
         return ""
     if code:
-        raise AssertionError(f"the sink failed by itself: {text}")
+        raise AssertionError(f"the sink failed without a kill: {text}")
     return text
 
 

@@ -187,7 +187,7 @@ def _to_boolean(value: Any) -> Any:
         return value
     number = _integer(value, "BOOLEAN")
     if not 0 <= number <= _BYTE_HIGH:
-        raise OverflowError(f"{short_repr(value)} is no BOOLEAN: it is not in 0 to {_BYTE_HIGH}")
+        raise OverflowError(f"{short_repr(value)} is not a BOOLEAN: it is not in 0 to {_BYTE_HIGH}")
     return number != 0
 
 

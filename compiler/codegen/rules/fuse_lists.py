@@ -1,4 +1,4 @@
-"""Lists that are filled, and whose items are then processed, are not built: each item is processed where it is appended.
+"""Removes lists that are filled and then looped over: each item is processed where it would be appended.
 
 >>> def both(x):
 ...     found = []
@@ -16,12 +16,13 @@
 -     values_0.append(value_1)
 +     values_0.append(number_1)
 
-The list may be the user's, or that of a collector. Records are then emitted before the function has returned. That makes
-no difference in two cases:
+The list is a list of the user's function, or the list of its collector. With this rule, records are emitted before the
+function returns. The rule applies in two cases, in which this makes no difference:
 
-- What happens to a record has no effect before the batch ends: it is put in lists that are discarded if the function
-  fails. And the function does not change a record that it has appended.
-- The function cannot fail after its first record, and everything that it reads then is immutable and of a known type.
+- The downstream code only appends records to lists, which are discarded if the function fails. The function does not
+  change a record after it has appended it.
+- The function cannot fail after it has emitted a record. All values that it reads from then on are immutable and have
+  known types.
 """
 
 from __future__ import annotations

@@ -251,20 +251,22 @@ class _Inliner:
             raise Refused(f"{definition.name} calls itself; write it as a loop")
         if call.keywords or any(isinstance(argument, ast.Starred) for argument in call.args):
             raise Refused(
-                f"{definition.name} is called with other than positional arguments; pass them by position"
+                f"{definition.name} is called with keyword or starred arguments; pass them by position"
             )
         expected = len(definition.parameters) - (callee.instance is not None)
         if len(call.args) + _collects(callee) != expected:
-            raise Refused(f"{definition.name} takes other arguments than given; give it these")
+            raise Refused(
+                f"{definition.name} is called with a wrong number of arguments; pass as many as it takes"
+            )
         return definition
 
     def _returning(
         self, operator: int, give: Give, definition: Definition, call: ast.Call
     ) -> Lines:
         if definition.is_generator:
-            raise Refused(f"{definition.name} is a generator; return its one result")
+            raise Refused(f"{definition.name} is a generator; return one result")
         if _collects(self._callee_of(call)):
-            raise Refused(f"{definition.name} takes a collector; return its one result")
+            raise Refused(f"{definition.name} takes a collector; return one result")
         body = self._body(definition, call, operator)
         return structured(body, _value_given(give), definition)
 
@@ -302,7 +304,7 @@ class _Inliner:
         size = sum(1 for _ in f.all_statements(statement.body))
         if max(0, places.count - 1) * size + places.copied > MOST_COPIES:
             raise Refused(
-                f"{definition.name} emits at {places.count} places; gather what it emits, and yield it at one"
+                f"{definition.name} emits at {places.count} places; collect the records in a list, and yield from it at one place"
             )
         return lines
 
@@ -315,7 +317,7 @@ class _Inliner:
     ) -> Lines:
         """The body of a function with a collector, which is a list here. Its records are emitted at the end."""
         if definition.is_generator:
-            raise Refused(f"{definition.name} yields and takes a collector; do one of both")
+            raise Refused(f"{definition.name} yields and takes a collector; use one of them")
         records = self._fresh("collected", operator)
         given = ast.Call(call.func, [*call.args, f.name(records)], [])
         body = _with_appends(self._body(definition, given, operator), records, definition)
@@ -323,7 +325,7 @@ class _Inliner:
         def give(value: ast.expr | None) -> Lines:
             if not _is_none(value):
                 raise Refused(
-                    f"{definition.name} returns a value and takes a collector; collect it"
+                    f"{definition.name} returns a value and takes a collector; collect the value"
                 )
             return []
 
@@ -398,7 +400,7 @@ class _Inliner:
                 own = definition.parameters[0]
                 if any(f.reads(statement, own) for statement in body):
                     raise Refused(
-                        f"{definition.name} reads its object; pass what it reads as an argument"
+                        f"{definition.name} reads self; pass the attribute as an argument"
                     )
                 arguments.insert(0, ast.Constant(None))
             else:
@@ -889,7 +891,7 @@ def _with_yields(
             for node in ast.walk(expression)
         ):
             raise Refused(
-                f"{definition.name} uses the value of a yield; yield in a line of its own"
+                f"{definition.name} uses the value of a yield; yield in a statement of its own"
             )
         return None
 
@@ -926,7 +928,7 @@ def _with_appends(body: Lines, records: str, definition: Definition) -> Lines:
     body = f.rewritten(body, rewrite)
     if f.reads(body, records) != appends:
         raise Refused(
-            f"{definition.name} does more with its collector than to collect; call collect in lines of its own"
+            f"{definition.name} uses its collector for more than collect(); call collect() in statements of its own"
         )
     return body
 

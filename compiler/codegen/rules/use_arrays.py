@@ -155,7 +155,7 @@ class _Arrays:
     def _emits(self, statement: f.ForEachResult) -> None:
         display, operator = statement.iterable, f.operator_of(statement)
         if not isinstance(display, (ast.Tuple, ast.List)) or statement.side is not None:
-            raise _Loop("a flat map emits other than a tuple of numbers")
+            raise _Loop("a flat map emits something other than a tuple of numbers")
         bounds = [self.bounds_of(item) for item in display.elts]
         if not bounds or not all(self._is_array(item) for item in display.elts):
             raise _Loop("a flat map emits constants")
@@ -166,7 +166,7 @@ class _Arrays:
             other for other in self.bounds if any(f.reads(item, other) for item in statement.body)
         ]
         if others:
-            raise _Loop("records before and behind a flat map are read together")
+            raise _Loop("a function reads records from before and after a flat map")
         made = f.let(target, call, operator)
         self.lines += f.with_comment([made], f.comment_of(statement))
         self.bounds = {target: (min(low for low, _ in bounds), max(high for _, high in bounds))}
@@ -212,10 +212,10 @@ class _Arrays:
             return ast.UnaryOp(ast.Invert(), self._test(node.operand))
         is_simple = isinstance(node, ast.Compare) and len(node.ops) == 1
         if not is_simple or not self._is_array(node):
-            raise _Loop("a condition is no comparison of numbers")
+            raise _Loop("a condition is not a comparison of numbers")
         assert isinstance(node, ast.Compare)
         if isinstance(node.ops[0], (ast.Is, ast.IsNot, ast.In, ast.NotIn)):
-            raise _Loop("a condition is no comparison of numbers")
+            raise _Loop("a condition is not a comparison of numbers")
         self.bounds_of(node.left)
         self.bounds_of(node.comparators[0])
         return node

@@ -123,8 +123,8 @@ class KafkaSinkBuilder:
             raise ValueError("KafkaSinkBuilder.build: call set_record_serializer() first")
         if self._guarantee is DeliveryGuarantee.EXACTLY_ONCE and self._prefix is None:
             raise ValueError(
-                "KafkaSinkBuilder.build: DeliveryGuarantee.EXACTLY_ONCE needs set_transactional_id_prefix(), by a name "
-                "that no other sink of the Kafka cluster has"
+                "KafkaSinkBuilder.build: DeliveryGuarantee.EXACTLY_ONCE needs set_transactional_id_prefix(): choose a "
+                "prefix that no other sink of the Kafka cluster uses"
             )
         return KafkaSink(
             self._serializer, self._properties, self._guarantee, self._prefix, self._staging

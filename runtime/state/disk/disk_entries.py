@@ -93,7 +93,7 @@ def decoded_key(data: bytes) -> Any:  # noqa: PLR0911 - likewise
         return dt.date.fromordinal(int.from_bytes(rest, "big", signed=True))
     if kind == b"m":
         return int.from_bytes(rest, "big", signed=True) * _MICROSECOND
-    assert kind == b"u", f"{data!r} are no bytes of a plain key"
+    assert kind == b"u", f"{data!r} are not the bytes of a plain key"
     return uuid.UUID(bytes=rest)
 
 

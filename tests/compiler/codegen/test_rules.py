@@ -963,7 +963,7 @@ def locked(value: int) -> int:
             goes_on,
             "returns in a try, but not in its except (line {}); return from each except",
         ),
-        (locked, "has a statement 'with' (line {}); move that to another function"),
+        (locked, "has a statement 'with' (line {}); move it to another function"),
     ],
 )
 def test_a_remark_says_why_a_function_is_called_and_what_would_change_it(

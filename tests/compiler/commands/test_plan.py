@@ -255,7 +255,7 @@ def test_only_state_may_count(changed: Any, run: Any) -> None:
     changed('name("numbers")', 'name("numbers").uid("n")')
     lost = run("diff", "clicks.py", "other.py", "--fail-on", "state")
     assert lost.exit_code == 1
-    assert "restoring state: 1 problem\n  lost: read positions of 'Source: numbers'" in lost.stdout
+    assert "restoring state: 1 problem\n  lost: source position of 'Source: numbers'" in lost.stdout
 
 
 def test_an_error_is_2(changed: Any, write: Any, run: Any) -> None:

@@ -102,7 +102,7 @@ ERRORS: dict[str, tuple[str, str]] = {
     "exits": (DRAWN + "sys.exit(3)\n", "clicks.py calls sys.exit(3) at clicks.py:5"),
     "exits with a message": (
         DRAWN + "sys.exit('no input')\n",
-        "clicks.py ends itself with 'no input' at clicks.py:5",
+        "clicks.py exits with 'no input' at clicks.py:5",
     ),
     "exits before it draws": (
         HEAD + "sys.exit()\n",

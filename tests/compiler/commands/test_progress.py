@@ -205,7 +205,7 @@ def test_the_epoch_that_runs_has_a_line(
     source = replace(TASK, records_in=5_000, elapsed_ns=2 * 10**9)
     source = replace(source, operators=(replace(TASK.operators[0], input_watermarks=()),))
     TerminalRows(TerminalArea(terminal)).show_epochs(history, {0: source, 1: TASK})
-    assert "the epoch that runs has read 5,000 records, 2,500/s" in terminal.shown()
+    assert "the current epoch has read 5,000 records, 2,500/s" in terminal.shown()
 
 
 PROGRAM = """

@@ -75,7 +75,7 @@ def test_an_edge_shows_in_lists_that_were_read_before(graph: StreamGraph) -> Non
 def test_ids_and_indexes_are_used_once(graph: StreamGraph) -> None:
     with pytest.raises(AssertionError, match="stream node 3 exists"):
         graph.add_node(node(3))
-    with pytest.raises(AssertionError, match="edge index 7 is out of turn"):
+    with pytest.raises(AssertionError, match="edge index 7 is out of order"):
         graph.add_edge(edge(7, 1, 4))
 
 

@@ -146,7 +146,7 @@ def test_a_changed_uid_drops_state_and_starts_without() -> None:
     assert "dropped   the state of 'sums'" in text
     assert text.endswith(
         "the program can't start from this checkpoint\n"
-        "  --allow-non-restored-state would drop the state that no operator takes\n"
+        "  --allow-non-restored-state would discard the state that no operator claims\n"
     )
     allowed = text_of(plan_of(), plan_of("totals"), allow=True)
     assert allowed.endswith("the program can start from this checkpoint\n")

@@ -46,7 +46,7 @@ def test_reasons_are_broken_at_the_width_and_names_are_not() -> None:
         "not chained: records are rebalanced, because\n                      parallelism differs"
         in text
     )
-    assert "  Source: lines            source    read positions\n" in text
+    assert "  Source: lines            source    source position\n" in text
 
 
 def test_a_chain_of_a_thousand_operators_stays_narrow() -> None:

@@ -153,7 +153,10 @@ def test_a_job_says_what_does_nothing(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, "opchain.job"):
         env.execute("told")
     without, bounded = caplog.messages
-    assert "pipeline.closure-cleaner-level (Python's functions are pickled as they are)" in without
+    assert (
+        "pipeline.closure-cleaner-level (Python functions are pickled without a closure cleaner)"
+        in without
+    )
     assert "execution.checkpointing.interval = 1000" in bounded
 
 

@@ -58,7 +58,7 @@ def test_state_that_would_be_lost_is_named() -> None:
     plan = plan_restore(METADATA, [NEW_SOURCE])
     with pytest.raises(
         CheckpointError,
-        match=r"can't start from checkpoint 7 of 'clicks': no operator takes the state of 'count' "
+        match=r"can't start from checkpoint 7 of 'clicks': no operator claims the state of 'count' "
         rf"\(old.py:3, uid 'counts', id {A}\); give",
     ):
         plan.require(allow_non_restored_state=False)
@@ -117,7 +117,7 @@ def job() -> JobProgram:
 def test_a_compiled_job_is_matched() -> None:
     (found,) = operators_of(job())
     assert found == replace(NEW_COUNT, uid_hash=C)
-    with pytest.raises(CheckpointError, match="no operator takes the state of 'numbers'"):
+    with pytest.raises(CheckpointError, match="no operator claims the state of 'numbers'"):
         match_state(METADATA, job())
     plan = match_state(METADATA, job(), allow_non_restored_state=True)
     assert plan.dropped == (SOURCE,)

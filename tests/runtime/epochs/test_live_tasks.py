@@ -82,7 +82,7 @@ def test_the_tasks_of_a_run_that_is_over_are_closed(caplog: pytest.LogCaptureFix
     assert notes == []
     live_tasks("next")
     assert sorted(notes) == [1, 2, 3]
-    assert "a task of a job that is over could not be closed" in caplog.text
+    assert "a task of a job that has ended could not be closed" in caplog.text
 
 
 class Counting(KeyedProcessFunction[str, str, tuple[str, int, int]]):

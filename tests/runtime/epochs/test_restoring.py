@@ -83,7 +83,7 @@ def test_state_that_no_operator_takes_is_refused_or_dropped(tmp_path: Path) -> N
     run.draw = remembering(Remember, uid="another")
     changed = run.restarted()
     assert changed.latest is not None
-    with pytest.raises(CheckpointError, match=r"no operator takes the state of .*uid 'remember'"):
+    with pytest.raises(CheckpointError, match=r"no operator claims the state of .*uid 'remember'"):
         match_state(changed.latest, changed.job)
     match_state(changed.latest, changed.job, allow_non_restored_state=True)
     assert changed.run(words=["a"]).records("last") == [None]
