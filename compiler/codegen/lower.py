@@ -1,4 +1,4 @@
-"""From operators to the naive form: one function for each operator kind, and no cleverness.
+"""Translates operators to unoptimized code: one function for each operator kind.
 
 Every function of the user's is called, every record counted, every key selected where it is needed. Rules
 (compiler/codegen/rules) make this fast. A batch function looks like this:

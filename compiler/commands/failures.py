@@ -139,7 +139,7 @@ def failure_of(error: BaseException, program: Path, *, while_it_ran: bool = Fals
 def hint_for(error: BaseException) -> str | None:
     """What to do about an error of Python that opchain knows; None for others."""
     if isinstance(error, ModuleNotFoundError) and (error.name or "").partition(".")[0] == "pyflink":
-        return "a PyFlink program runs here when its imports say opchain in the place of pyflink"
+        return "to run a PyFlink program, change its imports from pyflink to opchain: opchain port FILE"
     return None
 
 

@@ -1,4 +1,4 @@
-"""The news for the page of a job: states, numbers, epochs, exceptions, times.
+"""The updates for the page of a running job: states, metrics, epochs, exceptions, times.
 
 One JobWatch observes a job for all of its pages. It keeps the times at which each vertex began and ended, the epochs and
 the failures, for pages that are opened or saved later.

@@ -1,4 +1,4 @@
-"""Serves the pages of running jobs on this machine: the pages, their news as server-sent events, and their buttons.
+"""Serves the pages of running jobs on this machine: the pages, their updates as server-sent events, and their buttons.
 
 `/metrics` has the metrics of all jobs for Prometheus.
 

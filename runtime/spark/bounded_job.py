@@ -1,4 +1,4 @@
-"""A bounded job as one Spark job: a line of `mapPartitions` with a shuffle between each two."""
+"""A bounded job as one Spark job: a sequence of `mapPartitions`, with a shuffle between each two."""
 
 from __future__ import annotations
 

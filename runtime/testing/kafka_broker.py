@@ -1,4 +1,4 @@
-"""Apache Kafka on this machine: brokers for tests and for trying programs out.
+"""Apache Kafka on this machine: brokers for tests and experiments.
 
 Brokers run in KRaft mode, without ZooKeeper, and listen on the loopback interface only. The first broker is also the
 controller, so any other may be killed.

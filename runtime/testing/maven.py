@@ -1,4 +1,4 @@
-"""Servers written in Java, for tests and for trying programs out: Maven downloads their jars once, into the user's cache."""
+"""Servers written in Java, for tests and experiments: Maven downloads their jars once, into the user's cache."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A function beside a broadcast stream asks for a broadcast state once per batch.
+"""Looks up a broadcast state once per batch instead of once per record.
 
 >>> from opchain.common import Types
 >>> from opchain.datastream import BroadcastProcessFunction

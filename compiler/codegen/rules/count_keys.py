@@ -1,4 +1,4 @@
-"""Batch mode: of records that are combined before an exchange, only the fields that vary are kept, or a count.
+"""Batch mode: where records are combined before an exchange, keeps only the fields that vary, or a count.
 
 >>> change(
 ...     "count_keys",

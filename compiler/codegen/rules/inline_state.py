@@ -1,4 +1,4 @@
-"""State handles of inlined functions become the tables that they stand for.
+"""Calls of state objects in inlined functions become look-ups in their dictionaries.
 
 >>> from opchain.datastream.functions import FlatMapFunction
 >>> from opchain.datastream.state import ValueStateDescriptor

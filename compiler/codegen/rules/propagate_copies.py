@@ -1,4 +1,4 @@
-"""A variable that is another one under a second name goes.
+"""Removes variables that only hold the value of another variable.
 
 >>> change(
 ...     "propagate_copies",

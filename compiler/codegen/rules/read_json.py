@@ -1,4 +1,4 @@
-"""`json.loads` decodes only the fields that are asked for, or at least faster (runtime/task/generated_code.py).
+"""`json.loads` decodes only the fields that the program reads, or whole texts with msgspec (runtime/task/generated_code.py).
 
 >>> import json
 >>> change("read_json", lambda lines: lines.map(json.loads).map(lambda row: (row["user"], row["ts"])))

@@ -1,4 +1,4 @@
-"""Records that are made for an exchange are sent field by field, and never made (runtime/records/columns.py).
+"""Records that are created for an exchange are sent field by field, and not built (runtime/records/columns.py).
 
 >>> change("send_fields", lambda lines: lines.map(lambda line: (len(line), 1)).key_by(lambda row: row[0]).sum(1))
 -   keys_0.append(item_1_0)

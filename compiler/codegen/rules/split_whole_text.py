@@ -1,4 +1,4 @@
-r"""Words of texts are split off all at once, from a text that is never cut into lines.
+r"""Splits the text of a whole batch into words at once, without cutting it into lines.
 
 >>> change("split_whole_text", lambda lines: lines.flat_map(lambda line: line.lower().split()))
 - for value in values:

@@ -1,4 +1,4 @@
-"""Values of known types are not checked: keys that are their own state keys, and timestamps that are ints.
+"""Removes checks of values whose types are known: keys that are used as they are, and timestamps that are ints.
 
 If a key is a tuple, only the fields of unknown types are checked.
 

@@ -1,4 +1,4 @@
-"""`json.dumps` of a dictionary display fills a template, and of anything else it is faster, too.
+"""`json.dumps` of a dictionary display fills a template. Other calls share one encoder.
 
 >>> import json
 >>> change("write_json", lambda numbers: numbers.map(lambda x: json.dumps({"x": x})))

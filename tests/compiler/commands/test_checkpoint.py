@@ -182,7 +182,7 @@ def test_checkpoints_beside_a_damaged_one_are_listed(place: str, run: Any) -> No
 def test_commands_say_that_an_unsigned_checkpoint_runs_code(
     place: str, run: Any, tmp_path: Path
 ) -> None:
-    warning = "is not signed: restoring a checkpoint unpickles its state, which runs code"
+    warning = "is not signed: restoring a checkpoint unpickles its state, and a pickle can run code"
     for arguments in (("checkpoint", "show", place), ("checkpoint", "verify", place)):
         assert warning in run(*arguments).stdout
     assert warning in run("savepoint", place, tmp_path / "target").stdout

@@ -87,7 +87,9 @@ def test_the_traceback_is_shown_on_request(capsys: pytest.CaptureFixture[str]) -
 @pytest.mark.parametrize("module", ["pyflink", "pyflink.datastream"])
 def test_imports_of_pyflink_have_a_hint(module: str) -> None:
     error = ModuleNotFoundError(f"No module named {module!r}", name=module)
-    assert "opchain in the place of pyflink" in failure_of(error, Path("clicks.py")).message
+    assert (
+        "change its imports from pyflink to opchain" in failure_of(error, Path("clicks.py")).message
+    )
     assert hint_for(ModuleNotFoundError("No module named 'pyflinks'", name="pyflinks")) is None
     assert hint_for(ValueError("pyflink")) is None
 

@@ -47,7 +47,7 @@ REFUSED: list[tuple[Any, Callable[[Any], object], str]] = [
     (VALUE(INT), lambda s: s.update(BIG), "state 's': 1099511627776 does not fit into INT"),
     (VALUE(INT), lambda s: s.update("text"), "state 's': 'text' is declared as INT"),
     (VALUE(STRING), lambda s: s.update(1), "state 's': 1 is declared as STRING"),
-    (VALUE(Types.BOOLEAN()), lambda s: s.update(300), "state 's': 300 is no BOOLEAN"),
+    (VALUE(Types.BOOLEAN()), lambda s: s.update(300), "state 's': 300 is not a BOOLEAN"),
     (VALUE(Types.TUPLE([INT, STRING])), lambda s: s.update((1, 2)), "2 is declared as STRING"),
     (ListStateDescriptor("s", INT), lambda s: s.add(BIG), "does not fit into INT"),
     (ListStateDescriptor("s", INT), lambda s: s.add_all([1, "x"]), "'x' is declared as INT"),

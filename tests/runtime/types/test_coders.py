@@ -60,7 +60,7 @@ def test_values_become_what_pyflinks_coders_make_of_them() -> None:
         (Types.INT(), "text", r"'text' is declared as INT, and is a str; return a number"),
         (Types.INT(), None, r"None is declared as INT, and is a NoneType"),
         (Types.STRING(), 5, r"5 is declared as STRING, and is an int; return a str"),
-        (Types.BOOLEAN(), -1, r"-1 is no BOOLEAN"),
+        (Types.BOOLEAN(), -1, r"-1 is not a BOOLEAN"),
         (Types.DOUBLE(), "1.5", r"'1.5' is declared as DOUBLE"),
         (Types.TUPLE([Types.INT()]), [1], r"\[1\] is declared as TUPLE, and is a list"),
         (Types.TUPLE([Types.INT(), Types.INT()]), (1,), r"has 1 fields; its type has 2"),
