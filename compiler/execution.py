@@ -102,7 +102,7 @@ def runs_in_epochs(program: Program, job: JobProgram) -> bool:
 
 
 def _set(settings: JobSettings, names: tuple[str, ...]) -> list[str]:
-    """The keys of those settings that are not as by default, with their values."""
+    """The keys and values of the settings that differ from their defaults."""
     found = []
     for name in names:
         field, value = JobSettings.model_fields[name], getattr(settings, name)

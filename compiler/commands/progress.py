@@ -157,7 +157,7 @@ PLAIN_PERIOD_S = 10.0
 
 
 class Display(Protocol):
-    """Shows the progress of jobs; called again and again."""
+    """Shows the progress of jobs. It is called repeatedly."""
 
     def show(self, job: str, stages: Sequence[StageProgress]) -> None:
         """Shows the stages of a running bounded job."""

@@ -204,7 +204,7 @@ def warn_of_many_tasks(job: JobProgram) -> None:
     tasks = sum(vertex.parallelism for vertex in job.vertices)
     if tasks > MANY_TASKS:
         _LOG.warning(
-            "job '%s' runs its %d tasks in this process, where a parallelism above 1 makes nothing faster; set a "
+            "job '%s' runs its %d tasks in this process, where a parallelism above 1 gives no speed-up; set a "
             "smaller one for -D execution.target=local",
             job.job_name,
             tasks,

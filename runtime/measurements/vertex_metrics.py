@@ -186,7 +186,7 @@ _SECOND_MS = 1000
 class VertexMetrics:
     """The counts of a vertex. `subtasks` has those of each task.
 
-    `hot_keys` has the hottest keys of its input, None if no records come by key. Counts are those of the sending tasks.
+    `hot_keys` has the hottest keys of its input, None if no input is partitioned by key. Counts are those of the sending tasks.
     """
 
     id: str

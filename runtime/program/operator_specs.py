@@ -76,7 +76,7 @@ class SourceSpec(OperatorSpec):
 
     @property
     def is_bounded(self) -> bool:
-        """Whether the source ends by itself."""
+        """Whether the source is bounded."""
         return self.source.is_bounded
 
     @property

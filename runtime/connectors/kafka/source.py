@@ -389,7 +389,7 @@ class KafkaSource(UnboundedSource[T]):
             )
         except library.KafkaException as error:
             _LOG.warning(
-                "%r: the offsets of group %s could not be committed: %s; the job itself goes by its checkpoints",
+                "%r: the offsets of group %s could not be committed: %s; the job resumes from its checkpoints, not from these offsets",
                 self,
                 group,
                 error_text(error),

@@ -60,7 +60,7 @@ class StreamWriters:
     def __init__(self, job: JobProgram, session: SparkSession) -> None:
         self._shipped: list[tuple[range, int, ShippedStreamWriter]] = []
         for vertex, operator, sink in arrow_sinks(job):
-            assert isinstance(sink, SparkSink), f"{sink!r} was let into an unbounded job"
+            assert isinstance(sink, SparkSink), f"{sink!r} is in an unbounded job"
             schema = schema_of_sink(operator, sink, session)
             where = f"'{operator.name}' ({operator.call_site})"
             writer = sink.bind_stream_writer(columns_of(SparkType.parse(schema)).to_json(), where)

@@ -210,7 +210,7 @@ class StreamingJob(UnboundedJob):
             # On another thread, since stopping waits for the end of this micro-batch.
             threading.Thread(target=self._stop_query, name="stop", daemon=True).start()
             return
-        # New input arrives during the pause. A job that ends by itself needs no pause.
+        # New input arrives during the pause. Jobs with other triggers need no pause.
         if self.settings.trigger is Trigger.PROCESSING_TIME:
             self.cancelled.wait(self.settings.min_pause_ms / 1000)
 

@@ -1,6 +1,6 @@
 """The timers of one clock: a set of (time, namespace, key) that fires in order, and its changes by key group.
 
-Timers fire by time. At equal times, time windows come by their starts, other namespaces in the order in which they were
+Timers fire by time. At equal times, time windows fire by their starts, other namespaces in the order in which they were
 registered at this time, and within a namespace the key that was registered first. So timers without namespaces fire in
 the order of registration. (Flink leaves this order open.) A timer that is registered while timers of the same time fire
 comes after them.

@@ -259,7 +259,7 @@ def test_many_tasks_in_one_process_are_warned_of(
     env.set_parallelism(11)
     with caplog.at_level(logging.WARNING, "opchain.local"):
         assert collected(env.from_sequence(1, 2).map(lambda value: value)) == [1, 2]
-    assert "in this process, where a parallelism above 1 makes nothing faster" in caplog.text
+    assert "in this process, where a parallelism above 1 gives no speed-up" in caplog.text
 
 
 def lines_of(path: Path, policy: Any = None, charset: str = "UTF-8") -> Any:
