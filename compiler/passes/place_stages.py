@@ -5,10 +5,10 @@ vertices run one after another, there is one default group per pipelined region 
 `buildVertexRegionSlotSharingGroups` of `StreamingJobGraphGenerator`). Slots follow the name alone.
 
 As in Flink (`SlotSharingExecutionSlotAllocator`), a slot holds at most one subtask of each vertex of one slot sharing
-group, and a group needs as many slots as its widest vertex has subtasks. So subtask s goes to slot s of its group. The
+group. A group needs as many slots as its widest vertex has subtasks. So subtask s goes to slot s of its group. The
 groups of a stage follow one another, ordered by their first vertices. The tasks of a slot run one after another, since
-a stage has no edges: two vertices of parallelism 2 keep two cores as busy in two slots as in four, and a Spark task
-costs 40 to 70 ms before it does anything. If there are more cores than slots, vertices that should run side by side
+a stage has no edges. Two vertices of parallelism 2 keep two cores as busy in two slots as in four. A Spark task costs
+40 to 70 ms before it does anything. If there are more cores than slots, vertices that should run side by side
 are put into separate groups, as in Flink.
 
 A buffer for a later stage than the next passes through as opaque bytes. So a vertex with fewer inputs than outputs,

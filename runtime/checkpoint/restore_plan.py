@@ -2,7 +2,7 @@
 
 State is found by operator id: first by the id that `set_uid_hash` gave, then by the generated id, as in Flink
 (`StateAssignmentOperation`). An operator cannot be restored if its keyed state has another number of key groups or
-another type of key, or if it runs in more tasks than there are key groups.
+another type of key. It also cannot run in more tasks than there are key groups.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ fails. The run with the highest number is the owner. Before each checkpoint, a r
 The check alone is not enough: a run may pause for minutes between the check and its next write, and be replaced
 meanwhile. So a run that takes over first fences the next epoch (see epoch_files.py). The fence depends on no clock.
 
-The lease only prevents a second run from replacing a live run. A run is alive until it closes its lease, or its process
-is found dead on this machine, or its last heartbeat is older than the duration of the lease. If the clocks of two
+The lease only prevents a second run from replacing a live run. A run is dead if it has closed its lease,
+if its process is dead on this machine, or if its last heartbeat is older than the duration of the lease. If the clocks of two
 machines differ, a live run may be replaced too early. The fence makes that harmless.
 """
 

@@ -58,8 +58,8 @@ class CheckpointStorage(ABC):
     """A checkpoint directory. `checkpoint_storage` creates it. It is picklable, because tasks use it, too.
 
     Names are relative to `url`, with slashes. A name that leads out of `url` (absolute, with `..`, or over a symbolic
-    link) raises CorruptCheckpointError in each of these calls, because names come from files of the checkpoint, which
-    may be forged.
+    link) raises CorruptCheckpointError in each of these calls. Names come from files of the checkpoint, which may be
+    forged.
 
     Attributes:
         url: The path or URL of the directory.

@@ -20,8 +20,8 @@ _CHUNK_SIZE = 1 << 16
 class SocketTextStreamFunction(SourceFunction[str]):
     r"""The texts between delimiters that a server sends; ends when the server closes the connection.
 
-    Flink: `SocketTextStreamFunction`. As in Flink, text after the last delimiter is a record too, a \r before the delimiter
-    \n is dropped, and text that was received is lost if the job fails.
+    Flink: `SocketTextStreamFunction`. As in Flink, text after the last delimiter is a record, too. A \r before the delimiter
+    \n is dropped. Text that was received is lost if the job fails.
 
     Args:
         hostname: The server.

@@ -175,8 +175,8 @@ class LocalFileSystem(FileSystem):
                 if entry.is_dir():
                     folders.append(entry.path)
                 else:
-                    # Either the file was removed since it was listed, as hidden names are when they are committed, or
-                    # it is a dangling link, such as the lock of an editor.
+                    # The file was removed since it was listed: a commit renames hidden files. Or it is a dangling
+                    # link, such as the lock of an editor.
                     with suppress(FileNotFoundError):
                         files.append(FileStatus(entry.path, entry.stat().st_size))
         return FolderContent(files, folders)

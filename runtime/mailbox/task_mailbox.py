@@ -2,7 +2,7 @@
 
 A mail is an action with a priority. The priority filters mail, and does not order it. An operator's mail has the
 operator's index in its chain, counted from the head. An operator that waits takes only mail of its own priority or
-above, so nothing upstream runs in the middle of a record that the operator has not finished.
+above. So nothing upstream runs in the middle of a record that the operator has not finished.
 
 Mail is taken in this order: mail that was put first (`put_first`), then the batch, then the queue. The queue is shared
 and locked. The batch belongs to the mailbox thread: `create_batch` moves the waiting mail into it, and taking from it

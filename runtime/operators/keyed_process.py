@@ -1,7 +1,7 @@
 """Process functions on keyed streams: keyed state, the TimerService, timers and side outputs.
 
-As in Flink, a record that `on_timer` emits gets the timer's time as its timestamp if the timer is an event-time timer,
-and no timestamp if it is a processing-time timer. Records for side outputs get the timer's time in both cases.
+As in Flink, a record that `on_timer` emits for an event-time timer has the timer's time as its timestamp. A record for
+a processing-time timer has no timestamp. Records for side outputs get the timer's time in both cases.
 """
 
 from __future__ import annotations

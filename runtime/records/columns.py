@@ -3,8 +3,8 @@
     values.lists         (["a", "b", "a"], [4, 5, 9])
     list(values)         [("a", 1, 4), ("b", 1, 5), ("a", 1, 9)]
 
-Two lists of ints are pickled and read in half the time of a list of pairs (32 ns and 59 ns a record), and the pairs
-need not be built. A field with the same value in all tuples, such as the 1 of a count, is stored once. Other code can
+Two lists of ints are pickled and read in half the time of a list of pairs (32 ns and 59 ns a record). The pairs need
+not be built. A field with the same value in all tuples, such as the 1 of a count, is stored once. Other code can
 use the columns as a sequence of tuples. Rows, named tuples, dataclasses and dictionaries with fixed keys are stored in
 the same way (`Shape`): to make, pickle and read a Row takes 3 microseconds.
 

@@ -1,8 +1,8 @@
 """Controls Python's garbage collector: it runs less often between records, and not at all in snapshots, restores and the compiler.
 
 Snapshots and restores make many long-lived objects, and no cycles. The more of them there are, the more the collector
-has to scan. With a million keys and the collector running, a restore took four times as long, a snapshot twice as long,
-and the changes of 1,000 keys five times as long.
+has to scan. With a million keys and the collector running, a restore took four times as long. A snapshot took twice as
+long, and the changes of 1,000 keys five times as long.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ declared type truncates a float declared as INT, rounds a FLOAT to 32 bits, conv
 bool, and drops extra fields of a tuple and the microseconds of a timestamp. It fails for a value that it cannot encode.
 The converters here do the same without encoding. A value that needs no conversion is returned unchanged.
 
-There are differences where PyFlink loses data: timestamps before 1970 and after 2038 keep their value, BIG_INT keeps
-all bits, dictionaries keep their order, and a row may be given as a tuple, list, mapping or object.
+There are differences where PyFlink loses data: timestamps before 1970 and after 2038 keep their value. BIG_INT keeps
+all bits, and dictionaries keep their order. A row may be given as a tuple, list, mapping or object.
 """
 
 from __future__ import annotations

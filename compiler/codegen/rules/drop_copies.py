@@ -4,9 +4,11 @@
 -   if value_2.__class__ not in IMMUTABLE:
 -     value_2 = own_copy(value_2)
 
-A record needs no copy if its type is immutable, if the function that made it is written out and holds no other
-reference to it, or, where it is shared, if no reader changes records: exchanges copy by pickling, and
-expressions that are written out only read.
+A record needs no copy in three cases:
+
+- Its type is immutable.
+- The function that created it is inlined and holds no other reference to it.
+- The record is shared, and no reader changes records: exchanges copy by pickling, and inlined expressions only read.
 """
 
 from __future__ import annotations

@@ -10,8 +10,8 @@ This applies to lambdas, functions, generators (the code that processes x replac
 and the small functions that these call. The body replaces the call if:
 
 - its source is the function's code (function_source.py);
-- each of its names is a local variable that is always set before it is read, a constant that is sent with the function,
-  a builtin, or a global name, which is looked up where the function runs;
+- each of its names is a builtin, a constant that is sent with the function, or a global name, which is looked up where
+  the function runs. Otherwise the name is a local variable, which is always set before it is read;
 - it creates no object that can outlive the call and still run code: no inner function, and no generator that is not read
   to its end at once;
 - it only calls `collect` of a collector;

@@ -11,8 +11,9 @@ busy machine. Times are milliseconds for 1,000 keys; rows have 30 bytes:
     rocksdict 0.3              4.5   1.1     19 MB             10.8   2.2     77 MB      352 MB
     lmdb 3.0                   1.4   2.0    155 MB              2.2   3.2    528 MB      727 MB
 
-LMDB reads some microseconds per key faster. It was not chosen because keys are limited to 511 bytes, the maximum size
-must be set beforehand, the file never shrinks and is seven times as large, and its pages count as memory of the process.
+LMDB reads some microseconds per key faster. It was not chosen for these reasons: keys are limited to 511 bytes. The
+maximum size must be set beforehand. The file never shrinks and is seven times as large. Its pages count as memory of the
+process.
 Flink's backend of this name uses RocksDB, too.
 """
 

@@ -1,8 +1,8 @@
 """The hash codes of keys in PyFlink, so that each key is in the same subtask as in PyFlink.
 
 PyFlink sends a key to Java by its declared type. Without a declared type it sends the pickle as a byte array. The key is
-wrapped in a Row of one field. The hash code of the Row, which chooses the key group, is that of the key plus 62, because
-a Row starts from 1 and hashes each field as an array of one. Flink: KeyByKeySelector, RowUtils.deepHashCodeRow.
+wrapped in a Row of one field. The hash code of the Row chooses the key group. It is the hash code of the key plus 62: a
+Row starts from 1 and hashes each field as an array of one. Flink: KeyByKeySelector, RowUtils.deepHashCodeRow.
 
 In opchain, equal keys must have equal bytes. But a pickle refers back to an object that it has already written, so it
 depends on whether equal strings are the same object. So strings inside containers are copied before pickling, so that no

@@ -1,7 +1,7 @@
 """The timers of one clock: a set of (time, namespace, key) that fires in order, and its changes by key group.
 
-Timers fire by time. At equal times, time windows fire by their starts, other namespaces in the order in which they were
-registered at this time, and within a namespace the key that was registered first. So timers without namespaces fire in
+Timers fire by time. At equal times, time windows fire by their starts. Other namespaces fire in the order of their first
+registration at this time, and the keys of a namespace in the order of registration. So timers without namespaces fire in
 the order of registration. (Flink leaves this order open.) A timer that is registered while timers of the same time fire
 comes after them.
 
