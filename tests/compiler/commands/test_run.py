@@ -197,9 +197,10 @@ def test_the_page_of_a_running_job_is_served_where_it_is_asked_for(write: Any, r
         + "env.from_collection([1, 2]).print()\n"
         + "env.execute('two numbers')\n"
         + "sys.stderr.flush()\n"
-        + "address = re.search(r'http://[0-9.:]+/', sys.stderr.buffer.getvalue().decode())[0]\n"
-        + "page = urllib.request.urlopen(address).read().decode()\n"
-        + "news = urllib.request.urlopen(address + '1/news').read().decode()\n"
+        + "said = sys.stderr.buffer.getvalue().decode()\n"
+        + "address, token = re.search(r'(http://[0-9.:]+/)(\\?token=\\S+)', said).groups()\n"
+        + "page = urllib.request.urlopen(address + token).read().decode()\n"
+        + "news = urllib.request.urlopen(address + '1/news' + token).read().decode()\n"
         + "print('two numbers' in page, 'data-news' in page, '\"status\":\"finished\"' in news)\n"
     )
     done = run("run", "clicks.py", "--local", "--quiet", "--serve", "0")
@@ -246,5 +247,5 @@ def test_imports_of_pyflink_have_a_hint(write: Any, run: Any) -> None:
     *_, raised, said = done.stderr.splitlines()
     assert raised == "ModuleNotFoundError: No module named 'pyflink'"
     assert said.startswith(
-        "opchain: note: a PyFlink program runs here when its imports say opchain"
+        "opchain: note: to run a PyFlink program, change its imports from pyflink to opchain"
     )
