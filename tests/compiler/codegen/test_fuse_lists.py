@@ -171,11 +171,11 @@ class PassesOn(FlatMapFunction[int, int]):
 @pytest.mark.parametrize(
     ("function", "reason"),
     [
-        (Yields(), "yields and takes a collector; do one of both"),
-        (Returns(), "returns a value and takes a collector; collect it"),
+        (Yields(), "yields and takes a collector; use one of them"),
+        (Returns(), "returns a value and takes a collector; collect the value"),
         (
             PassesOn(),
-            "does more with its collector than to collect; call collect in lines of its own",
+            "uses its collector for more than collect(); call collect() in statements of its own",
         ),
     ],
 )

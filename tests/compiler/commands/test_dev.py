@@ -76,4 +76,4 @@ def test_servers_are_stopped_however_their_process_ends(how: str, tmp_path: Path
 def test_what_is_no_topic_is_refused() -> None:
     done = CliRunner().invoke(main, ["dev", "kafka", "--topic", "lines:many"])
     assert done.exit_code == 2
-    assert "'lines:many' is no topic" in done.output
+    assert "'lines:many' is not a topic" in done.output

@@ -263,7 +263,7 @@ def test_what_has_no_stream_writer_is_refused(tmp_path: Path, sink: SparkSink) -
     env = environment(tmp_path)
     counts(env, tmp_path).sink_to(sink)
     with pytest.raises(
-        UnsupportedFeatureError, match="appends to the class of a Python Data Source"
+        UnsupportedFeatureError, match="or a Python Data Source with a streamWriter"
     ):
         env.execute()
 
