@@ -11,8 +11,9 @@ import uuid
 from datetime import datetime, timezone
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
-from opchain.runtime.errors import imported
+from opchain.runtime.errors import GraphError, imported
 from opchain.runtime.job.client import JobStatus
 from opchain.runtime.program import operator_specs as specs
 from opchain.runtime.reporting.reporting import Reporter
@@ -44,10 +45,13 @@ class OpenLineageReporter(Reporter):
 
     Raises:
         MissingLibraryError: openlineage-python is not installed.
+        GraphError: The URL is not one of a server.
     """
 
     def __init__(self, url: str, namespace: str, job: JobProgram, *, is_streaming: bool) -> None:
         client = _library("openlineage.client").OpenLineageClient
+        if url != FROM_ENVIRONMENT:
+            _require_server(url)
         transport = {"type": "http", "url": url}
         self._client = (
             client() if url == FROM_ENVIRONMENT else client(config={"transport": transport})
@@ -138,6 +142,19 @@ def datasets_of(job: JobProgram) -> tuple[Datasets, Datasets]:
                 found = getattr(getattr(spec, name, None), "datasets", ())
                 (outputs if isinstance(spec, _SINKS) else inputs).update(dict.fromkeys(found))
     return tuple(inputs), tuple(outputs)
+
+
+def _require_server(url: str) -> None:
+    try:
+        parts = urlsplit(url)
+        is_server = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # the port is not a number, or the brackets of an address are wrong
+        is_server = False
+    if not is_server:
+        raise GraphError(
+            f"opchain.openlineage.url is {url!r}; it must be the URL of a server, such as http://marquez:5000, or "
+            f"'{FROM_ENVIRONMENT}' for the server of OPENLINEAGE_URL or openlineage.yml"
+        )
 
 
 def _version(package: str) -> str:

@@ -22,7 +22,7 @@ from opchain.datastream.connectors.hybrid_source import HybridSource
 from opchain.datastream.window import TumblingEventTimeWindows
 from opchain.runtime.checkpoint.epoch import Epoch
 from opchain.runtime.epochs.epoch_progress import EpochHistory, epoch_progress
-from opchain.runtime.errors import UnsupportedFeatureError
+from opchain.runtime.errors import GraphError, UnsupportedFeatureError
 from opchain.runtime.job.client import JobStatus
 from opchain.runtime.job.restarts import Restarts, RestartStrategy
 from opchain.runtime.job.run import JobRun
@@ -341,6 +341,24 @@ def test_readers_of_a_textfile_never_see_half_of_it(tmp_path: Path) -> None:
     assert [each.name for each in tmp_path.iterdir() if each.name.startswith("job.prom")] == [
         "job.prom"
     ]
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "marquez:5000",
+        "ftp://marquez",
+        "http://",
+        "http://host:port",
+        "",
+        "http://[::1",
+        "https://h:0",
+    ],
+)
+def test_an_openlineage_url_that_is_not_one_is_refused(tmp_path: Path, url: str) -> None:
+    env = file_job(tmp_path, {"opchain.openlineage.url": url})
+    with pytest.raises(GraphError, match=r"opchain.openlineage.url is '.*http://marquez:5000"):
+        env.execute("job")
 
 
 def test_watched_folders_and_hybrid_sources_are_inputs(tmp_path: Path) -> None:
