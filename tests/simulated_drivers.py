@@ -1,7 +1,8 @@
 """Drivers of one job under a scheduler that decides everything by a seed: the real code on a storage in memory.
 
 A driver runs on a thread of its own and stops before each call to the storage, the output and the clock. The output is
-a folder (FileSink), a service that accepts a key once (OutboxSink), or a table (DeltaSink).
+a folder (FileSink), a service that accepts a key once (OutboxSink), a table (DeltaSink), or a database (JdbcSink for
+MySQL).
 The scheduler lets one driver make one step at a time. It may also let a driver die, have a call fail, do the call and
 lose its answer, or do the call much later. In between readers move committed files away, and clocks jump, and a
 state file of the last checkpoint is damaged. A driver that is not scheduled for a while is frozen.
@@ -33,6 +34,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from unittest import mock
 
 import pyarrow as pa
+import pymysql
 from crash_runs import DriverDiedError, delivered, in_process_epochs
 from deltalake.exceptions import CommitFailedError
 from epoch_runs import given
@@ -48,9 +50,12 @@ from opchain.runtime.checkpoint.epoch_files import completed_checkpoints
 from opchain.runtime.checkpoint.fall_back import fall_back, is_whole
 from opchain.runtime.checkpoint.metadata import read_metadata
 from opchain.runtime.checkpoint.storage import CheckpointStorage
+from opchain.runtime.connectors.jdbc.mysql import MySqlSink
+from opchain.runtime.connectors.jdbc.options import JdbcConnectionOptions, JdbcExecutionOptions
+from opchain.runtime.connectors.jdbc.statement import parse_statement
 from opchain.runtime.connectors.lakes import DeltaSink
 from opchain.runtime.connectors.outbox import OutboxSink
-from opchain.runtime.errors import CheckpointError
+from opchain.runtime.errors import CheckpointError, SinkError
 from opchain.runtime.files.file_systems import FileStatus, FileSystem, FolderContent, joined
 from opchain.runtime.shipping.functions import ship_vertices
 
@@ -61,7 +66,7 @@ if TYPE_CHECKING:
     from opchain.runtime.program.vertex_program import JobProgram
 
 OUTPUT = "simulated://output"
-OUTPUTS = ("files", "service", "table")
+OUTPUTS = ("files", "service", "table", "database")
 BATCHES = 3
 LEASE_MS = 60_000
 MOST_DRIVERS = 6
@@ -147,12 +152,101 @@ class Snapshot:
         self._world.call(f"commit {commit.number} to the table", append, changes=True)
 
 
+class Session:
+    """A connection to the simulated database: what JdbcSink needs of pymysql's Connection and Cursor.
+
+    The server ends a session that holds a lock which another one wants, as after MySQL's time-out for idle sessions.
+    """
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._owner = ""
+        self._rows: list[str] = []
+        self._note: tuple[int, int] | None = None
+        self._found: tuple[int, ...] | None = None
+        self._asked("connect", lambda: None, changes=False)
+
+    def __enter__(self) -> Session:  # noqa: PYI034 - Python 3.10 has no Self
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._world.locks.get(self._owner) is self:
+            del self._world.locks[self._owner]
+
+    def cursor(self) -> Session:
+        return self
+
+    def begin(self) -> None:
+        """Statements are kept until the commit in any case."""
+
+    def execute(self, statement: str, values: Sequence[Any] = ()) -> None:
+        self._found = None
+        if statement.startswith("SELECT epoch, piece"):
+            (self._owner,) = values
+            self._found = self._asked("lock the note", self._lock, changes=False)
+        elif statement.startswith("SELECT epoch"):
+            self._found = self._asked(
+                "read the note", lambda: self._world.notes.get(values[0]), changes=False
+            )
+        elif statement.startswith("UPDATE opchain_sinks"):
+            number, piece, self._owner = values
+            self._note = (number, piece)
+        else:  # the table of notes, its empty note, and the engine of the table, which is right
+            assert statement.startswith(("CREATE TABLE", "INSERT IGNORE", "SELECT e.engine"))
+
+    def executemany(self, statement: str, rows: Sequence[Sequence[str]]) -> None:
+        assert statement == "INSERT INTO results VALUES (%s)"
+        self._rows += (line for (line,) in rows)
+
+    def fetchone(self) -> tuple[int, ...] | None:
+        return self._found
+
+    def rollback(self) -> None:
+        self._rows.clear()
+
+    def commit(self) -> None:
+        def commit() -> None:
+            if self._rows and self._world.locks.get(self._owner) is not self:
+                raise pymysql.OperationalError(2013, "the server ended the session")
+            assert self._note is not None
+            self._world.notes[self._owner] = self._note
+            self._world.rows += self._rows
+
+        self._asked("commit to the database", commit, changes=True)
+
+    def _lock(self) -> tuple[int, int]:
+        self._world.locks[self._owner] = self
+        return self._world.notes.get(self._owner, (-1, 0))
+
+    def _asked(self, what: str, effect: Callable[[], Any], *, changes: bool) -> Any:
+        try:
+            return self._world.call(what, effect, changes=changes)
+        except OSError as error:
+            raise pymysql.OperationalError(2013, str(error)) from error
+
+
+def connected(**_: Any) -> Session:
+    """Stands for `pymysql.connect`."""
+    driver = _driver.get()
+    assert driver is not None
+    return Session(driver.world)
+
+
 class TableCommit(NamedTuple):
     """A commit of the simulated table."""
 
     owner: str
     number: int
     paths: list[str]
+
+
+def database() -> MySqlSink:
+    """Inserts lines into a table of the simulated database."""
+    sql = "INSERT INTO results VALUES (?)"
+    options = JdbcConnectionOptions.JdbcConnectionOptionsBuilder()
+    options.with_url("jdbc:mysql://simulated/db")
+    execution = JdbcExecutionOptions.defaults()
+    return MySqlSink(sql, parse_statement(sql), options.build(), execution)
 
 
 def simulated_job(output: str = "files") -> JobProgram:
@@ -163,12 +257,12 @@ def simulated_job(output: str = "files") -> JobProgram:
         files.with_bucket_assigner(BucketAssigner.base_path_bucket_assigner())
         sink = files.build()
     else:
-        sink = Service() if output == "service" else Table()
+        sink = {"service": Service, "table": Table, "database": database}[output]()
 
     def drawn(env: Any) -> None:
         rows = given(env, "rows", WatermarkStrategy.no_watermarks()).set_parallelism(1)
         counted = rows.key_by(lambda row: row[0]).process(Count()).uid("count")
-        if output == "table":
+        if output in ("table", "database"):
             counted = counted.map(lambda line: (line,)).uid("row")
         counted.sink_to(sink).uid("numbers")
 
@@ -253,6 +347,9 @@ class World:
         self.archive: dict[str, bytes] = {}
         self.service: dict[str, list[str]] = {}
         self.commits: list[TableCommit] = []
+        self.rows: list[str] = []
+        self.notes: dict[str, tuple[int, int]] = {}
+        self.locks: dict[str, Session] = {}
         self.late: list[Callable[[], Any]] = []
         self.trace: list[str] = []
         self.now_ms = 1_000_000
@@ -399,7 +496,7 @@ class World:
     def deliver(self, number: int) -> None:
         """A late call takes effect."""
         self.trace.append(f"late call {number} arrives")
-        with suppress(OSError, CommitFailedError):
+        with suppress(OSError, CommitFailedError, pymysql.OperationalError):
             self.late.pop(number)()
 
     def read_output(self) -> None:
@@ -414,7 +511,7 @@ class World:
     @property
     def stored(self) -> tuple[Any, ...]:
         """All that the storage and the output hold."""
-        return self.files, self.output, self.archive, self.service, self.commits
+        return self.files, self.output, self.archive, self.service, self.commits, self.rows
 
     def lines(self) -> Iterator[str]:
         """What readers of the files, of the service and of the table see."""
@@ -423,6 +520,7 @@ class World:
             yield from data.decode().splitlines()
         for sent in self.service.values():
             yield from sent
+        yield from self.rows
         # A path that was added again is in a Delta table once.
         for path in {path for commit in self.commits for path in commit.paths}:
             rows = parquet.read_table(BytesIO(self.output[f"{OUTPUT}/table/{path}"]))
@@ -438,8 +536,9 @@ class World:
         assert found == expected(), f"seed {self.seed}: {found} and not {expected()}"
         for driver in self.drivers:
             failure = driver.failure
-            assert failure is None or isinstance(
-                failure, (DriverDiedError, OSError, CheckpointError)
+            cause = failure.__cause__ if isinstance(failure, SinkError) else failure
+            assert cause is None or isinstance(
+                cause, (DriverDiedError, OSError, CheckpointError, pymysql.OperationalError)
             ), f"seed {self.seed}: driver {driver.number} failed: {failure!r}"
 
 
@@ -618,6 +717,7 @@ def simulate(seed: int, job: JobProgram) -> World:
             "opchain.runtime.epochs.local_epochs.ship_vertices", return_value=ship_vertices(job)
         )
         patches.enter_context(shipped)
+        patches.enter_context(mock.patch.object(pymysql, "connect", connected))
         clock = SimpleNamespace(time_ns=lambda: world.now_ms * 1_000_000)
         patches.enter_context(mock.patch("opchain.runtime.job.epochs.time", clock))
         world.chaos()
