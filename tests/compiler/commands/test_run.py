@@ -15,7 +15,7 @@ def test_a_program_runs_in_this_process(write: Any, run: Any) -> None:
         + "numbers = env.from_sequence(1, int(sys.argv[2])).map(lambda n: n * n)\n"
         + "print(sorted(numbers.execute_and_collect()))\n"
     )
-    done = run("run", "clicks.py", "--to", "4", "--local")
+    done = run("run", "--local", "clicks.py", "--to", "4")
     assert (done.exit_code, done.stdout) == (0, "[1, 4, 9, 16]\n"), done.stderr
 
 
