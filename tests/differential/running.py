@@ -62,6 +62,10 @@ def all_cases() -> list[Case]:
     for seed in range(programs.RANDOM_PROGRAMS):
         program = programs.random_program(seed)
         cases.append(Case(program.name, program.mode, program.parallelism, program.text()))
+    further = import_module("further_programs")
+    for seed in range(further.FIRST, further.FIRST + further.COUNT):
+        program = further.further_program(seed)
+        cases.append(Case(program.name, program.mode, program.parallelism, program.text()))
     for path in sorted((HERE / "whole").glob("*.py")):
         text = path.read_text()
         modes = re.search(r"# mode: (.*)", text)
