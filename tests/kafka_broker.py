@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from opchain.runtime.testing.kafka_broker import KAFKA, kafka_brokers
-from opchain.runtime.testing.maven import ServerUnavailableError
+from opchain.runtime.testing.kafka_broker import KAFKA, ServerUnavailableError, kafka_brokers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from opchain.runtime.testing.kafka_broker import run_at_the_end
-from opchain.runtime.testing.maven import MavenServer, ServerUnavailableError
+from opchain.runtime.testing.kafka_broker import MavenServer, ServerUnavailableError, run_at_the_end
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

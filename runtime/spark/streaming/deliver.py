@@ -1,6 +1,6 @@
 """The first stage of an epoch: turns the rows of a micro-batch into buffers for the tasks of sources.
 
-Executors import this module, but not the driver's part (spark_input.py).
+Executors import this module, but not the driver's part (streaming_job.py).
 """
 
 from __future__ import annotations

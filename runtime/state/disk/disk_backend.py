@@ -1,8 +1,11 @@
 """Keyed state on the local disk, for state that does not fit into memory. The contract is in keyed_backend.py.
 
 The backend is the hash map backend, but the entries of its tables are in a TableStore (disk_entries.py), and its states
-copy values (disk_states.py). Memory holds recently used entries, the namespaces in use, the keys that changed since the
+copy values when they are read and written, so changing a copy does not change the state. Memory holds recently used entries, the namespaces in use, the keys that changed since the
 last checkpoint, and the timers. Flink keeps RocksDB's timers in memory by default, too (`HEAP`).
+
+The list or the map of a key is one entry, which is read and written as a whole. Flink has an entry for each key of a
+map.
 
 All backends write snapshots and changes in the format of keyed_snapshot.py. So a checkpoint of one backend can be
 restored by another. This backend may write several frames per key group, one for each part of the state. A full
@@ -20,9 +23,16 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.mailbox.timer_service import wall_clock_ms
 from opchain.runtime.records.garbage_collection import collector_paused
+from opchain.runtime.records.record_copy import own_copy
 from opchain.runtime.state.disk.disk_entries import RUN_BITS, DiskEntries, DiskSpaces
-from opchain.runtime.state.disk.disk_states import STATES, TTL_STATES
 from opchain.runtime.state.keyed.hash_map_backend import HashMapKeyedStateBackend
+from opchain.runtime.state.keyed.hash_map_states import (
+    HashMapAggregatingState,
+    HashMapListState,
+    HashMapMapState,
+    HashMapReducingState,
+    HashMapValueState,
+)
 from opchain.runtime.state.keyed.keyed_backend import (
     VOID,
     KeyedStateBackend,
@@ -38,6 +48,13 @@ from opchain.runtime.state.keyed.keyed_snapshot import (
     ttl_of_snapshot,
 )
 from opchain.runtime.state.keyed.state_table import StateTable, StateTables
+from opchain.runtime.state.keyed.ttl_states import (
+    TtlAggregatingState,
+    TtlListState,
+    TtlMapState,
+    TtlReducingState,
+    TtlValueState,
+)
 from opchain.runtime.state.keys.key_identity import KeyIdentity, key_of
 
 if TYPE_CHECKING:
@@ -48,6 +65,130 @@ if TYPE_CHECKING:
     from opchain.runtime.state.keys.java_hash import Hasher
     from opchain.runtime.state.keys.key_groups import KeyGroupRange
     from opchain.runtime.state.keys.key_router import KeyRouter
+
+
+class _CopyingValue:
+    def value(self) -> Any:
+        """A copy of the value, or None."""
+        return own_copy(super().value())  # type: ignore[misc]
+
+    def update(self, value: Any) -> None:
+        """Stores a copy. None clears the state."""
+        super().update(own_copy(value))  # type: ignore[misc]
+
+
+class _CopyingList:
+    def get(self) -> list[Any]:
+        """Copies of the elements."""
+        return list(map(own_copy, super().get()))  # type: ignore[misc]
+
+    def add(self, value: Any) -> None:
+        """Appends a copy."""
+        super().add(own_copy(value))  # type: ignore[misc]
+
+    def add_all(self, values: Iterable[Any]) -> None:
+        """Appends copies."""
+        super().add_all(list(map(own_copy, values)))  # type: ignore[misc]
+
+    def update(self, values: Iterable[Any]) -> None:
+        """Replaces all elements by copies."""
+        super().update(list(map(own_copy, values)))  # type: ignore[misc]
+
+
+class _CopyingMap:
+    def get(self, key: Any) -> Any:
+        """A copy of the value of the key, or None."""
+        return own_copy(super().get(key))  # type: ignore[misc]
+
+    def put(self, key: Any, value: Any) -> None:
+        """Sets the value of the key."""
+        super().put(own_copy(key), own_copy(value))  # type: ignore[misc]
+
+    def put_all(self, dict_value: Mapping[Any, Any] | Iterable[tuple[Any, Any]]) -> None:
+        """Sets all entries of a mapping, or of pairs."""
+        copied = {own_copy(key): own_copy(value) for key, value in dict(dict_value).items()}
+        super().put_all(copied)  # type: ignore[misc]
+
+    def items(self) -> Iterator[tuple[Any, Any]]:
+        """Copies of all entries."""
+        return ((own_copy(key), own_copy(value)) for key, value in super().items())  # type: ignore[misc]
+
+    def keys(self) -> Iterator[Any]:
+        """Copies of all keys."""
+        return map(own_copy, super().keys())  # type: ignore[misc]
+
+    def values(self) -> Iterator[Any]:
+        """Copies of all values."""
+        return map(own_copy, super().values())  # type: ignore[misc]
+
+
+class _CopyingResult:
+    def get(self) -> Any:
+        """A copy of the result, or None."""
+        return own_copy(super().get())  # type: ignore[misc]
+
+    def add(self, value: Any) -> None:
+        """Adds a copy. None clears the state."""
+        super().add(own_copy(value))  # type: ignore[misc]
+
+
+class DiskValueState(_CopyingValue, HashMapValueState[Any]):
+    """One value."""
+
+
+class DiskListState(_CopyingList, HashMapListState[Any]):
+    """A list."""
+
+
+class DiskMapState(_CopyingMap, HashMapMapState[Any, Any]):
+    """A map."""
+
+
+class DiskReducingState(_CopyingResult, HashMapReducingState[Any]):
+    """One reduced value."""
+
+
+class DiskAggregatingState(_CopyingResult, HashMapAggregatingState[Any, Any]):
+    """An accumulator."""
+
+
+class DiskTtlValueState(_CopyingValue, TtlValueState[Any]):
+    """One value."""
+
+
+class DiskTtlListState(_CopyingList, TtlListState[Any]):
+    """A list whose elements expire one by one."""
+
+
+class DiskTtlMapState(_CopyingMap, TtlMapState[Any, Any]):
+    """A map whose entries expire one by one."""
+
+
+class DiskTtlReducingState(_CopyingResult, TtlReducingState[Any]):
+    """One reduced value."""
+
+
+class DiskTtlAggregatingState(_CopyingResult, TtlAggregatingState[Any, Any]):
+    """An accumulator."""
+
+
+STATES: dict[str, Any] = {
+    "ValueStateDescriptor": DiskValueState,
+    "ListStateDescriptor": DiskListState,
+    "MapStateDescriptor": DiskMapState,
+    "ReducingStateDescriptor": DiskReducingState,
+    "AggregatingStateDescriptor": DiskAggregatingState,
+}
+"""By the kind of the descriptor."""
+
+TTL_STATES: dict[str, Any] = {
+    "ValueStateDescriptor": DiskTtlValueState,
+    "ListStateDescriptor": DiskTtlListState,
+    "MapStateDescriptor": DiskTtlMapState,
+    "ReducingStateDescriptor": DiskTtlReducingState,
+    "AggregatingStateDescriptor": DiskTtlAggregatingState,
+}
+"""By the kind of the descriptor, with a time to live."""
 
 
 class DiskTable(StateTable):

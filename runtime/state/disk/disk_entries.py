@@ -7,7 +7,7 @@ and tuples of them, can be decoded again. A TypedKey cannot, because its identit
 States, operators and generated code use these entries like a dictionary. Recently used contents are cached as objects.
 An object is pickled when it is written back: when the cache is full, and before an iteration. An operator may change
 contents in place only while it processes the record for which it read them. Functions never get these objects (see
-disk_states.py).
+disk_backend.py).
 
 In the database an entry is
 

@@ -19,7 +19,7 @@ from opchain.datastream.functions import KeyedProcessFunction
 from opchain.datastream.state import ValueStateDescriptor
 from opchain.runtime.errors import CheckpointError, StreamError
 from opchain.runtime.spark.formats import SparkSource
-from opchain.runtime.spark.streaming.spark_input import IGNORED
+from opchain.runtime.spark.streaming.streaming_job import IGNORED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

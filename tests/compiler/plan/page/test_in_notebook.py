@@ -16,8 +16,13 @@ from opchain import StreamExecutionEnvironment
 from opchain.common import Configuration, Row, Types
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.compiler.plan.from_plan import job_plan
-from opchain.compiler.plan.page.in_notebook import plan_picture
-from opchain.compiler.plan.page.render import ShownPlan, ShownText, framed, program_page
+from opchain.compiler.plan.page.render import (
+    ShownPlan,
+    ShownText,
+    framed,
+    plan_picture,
+    program_page,
+)
 from opchain.runtime.job.client import CompletableFuture, JobStatus
 
 

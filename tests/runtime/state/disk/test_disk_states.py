@@ -12,7 +12,7 @@ from opchain.runtime.functions.state_descriptors import (
     ReducingStateDescriptor,
     ValueStateDescriptor,
 )
-from opchain.runtime.state.disk import disk_states
+from opchain.runtime.state.disk import disk_backend
 from opchain.runtime.state.keyed.hash_map_states import STATES
 
 pytest.importorskip("rocksdict")
@@ -65,4 +65,4 @@ def test_what_is_added_up_is_copied(backend: Any) -> None:
 
 
 def test_every_kind_has_a_copying_form() -> None:
-    assert disk_states.STATES.keys() == disk_states.TTL_STATES.keys() == STATES.keys()
+    assert disk_backend.STATES.keys() == disk_backend.TTL_STATES.keys() == STATES.keys()
