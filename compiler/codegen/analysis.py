@@ -67,7 +67,7 @@ def _types_in(block: list[ast.stmt], given: Types) -> Types:
 def _may_be_changed(block: list[ast.stmt]) -> set[str]:
     """The variables whose lists may be changed, because code does more with them than read their items."""
     read: Counter[str] = Counter()
-    for node in (node for statement in block for node in ast.walk(statement)):
+    for node in f.nodes(block):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             read[node.id] += 1
         elif (item := _looked_at(node)) is not None:

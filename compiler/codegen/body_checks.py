@@ -91,8 +91,7 @@ def comprehended(body: Lines) -> set[str]:
     """The variables of comprehensions."""
     return {
         name.id
-        for statement in body
-        for node in ast.walk(statement)
+        for node in f.nodes(body)
         if isinstance(node, ast.comprehension)
         for name in ast.walk(node.target)
         if isinstance(name, ast.Name)

@@ -260,10 +260,9 @@ def let(variable: str, value: ast.expr, operator: int) -> ast.stmt:
 
 def marked(found: list[ast.stmt], operator: int) -> list[ast.stmt]:
     """Sets the operator of all statements that have none."""
-    for statement in found:
-        for node in ast.walk(statement):
-            if isinstance(node, ast.stmt) and not hasattr(node, "operator"):
-                node.operator = operator  # type: ignore[attr-defined]
+    for node in nodes(found):
+        if isinstance(node, ast.stmt) and not hasattr(node, "operator"):
+            node.operator = operator  # type: ignore[attr-defined]
     return found
 
 
@@ -306,6 +305,23 @@ def all_statements(block: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
         yield statement
         for inner in blocks(statement):
             yield from all_statements(inner)
+
+
+def nodes(block: Iterable[ast.AST]) -> Iterator[ast.AST]:
+    """All nodes of a block's trees."""
+    return (node for item in block for node in ast.walk(item))
+
+
+def names_in(block: Iterable[ast.AST]) -> set[str]:
+    """The variables that a block reads or sets, and the names that it calls."""
+    return {node.id for node in nodes(block) if isinstance(node, ast.Name)}
+
+
+def variable_set(statement: ast.AST | None) -> str:
+    """The variable of `variable = value`. Empty for any other statement."""
+    if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
+        return statement.targets[0].id if len(statement.targets) == 1 else ""
+    return ""
 
 
 def own_expressions(statement: ast.stmt) -> Iterator[ast.expr]:

@@ -214,7 +214,7 @@ class _Lowering:
             self.names.bind("Columns", "shared")
             function.guards.append(f.expression("values.__class__ is Columns"))
 
-    def emit_by_itself(self, operator: OperatorProgram) -> None:
+    def add_emit_function(self, operator: OperatorProgram) -> None:
         """Generates a function for everything downstream of an operator's main output."""
         self._later(f"emit_{operator.index}", lambda: self._emit_function(operator, None))
 
@@ -302,7 +302,7 @@ class _Lowering:
         each = ast.Tuple([f.target(item) for item in shown], ast.Store())
         body = [
             *time_of_results,
-            *self._emits_results(operator, place, call, by_itself=True),
+            *self._emits_results(operator, place, call, calls_emit=True),
         ]
         loop = ast.For(each, f.name("due"), body, [], lineno=0)
         function.body = f.marked([loop], index)
@@ -578,13 +578,13 @@ class _Lowering:
         call = self.applied(operator, method, place.record, f.name(context))
         return [
             *lines,
-            *self._emits_results(operator, place, call, by_itself=_emits_by_timer(operator)),
+            *self._emits_results(operator, place, call, calls_emit=_emits_by_timer(operator)),
         ]
 
     def _emits_results(
-        self, operator: OperatorProgram, place: Place, call: ast.expr, *, by_itself: bool
+        self, operator: OperatorProgram, place: Place, call: ast.expr, *, calls_emit: bool
     ) -> Lines:
-        """Emits the results of a function, as `emit_results` does. With `by_itself`, calls `emit_I` for each."""
+        """Emits the results of a function, as `emit_results` does. With `calls_emit`, calls `emit_I` for each."""
         index = operator.index
         side: Lines = []
         self.names.bind("is_tagged", "shared")
@@ -592,9 +592,9 @@ class _Lowering:
             name = self.names.bind(f"emit_side_{index}", "collect_tagged", index)
             side = f.statements(f"{name}(value_{index}, {place.timestamp})", index)
         body, by_tag = None, {}
-        if by_itself:
+        if calls_emit:
             body = f.statements(f"emit_{index}(value_{index}, {place.timestamp})", index)
-            self.emit_by_itself(operator)
+            self.add_emit_function(operator)
         elif place.in_batch:
             by_tag = self._by_tag(operator, place)
         return self._emits(
@@ -671,7 +671,7 @@ class _Lowering:
 
     def sink_writer(self, operator: OperatorProgram, place: Place, _number: int) -> Lines:
         """`values_of_4.append(value_3)`. The records are written as a batch, and committables are emitted at the end."""
-        self.emit_by_itself(operator)
+        self.add_emit_function(operator)
         return self.gather(operator, place, 0)
 
     def gather(self, operator: OperatorProgram, place: Place, _number: int) -> Lines:
@@ -710,7 +710,7 @@ class _Lowering:
         """Calls an operator that emits outside record processing. Everything downstream of it is a separate function."""
         index = operator.index
         name = self.names.bind(f"{operator.spec.kind}_{index}_{number}", "process", index, number)
-        self.emit_by_itself(operator)
+        self.add_emit_function(operator)
         self.emit_sides(operator)
         lines = f.statements(f"{name}({place.value}, {place.timestamp})", index)
         return f.with_comment(lines, _comment(operator))
@@ -787,7 +787,7 @@ class _Lowering:
         index, key = operator.index, f"key_{operator.index}"
         write = self._window_writer(operator)
         called = self.call(operator, place, number) if write is None else []
-        self.emit_by_itself(operator)
+        self.add_emit_function(operator)
         self.emit_sides(operator)
         if spec.function is not None and (has_plain_windows(spec) or has_plain_sessions(spec)):
             self._later(f"fire_{index}", lambda: self._fire_function(operator))

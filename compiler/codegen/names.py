@@ -63,7 +63,7 @@ _OURS = frozenset(
             "plain_keys",
         ),
         *("plain_fields", "plain_fields_to", "set_state_key", "state_key", "current_key"),
-        *("plain_keys_to", "previous", "process", "refuse", "run", "set_key", "settle", "skip"),
+        *("plain_keys_to", "previous", "process", "refuse", "run", "set_key", "write_sums", "skip"),
         *("count_for", "counted", "gap_of", "latest_session", "next_change", "open_panes"),
         *("returned", "session", "session_end", "session_for", "sessions_changed", "window"),
         *("as_tagged", "await_end", "backend", "broadcast", "start", "touch", "tracks"),

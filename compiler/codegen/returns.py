@@ -179,9 +179,7 @@ def yields_behind_tries(body: Lines, fresh: Callable[[str], str], definition: De
         held = [statement.body, statement.finalbody, *(item.body for item in statement.handlers)]
         if statement.finalbody:
             held.append(statement.orelse)
-        if any(
-            isinstance(node, _YIELDS) for block in held for item in block for node in ast.walk(item)
-        ):
+        if any(isinstance(node, _YIELDS) for block in held for node in f.nodes(block)):
             raise Refused(
                 f"{definition.name} yields within a try (line {statement.lineno}); yield after the try, or in its "
                 "last statement"

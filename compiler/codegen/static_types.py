@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from opchain.compiler.codegen.displays import MAKERS
 from opchain.runtime.connectors.collection import NumberSequenceSource
 from opchain.runtime.connectors.file_source import FileSource, TextLineSource
 from opchain.runtime.connectors.kafka.source import KafkaSource
@@ -20,7 +21,7 @@ from opchain.runtime.records.record_copy import IMMUTABLE
 from opchain.runtime.types.serialization import SimpleStringSchema
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from opchain.runtime.program.operator_specs import OperatorSpec
     from opchain.runtime.records.columns import Shape
@@ -135,6 +136,14 @@ _TEXT_METHODS: dict[str, StaticType] = {
 }
 """Result types of methods of str."""
 
+_NEVER_RAISE = frozenset(
+    {
+        *("capitalize", "casefold", "lower", "lstrip", "rsplit", "rstrip", "split"),
+        *("splitlines", "strip", "swapcase", "title", "upper"),
+    }
+)
+"""Methods of str that never raise without arguments."""
+
 _OF_PATTERNS: dict[str, tuple[int, int, StaticType]] = {
     "findall": (2, 1, IterableOf(str)),
     "split": (2, 0, IterableOf(str)),
@@ -195,20 +204,63 @@ def item_type(iterable: StaticType | None) -> StaticType | None:
     return str if iterable is str else None
 
 
-def never_raises(node: ast.expr, names: Names) -> bool:
-    """Whether an expression of known types never raises: sums, extremes and similar expressions of one type."""
-    if isinstance(node, (ast.Name, ast.Constant)):
-        return type_of(node, names) is not None
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _EXTREMES:
-        is_known = type_of(node, names) is not None
-        return is_known and all(never_raises(item, names) for item in node.args)
-    if not isinstance(node, ast.BinOp) or not isinstance(node.op, _KEEPS_NUMBERS):
-        return False
-    left, right = type_of(node.left, names), type_of(node.right, names)
-    is_number = left is right and left in (int, float)
-    is_text = left is right is str and isinstance(node.op, ast.Add)
-    both = never_raises(node.left, names) and never_raises(node.right, names)
-    return (is_number or is_text) and both
+def never_raises(node: ast.expr, names: Names) -> bool:  # noqa: C901, PLR0911, PLR0912 - one branch for each kind
+    """Whether an expression never raises, because its operands have known types. Its variables are set."""
+
+    def all_quiet(items: Iterable[ast.expr]) -> bool:
+        return all(never_raises(item, names) for item in items)
+
+    def is_known(item: ast.expr) -> bool:
+        return type_of(item, names) is not None
+
+    match node:
+        case ast.Name() | ast.Constant():
+            return True
+        case ast.Tuple(elts=items) | ast.List(elts=items):
+            return all_quiet(items)
+        case ast.Dict(keys=keys, values=items):
+            return all(isinstance(key, ast.Constant) for key in keys) and all_quiet(items)
+        case ast.BoolOp(values=items):
+            return all_quiet(items) and all(map(is_known, items[:-1]))
+        case ast.IfExp(test=test, body=one, orelse=other):
+            return is_known(test) and all_quiet((test, one, other))
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return is_known(operand) and never_raises(operand, names)
+        case ast.Compare(left=left, comparators=others):
+            kinds = {type_of(side, names) for side in (left, *others)}
+            is_alike = len(kinds) == 1 and kinds <= {*_COMPARABLE}
+            is_identity = all(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops)
+            return (is_alike or is_identity) and all_quiet((left, *others))
+        case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=int() as place)):
+            kind = names.get(name)
+            return isinstance(kind, TupleOf) and 0 <= place < len(kind.items)
+        case ast.BinOp(left=left, op=op, right=right):
+            kind = type_of(left, names)
+            if isinstance(op, (ast.Mod, ast.FloorDiv)):
+                by = right.value if isinstance(right, ast.Constant) else 0
+                return kind is int and type(by) is int and by != 0 and never_raises(left, names)
+            if not isinstance(op, _KEEPS_NUMBERS) or kind is not type_of(right, names):
+                return False
+            is_text = kind is str and isinstance(op, ast.Add)
+            return (kind in (int, float) or is_text) and all_quiet((left, right))
+        case ast.Call(func=called, args=given, keywords=keywords):
+            given = [*given, *(keyword.value for keyword in keywords)]
+            kinds_given = [type_of(item, names) for item in given]
+            if not all_quiet(given):
+                return False
+            if isinstance(called, ast.Attribute):
+                by = getattr(given[0], "value", None) if len(given) == 1 else None
+                is_split = called.attr in ("split", "rsplit") and isinstance(by, str) and by != ""
+                is_text = type_of(called.value, names) is str and never_raises(called.value, names)
+                return is_text and (is_split or (called.attr in _NEVER_RAISE and not given))
+            match called, kinds_given:
+                case ast.Name(id="len"), [kind]:
+                    return kind is str or isinstance(kind, (IterableOf, TupleOf))
+                case ast.Name(id="range"), [_] | [_, _]:
+                    return {*kinds_given} == {int}
+                case ast.Name(id=name), _:
+                    return name in MAKERS or (name in _EXTREMES and is_known(node))
+    return False
 
 
 def _common(found: list[StaticType | None]) -> StaticType | None:

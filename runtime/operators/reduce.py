@@ -89,15 +89,15 @@ class ReduceOperator(UserFunctionOperator):
 
     def snapshot_state(self, checkpoint_id: int, timestamp_ms: int) -> OperatorSnapshot:
         """Writes the stored fields to the table, and returns the whole state."""
-        self.settle()
+        self.write_sums()
         return super().snapshot_state(checkpoint_id, timestamp_ms)
 
     def snapshot_changes(self, checkpoint_id: int, timestamp_ms: int) -> OperatorSnapshot:
         """Writes the stored fields to the table, and returns the changes."""
-        self.settle()
+        self.write_sums()
         return super().snapshot_changes(checkpoint_id, timestamp_ms)
 
-    def settle(self) -> None:
+    def write_sums(self) -> None:
         """Writes the stored fields to the table, as records."""
         sums = self._sums
         if sums:
@@ -118,7 +118,7 @@ class ReduceOperator(UserFunctionOperator):
     def folded(self, key: Any, value: Any) -> Any:
         """Reduces a value into a key's state, and returns the new state."""
         self._key = key
-        self.settle()
+        self.write_sums()
         if self.set_key is not None:
             self.set_key(key)
         if key.__class__ not in self.plain:
@@ -160,7 +160,7 @@ class BatchReduceOperator(ReduceOperator):
 
     def _emit_batches(self, emit_batch: EmitBatch) -> None:
         if self.table:
-            self.settle()
+            self.write_sums()
         results = iter(
             summed_records(self._sums, self._layout, self._shape)
             if self._sums

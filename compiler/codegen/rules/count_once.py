@@ -58,8 +58,7 @@ class _Counting:
         # The functions of the other input and of side outputs also append to the lists.
         self.appends_elsewhere = form.takes_turns or any(
             isinstance(node, ast.Name) and node.id.startswith("emit_side_")
-            for statement in function.body
-            for node in ast.walk(statement)
+            for node in f.nodes(function.body)
         )
         self.appended_once = {name for name, times in appends.items() if times == 1}
 

@@ -18,10 +18,14 @@ from typing import TYPE_CHECKING
 
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.analysis import fresh_of, only_reads, types_of
-from opchain.compiler.codegen.static_types import is_frozen
+from opchain.compiler.codegen.displays import MAKERS
+from opchain.compiler.codegen.function_source import BUILTINS
+from opchain.compiler.codegen.rules.propagate_copies import replace_variables
+from opchain.compiler.codegen.static_types import is_frozen, type_of
 
 if TYPE_CHECKING:
     from opchain.compiler.codegen.form import Form, Function
+    from opchain.compiler.codegen.static_types import StaticType
 
 
 def drop_copies(form: Form) -> None:
@@ -33,8 +37,8 @@ def drop_copies(form: Form) -> None:
 def _drop_copies(form: Form, function: Function) -> None:
     types = types_of(function, form)
     fresh = fresh_of(function, types)
-    harmless = _is_harmless(form, function)
-    dropped: dict[str, str] = {}
+    harmless = _is_harmless(form, function, types)
+    dropped: set[str] = set()
 
     def rewrite(statement: ast.stmt) -> list[ast.stmt] | None:
         if not isinstance(statement, f.CopyIfMutable):
@@ -47,7 +51,7 @@ def _drop_copies(form: Form, function: Function) -> None:
             needless = harmless if is_fork else kept in fresh
         if needless or is_frozen(types.get(kept)):
             if is_fork:
-                dropped[kept] = ""
+                dropped.add(kept)
             return []
         form.names.bind("IMMUTABLE", "shared")
         form.names.bind("own_copy", "shared")
@@ -76,26 +80,24 @@ def _is_only_computed_with(function: Function, variable: str) -> bool:
     return reads == operands
 
 
-def _forward(function: Function, dropped: dict[str, str]) -> None:
+def _forward(function: Function, dropped: set[str]) -> None:
     """Replaces `value_to_0` by `value` if both are the same object."""
     parts: dict[str, ast.expr] = {}
 
     def rewrite(statement: ast.stmt) -> list[ast.stmt] | None:
-        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
-            name = statement.targets[0].id
-            if name in dropped and isinstance(statement.value, ast.Name):
-                parts[name] = statement.value
-                return []
-        return None
+        name, value = f.variable_set(statement), getattr(statement, "value", None)
+        if name not in dropped or not isinstance(value, ast.Name):
+            return None
+        parts[name] = value
+        return []
 
     function.body = f.rewritten(function.body, rewrite)
-    while any(isinstance(part, ast.Name) and part.id in parts for part in parts.values()):
-        parts = {name: f.replaced(part, parts) for name, part in parts.items()}
-    if parts:
-        function.body = [f.replaced(statement, parts) for statement in function.body]
+    replace_variables(function, parts)
 
 
-def _is_harmless(form: Form, function: Function) -> bool:  # noqa: C901 - one branch a statement
+def _is_harmless(  # noqa: C901 - one branch a statement
+    form: Form, function: Function, types: dict[str, StaticType | None]
+) -> bool:
     """Whether nothing in a function changes records, or passes them to code that could change them."""
     program = form.program
     for statement in f.all_statements(function.body):
@@ -118,17 +120,20 @@ def _is_harmless(form: Form, function: Function) -> bool:  # noqa: C901 - one br
                 return False
         if isinstance(statement, (f.Fold, f.Append, f.CopyIfMutable, f.Count)):
             continue
-        if not all(map(_is_pure, f.own_expressions(statement))):
+        if not all(_is_pure(part, types) for part in f.own_expressions(statement)):
             return False
     return True
 
 
-def _is_pure(node: ast.expr) -> bool:
+def _is_pure(node: ast.expr, types: dict[str, StaticType | None]) -> bool:
     """Whether an expression has no side effects, including the internal functions that it calls."""
     for item in ast.walk(node):
-        is_own = f.called(item).startswith(("identify_", "zip"))
-        if isinstance(item, ast.Call) and not is_own and not only_reads(item):
-            return False
-        if isinstance(item, ast.Attribute) and item.attr != "__class__":
-            return False
+        if isinstance(item, ast.Attribute):
+            if item.attr != "__class__" and type_of(item.value, types) is not str:
+                return False
+        elif isinstance(item, ast.Call) and not isinstance(item.func, ast.Attribute):
+            called = f.called(item)
+            is_own = called.startswith(("identify_", "zip")) or getattr(item, "is_fresh", False)
+            if not is_own and called not in BUILTINS.union(MAKERS):
+                return False
     return True

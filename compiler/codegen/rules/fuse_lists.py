@@ -39,7 +39,6 @@ from opchain.compiler.codegen.rules.inline_functions import MOST_COPIES
 from opchain.compiler.codegen.rules.unpack_records import is_answered
 from opchain.compiler.codegen.static_types import (
     IterableOf,
-    TupleOf,
     is_frozen,
     item_type,
     never_raises,
@@ -56,13 +55,6 @@ if TYPE_CHECKING:
     Types = dict[str, StaticType | None]
 
 _CHANGED_AS_NUMBERS = (int, float, bool, str)
-_WITHOUT_ARGUMENTS = frozenset(
-    {
-        *("capitalize", "casefold", "lower", "lstrip", "rsplit", "rstrip", "split"),
-        *("splitlines", "strip", "swapcase", "title", "upper"),
-    }
-)
-"""Methods of str that never raise."""
 
 
 def fuse_lists(form: Form) -> None:
@@ -109,9 +101,7 @@ def _fused(form: Form, function: Function, block: Block, made: ast.stmt, name: s
     types = types_of(replace(function, types=given), form)
     if not _Filling(filling, name, types).may_be_interrupted(loop.body):
         return None
-    used = {
-        node.id for item in function.body for node in ast.walk(item) if isinstance(node, ast.Name)
-    }
+    used = f.names_in(function.body)
     set_in = f.stores([ast.Expr(loop.target), *loop.body])
     is_first = True
 
@@ -138,15 +128,9 @@ def _fused(form: Form, function: Function, block: Block, made: ast.stmt, name: s
 
 def _new_list(statement: ast.stmt) -> str | None:
     """The variable that a statement sets to an empty list."""
-    if (
-        isinstance(statement, ast.Assign)
-        and isinstance(statement.value, ast.List)
-        and not statement.value.elts
-        and len(statement.targets) == 1
-        and isinstance(statement.targets[0], ast.Name)
-    ):
-        return statement.targets[0].id
-    return None
+    value = getattr(statement, "value", None)
+    is_empty = isinstance(value, ast.List) and not value.elts
+    return f.variable_set(statement) or None if is_empty else None
 
 
 def _appended(statement: ast.stmt, name: str) -> ast.expr | None:
@@ -185,9 +169,7 @@ class _Filling:
         expressions = list(self._expressions())
         if all(self._waits(item) for item in f.all_statements(block)):
             return all(only_reads(item) or self._is_quiet(item) for item in expressions)
-        read = {
-            node.id for item in expressions for node in ast.walk(item) if isinstance(node, ast.Name)
-        }
+        read = f.names_in(expressions)
         return (
             all(map(self._is_quiet, expressions))
             and all(_is_constant(self._types.get(name)) for name in read - BUILTINS.union(MAKERS))
@@ -232,59 +214,8 @@ class _Filling:
             return False
         return all(map(self._is_quiet, f.own_expressions(item)))
 
-    def _is_quiet(self, node: ast.expr) -> bool:  # noqa: PLR0911 - one for each kind of expression
-        """Whether an expression of known types never raises."""
-        types = self._types
-        match node:
-            case ast.Name() | ast.Constant():
-                return True
-            case ast.Tuple(elts=items) | ast.List(elts=items) | ast.BoolOp(values=items):
-                return all(map(self._is_quiet, items))
-            case ast.Dict(keys=keys, values=items):
-                return all(isinstance(key, ast.Constant) for key in keys) and all(
-                    map(self._is_quiet, items)
-                )
-            case ast.IfExp(test=test, body=one, orelse=other):
-                return all(map(self._is_quiet, (test, one, other)))
-            case ast.UnaryOp(op=ast.Not(), operand=operand):
-                return self._is_quiet(operand) and type_of(operand, types) is not None
-            case ast.Compare(left=left, comparators=others):
-                sides = [left, *others]
-                kinds = [type_of(side, types) for side in sides]
-                is_alike = kinds[0] in _CHANGED_AS_NUMBERS and len(set(kinds)) == 1
-                is_identity = all(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops)
-                return (is_alike or is_identity) and all(map(self._is_quiet, sides))
-            case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=int() as place)):
-                kind = types.get(name)
-                return isinstance(kind, TupleOf) and 0 <= place < len(kind.items)
-            case ast.BinOp(left=left, op=ast.Mod() | ast.FloorDiv(), right=ast.Constant(value=by)):
-                return (
-                    type(by) is int
-                    and by != 0
-                    and type_of(left, types) is int
-                    and self._is_quiet(left)
-                )
-            case ast.Call():
-                return self._is_quiet_call(node)
-        return never_raises(node, types)
-
-    def _is_quiet_call(self, call: ast.Call) -> bool:
-        called, types = call.func, self._types
-        given = [*call.args, *(keyword.value for keyword in call.keywords)]
-        if isinstance(called, ast.Attribute):
-            is_text = type_of(called.value, types) is str and self._is_quiet(called.value)
-            is_split = called.attr in ("split", "rsplit") and len(given) == 1
-            by = getattr(call.args[0], "value", None) if is_split and call.args else None
-            is_quiet = called.attr in _WITHOUT_ARGUMENTS and not given
-            return is_text and (is_quiet or (isinstance(by, str) and by != ""))
-        if not isinstance(called, ast.Name) or not all(map(self._is_quiet, given)):
-            return False
-        kinds = [type_of(item, types) for item in given]
-        if called.id == "len":
-            return kinds[0] is str or isinstance(kinds[0], (IterableOf, TupleOf))
-        if called.id == "range":
-            return len(kinds) < _WITH_A_STEP and all(kind is int for kind in kinds)
-        return called.id in MAKERS or never_raises(call, types)
+    def _is_quiet(self, node: ast.expr) -> bool:
+        return never_raises(node, self._types)
 
 
 def _is_variable(target: ast.expr) -> bool:
@@ -304,6 +235,3 @@ def _unpacks(statement: ast.stmt) -> bool:
 def _is_constant(kind: StaticType | None) -> bool:
     """Whether no other code can change values of a type. Lists have a type only where none changes them."""
     return is_frozen(kind) or isinstance(kind, IterableOf)
-
-
-_WITH_A_STEP = 3

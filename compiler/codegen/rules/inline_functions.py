@@ -74,7 +74,7 @@ MOST_COPIES = 30
 """Statements downstream of an operator that emits at several places; with more it stays a call."""
 
 _DEEPEST = 8
-_LOOK_AROUND = frozenset(
+_SEE_THEIR_CALLER = frozenset(
     {
         "locals",
         "globals",
@@ -123,21 +123,12 @@ class _Inliner:
         self.watched: list[tuple[Any, ...]] = []
         self._stack: list[Any] = []
         self._refused: list[ast.Call] = []
-        self._used = {
-            node.id
-            for statement in function.body
-            for node in ast.walk(statement)
-            if isinstance(node, ast.Name)
-        }
+        self._used = f.names_in(function.body)
 
     # Statements
 
     def block(self, block: Lines) -> Lines:
-        done: Lines = []
-        for statement in block:
-            found = self._statement(statement)
-            done += found
-        return done
+        return f.flattened(map(self._statement, block))
 
     def _statement(self, statement: ast.stmt) -> Lines:
         operator = f.operator_of(statement)
@@ -376,7 +367,9 @@ class _Inliner:
             if variable in set_in_body:
                 parts[variable] = f.name(self._fresh(variable, operator))
         self._free_names(body, definition, parts, callee)
-        body = f.flattened(_Decided().visit(f.replaced(statement, parts)) for statement in body)
+        body = f.flattened(
+            _ConstantConditions().visit(f.replaced(statement, parts)) for statement in body
+        )
         for statement in body:
             for node in ast.walk(statement):
                 if isinstance(node, ast.expr) and isinstance(
@@ -430,18 +423,12 @@ class _Inliner:
         """Finds the object of each free name, and binds it."""
         self._methods(body, definition, callee)
         found: dict[str, None] = {}
-        written = {
-            node.id
-            for statement in definition.body
-            for node in ast.walk(statement)
-            if isinstance(node, ast.Name)
-        }
-        for statement in body:
-            for node in ast.walk(statement):
-                if isinstance(node, ast.Name) and node.id not in parts:
-                    if not isinstance(node.ctx, ast.Load):
-                        raise Refused(f"{definition.name} sets '{node.id}'")
-                    found[node.id] = None
+        written = f.names_in(definition.body)
+        for node in f.nodes(body):
+            if isinstance(node, ast.Name) and node.id not in parts:
+                if not isinstance(node.ctx, ast.Load):
+                    raise Refused(f"{definition.name} sets '{node.id}'")
+                found[node.id] = None
         for name in found:
             if name in self.form.names.bindings and name not in written:
                 continue  # one that a rule has put there
@@ -456,24 +443,22 @@ class _Inliner:
     def _methods(self, body: Lines, definition: Definition, callee: Callee) -> None:
         """`self.helper(x)` and `module.helper(x)` are calls of functions that may be looked into, too."""
         own = definition.parameters[0] if callee.owner and definition.parameters else None
-        for statement in body:
-            for node in ast.walk(statement):
-                if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
-                    continue
-                value = node.func.value
-                if not isinstance(value, ast.Name):
-                    continue
-                attribute = node.func.attr
-                if value.id == own and callee.instance is not None:
-                    kind: Any = type(callee.instance)
-                    method = inspect.getattr_static(kind, attribute, None)
-                    changing = changing_attributes(kind)
-                    is_fixed = changing is not None and attribute not in changing
-                    is_method = isinstance(method, (FunctionType, staticmethod))
-                    if is_method and is_fixed and attribute not in vars_of(callee.instance):
-                        node.func = f.name(self._method(callee, attribute, method))
-                elif value.id not in definition.function.__code__.co_varnames:
-                    self._of_module(node, value.id, attribute, definition, callee)
+        for node in f.nodes(body):
+            if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+                continue
+            value, attribute = node.func.value, node.func.attr
+            if not isinstance(value, ast.Name):
+                continue
+            if value.id == own and callee.instance is not None:
+                kind: Any = type(callee.instance)
+                method = inspect.getattr_static(kind, attribute, None)
+                changing = changing_attributes(kind)
+                is_fixed = changing is not None and attribute not in changing
+                is_method = isinstance(method, (FunctionType, staticmethod))
+                if is_method and is_fixed and attribute not in vars_of(callee.instance):
+                    node.func = f.name(self._method(callee, attribute, method))
+            elif value.id not in definition.function.__code__.co_varnames:
+                self._of_module(node, value.id, attribute, definition, callee)
 
     def _method(
         self, callee: Callee, attribute: str, method: FunctionType | staticmethod[..., Any]
@@ -760,7 +745,7 @@ class _Unannotated(ast.NodeTransformer):
         return ast.copy_location(ast.Assign([node.target], node.value), node)
 
 
-class _Decided(ast.NodeTransformer):
+class _ConstantConditions(ast.NodeTransformer):
     """Decides conditions over constants, such as `1 is None`."""
 
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
@@ -825,7 +810,7 @@ def _meaning(name: str, definition: Definition) -> Any:
         or name in definition.function.__code__.co_freevars
         or name in definition.rebound
     )
-    if not is_hidden and hasattr(builtins, name) and name not in _LOOK_AROUND:
+    if not is_hidden and hasattr(builtins, name) and name not in _SEE_THEIR_CALLER:
         return _Builtin
     meaning = meaning_of(name, definition)
     function = definition.function

@@ -158,11 +158,10 @@ def every_table_is_looked_for(form: Form) -> None:
             for node in ast.walk(guard)
             if isinstance(node, ast.NamedExpr)
         }
-        for statement in function.body:
-            for node in ast.walk(statement):
-                if isinstance(node, ast.Name) and f"{node.id}_found" in form.names.bindings:
-                    assert node.id in guarded, f"{function.name}: {node.id}"
-                    assert function.fallback is not None, function.name
+        for name in f.names_in(function.body):
+            if f"{name}_found" in form.names.bindings:
+                assert name in guarded, f"{function.name}: {name}"
+                assert function.fallback is not None, function.name
 
 
 class _States:
@@ -219,8 +218,8 @@ class _States:
             held = f"held_{index}_{name}"
             lookups = _LookUps(self.form, owner, name, kind, items, table, state_key, held)
             rest = lookups.block(rest, types)
-        at_hand: dict[str, ast.expr] = {current_key: f.name(key_read)}
-        rest = self._without_context(rest, index, state_key, types, at_hand)
+        replacements: dict[str, ast.expr] = {current_key: f.name(key_read)}
+        rest = self._without_context(rest, index, state_key, types, replacements)
         if is_batch:
             # One key comes after the other: the last one's timers fire, and its state goes, where the next is set.
             backend = self.form.names.bind(f"backend_{index}", "keyed_state", index)
@@ -293,7 +292,7 @@ class _States:
         ]
         for item in named:
             parts |= {ast.unparse(target): item.value for target in item.targets}
-        known = _Known(parts)
+        known = _EqualExpressions(parts)
         block = f.rewritten(block, lambda item: [] if item in named else None)
         block = [known.visit(item) for item in block]
         block = f.rewritten(block, lambda item: self._timer(item, index, key, types))
@@ -344,13 +343,14 @@ class _States:
         for statement in reversed(self.loop.body[:position]):
             if isinstance(statement, f.Count):
                 continue
-            if not (
-                isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name)
-            ):
+            variable = f.variable_set(statement)
+            if not variable:
                 return None
-            selected = f.replaced(selected, {statement.targets[0].id: statement.value})
+            selected = f.replaced(selected, {variable: statement.value})  # type: ignore[attr-defined]
         set_in_loop = {*f.stores([ast.Expr(self.loop.target)])}
-        if not only_reads(selected) or not _names(selected) - set_in_loop <= _names(self.loop.iter):
+        if not only_reads(selected) or not (
+            f.names_in([selected]) - set_in_loop <= f.names_in([self.loop.iter])
+        ):
             return None
         keys = ast.ListComp(
             selected, [ast.comprehension(self.loop.target, self.loop.iter, [], is_async=0)]
@@ -360,7 +360,7 @@ class _States:
         return f.statements(f"if {tracks}():\n    {touch}(keys)", index, keys=keys)
 
 
-class _Known(ast.NodeTransformer):
+class _EqualExpressions(ast.NodeTransformer):
     """Replaces expressions by equivalent ones, given as text and new expression.
 
     `ctx.timestamp()` becomes the record's time, `ctx.get_current_key()` the key, and a variable for
@@ -376,10 +376,6 @@ class _Known(ast.NodeTransformer):
         return super().visit(node)
 
 
-def _names(node: ast.expr) -> set[str]:
-    return {item.id for item in ast.walk(node) if isinstance(item, ast.Name)}
-
-
 def _states(spec: object) -> dict[str, _State]:
     """The states that `open` gets, each by one assignment."""
     function = getattr(spec, "function", None)
@@ -389,7 +385,7 @@ def _states(spec: object) -> dict[str, _State]:
     found: dict[str, list[_State | None]] = {}
     for definition in _opening(kind):
         own, context = (*definition.parameters, "", "")[:2]
-        for node in (node for statement in definition.body for node in ast.walk(statement)):
+        for node in f.nodes(definition.body):
             if isinstance(node, ast.Assign):
                 for item in node.targets:
                     if isinstance(item, ast.Attribute) and ast.unparse(item.value) == own:
@@ -482,10 +478,9 @@ def _evaluated(node: ast.expr, definition: Definition) -> Any:
 
 def _is_only_called(block: Lines, owner: str, name: str) -> bool:
     """Whether an attribute is read for its methods only, and never set."""
-    nodes = [node for statement in block for node in ast.walk(statement)]
     reads = [
         node
-        for node in nodes
+        for node in f.nodes(block)
         if isinstance(node, ast.Attribute)
         and node.attr == name
         and isinstance(node.value, ast.Name)
@@ -495,8 +490,7 @@ def _is_only_called(block: Lines, owner: str, name: str) -> bool:
 
 
 def _calls_in(block: Lines) -> Iterator[ast.Call]:
-    for statement in block:
-        yield from (node for node in ast.walk(statement) if isinstance(node, ast.Call))
+    return (node for node in f.nodes(block) if isinstance(node, ast.Call))
 
 
 def _calls(block: Lines, owner: str, name: str) -> list[ast.Call]:
@@ -669,25 +663,27 @@ def _handles(block: Lines, handles: set[str]) -> set[str]:
 def _with_key(block: Lines, set_key: ast.stmt, handles: set[str]) -> Lines:
     """A block that sets the current key before code that may read it: at its start, or in branches."""
     operator = f.operator_of(set_key)
-    needy = [item for item in block if _asks(item, operator, handles)]
-    if not all(isinstance(item, ast.If) and not _asks_itself(item, handles) for item in needy):
+    readers = [item for item in block if _reads_key(item, operator, handles)]
+    if not all(
+        isinstance(item, ast.If) and not _reads_key_itself(item, handles) for item in readers
+    ):
         return [set_key, *block]
-    for item in needy:
+    for item in readers:
         for inner in f.blocks(item):
             inner[:] = _with_key(inner, copy.deepcopy(set_key), handles)
     return block
 
 
-def _asks(statement: ast.stmt, operator: int, handles: set[str]) -> bool:
+def _reads_key(statement: ast.stmt, operator: int, handles: set[str]) -> bool:
     """Whether a statement, or a statement inside it, may read the current key of the operator."""
     return any(
-        _asks_itself(item, handles)
+        _reads_key_itself(item, handles)
         for item in f.all_statements([statement])
         if f.operator_of(item) == operator
     )
 
 
-def _asks_itself(statement: ast.stmt, handles: set[str]) -> bool:
+def _reads_key_itself(statement: ast.stmt, handles: set[str]) -> bool:
     """Whether an expression of a statement calls unknown code, or passes a handle to other code."""
     parts = [node for part in f.own_expressions(statement) for node in ast.walk(part)]
     called_by_syntax = [item for node in (statement, *parts) for item in _called_by_syntax(node)]

@@ -32,12 +32,7 @@ if TYPE_CHECKING:
 def propagate_copies(form: Form) -> None:
     """Replaces these variables in functions without calls."""
     for function in form.functions:
-        called = {
-            node.id
-            for statement in function.body
-            for node in ast.walk(statement)
-            if isinstance(node, ast.Name)
-        }
+        called = f.names_in(function.body)
         if not called & set(form.callees):
             folds = any(isinstance(item, f.Fold) for item in f.all_statements(function.body))
             shows_key = folds or any(
@@ -56,16 +51,15 @@ def _forward(function: Function, *, kept: str) -> None:
     }
 
     def rewrite(statement: ast.stmt) -> list[ast.stmt] | None:
+        name, value = f.variable_set(statement), getattr(statement, "value", None)
         if (
-            isinstance(statement, ast.Assign)
-            and isinstance(statement.targets[0], ast.Name)
-            and isinstance(statement.value, ast.Name)
-            and times[statement.targets[0].id] == 1
-            and not statement.targets[0].id.startswith(kept)
-            and not copied & {statement.targets[0].id, statement.value.id}
-            and times.get(statement.value.id) == 1
+            name
+            and isinstance(value, ast.Name)
+            and times[name] == times.get(value.id) == 1
+            and not name.startswith(kept)
+            and not copied & {name, value.id}
         ):
-            parts[statement.targets[0].id] = statement.value
+            parts[name] = value
             return []
         return None
 
@@ -86,6 +80,11 @@ def _forward(function: Function, *, kept: str) -> None:
         return done
 
     function.body = block(function.body)
+    replace_variables(function, parts)
+
+
+def replace_variables(function: Function, parts: dict[str, ast.expr]) -> None:
+    """Replaces variables by others, some of which are replaced as well."""
     while any(isinstance(part, ast.Name) and part.id in parts for part in parts.values()):
         parts = {name: f.replaced(part, parts) for name, part in parts.items()}
     if parts:

@@ -216,7 +216,7 @@ class _Uses:
         for statement in f.all_statements(function.body):
             if isinstance(statement, f.Send) and self._is_whole(statement.value):
                 self.sends.append(statement)
-        for node in (node for statement in function.body for node in ast.walk(statement)):
+        for node in f.nodes(function.body):
             uses += _is_cold(node) and sum(map(self._is_whole, node.args))  # type: ignore[attr-defined]
             key = _key_asked(node, parsed)
             if key is not None:

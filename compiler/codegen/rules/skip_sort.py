@@ -79,7 +79,7 @@ def _is_fold(form: Form, function: Function) -> bool:  # noqa: PLR0911 - one for
     counts_only = all(ast.unparse(item).startswith("op_0.count(") for item in function.after)
     if not isinstance(loop, ast.For) or function.before or not counts_only:
         return False
-    nodes = [node for statement in loop.body for node in ast.walk(statement)]
+    nodes = list(f.nodes(loop.body))
     if not all(_is_harmless(node) for node in nodes if isinstance(node, ast.Call)):
         return False
     blocks = [

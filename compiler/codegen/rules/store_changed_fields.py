@@ -123,16 +123,16 @@ def store_changed_fields(form: Form) -> None:
     for function in form.functions:
         _narrow_state(form, function)
     for function in form.functions:
-        _settle_first(form, function)
+        _write_sums_first(form, function)
 
 
-def _settle_first(form: Form, function: Function) -> None:
+def _write_sums_first(form: Form, function: Function) -> None:
     """Writes values that are stored as one field back to the table before a fallback runs, which reads whole tuples."""
     for item in f.all_statements(function.body):
         index = f.operator_of(item)
         if isinstance(item, f.Fold) and f"sums_{index}" in form.names.bindings:
-            form.names.bind(f"settle_{index}", "attribute", index, "settle")
-            function.before += f.statements(f"settle_{index}()", NO_OPERATOR)
+            form.names.bind(f"write_sums_{index}", "attribute", index, "write_sums")
+            function.before += f.statements(f"write_sums_{index}()", NO_OPERATOR)
 
 
 def _narrow_state(form: Form, function: Function) -> None:
@@ -277,11 +277,7 @@ def _key_position(function: Function, fold: f.Fold, elements: Sequence[ast.expr]
 def _selected(function: Function, key: str) -> str | None:
     """The variable that a key was assigned from."""
     for statement in f.all_statements(function.body):
-        if (
-            isinstance(statement, ast.Assign)
-            and isinstance(statement.targets[0], ast.Name)
-            and statement.targets[0].id == key
-            and isinstance(statement.value, ast.Name)
-        ):
-            return statement.value.id
+        value = getattr(statement, "value", None)
+        if f.variable_set(statement) == key and isinstance(value, ast.Name):
+            return value.id
     return None

@@ -49,6 +49,7 @@ _MOST_COLD_USES = 3
 def unpack_records(form: Form) -> None:
     """Replaces fields of records by the expressions of the fields."""
     for function in form.functions:
+        _make_after_tries(form, function)
         function.body = _without_tests(form, function.body, types_of(function, form))
         for statement in list(f.all_statements(function.body)):
             if isinstance(statement, f.ForEachResult):
@@ -60,8 +61,44 @@ def unpack_records(form: Form) -> None:
         while (found := _candidate(form, function, done)) is not None:
             name, display = found
             done.add(name)
-            _Apart(form, function, name, display).run()
+            _UnpackedRecord(form, function, name, display).run()
         function.body = _without_repeats(_without_unread(function.body))
+
+
+def _make_after_tries(form: Form, function: Function) -> None:
+    """Builds a record of the last line of a `try` in its `else`. The `try` keeps the fields, which may raise."""
+    set_in = f.stores(function.body)
+    for statement in f.all_statements(function.body):
+        if not (isinstance(statement, ast.Try) and statement.orelse):
+            continue
+        made = statement.body[-1]
+        name = f.variable_set(made)
+        if not isinstance(made, ast.Assign) or set_in.get(name) != 1:
+            continue
+        display = display_of(made.value, form.constants)
+        is_read_here = f.reads(statement.orelse, name) == f.reads(function.body, name)
+        if display is None or not is_read_here:
+            continue
+        lines: Block = []
+        elements: list[ast.expr] = []
+        for position, element in enumerate(display.elements):
+            if isinstance(element, (ast.Constant, ast.Name)):
+                elements.append(element)
+                continue
+            variable = f"item_{name.partition('_')[2]}_{position}"
+            while variable in set_in:
+                variable += "_too"
+            lines.append(f.let(variable, element, f.operator_of(made)))
+            elements.append(f.name(variable))
+        if lines:
+            first = statement.orelse[0]
+            is_read_once = f.reads(function.body, name) == 1
+            if isinstance(first, ast.Assign) and f.is_load_of(first.value, name) and is_read_once:
+                made.targets = first.targets  # another name for the record
+                del statement.orelse[0]
+            made.value = replace(display, elements=elements).expression(form)
+            statement.body[-1:] = f.with_comment(lines, f.comment_of(made))
+            statement.orelse.insert(0, made)
 
 
 def _without_unread(block: Block) -> Block:
@@ -242,11 +279,9 @@ def _listed(
     assert isinstance(loop.iterable, _LISTED)
     set_in = f.stores(function.body)
     known = {
-        item.targets[0].id: item.value
+        f.variable_set(item): item.value  # type: ignore[attr-defined]
         for item in f.all_statements(function.body)
-        if isinstance(item, ast.Assign)
-        and isinstance(item.targets[0], ast.Name)
-        and set_in[item.targets[0].id] == 1
+        if set_in.get(f.variable_set(item)) == 1
     }
     rows: list[Sequence[ast.expr]] = []
     displays: list[Display] = []
@@ -273,27 +308,18 @@ _LISTED = (ast.Tuple, ast.List)
 
 def _is_there(node: ast.expr, types: dict[str, StaticType | None]) -> bool:
     """Whether an expression can be left out: it only gives a value."""
-    is_held = isinstance(node, (ast.Name, ast.Constant)) or getattr(node, "is_field", False)
-    return is_held or never_raises(node, types)
+    return getattr(node, "is_field", False) or never_raises(node, types)
 
 
 def _candidate(form: Form, function: Function, done: set[str]) -> tuple[str, Display] | None:
     set_in = f.stores(function.body)
     for statement in f.all_statements(function.body):
-        if (
-            isinstance(statement, ast.Assign)
-            and isinstance(statement.targets[0], ast.Name)
-            and len(statement.targets) == 1
-        ):
-            name = statement.targets[0].id
-            display = display_of(statement.value, form.constants)
-            if (
-                display is not None
-                and name not in done
-                and set_in[name] == 1
-                and _is_read_behind(statement, name, function.body)
-            ):
-                return name, display
+        name = f.variable_set(statement)
+        if set_in.get(name) != 1 or name in done:
+            continue
+        display = display_of(statement.value, form.constants)  # type: ignore[attr-defined]
+        if display is not None and _is_read_behind(statement, name, function.body):
+            return name, display
     return None
 
 
@@ -304,7 +330,7 @@ def _is_read_behind(setting: ast.stmt, name: str, body: Block) -> bool:
     return f.reads(block, name) == f.reads(body, name)
 
 
-class _Apart:
+class _UnpackedRecord:
     """One variable of a function that is set to a record."""
 
     def __init__(self, form: Form, function: Function, name: str, display: Display) -> None:

@@ -275,7 +275,7 @@ def test_sums_continue_behind_a_batch_that_the_fallback_took(
 
     source = job_of(draw).vertices[-1].source
     assert source is not None
-    assert "settle_0()" in source
+    assert "write_sums_0()" in source
     plain = run_form(draw, "interpreted", mode=mode, batch_size=4)
     fast = run_form(draw, "inlined", mode=mode, batch_size=4)
     assert fast.subtasks("sums") == plain.subtasks("sums")

@@ -701,7 +701,68 @@ def caught(env: Any) -> None:
     seen(texts.key_by(parsed_key).map(parsed_or_none), "last")
 
 
+BAD = OutputTag("bad", Types.STRING())
+MADE = Types.ROW_NAMED(["name", "size"], [Types.STRING(), Types.LONG()])
+
+
+class ParseRow(ProcessFunction[str, Any]):
+    """A record is made in the last line of a `try`, and emitted after it."""
+
+    def process_element(self, value: str, ctx: Any) -> Any:
+        try:
+            name, size = value.split("-")
+            row = Row(name, int(size))
+        except ValueError as error:
+            yield BAD, f"{value}: {error}"
+            return
+        yield row
+
+
+def sizes_of(text: str) -> Any:
+    for part in text.split("3"):
+        yield part[:1], len(part)
+
+
+def made_in_a_try(env: Any) -> None:
+    texts = env.from_sequence(0, 60).map(lambda x: f"{x % 7}-{'x' if x % 5 == 0 else x}")
+    rows = texts.process(ParseRow(), output_type=MADE)
+    seen(rows.filter(lambda row: row.size > 9).map(lambda row: (row.name, row.size)), "rows")
+    seen(rows.get_side_output(BAD), "bad")
+
+
+def declared_sums(env: Any) -> None:
+    kind = Types.TUPLE([Types.STRING(), Types.LONG()])
+    sizes = env.from_sequence(0, 60).map(lambda x: f"{x * 7919}-").flat_map(sizes_of, kind)
+    seen(sizes.key_by(lambda pair: pair[0]).sum(1), "sums")
+
+
+def both_kinds(env: Any) -> None:
+    dicts = env.from_sequence(0, 60).map(lambda x: f'{{"k": {x % 3}, "n": [{x}]}}').map(json.loads)
+    seen(dicts.filter(lambda d: d["k"] == 1).key_by(lambda d: d["k"]), "keyed")
+    seen(dicts.filter(lambda d: d["k"] != 1).rebalance(), "dicts")
+
+
+def test_a_record_made_in_a_try_is_taken_apart() -> None:
+    source = job_of(made_in_a_try).vertices[0].source.partition("def fallback_0")[0]
+    assert "row_of" not in source
+    assert "as_declared" not in source
+    assert "is_tagged" not in source
+
+
+def test_a_sum_of_declared_tuples_is_written_out() -> None:
+    for mode in ("STREAMING", "BATCH"):
+        vertices = job_of(declared_sums, mode=mode).vertices
+        assert not any(
+            "sum_aggregator" in v.source.partition("def fallback_0")[0] for v in vertices
+        )
+
+
+def test_filters_at_a_fork_share_a_record() -> None:
+    assert "own_copy" not in job_of(both_kinds).vertices[0].source.partition("def fallback_0")[0]
+
+
 PROGRAMS = (
+    *(made_in_a_try, declared_sums, both_kinds),
     *(classes, sums, windows, parsed, written_json, declared, arithmetic, attributes, states),
     *(in_turn, patterns, declared_rows, reduces, caught, constants, comprehensions),
     *(dataclasses, shapes),
@@ -712,7 +773,7 @@ NAMES = (
     *("signs", "more", "row sums", "names", "whole rows", "clicks", "click sums", "named", "dicts"),
     *("changed", "last", "joined", "unlike"),
     *("odd", "counted", "sums", "greatest", "ones", "means", "rows", "some", "pairs"),
-    *("objects", "two", "as they are", "keyed"),
+    *("objects", "two", "as they are", "keyed", "bad"),
 )
 
 

@@ -141,16 +141,18 @@ def test_what_is_known_is_so(text: str) -> None:
     ("text", "expected"),
     [
         *(("i + 1", True), ("i - i * 2", True), ("f + 1.5", True), ("s + s", True), ("i", True)),
+        *(("len(s)", True), ("i % 7", True), ("i % 0", False), ("s.split()", True), ("p[0]", True)),
+        *(("s < s", True), ("s < i", False), ("u or i", False), ("i or u", True), ("u is i", True)),
         *(
             ("i + f", False),
             ("i // i", False),
             ("s - s", False),
             ("s * i", False),
-            ("len(s)", False),
+            ("len(i)", False),
         ),
     ],
 )
-def test_sums_of_one_type_never_raise(text: str, expected: bool) -> None:
+def test_operations_of_known_types_never_raise(text: str, expected: bool) -> None:
     assert never_raises(ast.parse(text, mode="eval").body, NAMES) is expected
 
 
