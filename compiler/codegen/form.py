@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from opchain.compiler.codegen.static_types import SentRecords, StaticType
+    from opchain.compiler.codegen.window_folds import WindowFold
 
 Node = TypeVar("Node", bound=ast.AST)
 
@@ -172,7 +173,8 @@ class Function:
 class Form:
     """The code of a vertex while rules rewrite it.
 
-    `received` is the static information about the records of each input. `remarks` collect, by operator, what rules did
+    `received` is the static information about the records of each input. `window_folds` has, by output, how the windows of its
+    reader fold records, if senders may fold them. `remarks` collect, by operator, what rules did
     or why they could not.
     """
 
@@ -185,6 +187,7 @@ class Form:
     received: Mapping[int, SentRecords] = field(default_factory=dict)
     read_alone: frozenset[int] = frozenset()
     sent: dict[int, SentRecords] = field(default_factory=dict)
+    window_folds: dict[int, WindowFold] = field(default_factory=dict)
     remarks: dict[int, list[str]] = field(default_factory=dict)
 
     @property

@@ -27,6 +27,7 @@ from opchain.compiler.codegen.static_types import SentRecords
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
+    from opchain.compiler.codegen.window_folds import WindowFold
     from opchain.runtime.program.vertex_program import VertexProgram
 
 
@@ -50,16 +51,19 @@ def generate_vertex(
     inline: bool = True,
     received: Mapping[int, SentRecords] | None = None,
     read_alone: frozenset[int] = frozenset(),
+    window_folds: Mapping[int, WindowFold] | None = None,
     until: str | None = None,
     without: Collection[str] = (),
 ) -> GeneratedVertex:
     """Generates the source of a vertex's chain.
 
     `inline` inlines functions if this is provably equivalent. `received` is the static information about the records of
-    each input. `read_alone` has the numbers of the outputs whose readers read nothing else. `until` is the name of the
+    each input. `read_alone` has the numbers of the outputs whose readers read nothing else. `window_folds` says how readers
+    fold records into windows. `until` is the name of the
     last rule to apply, `without` has names of rules to omit.
     """
     form = Form(program, received=received or {}, read_alone=read_alone)
+    form.window_folds.update(window_folds or {})
     lowered(form)
     for rule in RULES:
         if until == "":

@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING
 from opchain.compiler.codegen.rules import RULE_NAMES
 from opchain.compiler.codegen.static_types import SentRecords
 from opchain.compiler.codegen.vertex import generate_vertex
+from opchain.compiler.codegen.window_folds import WindowFold, window_fold
 from opchain.compiler.graph.plan import Plan, required
 from opchain.runtime.errors import GraphError, InternalError
+from opchain.runtime.program.vertex_program import Shipping
+from opchain.runtime.state.keys.pyflink_keys import hash_pickled
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -43,6 +46,7 @@ def generate_code(plan: Plan, until: str | None = None, without: Sequence[str] =
         for vertex in program.vertices
         if len(vertex.inputs) == 1 and not vertex.chained_sources
     )
+    readers = {vertex.first_task: vertex for vertex in program.vertices}
     sent: dict[tuple[int, int], SentRecords] = {}
     for vertex in program.vertices:
         received = _received(vertex, sent)
@@ -51,6 +55,7 @@ def generate_code(plan: Plan, until: str | None = None, without: Sequence[str] =
             inline=settings.inline_functions,
             received=received,
             read_alone=_read_alone(vertex, heads),
+            window_folds=_window_folds(vertex, readers) if settings.inline_functions else None,
             until=until,
             without=without,
         )
@@ -100,6 +105,22 @@ def _read_alone(vertex: VertexProgram, heads: frozenset[tuple[int, int]]) -> fro
     return frozenset(
         number for number, output in enumerate(vertex.outputs) if heads.issuperset(output.readers)
     )
+
+
+def _window_folds(
+    vertex: VertexProgram, readers: Mapping[int, VertexProgram]
+) -> dict[int, WindowFold]:
+    """By output, how the windows of its only reader fold records."""
+    found = {
+        number: window_fold(readers[output.first_target])
+        for number, output in enumerate(vertex.outputs)
+        if output.shipping is Shipping.KEY_GROUP
+        and output.key is not None
+        and output.key.hasher in (None, hash_pickled)
+        and output.carries_timestamps
+        and not output.others
+    }
+    return {number: fold for number, fold in found.items() if fold is not None}
 
 
 def generated_code_compiles(plan: Plan) -> None:

@@ -131,6 +131,8 @@ class EpochRecorder:
         self._digests: dict[str, _Digest] = {}
         for number, pending in enumerate(chain.pending):
             pending.target = _NotedTarget(pending.target, self._digest(f"exchange {number}"))
+            if pending.folds is not None:
+                pending.folds.is_allowed = False
         for operator in chain.operators:
             digest = self._digest(f"sink {operator.program.index}")
             if isinstance(operator, SinkWriterOperator) and operator.writer is not None:

@@ -15,6 +15,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, Protocol
 
 from opchain.runtime.operators.reduce import ABSENT, summed_records
+from opchain.runtime.operators.window_folds import WindowFolds
 from opchain.runtime.records.columns import KEY_AND_PAIR, Columns, Layout, Shape
 from opchain.runtime.state.keys.key_identity import KeyIdentity, key_of
 
@@ -144,6 +145,7 @@ class PendingBatch:
 
     __slots__ = (
         "columns",
+        "folds",
         "has_columns_first",
         "key_column",
         "keys",
@@ -168,6 +170,13 @@ class PendingBatch:
         self.keys: list[Any] | None = None if select_key is None else []
         self.select_key = select_key
         self.has_columns_first = False
+        self.folds: WindowFolds | None = None
+
+    def folded(self, kinds: tuple[str, ...], size: int) -> WindowFolds:
+        """The partial results of windows that generated code folds before this exchange."""
+        if self.folds is None:
+            self.folds = WindowFolds(self, kinds, size)
+        return self.folds
 
     def append(self, value: Any, timestamp: int | None) -> None:
         """Adds one record, for interpreted operators."""
@@ -198,6 +207,8 @@ class PendingBatch:
 
         The records of one part of a batch are all in `values`, or all in `columns`.
         """
+        if self.folds is not None:
+            self.folds.flush()
         if self.has_columns_first:
             self.has_columns_first = False
             if self.columns:

@@ -18,7 +18,7 @@ import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, is_dataclass
 from functools import lru_cache
-from itertools import repeat, starmap
+from itertools import chain, repeat, starmap
 from typing import Any, overload
 
 from opchain.runtime.records.json_texts import fast_loads
@@ -40,6 +40,11 @@ JSON: Layout = (("json",),)
 JSON_AND_KEY: Layout = (("json",), ("key",))
 """The same, with a list of the records' keys after the list of texts."""
 _TEXTS = (JSON, JSON_AND_KEY)
+
+FOLDED = "folded"
+"""The only entry of a layout begins with it: the lists have keys, numbers of records, and partial results of a window, unless
+they equal the numbers (runtime/operators/window_folds.py). How the results are merged follows in the entry.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +84,20 @@ class Shape:
     def entry(self) -> tuple[str, bytes]:
         """The last entry of the layout of records with this shape."""
         return SHAPE, dump_records(self)
+
+
+def record_count(values: Sequence[Any]) -> int:
+    """How many records the values of a batch stand for."""
+    if isinstance(values, Columns) and values.are_folded:
+        return sum(values.lists[1])
+    return len(values)
+
+
+def keys_by_record(values: Sequence[Any], keys: list[Any]) -> list[Any]:
+    """The key of each record that the values of a batch stand for."""
+    if isinstance(values, Columns) and values.are_folded:
+        return list(chain.from_iterable(map(repeat, keys, values.lists[1])))
+    return keys
 
 
 @lru_cache(maxsize=256)
@@ -129,6 +148,11 @@ class Columns(Sequence[Any]):
                     lists.append([record[position][inner] for record in records])
         return cls(lists, layout)
 
+    @property
+    def are_folded(self) -> bool:
+        """Whether these are partial results in place of records."""
+        return len(self.layout[0]) > 1 and self.layout[0][0] == FOLDED
+
     def field(self, position: int) -> list[Any]:
         """The list of a field."""
         if self.layout in _TEXTS:
@@ -146,6 +170,8 @@ class Columns(Sequence[Any]):
         given = list(fields)
         if self.layout in _TEXTS:
             return fast_loads()(given[0])
+        if self.are_folded:
+            return tuple(given)
         (record,) = Columns([[entry] for entry in given], self.layout)
         return record
 
@@ -160,6 +186,8 @@ class Columns(Sequence[Any]):
     def __iter__(self) -> Iterator[Any]:
         if self.layout in _TEXTS:
             return map(fast_loads(), self.lists[0])
+        if self.are_folded:
+            return zip(*self.lists, strict=True)
         columns = iter(self.lists)
         shape = shape_of(self.layout)
         fields: list[Iterable[Any]] = []

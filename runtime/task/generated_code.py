@@ -357,6 +357,9 @@ _MEANINGS: dict[str, Callable[..., Any]] = {
     "output_plain_keys": lambda chain, number: chain.pending[number].identity.plain,
     "output_plain_fields": lambda chain, number: chain.pending[number].identity.plain_fields,
     "output_identify": lambda chain, number: chain.pending[number].identity.of,
+    "window_folds": lambda chain, number, name, *how: getattr(
+        chain.pending[number].folded(*how), name
+    ),
     "combine": lambda chain, number: chain.pending[number].reduce,
     "combine_first": lambda chain, number: chain.pending[number].first,
     "flush": lambda chain, number: chain.pending[number].flush,

@@ -19,6 +19,7 @@ from opchain.runtime.operators.operator import Output, StreamOperator
 from opchain.runtime.operators.pending_batch import BatchTarget, CombiningBatch, PendingBatch
 from opchain.runtime.operators.registry import create_operator
 from opchain.runtime.operators.sinks import CollectSinkOperator, SinkWriterOperator
+from opchain.runtime.records.columns import Columns
 from opchain.runtime.records.elements import MAX_WATERMARK, MIN_WATERMARK
 from opchain.runtime.records.record_copy import (
     EMITS_STATE,
@@ -172,7 +173,9 @@ class OperatorChain:
     ) -> None:
         """Takes a part of a batch. `end_part` follows each part except the last one, which `on_batch_end` follows."""
         function = self.batch_functions.get(number)
-        if function is None:
+        if values.__class__ is Columns and values.are_folded:
+            self.head.process_folded(values, timestamps)  # type: ignore[attr-defined]
+        elif function is None:
             self.head.records_in += len(values)
             self.head.process_batch(number, values, timestamps)
         else:

@@ -17,6 +17,7 @@ from opchain.compiler.codegen.rules.count_once import count_once, nothing_is_cou
 from opchain.compiler.codegen.rules.detect_str_results import detect_str_results
 from opchain.compiler.codegen.rules.drop_copies import drop_copies
 from opchain.compiler.codegen.rules.extend_lists import extend_lists
+from opchain.compiler.codegen.rules.fold_windows import fold_windows
 from opchain.compiler.codegen.rules.fuse_lists import fuse_lists
 from opchain.compiler.codegen.rules.inline_functions import (
     every_call_is_accounted_for,
@@ -76,6 +77,7 @@ RULES: tuple[Rule, ...] = (
     Rule(trust_known_types),
     Rule(store_changed_fields),
     Rule(unpack_records),
+    Rule(fold_windows),
     Rule(omit_timestamps),
     Rule(count_keys),
     Rule(propagate_copies),

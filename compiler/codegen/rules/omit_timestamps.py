@@ -10,7 +10,7 @@
 ...     .assign_timestamps_and_watermarks(strategy)
 ...     .key_by(lambda row: row[0])
 ...     .window(TumblingEventTimeWindows.of(1000))
-...     .reduce(lambda a, b: b),
+...     .reduce(lambda a, b: (b[0], a[1] * b[1])),
 ... )
 -   timestamps_0.append(timestamp_2)
 
@@ -46,7 +46,7 @@ def omit_timestamps(form: Form) -> None:
         number = send.number
         if sum(other.number == number for _, other in sends) > 1 or function.fallback:
             continue
-        if send.time is None or number not in form.read_alone:
+        if send.time is None or number not in form.read_alone or number in form.window_folds:
             continue
         item = _item_of(form, function, send)
         if item is not None:

@@ -34,18 +34,16 @@ from typing import TYPE_CHECKING
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.analysis import types_of
 from opchain.compiler.codegen.function_source import BUILTINS
-from opchain.compiler.codegen.static_types import SentRecords, StaticType, never_raises, type_of
+from opchain.compiler.codegen.static_types import SentRecords
+from opchain.compiler.codegen.window_folds import fold_of
 from opchain.runtime.operators.windows.aligned_window_operator import is_aligned
 from opchain.runtime.program import operator_specs as specs
 
 if TYPE_CHECKING:
     from opchain.compiler.codegen.form import Form, Function
 
-    Types = dict[str, StaticType | None]
-
 _OURS = ("identify_", "pane_for_", "panes_for_", "refuse_", "skip_")
 _TABLES = ("pane_", "panes_")
-_ORDERS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 
 
 def skip_sort(form: Form) -> None:
@@ -73,7 +71,7 @@ def skip_sort(form: Form) -> None:
     form.remark(0, "not sorted by time: its results do not depend on the order of records")
 
 
-def _is_fold(form: Form, function: Function) -> bool:  # noqa: PLR0911 - one for each condition
+def _is_fold(form: Form, function: Function) -> bool:
     """Whether the loop over a batch only folds ints into windows."""
     (loop,) = function.body if len(function.body) == 1 else (None,)
     counts_only = all(ast.unparse(item).startswith("op_0.count(") for item in function.after)
@@ -82,31 +80,14 @@ def _is_fold(form: Form, function: Function) -> bool:  # noqa: PLR0911 - one for
     nodes = list(f.nodes(loop.body))
     if not all(_is_harmless(node) for node in nodes if isinstance(node, ast.Call)):
         return False
-    blocks = [
-        loop.body,
-        *(block for item in f.all_statements(loop.body) for block in f.blocks(item)),
-    ]
-    starts = [
-        (block, place)
-        for block in blocks
-        for place, item in enumerate(block)
-        if isinstance(item, ast.Assign) and ast.unparse(item) == "held_0 = pane_0.get(key_0)"
-    ]
-    if len(starts) != 1:
-        return False
-    ((block, place),) = starts
-    choice, *rest = block[place + 1 :]
-    if not isinstance(choice, ast.If) or ast.unparse(choice.test) != "held_0 is None" or not rest:
-        return False
-    if ast.unparse(rest.pop()) != "pane_0[key_0] = held_0" or (choice.orelse and rest):
-        return False
-    tuples = _tuples(loop.body)
-    first, folded = _value(choice.body, tuples), _value(choice.orelse or rest, {})
-    if first is None or folded is None:
+    spec = form.program.operators[0].spec
+    assert isinstance(spec, specs.WindowSpec)
+    fold = fold_of(spec, loop.body)
+    if fold is None:
         return False
     keys = {"key_0", *(ast.unparse(n.value) for n in loop.body if _sets_key(n))}  # type: ignore[attr-defined]
-    fold = _Fold(types_of(function, form), keys, is_reduce=bool(choice.orelse))
-    return fold.is_in_any_order(first, folded)
+    kinds = fold.kinds(types_of(function, form), keys)
+    return kinds is not None and not {"first", "last"} & {*kinds}
 
 
 def _sets_key(statement: ast.stmt) -> bool:
@@ -123,91 +104,3 @@ def _is_harmless(call: ast.Call) -> bool:
         and isinstance(called.value, ast.Name)
         and called.value.id.startswith(_TABLES)
     )
-
-
-def _tuples(block: list[ast.stmt]) -> dict[str, ast.expr]:
-    """The variables that are set once, to a tuple display: records with known fields."""
-    stores = f.stores(block)
-    return {
-        ast.unparse(item.targets[0]): item.value
-        for item in block
-        if isinstance(item, ast.Assign)
-        and isinstance(item.value, ast.Tuple)
-        and stores.get(ast.unparse(item.targets[0])) == 1
-    }
-
-
-def _value(block: list[ast.stmt], known: dict[str, ast.expr]) -> ast.expr | None:
-    """The expression to which statements without branches set `held_0`, in terms of its previous value."""
-    for statement in block:
-        if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
-            return None
-        (target,) = statement.targets
-        value = f.replaced(statement.value, known)
-        if isinstance(target, ast.Name):
-            known[target.id] = value
-        elif isinstance(target, ast.Tuple) and all(isinstance(n, ast.Name) for n in target.elts):
-            for place, item in enumerate(target.elts):
-                part = ast.Subscript(value, ast.Constant(place), ast.Load())
-                known[item.id] = part  # type: ignore[attr-defined]
-        else:
-            return None
-    return known.get("held_0")
-
-
-class _Fold:
-    """Checks field by field whether the order of folded values makes a difference."""
-
-    def __init__(self, types: Types, keys: set[str], *, is_reduce: bool) -> None:
-        self._types = types
-        self._keys = keys
-        self._is_reduce = is_reduce
-
-    def is_in_any_order(self, first: ast.expr, folded: ast.expr) -> bool:
-        """Whether the order makes no difference for any field. `first` is the initial accumulator."""
-        if not isinstance(first, ast.Tuple):
-            return self._is_field(first, folded, "held_0")
-        if not isinstance(folded, ast.Tuple) or len(folded.elts) != len(first.elts):
-            return False
-        return all(
-            self._is_field(begin, item, f"held_0[{place}]")
-            for place, (begin, item) in enumerate(zip(first.elts, folded.elts, strict=True))
-        )
-
-    def _is_field(self, first: ast.expr, folded: ast.expr, old: str) -> bool:
-        if ast.unparse(folded) == old:
-            return _is_int(first) or ast.unparse(first) in self._keys
-        new = _combined_with(folded, old)
-        if new is None or f.reads(new, "held_0") or type_of(new, self._types) is not int:
-            return False
-        if not (never_raises(new, self._types) or f.item_variable(new)):
-            return False
-        if self._is_reduce:  # a reduce begins with the first record
-            return ast.unparse(first) == ast.unparse(new)
-        return _is_int(first)
-
-
-def _is_int(node: ast.expr) -> bool:
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        node = node.operand
-    return isinstance(node, ast.Constant) and type(node.value) is int
-
-
-def _combined_with(folded: ast.expr, old: str) -> ast.expr | None:
-    """The other operand of a sum, minimum or maximum with the old value."""
-    if isinstance(folded, ast.BinOp) and isinstance(folded.op, ast.Add):
-        both = [folded.left, folded.right]
-    elif isinstance(folded, ast.Call) and ast.unparse(folded.func) in ("max", "min"):
-        both = list(folded.args)
-    elif isinstance(folded, ast.IfExp) and isinstance(folded.test, ast.Compare):
-        test = folded.test
-        both = [folded.body, folded.orelse]
-        compared = [test.left, *test.comparators]
-        if not isinstance(test.ops[0], _ORDERS) or {*map(ast.unparse, compared)} != {
-            *map(ast.unparse, both)
-        }:
-            return None
-    else:
-        return None
-    others = [item for item in both if ast.unparse(item) != old]
-    return others[0] if len(both) == 2 and len(others) == 1 else None  # noqa: PLR2004 - a pair

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.functions.window import TimeWindow
 from opchain.runtime.operators.process import emit_where_read
+from opchain.runtime.operators.window_folds import FoldedRecords, merger
 from opchain.runtime.operators.windows.evaluation import has_clear
 from opchain.runtime.operators.windows.window_operator import KeyedWindowOperator, WindowOperator
 from opchain.runtime.operators.windows.window_state import (
@@ -39,11 +40,12 @@ from opchain.runtime.windows.time_windows import (
 from opchain.runtime.windows.triggers import EventTimeTrigger
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, MutableMapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, MutableMapping, Sequence
 
     from opchain.runtime.operators.operator import OperatorContext, Output
     from opchain.runtime.program.operator_specs import WindowSpec
     from opchain.runtime.program.vertex_program import OperatorProgram
+    from opchain.runtime.records.columns import Columns
     from opchain.runtime.state.operator_snapshot import OperatorSnapshot
     from opchain.runtime.state.timers.internal_timer_service import InternalTimerService
 
@@ -150,6 +152,7 @@ class AlignedWindowOperator(KeyedWindowOperator):
         self._retained_starts: list[int] = []
         self.plain, self.identify = self.backend.identity.plain, self.backend.identity.of
         self._key: Any = None
+        self._merge: Callable[[Any, Any], Any]
         self._timers: InternalTimerService
 
     @property
@@ -175,6 +178,26 @@ class AlignedWindowOperator(KeyedWindowOperator):
             self.skip(value, timestamp)  # between two windows
         for pane in self.panes_for(latest, key, value, timestamp):
             pane[key] = self.contents.added(pane.get(key), value)
+
+    def process_folded(self, batch: Columns, timestamps: Sequence[int]) -> None:
+        """Merges partial results that a sender has folded into their windows. The timestamps are starts of slices."""
+        kinds, lists = batch.layout[0][1:], batch.lists
+        merge = self._merge = merger(kinds)
+        self.records_in += sum(lists[1])
+        for key, count, held, start in zip(lists[0], lists[1], lists[-1], timestamps, strict=True):
+            self._key = key
+            latest = start - (start - self.offset) % self.slide
+            panes = self.panes_since.get(latest)
+            if panes is None:
+                panes = self.panes_for(latest, key, FoldedRecords(count, held), start)
+            for pane in panes:
+                earlier = pane.get(key)
+                pane[key] = held if earlier is None else merge(earlier, held)
+
+    def _added(self, contents: Any, value: Any) -> Any:
+        if value.__class__ is not FoldedRecords:
+            return self.contents.added(contents, value)
+        return value.held if contents is None else self._merge(contents, value.held)
 
     def panes_for(
         self, latest: int, key: Any, value: Any, timestamp: int
@@ -217,7 +240,7 @@ class AlignedWindowOperator(KeyedWindowOperator):
                 self._open(start, pane)
                 return pane
             fired = self._keep_fired(start, pane)
-        fired.pane[key] = self.contents.added(fired.pane.get(key), value)
+        fired.pane[key] = self._added(fired.pane.get(key), value)
         if window.max_timestamp() <= self.current_watermark:
             self._fire(window, {key: fired.pane[key]}, timestamp)
         elif key not in fired.pending:

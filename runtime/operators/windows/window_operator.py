@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from opchain.runtime.errors import short_repr
 from opchain.runtime.functions.window import CountWindow
 from opchain.runtime.operators.operator import OperatorContext, Output, StreamOperator
+from opchain.runtime.operators.window_folds import FoldedRecords
 from opchain.runtime.operators.windows.evaluation import (
     AssignerContext,
     WindowContext,
@@ -136,7 +137,7 @@ class KeyedWindowOperator(StreamOperator):
             if self.spec.late_tag is not None:
                 self.output.collect_to(self.spec.late_tag.tag_id, value, timestamp)
             else:
-                self._late.inc()
+                self._late.inc(value.count if value.__class__ is FoldedRecords else 1)
 
 
 class TriggerContext(Trigger.OnMergeContext):

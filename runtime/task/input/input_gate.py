@@ -17,6 +17,7 @@ from opchain.runtime.errors import (
     UnreadableRecordError,
     WireFormatError,
 )
+from opchain.runtime.records.columns import record_count
 from opchain.runtime.records.elements import (
     Buffer,
     CheckpointBarrier,
@@ -137,7 +138,7 @@ class InputGate:
                 self._close_one(channel.input_number)
                 continue
             elif isinstance(element, RecordBatch):
-                self.records_in += len(element.values)
+                self.records_in += record_count(element.values)
             yield InputElement(channel.input_number, buffer.channel, element)
 
     @property

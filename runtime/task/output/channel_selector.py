@@ -21,6 +21,7 @@ from opchain.runtime.program.vertex_program import (
     Shipping,
     pointwise_consumers,
 )
+from opchain.runtime.records.columns import keys_by_record
 from opchain.runtime.state.keys.key_router import KeyRouter
 
 if TYPE_CHECKING:
@@ -137,7 +138,7 @@ class KeyGroups:
             channels = self._router.route(keys)
         except TypeError as error:
             raise self._refusal(values, keys, error) from error
-        self.sample.add(keys)
+        self.sample.add(keys_by_record(values, keys))
         return ByRecord(channels)
 
     def _refusal(

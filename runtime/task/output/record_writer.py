@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.errors import InternalError, UnpicklableRecordError
 from opchain.runtime.program.vertex_program import OperatorProgram, OutputProgram, Shipping
-from opchain.runtime.records.columns import Columns, Layout
+from opchain.runtime.records.columns import Columns, Layout, record_count
 from opchain.runtime.records.elements import (
     MIN_WATERMARK,
     Buffer,
@@ -164,7 +164,7 @@ class RecordWriter:
         if self._output.carries_timestamps:
             column = [None] * count if timestamps is None else timestamps
             assignment.scatter(column, self._timestamps)
-        self.records_out += count
+        self.records_out += record_count(values)
         self._room -= count
         self._until_probe -= count
         if self._until_probe <= 0:

@@ -1,0 +1,208 @@
+"""How the windows of a vertex fold records, as expressions, and whether the fold is associative.
+
+Batch mode uses it to leave records unsorted (rules/skip_sort.py). Senders use it to fold records before the exchange
+(rules/fold_windows.py).
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from opchain.compiler.codegen import form as f
+from opchain.compiler.codegen.form import Form
+from opchain.compiler.codegen.static_types import StaticType, never_raises, type_of
+from opchain.runtime.functions.function import has_lifecycle
+from opchain.runtime.operators.windows.aligned_window_operator import is_aligned
+from opchain.runtime.program import operator_specs as specs
+from opchain.runtime.task.generated_code import side_tags
+
+if TYPE_CHECKING:
+    from opchain.runtime.program.vertex_program import VertexProgram
+
+    Types = dict[str, StaticType | None]
+
+HELD = "held_0"
+"""The variable of the folded value."""
+
+_ORDERS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+
+
+@dataclass(frozen=True, slots=True)
+class WindowFold:
+    """The fold of a window operator at the head of a vertex.
+
+    Attributes:
+        pace: The size, slide and offset of the windows.
+        first: The initial accumulator. If it `is_reduce`, the value of the first record.
+        folded: The next value, over `HELD` and the variables of the loop.
+    """
+
+    pace: tuple[int, int, int]
+    first: ast.expr
+    folded: ast.expr
+    is_reduce: bool
+
+    def kinds(self, types: Types, keys: set[str]) -> tuple[str, ...] | None:
+        """How two folded values are merged: "sum", "min", "max", "first" or "last"; None if the fold is not associative.
+
+        For tuples, "tuple" and the kinds of all fields. A field is "same" if it equals one of the `keys` or a constant. No
+        expression can raise an exception, except for reading an item of the record.
+        """
+        first, folded = self.first, self.folded
+        if not isinstance(folded, ast.Tuple):
+            kind = self._kind(first, folded, HELD, types, keys)
+            return None if kind is None else (kind,)
+        if not isinstance(first, ast.Tuple) or len(folded.elts) != len(first.elts):
+            return None
+        kinds = ["tuple"]
+        for place, (begin, item) in enumerate(zip(first.elts, folded.elts, strict=True)):
+            kind = self._kind(begin, item, f"{HELD}[{place}]", types, keys)
+            if kind is None:
+                return None
+            kinds.append(kind)
+        return tuple(kinds)
+
+    def _kind(
+        self, first: ast.expr, folded: ast.expr, old: str, types: Types, keys: set[str]
+    ) -> str | None:
+        if ast.unparse(folded) == old:
+            is_same = _int_of(first) is not None or ast.unparse(first) in keys
+            return "same" if is_same else "first"
+        if self.is_reduce and ast.unparse(folded) == ast.unparse(first):
+            return "last"
+        kind, new = _combined_with(folded, old)
+        if new is None or f.reads(new, HELD) or type_of(new, types) is not int:
+            return None
+        if not (never_raises(new, types) or f.item_variable(new)):
+            return None
+        if self.is_reduce:  # a reduce begins with the first record
+            return kind if ast.unparse(first) == ast.unparse(new) else None
+        return kind if _int_of(first) is not None else None
+
+
+def window_fold(vertex: VertexProgram) -> WindowFold | None:
+    """The fold of a vertex's windows, over `value` alone; None if senders cannot fold.
+
+    The windows have no gaps, and drop late records. Otherwise the exact timestamps or the records themselves are needed.
+    """
+    from opchain.compiler.codegen.lower import lowered  # noqa: PLC0415 - it imports the form
+    from opchain.compiler.codegen.rules.inline_functions import inline_functions  # noqa: PLC0415
+    from opchain.compiler.codegen.rules.write_aggregations import (  # noqa: PLC0415
+        write_aggregations,
+    )
+
+    spec = vertex.operators[0].spec
+    if vertex.is_batch or vertex.chained_sources or not isinstance(spec, specs.WindowSpec):
+        return None
+    if spec.allowed_lateness_ms or not is_aligned(spec, is_batch=False):
+        return None
+    size, slide, _ = spec.assigner.pace  # type: ignore[attr-defined]
+    tag = spec.late_tag
+    if slide > size or (tag is not None and tag.tag_id in side_tags(vertex, 0)):
+        return None
+    function = spec.aggregate if spec.aggregate is not None else spec.reduce
+    if function is None or has_lifecycle(function):
+        return None
+    form = Form(vertex)
+    lowered(form)
+    inline_functions(form)
+    write_aggregations(form)
+    loop = next(item for item in form.functions if item.name == "process_0")
+    found = None if loop.guards else fold_of(spec, loop.body)
+    if found is None:
+        return None
+    names = {
+        node.id
+        for part in (found.first, found.folded)
+        for node in ast.walk(part)
+        if isinstance(node, ast.Name)
+    }
+    return found if names <= {"value", HELD, "min", "max"} else None
+
+
+def fold_of(spec: specs.WindowSpec, body: list[ast.stmt]) -> WindowFold | None:
+    """The fold in a loop that adds records to windows; None if it is more than two expressions."""
+    blocks = [body, *(block for item in f.all_statements(body) for block in f.blocks(item))]
+    starts = [
+        (block, place)
+        for block in blocks
+        for place, item in enumerate(block)
+        if isinstance(item, ast.Assign) and ast.unparse(item) == f"{HELD} = pane_0.get(key_0)"
+    ]
+    if len(starts) != 1:
+        return None
+    ((block, place),) = starts
+    choice, *rest = block[place + 1 :]
+    if not isinstance(choice, ast.If) or ast.unparse(choice.test) != f"{HELD} is None" or not rest:
+        return None
+    if ast.unparse(rest.pop()) != f"pane_0[key_0] = {HELD}" or (choice.orelse and rest):
+        return None
+    first, folded = _value(choice.body, _tuples(body)), _value(choice.orelse or rest, {})
+    if first is None or folded is None:
+        return None
+    pace = spec.assigner.pace  # type: ignore[attr-defined]
+    return WindowFold(pace, first, folded, is_reduce=bool(choice.orelse))
+
+
+def _tuples(block: list[ast.stmt]) -> dict[str, ast.expr]:
+    """The variables that are set once, to a tuple display: records with known fields."""
+    stores = f.stores(block)
+    return {
+        ast.unparse(item.targets[0]): item.value
+        for item in block
+        if isinstance(item, ast.Assign)
+        and isinstance(item.value, ast.Tuple)
+        and stores.get(ast.unparse(item.targets[0])) == 1
+    }
+
+
+def _value(block: list[ast.stmt], known: dict[str, ast.expr]) -> ast.expr | None:
+    """The expression to which statements without branches set `HELD`, in terms of its previous value."""
+    for statement in block:
+        if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+            return None
+        (target,) = statement.targets
+        value = f.replaced(statement.value, known)
+        if isinstance(target, ast.Name):
+            known[target.id] = value
+        elif isinstance(target, ast.Tuple) and all(isinstance(n, ast.Name) for n in target.elts):
+            for place, item in enumerate(target.elts):
+                part = ast.Subscript(value, ast.Constant(place), ast.Load())
+                known[item.id] = part  # type: ignore[attr-defined]
+        else:
+            return None
+    return known.get(HELD)
+
+
+def _int_of(node: ast.expr) -> int | None:
+    """The value of an int constant."""
+    is_negative = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub)
+    if isinstance(node, ast.UnaryOp) and is_negative:
+        node = node.operand
+    if not isinstance(node, ast.Constant) or type(node.value) is not int:
+        return None
+    return -node.value if is_negative else node.value
+
+
+def _combined_with(folded: ast.expr, old: str) -> tuple[str, ast.expr | None]:
+    """The kind of a fold, "sum", "min" or "max", and the other operand. None if an expression does not combine the old value with another."""
+    kind = "sum"
+    if isinstance(folded, ast.BinOp) and isinstance(folded.op, ast.Add):
+        both = [folded.left, folded.right]
+    elif isinstance(folded, ast.Call) and ast.unparse(folded.func) in ("max", "min"):
+        kind, both = ast.unparse(folded.func), list(folded.args)
+    elif isinstance(folded, ast.IfExp) and isinstance(folded.test, ast.Compare):
+        test, both = folded.test, [folded.body, folded.orelse]
+        compared = [ast.unparse(item) for item in (test.left, *test.comparators)]
+        if not isinstance(test.ops[0], _ORDERS) or {*compared} != {*map(ast.unparse, both)}:
+            return kind, None
+        takes_left = ast.unparse(folded.body) == compared[0]
+        is_less = isinstance(test.ops[0], (ast.Lt, ast.LtE))
+        kind = "min" if takes_left == is_less else "max"
+    else:
+        return kind, None
+    others = [item for item in both if ast.unparse(item) != old]
+    is_pair = len(both) == 2 and len(others) == 1  # noqa: PLR2004 - a pair
+    return kind, others[0] if is_pair else None

@@ -1,0 +1,218 @@
+"""Windows whose records the senders fold: the results are those of records that are sent one by one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from forms import job_of, run_form, run_job, seen
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from opchain.common import WatermarkStrategy
+from opchain.datastream import OutputTag
+from opchain.datastream.functions import AggregateFunction
+from opchain.datastream.window import SlidingEventTimeWindows, TumblingEventTimeWindows
+from opchain.runtime.operators import window_folds
+from opchain.runtime.operators.windows.aligned_window_operator import AlignedWindowOperator
+
+if TYPE_CHECKING:
+    from opchain.runtime.program.vertex_program import JobProgram
+
+REMARK = "folded into windows before the exchange"
+LATE = OutputTag("late")
+
+
+class Count(AggregateFunction[Any, int, int]):
+    def create_accumulator(self) -> int:
+        return 0
+
+    def add(self, value: Any, accumulator: int) -> int:
+        return accumulator + 1
+
+    def get_result(self, accumulator: int) -> int:
+        return accumulator
+
+    def merge(self, acc_a: int, acc_b: int) -> int:
+        raise NotImplementedError
+
+
+class FromFive(Count):
+    def create_accumulator(self) -> int:
+        return 5
+
+
+class Several(Count):
+    def create_accumulator(self) -> Any:
+        return 0, 0, 7
+
+    def add(self, value: Any, accumulator: Any) -> Any:
+        total, count, most = accumulator
+        return total + value[1], count + 1, max(most, value[1])
+
+
+FOLDS: dict[str, Any] = {
+    "count": lambda windows: windows.aggregate(Count()),
+    "several": lambda windows: windows.aggregate(Several()),
+    "sum": lambda windows: windows.reduce(lambda a, b: (a[0], a[1] + b[1])),
+    "least": lambda windows: windows.reduce(lambda a, b: (a[0], min(a[1], b[1]))),
+    "first": lambda windows: windows.reduce(lambda a, _: a),
+    "last": lambda windows: windows.reduce(lambda _, b: b),
+}
+ASSIGNERS: dict[str, Any] = {
+    "tumbling": TumblingEventTimeWindows.of(20),
+    "sliding": SlidingEventTimeWindows.of(20, 5),
+    "uneven": SlidingEventTimeWindows.of(20, 15),
+}
+
+
+def draw(env: Any, count: int, step: int, keys: int, assigner: Any, fold: Any) -> None:
+    """Records that go back in time; those that go back too far are late."""
+    strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(
+        lambda row, _: row[1]
+    )
+    rows = env.from_sequence(1, count).set_parallelism(1)
+    rows = rows.map(lambda x: (x * step % keys, x - x * step % 11)).set_parallelism(1)
+    timed = rows.assign_timestamps_and_watermarks(strategy).set_parallelism(1)
+    seen(fold(timed.key_by(lambda row: row[0]).window(assigner)), "folded")
+
+
+def folds(job: JobProgram) -> bool:
+    return any(REMARK in texts for vertex in job.vertices for _, texts in vertex.remarks)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("assigner", ASSIGNERS)
+@pytest.mark.parametrize("fold", FOLDS)
+@settings(max_examples=3, deadline=None)
+@given(
+    count=st.integers(1, 150),
+    step=st.integers(1, 7),
+    keys=st.integers(1, 9),
+    batch_size=st.sampled_from((1, 7, 64)),
+    parallelism=st.sampled_from((1, 2)),
+)
+def test_folding_changes_no_result_order_or_count(
+    assigner: str, fold: str, count: int, step: int, keys: int, batch_size: int, parallelism: int
+) -> None:
+    def drawn(env: Any) -> None:
+        draw(env, count, step, keys, ASSIGNERS[assigner], FOLDS[fold])
+
+    how = {"batch_size": batch_size, "parallelism": parallelism}
+    folding = job_of(drawn, **how)
+    assert folds(folding)
+    ran = run_job(folding)
+    for plain in (
+        run_form(drawn, "interpreted", **how),
+        run_form(drawn, without="fold_windows", **how),
+    ):
+        assert ran.subtasks("folded") == plain.subtasks("folded")
+        assert ran.counters() == plain.counters()
+
+
+@pytest.mark.parametrize("parallelism", [1, 2])
+def test_partial_results_count_all_their_late_records(
+    parallelism: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dropped: list[int] = []
+    close = AlignedWindowOperator.close
+
+    def closed(operator: AlignedWindowOperator) -> None:
+        assert operator.late_records_dropped is not None
+        dropped.append(operator.late_records_dropped.get_count())
+        close(operator)
+
+    monkeypatch.setattr(AlignedWindowOperator, "close", closed)
+
+    def drawn(env: Any) -> None:
+        strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(
+            lambda row, _: row[1]
+        )
+        rows = env.from_sequence(0, 99).set_parallelism(1)
+        rows = rows.map(lambda x: (x % 2, 1000 - x // 10 * 100)).set_parallelism(1)
+        timed = rows.assign_timestamps_and_watermarks(strategy).set_parallelism(1)
+        windows = timed.key_by(lambda row: row[0]).window(TumblingEventTimeWindows.of(50))
+        seen(windows.aggregate(Count()), "counts")
+
+    for without in ("", "fold_windows"):
+        dropped.clear()
+        ran = run_form(drawn, without=without, batch_size=10, parallelism=parallelism)
+        assert sum(ran.records("counts")) == 10
+        assert sum(dropped) == 90
+
+
+def test_partial_results_are_sent_instead_of_records(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: list[int] = []
+    process = AlignedWindowOperator.process_folded
+
+    def noted(self: Any, batch: Any, timestamps: Any) -> None:
+        sizes.append(len(batch))
+        process(self, batch, timestamps)
+
+    monkeypatch.setattr(AlignedWindowOperator, "process_folded", noted)
+    run_form(lambda env: draw(env, 100, 1, 2, TumblingEventTimeWindows.of(1000), FOLDS["count"]))
+    assert 2 <= sum(sizes) < 10
+
+
+def test_folding_stops_where_most_keys_come_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: list[int] = []
+    monkeypatch.setattr(window_folds, "TRIED", 50)
+    process = AlignedWindowOperator.process_folded
+
+    def noted(self: Any, batch: Any, timestamps: Any) -> None:
+        sizes.append(len(batch))
+        process(self, batch, timestamps)
+
+    monkeypatch.setattr(AlignedWindowOperator, "process_folded", noted)
+
+    def drawn(env: Any) -> None:
+        draw(env, 500, 1, 1000, TumblingEventTimeWindows.of(1000), FOLDS["count"])
+
+    ran = run_form(drawn, batch_size=25)
+    assert 50 <= sum(sizes) < 100
+    assert ran.records("folded") == run_form(drawn, "interpreted", batch_size=25).records("folded")
+
+
+def test_keys_that_are_not_plain_keep_their_place() -> None:
+    def drawn(env: Any) -> None:
+        strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(
+            lambda x, _: x
+        )
+        timed = env.from_sequence(0, 60).assign_timestamps_and_watermarks(strategy)
+        keyed = timed.key_by(lambda x: (True, 1, 1.0, "a")[x % 7 % 4])
+        seen(keyed.window(TumblingEventTimeWindows.of(10)).reduce(lambda a, b: a + b), "sums")
+
+    job = job_of(drawn)
+    assert folds(job)
+    assert run_job(job).subtasks("sums") == run_form(drawn, "interpreted").subtasks("sums")
+
+
+NOT_FOLDED: dict[str, Any] = {
+    "a start that would be added twice": lambda windows: windows.aggregate(FromFive()),
+    "a product": lambda windows: windows.reduce(lambda a, b: (a[0], a[1] * b[1])),
+    "a difference": lambda windows: windows.reduce(lambda a, b: (a[0], a[1] - b[1])),
+    "late records fire again": lambda windows: windows.allowed_lateness(5).aggregate(Count()),
+    "a longer record": lambda windows: windows.reduce(lambda a, b: (a[0],)),
+}
+
+
+@pytest.mark.parametrize("fold", NOT_FOLDED)
+def test_folds_that_are_not_associative_are_left_to_the_window(fold: str) -> None:
+    def drawn(env: Any) -> None:
+        draw(env, 50, 3, 4, TumblingEventTimeWindows.of(20), NOT_FOLDED[fold])
+
+    job = job_of(drawn)
+    assert not folds(job)
+    assert run_job(job).subtasks("folded") == run_form(drawn, "interpreted").subtasks("folded")
+
+
+def test_late_records_that_are_read_are_not_folded() -> None:
+    def drawn(env: Any) -> None:
+        def fold(windows: Any) -> Any:
+            counts = windows.side_output_late_data(LATE).aggregate(Count())
+            seen(counts.get_side_output(LATE), "late")
+            return counts
+
+        draw(env, 50, 3, 4, TumblingEventTimeWindows.of(5), fold)
+
+    assert not folds(job_of(drawn))
