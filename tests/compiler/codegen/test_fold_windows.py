@@ -216,3 +216,17 @@ def test_late_records_that_are_read_are_not_folded() -> None:
         draw(env, 50, 3, 4, TumblingEventTimeWindows.of(5), fold)
 
     assert not folds(job_of(drawn))
+
+
+def test_records_of_several_senders_are_not_folded() -> None:
+    def drawn(env: Any) -> None:
+        strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(
+            lambda row, _: row[1]
+        )
+        rows = env.from_sequence(1, 90).map(lambda x: (x % 3, x))
+        timed = rows.assign_timestamps_and_watermarks(strategy)
+        windows = timed.key_by(lambda row: row[0]).window(TumblingEventTimeWindows.of(20))
+        seen(windows.aggregate(Count()), "counts")
+
+    assert folds(job_of(drawn, parallelism=1))
+    assert not folds(job_of(drawn, parallelism=2))
