@@ -7,26 +7,29 @@
 >>> change(
 ...     "fold_windows",
 ...     lambda numbers: numbers.map(lambda x: (x % 7, x))
+...     .set_parallelism(1)
 ...     .assign_timestamps_and_watermarks(strategy)
+...     .set_parallelism(1)
 ...     .key_by(lambda row: row[0])
 ...     .window(TumblingEventTimeWindows.of(1000))
 ...     .reduce(lambda a, b: (a[0], a[1] + b[1])),
+...     vertex=1,
 ... )
 + slice_to_0 = None
--   column_0_0.append(item_1_0)
+-   column_0_0.append(item_0_0)
 -   column_0_1.append(value)
--   timestamps_0.append(timestamp_2)
-+   start_to_0 = timestamp_2 - timestamp_2 % 1000
+-   timestamps_0.append(timestamp_1)
++   start_to_0 = timestamp_1 - timestamp_1 % 1000
 +   if start_to_0 != slice_to_0:
 +     slice_to_0, run_to_0 = run_for_to_0(start_to_0)
 +   if run_to_0 is None:
-+     column_0_0.append(item_1_0)
++     column_0_0.append(item_0_0)
 +     column_0_1.append(value)
-+     timestamps_0.append(timestamp_2)
++     timestamps_0.append(timestamp_1)
 +     continue
-+   seen_to_0.append(item_1_0)
-+   held_to_0 = run_to_0.get(item_1_0)
-+   run_to_0[item_1_0] = (item_1_0, value) if held_to_0 is None else (held_to_0[0], held_to_0[1] + value)
++   seen_to_0.append(item_0_0)
++   held_to_0 = run_to_0.get(item_0_0)
++   run_to_0[item_0_0] = (item_0_0, value) if held_to_0 is None else (held_to_0[0], held_to_0[1] + value)
 
 The boundaries of all windows cut time into slices. So a sender can fold the records of a slice, and the window operator
 merges the results (runtime/operators/window_folds.py). Associative are sums, minima and maxima of ints, the first and the

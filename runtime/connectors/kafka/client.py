@@ -42,7 +42,7 @@ class _Once(logging.Filter):
         self._logged: dict[str, float] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether the line is new. The number of the client and its waiting time make no difference."""
+        """Whether the line is new. The numbers of the client, its waiting time and its own suppressed lines make no difference."""
         line = _NUMBERS.sub("", record.getMessage())
         now = time.monotonic()
         is_new = now - self._logged.get(line, -_REPEATS_S) >= _REPEATS_S
@@ -51,7 +51,9 @@ class _Once(logging.Filter):
         return is_new
 
 
-_NUMBERS = re.compile(r"rdkafka#\w+-\d+|after \d+ms|#\S+(?= failed)")
+_NUMBERS = re.compile(
+    r"rdkafka#\w+-\d+|after \d+ms|#\S+(?= failed)|, \d+ identical error\(s\) suppressed"
+)
 _LOG = logging.getLogger("opchain.kafka")
 _LOG.addFilter(_Once())
 

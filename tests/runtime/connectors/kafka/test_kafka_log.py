@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import socket
 from typing import TYPE_CHECKING
 
 import pytest
 
-from opchain.runtime.connectors.kafka.client import Brokers, KafkaConnectorError
+from opchain.runtime.connectors.kafka.client import Brokers, KafkaConnectorError, _Once
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,3 +39,12 @@ def test_a_broker_that_cannot_be_reached_is_logged_once(
     lines = [record.getMessage() for record in caplog.records if record.name == "opchain.kafka"]
     assert len([line for line in lines if "Connection refused" in line]) == 1
     assert not [line for line in lines if "group.id" in line]
+
+
+def test_a_line_that_counts_suppressed_lines_is_a_repetition() -> None:
+    failed = "FAIL [rdkafka#producer-2] Connection refused (after %s in state CONNECT%s)"
+    logged = _Once()
+    assert logged.filter(logging.makeLogRecord({"msg": failed % ("0ms", "")}))
+    assert not logged.filter(
+        logging.makeLogRecord({"msg": failed % ("7ms", ", 3 identical error(s) suppressed")})
+    )
