@@ -114,7 +114,11 @@ class Kafka:
 
     def await_commits(self, topic: str) -> None:
         """Waits until no transaction holds readers back: brokers end a committed one a little later."""
-        from confluent_kafka import IsolationLevel, TopicPartition  # noqa: PLC0415 - it may be missing
+        from confluent_kafka import (  # noqa: PLC0415 - it may be missing
+            IsolationLevel,
+            KafkaException,
+            TopicPartition,
+        )
         from confluent_kafka.admin import OffsetSpec  # noqa: PLC0415 - likewise
 
         described = self.admin.list_topics(topic, timeout=30).topics[topic]
@@ -122,11 +126,19 @@ class Kafka:
             TopicPartition(topic, number): OffsetSpec.latest() for number in described.partitions
         }
 
-        def ends(level: Any) -> list[int]:
-            found = self.admin.list_offsets(places, isolation_level=level)
-            return [found[place].result().offset for place in places]
-
         ends_at = time.monotonic() + 60
+
+        def ends(level: Any) -> list[int]:
+            while True:
+                found = self.admin.list_offsets(places, isolation_level=level)
+                try:
+                    return [found[place].result().offset for place in places]
+                except KafkaException as error:
+                    # The leader of a new topic may not know yet that it leads.
+                    name = error.args[0].name()
+                    if name != "NOT_LEADER_FOR_PARTITION" or time.monotonic() > ends_at:
+                        raise
+
         while ends(IsolationLevel.READ_COMMITTED) != ends(IsolationLevel.READ_UNCOMMITTED):
             assert time.monotonic() < ends_at, f"a transaction of {topic} stays open"
 

@@ -287,6 +287,7 @@ def test_the_session_is_left_as_it_was(session: SparkSession) -> None:
         *("spark.jobGroup.id", "spark.job.description", "spark.job.interruptOnCancel"),
         *("spark.scheduler.pool", "callSite.short", "callSite.long"),
     )
+    session.range(1).collect()  # Spark chooses the folder of its tables now
     path, settings = sys.path[:], context.getConf().getAll()
     before = {name: context.getLocalProperty(name) for name in names}
     interpreter = context.pythonExec
