@@ -211,7 +211,7 @@ def test_an_abandoned_thread_writes_no_output_when_its_function_returns(
         numbers.sink_to(FileSink.for_row_format(str(out), Encoder.simple_string_encoder()).build())
 
     job = job_of(draw)
-    settings = StreamingSettings(checkpoints=str(tmp_path / "checkpoints"), interval_ms=60_000)
+    settings = StreamingSettings(checkpoints=str(tmp_path / "checkpoints"), interval_ms=100)
     run: Any = local_run(job) if count else UnboundedRun(LocalEpochJob(job, settings))  # type: ignore[arg-type]
     before = set(threading.enumerate())
     require_cancelled(run.start(), blocker)
