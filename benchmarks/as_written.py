@@ -22,7 +22,6 @@ for state and pickles of 4,096 records between two partitions. They do not watch
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 import re
@@ -34,7 +33,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from benchmarks.environment import PARALLELISM, environment
 from benchmarks.in_process import exchanged, job_of, lines, read, run
-from benchmarks.stateful import compare
+from benchmarks.stateful import compare, parsed_arguments
 from benchmarks.tally import tallied
 from opchain.common import Duration, Row, Types, WatermarkStrategy
 from opchain.common.watermark_strategy import TimestampAssigner
@@ -645,13 +644,7 @@ def made(folder: str, records: int) -> Input:
 
 def main() -> None:
     """Measures the programs."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("programs", nargs="*", default=list(PROGRAMS))
-    parser.add_argument("--records", type=int, default=200_000)
-    parser.add_argument("--reps", type=int, default=3)
-    parser.add_argument("--mode", choices=["STREAMING", "BATCH"], default="STREAMING")
-    parser.add_argument("--code", action="store_true", help="print the generated code")
-    arguments = parser.parse_args()
+    arguments = parsed_arguments(__doc__, list(PROGRAMS))
     with tempfile.TemporaryDirectory() as folder:
         given = made(folder, arguments.records)
         for name in arguments.programs:

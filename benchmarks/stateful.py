@@ -220,15 +220,20 @@ def compare(
     )
 
 
-def main() -> None:
-    """Measures the programs."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("programs", nargs="*", default=list(PROGRAMS))
+def parsed_arguments(description: str | None, programs: list[str]) -> argparse.Namespace:
+    """What to measure, and how: the arguments of `compare`."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("programs", nargs="*", default=programs)
     parser.add_argument("--records", type=int, default=200_000)
     parser.add_argument("--reps", type=int, default=3)
     parser.add_argument("--mode", choices=["STREAMING", "BATCH"], default="STREAMING")
     parser.add_argument("--code", action="store_true", help="print the generated code")
-    arguments = parser.parse_args()
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Measures the programs."""
+    arguments = parsed_arguments(__doc__, list(PROGRAMS))
     with tempfile.TemporaryDirectory() as folder:
         paths = made(folder, arguments.records)
         for name in arguments.programs:

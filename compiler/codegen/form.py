@@ -174,8 +174,7 @@ class Form:
     """The code of a vertex while rules rewrite it.
 
     `received` is the static information about the records of each input. `window_folds` has, by output, how the windows of its
-    reader fold records, if senders may fold them. `remarks` collect, by operator, what rules did
-    or why they could not.
+    reader fold records, if senders may fold them. `remarks` collect, by operator, what rules did or why they could not.
     """
 
     program: VertexProgram

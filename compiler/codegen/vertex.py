@@ -59,8 +59,7 @@ def generate_vertex(
 
     `inline` inlines functions if this is provably equivalent. `received` is the static information about the records of
     each input. `read_alone` has the numbers of the outputs whose readers read nothing else. `window_folds` says how readers
-    fold records into windows. `until` is the name of the
-    last rule to apply, `without` has names of rules to omit.
+    fold records into windows. `until` is the name of the last rule to apply, `without` has names of rules to omit.
     """
     form = Form(program, received=received or {}, read_alone=read_alone)
     form.window_folds.update(window_folds or {})

@@ -1,8 +1,8 @@
 """A source of generated records, for experiments and measurements: their rate, and random values by index.
 
-The values are the same in every run, on every machine, for every parallelism; only times are those of the clock. A number is drawn by mixing its index
-(splitmix64), not from a stream of random numbers. So it does not matter which subtask draws it, and what was drawn
-before.
+The values are the same in every run, on every machine, for every parallelism. Only times depend on the clock. A number is
+drawn by mixing its index (splitmix64), not from a stream of random numbers. So it does not matter which subtask draws it,
+and what was drawn before.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Windows whose records the senders fold: the results are those of records that are sent one by one."""
+"""A sender that folds records for windows: results, their order and counters are the same as without the rule."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ ASSIGNERS: dict[str, Any] = {
 
 
 def draw(env: Any, count: int, step: int, keys: int, assigner: Any, fold: Any) -> None:
-    """Records that go back in time; those that go back too far are late."""
+    """Out-of-order records. Some of them are late."""
     strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(
         lambda row, _: row[1]
     )

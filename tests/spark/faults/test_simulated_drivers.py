@@ -56,7 +56,7 @@ def test_a_seed_gives_the_same_run_each_time(output: str) -> None:
 
 
 def test_seeds_that_lost_records_are_right() -> None:
-    """In seed 21211, a driver was frozen before it listed staged files, and removed those of its successor."""
+    """Seed 21211: a driver that was frozen before it listed staged files removed the files of its successor."""
     simulate(21211, simulated_job("table"))
 
 
