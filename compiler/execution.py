@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.graph.plan import Plan, Program, required
+from opchain.compiler.ineffective_settings import (
+    CHANGE_THE_EPOCHS,
+    changed,
+    ineffective_settings,
+    set_for_epochs,
+)
 from opchain.compiler.interception import job_started
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.compiler.settings.job_settings import JobSettings
@@ -28,32 +35,10 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger("opchain.job")
 
-_CHANGE_WHAT_IT_DOES = ("restore_from", "allow_non_restored_state", "trigger")
-_OF_EPOCHS = (
-    "checkpoint_dir",
-    "checkpoint_key_file",
-    "checkpoint_interval_ms",
-    "checkpoint_min_pause_ms",
-    "checkpoint_timeout_ms",
-    "checkpoint_retention",
-    "savepoint_directory",
-    "retained_checkpoints",
-    "tolerable_checkpoint_failures",
-    "record_epochs",
-    "accept_duplicates",
-    "progress_log",
-    "target_epoch_ms",
-)
-
-
-_OF_SPARK = ("python_executable", "jars", "classpaths")
-"""Settings that have an effect only on Spark."""
-
 
 def asks_for_epochs(program: Program) -> bool:
     """Whether anything was set that needs checkpoints or epochs."""
-    names = (*_OF_EPOCHS, *_CHANGE_WHAT_IT_DOES)
-    return bool(program.epoch_listeners or _set(program.settings, names))
+    return bool(set_for_epochs(program) or changed(program.settings, CHANGE_THE_EPOCHS))
 
 
 def positions_needed_by(job: JobProgram) -> str | None:
@@ -77,10 +62,7 @@ def runs_in_epochs(program: Program, job: JobProgram) -> bool:
     """
     from opchain.runtime.epochs.delivered_sources import why_no_epochs  # noqa: PLC0415 - unbounded jobs only
 
-    refused = _set(program.settings, _CHANGE_WHAT_IT_DOES)
-    asked = _set(program.settings, _OF_EPOCHS)
-    if program.epoch_listeners:
-        asked.append("add_epoch_listener")
+    refused = changed(program.settings, CHANGE_THE_EPOCHS)
     needs = positions_needed_by(job)
     if not asks_for_epochs(program) and needs is None:
         return False
@@ -97,19 +79,12 @@ def runs_in_epochs(program: Program, job: JobProgram) -> bool:
             f"{here}. These settings need checkpoints: {', '.join(refused)}; read from a source that has positions, or "
             "remove them"
         )
-    _LOG.warning("%s. Its state is lost when it ends, and %s has no effect", here, ", ".join(asked))
+    _LOG.warning(
+        "%s. Its state is lost when it ends, and %s has no effect",
+        here,
+        ", ".join(set_for_epochs(program)),
+    )
     return False
-
-
-def _set(settings: JobSettings, names: tuple[str, ...]) -> list[str]:
-    """The keys and values of the settings that differ from their defaults."""
-    found = []
-    for name in names:
-        field, value = JobSettings.model_fields[name], getattr(settings, name)
-        if value != field.default:
-            assert isinstance(field.json_schema_extra, dict)
-            found.append(f"{field.json_schema_extra['key']} = {value}")
-    return found
 
 
 def dataframe(program: Program) -> Any:
@@ -153,10 +128,14 @@ def submit(program: Program, *, wait: bool = False) -> JobRun:
     plan = compile_program(program)
     job = required(plan.job_program)
     dependencies = job_dependencies(program)
-    is_endless = has_no_end(job)
+    is_endless = bool(job.endless_sources)
     keeps_state = _keeps_state(program.settings, job, is_endless=is_endless)
-    is_live = program.settings.target == "local" and (is_endless or _has_running_sources(job))
-    _warn_of_settings(plan, is_endless=is_endless or keeps_state or is_live)
+    is_live = program.settings.target == "local" and bool(is_endless or job.running_sources)
+    without_effect = ineffective_settings(plan)
+    if without_effect:
+        _LOG.warning(
+            "job '%s' has settings without effect: %s", job.job_name, "; ".join(without_effect)
+        )
     restarts = restart_strategy(program.settings)
     run: JobRun
     if program.settings.target == "local":
@@ -249,47 +228,13 @@ def _report_on(job: JobProgram, run: JobRun, settings: JobSettings, *, is_endles
         Reporting(job, run, makers, settings.metrics_interval_ms / 1000)
 
 
-def _warn_of_settings(plan: Plan, *, is_endless: bool) -> None:
-    """Warns of settings of the program that have no effect."""
-    from opchain.compiler.ineffective_settings import ineffective_settings  # noqa: PLC0415 - the engine is loaded here
-
-    program, job_name = plan.program, required(plan.job_program).job_name
-    without_effect = [*program.without_effect, *ineffective_settings(plan)]
-    if without_effect:
-        _LOG.warning(
-            "job '%s' has settings without effect: %s",
-            job_name,
-            "; ".join(without_effect),
-        )
-    useless = _set(program.settings, _OF_SPARK) if program.settings.target == "local" else []
-    if useless:
-        _LOG.warning(
-            "job '%s' runs in this process, with its interpreter and without Java: %s will do nothing",
-            job_name,
-            ", ".join(useless),
-        )
-    if is_endless:
-        return
-    useless = _set(program.settings, (*_OF_EPOCHS, *_CHANGE_WHAT_IT_DOES[1:]))
-    if program.epoch_listeners:
-        useless.append("add_epoch_listener")
-    if useless:
-        _LOG.warning(
-            "job '%s' is bounded, so it has no epochs and no checkpoints: %s has no effect",
-            job_name,
-            ", ".join(useless),
-        )
-
-
 def _look_at_running_sources(job: JobProgram) -> None:
     """Refuses unbounded SourceFunctions on Spark, and warns if a SourceFunction may be unbounded.
 
     Raises:
         UnsupportedFeatureError: A SourceFunction is unbounded.
     """
-    from opchain.runtime.local.live_run import running_sources  # noqa: PLC0415 - few have one
-
-    for operator in running_sources(job):
+    for operator in job.running_sources:
         where = f"'{operator.name}' ({operator.call_site})"
         if getattr(operator.spec.function, "is_bounded", None) is False:  # type: ignore[attr-defined]
             raise UnsupportedFeatureError(
@@ -309,7 +254,7 @@ def _keeps_state(settings: JobSettings, job: JobProgram, *, is_endless: bool) ->
     Raises:
         UnsupportedFeatureError: It can't, or the job is unbounded.
     """
-    asked = _set(settings, ("restore_from", "savepoint_at_end"))
+    asked = changed(settings, ("restore_from", "savepoint_at_end"))
     if is_endless:
         if settings.savepoint_at_end is not None:
             raise UnsupportedFeatureError(
@@ -370,19 +315,6 @@ def restart_strategy(settings: JobSettings) -> RestartStrategy:
     return RestartStrategy()
 
 
-def _has_running_sources(job: JobProgram) -> bool:
-    from opchain.runtime.local.live_run import running_sources  # noqa: PLC0415 - likewise
-
-    return bool(running_sources(job))
-
-
-def has_no_end(job: JobProgram) -> bool:
-    """Whether a source of the job never ends."""
-    from opchain.runtime.local.live_run import endless_sources  # noqa: PLC0415 - likewise
-
-    return bool(endless_sources(job))
-
-
 def streaming_settings(settings: JobSettings) -> StreamingSettings:
     """The settings by which an unbounded job runs."""
     from opchain.runtime.job.streaming_settings import (  # noqa: PLC0415 - likewise
@@ -391,26 +323,13 @@ def streaming_settings(settings: JobSettings) -> StreamingSettings:
         Trigger,
     )
 
-    return StreamingSettings(
-        checkpoints=settings.checkpoint_dir,
-        key_file=settings.checkpoint_key_file,
-        interval_ms=settings.checkpoint_interval_ms,
-        min_pause_ms=settings.checkpoint_min_pause_ms,
-        trigger=Trigger(settings.trigger),
-        savepoint_directory=settings.savepoint_directory,
-        savepoint_at_end=settings.savepoint_at_end,
-        restarts=restart_strategy(settings),
-        restore_from=settings.restore_from,
-        allow_non_restored_state=settings.allow_non_restored_state,
-        retained=settings.retained_checkpoints,
-        tolerable_failures=settings.tolerable_checkpoint_failures,
-        retention=Retention(settings.checkpoint_retention or "keep"),
-        timeout_ms=settings.checkpoint_timeout_ms or None,
-        progress_log=settings.progress_log,
-        target_epoch_ms=settings.target_epoch_ms or None,
-        records_epochs=settings.record_epochs,
-        accepts_duplicates=settings.accept_duplicates,
-    )
+    same = {field.name for field in fields(StreamingSettings)} & JobSettings.model_fields.keys()
+    converted = {
+        "trigger": Trigger(settings.trigger),
+        "checkpoint_retention": Retention(settings.checkpoint_retention or "keep"),
+        "restarts": restart_strategy(settings),
+    }
+    return StreamingSettings(**{name: getattr(settings, name) for name in same} | converted)
 
 
 def slot_resources(plan: Plan) -> tuple[SlotResources | None, ...]:

@@ -1,42 +1,202 @@
-"""Settings that have no effect on a compiled job, although the job has their feature in general.
+"""The settings that have no effect on a job, each with the reason. A job logs them when it starts.
 
-Settings without any counterpart are found by settings/settings_reader.py, before anything is compiled.
+Some keys of a configuration have no effect on any job, such as Flink's keys without a counterpart. The environment
+finds them (`unused_keys`). The effect of other settings depends on the job, so these are found in its compiled plan.
 """
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.graph.plan import Plan, required
 from opchain.compiler.graph.transformation import UNSET
+from opchain.compiler.settings import checkpoint_config, pipeline_options
 from opchain.compiler.settings.job_settings import JobSettings
-from opchain.compiler.settings.settings_reader import key_of
-from opchain.runtime.local.live_run import endless_sources, running_sources
+from opchain.compiler.settings.settings_reader import (
+    OPERATOR_PREFIX,
+    PREFIXES_OF_MAPS,
+    flink_keys,
+    key_of,
+    known_keys,
+)
+from opchain.runtime.configuration.options import ConfigOption
 from opchain.runtime.time import Duration
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
+
+    from opchain.compiler.graph.plan import Program
+    from opchain.runtime.configuration.configuration import Configuration
 
 _OF_BATCH = ("scheduler", "auto_parallelism", "batch_shuffle_mode")
 _RECEIVERS = ("prometheus_textfile", "otlp_endpoint")
 _OF_CODE = ("inline_functions", "rules_left_out")
 _OF_CHECKPOINTS = ("checkpoint_retention", "retained_checkpoints", "allow_non_restored_state")
+_OF_SPARK = ("python_executable", "jars", "classpaths")
+
+CHANGE_THE_EPOCHS = ("restore_from", "allow_non_restored_state", "trigger")
+"""Settings of epochs that decide what a job reads and emits. Without epochs, a job must not ignore them."""
+_OF_EPOCHS = (
+    "checkpoint_dir",
+    "checkpoint_key_file",
+    "checkpoint_interval_ms",
+    "checkpoint_min_pause_ms",
+    "checkpoint_timeout_ms",
+    "checkpoint_retention",
+    "savepoint_directory",
+    "retained_checkpoints",
+    "tolerable_checkpoint_failures",
+    "record_epochs",
+    "accept_duplicates",
+    "progress_log",
+    "target_epoch_ms",
+)
+
+_NOTHING_IN_FLIGHT = "nothing is in flight at the end of an epoch"
+_BY_PICKLE = "records are sent as fields or as pickles"
+
+_WHY = {
+    "execution.checkpointing.mode": "checkpoints are exactly once",
+    "execution.checkpointing.max-concurrent-checkpoints": "opchain runs one checkpoint at a time",
+    "execution.checkpointing.unaligned.enabled": _NOTHING_IN_FLIGHT,
+    "execution.checkpointing.unaligned.forced": _NOTHING_IN_FLIGHT,
+    "execution.checkpointing.aligned-checkpoint-timeout": _NOTHING_IN_FLIGHT,
+    "execution.checkpointing.snapshot-compression": "state files are not compressed",
+    "pipeline.force-kryo": _BY_PICKLE,
+    "pipeline.force-avro": _BY_PICKLE,
+    "pipeline.closure-cleaner-level": "Python functions are pickled without a closure cleaner",
+    "state.changelog.enabled": "checkpoints are incremental",
+    "task.cancellation.interval": "Spark cancels tasks",
+    "task.cancellation.timeout": "Spark cancels tasks",
+}
+"""Reasons for the settings that have methods here."""
+
+_FLINKS = (
+    *("akka.", "blob.", "classloader.", "client.", "cluster.", "env.", "execution.", "fs."),
+    *("heartbeat.", "high-availability", "historyserver.", "io.", "jobmanager.", "jobstore."),
+    *("kubernetes.", "metrics.", "parallelism.", "pekko.", "pipeline.", "process.", "python."),
+    *(
+        "gs.",
+        "queryable-state.",
+        "resourcemanager.",
+        "rest.",
+        "restart-strategy",
+        "s3.",
+        "security.",
+    ),
+    "slot",
+    *("sql", "state.", "table.", "task.", "taskmanager.", "traces.", "web.", "yarn.", "zookeeper."),
+)
+"""Prefixes of Flink's keys. Keys with other prefixes belong to the program."""
+
+
+_BELONGS_TO = (
+    ("restart-strategy.fixed-delay.", "restart_strategy", "fixed"),
+    ("restart-strategy.failure-rate.", "restart_strategy", "failure"),
+    ("restart-strategy.exponential-delay.", "restart_strategy", "exponential"),
+    ("state.backend.rocksdb.localdir", "state_backend", "rocksdb"),
+    ("opchain.openlineage.namespace", "openlineage_url", ""),
+)
+"""Keys that have an effect only if another setting, given by its field, has a value with this beginning."""
+
+
+def keys_without_counterpart(configuration: Configuration) -> tuple[str, ...]:
+    """Flink's keys that are set to a value other than their default but have no effect, each with the reason."""
+    options, known = declared_options(), known_keys()
+    found = []
+    for key in sorted(configuration.key_set()):
+        is_known = key in known or key.startswith((_JOB_PARAMETERS, OPERATOR_PREFIX))
+        is_flinks = key in flink_keys() or key.startswith((*_FLINKS, *PREFIXES_OF_MAPS))
+        if is_known or not is_flinks:
+            continue
+        option = options.get(key)
+        if option is not None and configuration.get(option) == option.default:
+            continue
+        found.append(f"{key} ({_WHY.get(key, 'it has no counterpart here')})")
+    return tuple(found)
+
+
+def unused_keys(configuration: Configuration, settings: JobSettings) -> tuple[str, ...]:
+    """Keys without a counterpart, and keys that another setting would have to choose, each with the reason."""
+    found = []
+    for key in sorted(configuration.key_set()):
+        for prefix, name, beginning in _BELONGS_TO:
+            chosen = getattr(settings, name)
+            is_chosen = chosen is not None and chosen.startswith(beginning)
+            if key.startswith(prefix) and not is_chosen:
+                found.append(f"{key} ({key_of(name)} is {chosen or 'not set'})")
+    return (*keys_without_counterpart(configuration), *found)
+
+
+_JOB_PARAMETERS = "pipeline.global-job-parameters."
+
+
+@cache
+def declared_options() -> dict[str, ConfigOption[Any]]:
+    """The options, by key, that have a method of the environment or of its configuration objects."""
+    return {
+        option.key: option
+        for module in (pipeline_options, checkpoint_config)
+        for option in vars(module).values()
+        if isinstance(option, ConfigOption)
+    }
+
+
+def changed(settings: JobSettings, names: Iterable[str]) -> list[str]:
+    """The keys and values of those of these settings that differ from their defaults."""
+    return [
+        f"{key_of(name)} = {getattr(settings, name)}"
+        for name in names
+        if getattr(settings, name) != JobSettings.model_fields[name].default
+    ]
+
+
+def set_for_epochs(program: Program) -> list[str]:
+    """What a program sets that has an effect only in epochs, and changes no result."""
+    listeners = ["add_epoch_listener"] if program.epoch_listeners else []
+    return changed(program.settings, _OF_EPOCHS) + listeners
 
 
 def ineffective_settings(plan: Plan) -> list[str]:
     """Each setting without effect on this job, with the reason in parentheses."""
-    settings = plan.program.settings
     found = [
-        f"{key_of(name)} = {getattr(settings, name)} ({why})"
+        f"{text} ({why})"
         for name, why in _of_the_job(plan)
-        if getattr(settings, name) != JobSettings.model_fields[name].default
+        for text in changed(plan.program.settings, [name])
     ]
-    return [*found, *_of_operators(plan), *_of_slots(plan)]
+    of_epochs = () if _has_epochs(plan) else _of_epochs(plan.program)
+    return [
+        *plan.program.unused_keys,
+        *found,
+        *of_epochs,
+        *_of_operators(plan),
+        *_of_slots(plan),
+    ]
+
+
+def _has_epochs(plan: Plan) -> bool:
+    """Whether a job is unbounded, or starts from state or writes it. `runs_in_epochs` warns of unbounded jobs."""
+    settings, job = plan.program.settings, required(plan.job_program)
+    is_live = settings.target == "local" and job.running_sources
+    return bool(
+        job.endless_sources or is_live or changed(settings, ("restore_from", "savepoint_at_end"))
+    )
+
+
+def _of_epochs(program: Program) -> Iterator[str]:
+    for text in set_for_epochs(program) + changed(program.settings, CHANGE_THE_EPOCHS):
+        yield f"{text} (the job is bounded, so it has no epochs and no checkpoints)"
 
 
 def _of_the_job(plan: Plan) -> Iterator[tuple[str, str]]:
     settings, is_batch = plan.program.settings, required(plan.job_graph).is_batch
-    is_unbounded = bool(endless_sources(required(plan.job_program)))
+    is_unbounded = bool(required(plan.job_program).endless_sources)
+    if settings.target == "local":
+        yield from (
+            (name, "the job runs in this process, with its interpreter and without Java")
+            for name in _OF_SPARK
+        )
     if not is_batch:
         yield from ((name, "only jobs in batch mode use it") for name in _OF_BATCH)
     else:
@@ -79,7 +239,7 @@ def _times_out(plan: Plan) -> bool:
 def _waits_for_buffers(plan: Plan, timeout_ms: int) -> bool:
     """Whether a buffer timeout changes when records are sent."""
     job = required(plan.job_program)
-    is_live = plan.program.settings.target == "local" and bool(running_sources(job))
+    is_live = plan.program.settings.target == "local" and bool(job.running_sources)
     return is_live or timeout_ms == 0
 
 

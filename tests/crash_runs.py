@@ -166,7 +166,7 @@ def in_process_epochs(
     """The epochs of a job in this process."""
     lineage = lineage_of(storage)
     settings = StreamingSettings(
-        allow_non_restored_state=allow_non_restored_state, accepts_duplicates=accepts_duplicates
+        allow_non_restored_state=allow_non_restored_state, accept_duplicates=accepts_duplicates
     )
     return Epochs(
         job,

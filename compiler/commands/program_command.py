@@ -26,6 +26,7 @@ from opchain.compiler.commands.program_file import (
     option_names,
     program_file,
 )
+from opchain.compiler.ineffective_settings import keys_without_counterpart
 from opchain.compiler.interception import configuring
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.compiler.plan.from_plan import job_plan
@@ -35,7 +36,6 @@ from opchain.compiler.settings.settings_reader import (
     is_known_key,
     known_keys,
     read_settings,
-    settings_without_effect,
     unknown_key,
 )
 from opchain.runtime.configuration.configuration import Configuration
@@ -188,7 +188,7 @@ def _as_settings(
         if not is_known_key(key):
             raise click.BadParameter(unknown_key(key), context, parameter)
     if context.info_name not in _STARTING:  # a job that starts says so itself
-        for text in settings_without_effect(Configuration.from_dict(settings)):
+        for text in keys_without_counterpart(Configuration.from_dict(settings)):
             note(f"{text.partition(' ')[0]} is ignored {text.partition(' ')[2]}")
     return settings
 

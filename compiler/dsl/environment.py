@@ -718,11 +718,8 @@ class StreamExecutionEnvironment(OldEnvironmentCalls):
     def program(self, job_name: str | None = None) -> Program:
         """The current transformations and settings, as input of the compiler."""
         from opchain.compiler.graph.plan import Program
-        from opchain.compiler.settings.settings_reader import (
-            read_settings,
-            settings_of_other_choices,
-            settings_without_effect,
-        )
+        from opchain.compiler.ineffective_settings import unused_keys
+        from opchain.compiler.settings.settings_reader import read_settings
 
         settings = read_settings(self._configuration)
         fixed: dict[str, Any] = {"parallelism": self.get_parallelism()}
@@ -735,8 +732,7 @@ class StreamExecutionEnvironment(OldEnvironmentCalls):
             slot_group_resources=dict(self._slot_sharing_groups),
             cached_files=tuple(self._cached_files.values()),
             epoch_listeners=tuple(self._epoch_listeners),
-            without_effect=settings_without_effect(self._configuration)
-            + settings_of_other_choices(self._configuration, settings),
+            unused_keys=unused_keys(self._configuration, settings),
         )
 
     @overload

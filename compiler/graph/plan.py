@@ -26,7 +26,7 @@ class Program:
     """A user's program: the transformations in the order of the calls, and the settings.
 
     `next_id` is the first free id for stream nodes; translating a sink needs some. `epoch_listeners` stay on the
-    driver. `without_effect` are settings without an effect here, with the reasons.
+    driver. `unused_keys` are the keys of the configuration that have no effect, with the reasons.
     """
 
     transformations: tuple[Transformation, ...]
@@ -35,7 +35,7 @@ class Program:
     slot_group_resources: dict[str, Any] = field(default_factory=dict)
     cached_files: tuple[tuple[str, str, bool], ...] = ()
     epoch_listeners: tuple[Callable[[Any], object], ...] = ()
-    without_effect: tuple[str, ...] = ()
+    unused_keys: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

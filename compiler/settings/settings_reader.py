@@ -1,7 +1,4 @@
-"""Reads and checks a Configuration, and returns JobSettings.
-
-Flink's settings that have no effect here are collected with the reason. They are logged when the job starts.
-"""
+"""Reads and checks a Configuration, and returns JobSettings."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args, get_origin
 
 from pydantic import ValidationError
 
-from opchain.compiler.settings import checkpoint_config, pipeline_options
+from opchain.compiler.settings import pipeline_options
 from opchain.compiler.settings.job_settings import JobSettings
 from opchain.runtime.configuration.options import (
     BOOLEAN,
@@ -101,7 +98,7 @@ def flink_keys() -> frozenset[str]:
     return frozenset(file.read_text("ascii").split())
 
 
-_MAPS = (
+PREFIXES_OF_MAPS = (
     OPERATOR_PREFIX,
     *(
         "containerized.",
@@ -122,7 +119,7 @@ _NEARLY_THE_SAME = 0.85
 
 def is_known_key(key: str) -> bool:
     """Whether opchain or Flink has this configuration key."""
-    return key in known_keys() or key in flink_keys() or key.startswith(_MAPS)
+    return key in known_keys() or key in flink_keys() or key.startswith(PREFIXES_OF_MAPS)
 
 
 def unknown_key(key: str) -> str:
@@ -223,95 +220,3 @@ class _OneOf:
         if chosen is None:
             raise ValueError(f"{value!r} is not one of {', '.join(self._by_name.values())}")
         return chosen
-
-
-_NOTHING_IN_FLIGHT = "nothing is in flight at the end of an epoch"
-_BY_PICKLE = "records are sent as fields or as pickles"
-
-_WHY = {
-    "execution.checkpointing.mode": "checkpoints are exactly once",
-    "execution.checkpointing.max-concurrent-checkpoints": "opchain runs one checkpoint at a time",
-    "execution.checkpointing.unaligned.enabled": _NOTHING_IN_FLIGHT,
-    "execution.checkpointing.unaligned.forced": _NOTHING_IN_FLIGHT,
-    "execution.checkpointing.aligned-checkpoint-timeout": _NOTHING_IN_FLIGHT,
-    "execution.checkpointing.snapshot-compression": "state files are not compressed",
-    "pipeline.force-kryo": _BY_PICKLE,
-    "pipeline.force-avro": _BY_PICKLE,
-    "pipeline.closure-cleaner-level": "Python functions are pickled without a closure cleaner",
-    "state.changelog.enabled": "checkpoints are incremental",
-    "task.cancellation.interval": "Spark cancels tasks",
-    "task.cancellation.timeout": "Spark cancels tasks",
-}
-"""Reasons for the settings that have methods here."""
-
-_FLINKS = (
-    *("akka.", "blob.", "classloader.", "client.", "cluster.", "env.", "execution.", "fs."),
-    *("heartbeat.", "high-availability", "historyserver.", "io.", "jobmanager.", "jobstore."),
-    *("kubernetes.", "metrics.", "parallelism.", "pekko.", "pipeline.", "process.", "python."),
-    *(
-        "gs.",
-        "queryable-state.",
-        "resourcemanager.",
-        "rest.",
-        "restart-strategy",
-        "s3.",
-        "security.",
-    ),
-    "slot",
-    *("sql", "state.", "table.", "task.", "taskmanager.", "traces.", "web.", "yarn.", "zookeeper."),
-)
-"""Prefixes of Flink's keys. Keys with other prefixes belong to the program."""
-
-
-_BELONGS_TO = (
-    ("restart-strategy.fixed-delay.", "restart_strategy", "fixed"),
-    ("restart-strategy.failure-rate.", "restart_strategy", "failure"),
-    ("restart-strategy.exponential-delay.", "restart_strategy", "exponential"),
-    ("state.backend.rocksdb.localdir", "state_backend", "rocksdb"),
-    ("opchain.openlineage.namespace", "openlineage_url", ""),
-)
-"""Keys that have an effect only if another setting, given by its field, has a value with this beginning."""
-
-
-def settings_of_other_choices(
-    configuration: Configuration, settings: JobSettings
-) -> tuple[str, ...]:
-    """Keys that are set but have no effect because another setting does not choose them, each with the reason."""
-    found = []
-    for key in sorted(configuration.key_set()):
-        for prefix, name, beginning in _BELONGS_TO:
-            chosen = getattr(settings, name)
-            is_chosen = chosen is not None and chosen.startswith(beginning)
-            if key.startswith(prefix) and not is_chosen:
-                found.append(f"{key} ({key_of(name)} is {chosen or 'not set'})")
-    return tuple(found)
-
-
-def settings_without_effect(configuration: Configuration) -> tuple[str, ...]:
-    """Flink's keys that are set to a value other than their default but have no effect, each with the reason."""
-    options, known = declared_options(), known_keys()
-    found = []
-    for key in sorted(configuration.key_set()):
-        is_known = key in known or key.startswith((_JOB_PARAMETERS, OPERATOR_PREFIX))
-        is_flinks = key in flink_keys() or key.startswith((*_FLINKS, *_MAPS))
-        if is_known or not is_flinks:
-            continue
-        option = options.get(key)
-        if option is not None and configuration.get(option) == option.default:
-            continue
-        found.append(f"{key} ({_WHY.get(key, 'it has no counterpart here')})")
-    return tuple(found)
-
-
-_JOB_PARAMETERS = "pipeline.global-job-parameters."
-
-
-@cache
-def declared_options() -> dict[str, ConfigOption[Any]]:
-    """The options, by key, that have a method of the environment or of its configuration objects."""
-    return {
-        option.key: option
-        for module in (pipeline_options, checkpoint_config)
-        for option in vars(module).values()
-        if isinstance(option, ConfigOption)
-    }

@@ -105,12 +105,12 @@ class EpochTasks(Protocol):
 
 
 class _Expiry:
-    """Ends an epoch that takes too long. Flink: the canceller of `PendingCheckpoint`."""
+    """Ends an epoch that takes too long; 0: no limit. Flink: the canceller of `PendingCheckpoint`."""
 
-    def __init__(self, timeout_ms: int | None, cancel: Callable[[], None]) -> None:
+    def __init__(self, timeout_ms: int, cancel: Callable[[], None]) -> None:
         self.is_over = False
         self._cancel = cancel
-        self._timer = None if timeout_ms is None else Timer(timeout_ms / 1000, self._expire)
+        self._timer = Timer(timeout_ms / 1000, self._expire) if timeout_ms else None
 
     def __enter__(self) -> None:
         if self._timer is not None:
@@ -200,7 +200,7 @@ class Epochs:
             storage.url,
             0 if self._latest is None else self._latest.checkpoint_id,
             partial(is_dropped, storage),
-            accepts_duplicates=settings.accepts_duplicates,
+            accepts_duplicates=settings.accept_duplicates,
         )
         if self._latest is not None:
             self._commit_again(self._latest)
@@ -269,7 +269,7 @@ class Epochs:
             checkpoint_id,
             epoch_time_ms(time.time_ns() // 1_000_000, latest, replaced),
             is_first=latest is None,
-            is_recorded=self._settings.records_epochs,
+            is_recorded=self._settings.record_epochs,
             drains=drains,
             keeps_event_time=self._settings.savepoint_at_end is not None,
         )
@@ -380,16 +380,14 @@ class Epochs:
         tasks = range(sum(vertex.parallelism for vertex in job.vertices))
         pending = self._coordinator.begin(checkpoint_id, tasks)
         reach("epoch-begun", checkpoint_id)
-        expiry = _Expiry(self._settings.timeout_ms, self.tasks.cancel)
+        expiry = _Expiry(self._settings.checkpoint_timeout_ms, self.tasks.cancel)
         try:
             with expiry:
                 outcome = self._run_tasks(rows, epoch)
         except BaseException as error:
             abort_epoch(job, checkpoint_id, error)
             if expiry.is_over:
-                details = (
-                    f"checkpoint {checkpoint_id} took longer than {self._settings.timeout_ms} ms"
-                )
+                details = f"checkpoint {checkpoint_id} took longer than {self._settings.checkpoint_timeout_ms} ms"
                 self._give_up(pending, DeclineReason.CHECKPOINT_EXPIRED, details)
                 return None
             if isinstance(error, CheckpointFailedError):

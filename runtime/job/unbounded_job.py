@@ -210,8 +210,8 @@ class UnboundedJob(ABC):
 
     def _run_in(self, folder: Path, stack: ExitStack) -> JobOutcome:
         """Runs epochs with a temporary folder. The stack closes all resources."""
-        url = self.settings.checkpoints or str(folder / "checkpoints")
-        key_file = self.settings.key_file
+        url = self.settings.checkpoint_dir or str(folder / "checkpoints")
+        key_file = self.settings.checkpoint_key_file
         storage = checkpoint_storage(url, None if key_file is None else read_key(key_file))
         at_end = self.settings.savepoint_at_end
         if at_end is not None:
@@ -225,8 +225,10 @@ class UnboundedJob(ABC):
             self.job.job_name,
             self.run_id,
             # A replay of an epoch needs the checkpoint before it.
-            retained=max(self.settings.retained, 2 if self.settings.records_epochs else 1),
-            tolerable_failures=self.settings.tolerable_failures,
+            retained=max(
+                self.settings.retained_checkpoints, 2 if self.settings.record_epochs else 1
+            ),
+            tolerable_failures=self.settings.tolerable_checkpoint_failures,
         )
         stack.callback(coordinator.close)
         lineage, staging = lineage_of(storage), f"{storage.url}/{STAGING}"
@@ -277,12 +279,14 @@ class UnboundedJob(ABC):
     @property
     def checkpoints(self) -> str | None:
         """The directory of checkpoints that are kept after the job; None if they are deleted."""
-        return self.settings.checkpoints
+        return self.settings.checkpoint_dir
 
     def keeps_checkpoints(self, *, has_failed: bool) -> bool:
         """Whether they stay when the job ends now."""
         is_cancelled = self.cancelled.is_set()
-        return self.settings.retention.keeps(is_cancelled=is_cancelled, has_failed=has_failed)
+        return self.settings.checkpoint_retention.keeps(
+            is_cancelled=is_cancelled, has_failed=has_failed
+        )
 
     def cancel(self, patience_s: float = PATIENCE_S) -> None:
         """Ends the job after the current epoch, or aborts the epoch if it takes too long. A later run repeats it.

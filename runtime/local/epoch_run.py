@@ -205,7 +205,7 @@ class LocalEpochJob(UnboundedJob):
     def _run_epochs(self, epochs: Epochs, saved: SavedInput, folder: Path) -> bool:  # noqa: ARG002
         """See UnboundedJob."""
         log = f"{epochs.storage.url}/{OFFSETS}"
-        positions = positions_of(epochs.sources, log, self.settings.target_epoch_ms)
+        positions = positions_of(epochs.sources, log, self.settings.target_epoch_ms or None)
         reads_all = self.settings.trigger is Trigger.AVAILABLE_NOW
         until_ms = wall_clock_ms() if reads_all else None
         done = epochs.last_batch
@@ -234,7 +234,7 @@ class LocalEpochJob(UnboundedJob):
             if self.settings.trigger is Trigger.ONCE:
                 break
             if self.settings.trigger is Trigger.PROCESSING_TIME:
-                self.cancelled.wait(self.settings.min_pause_ms / 1000)
+                self.cancelled.wait(self.settings.checkpoint_min_pause_ms / 1000)
         if self.cancelled.is_set():
             raise TaskFailedError("the job was cancelled between two epochs")
         return False
@@ -266,7 +266,7 @@ class LocalEpochJob(UnboundedJob):
         at a multiple of itself, as in Spark. A request to drain the job does not wait for it.
         """
         waits = self.settings.trigger is Trigger.PROCESSING_TIME
-        interval_ms = self.settings.interval_ms if waits else 0
+        interval_ms = self.settings.checkpoint_interval_ms if waits else 0
         while not self._is_over():
             if interval_ms:
                 self._wait((self._next_begin_ms - wall_clock_ms()) / 1000)

@@ -31,7 +31,7 @@ from opchain.runtime.job.orphans import discarded_on_failure
 from opchain.runtime.job.progress import CountedProgress
 from opchain.runtime.job.restarts import Restarts, RestartStrategy
 from opchain.runtime.job.run import NO_LIMIT, CollectedRecords, JobRun
-from opchain.runtime.local.live_run import LiveRun, StopSwitch, endless_sources, running_sources
+from opchain.runtime.local.live_run import LiveRun, StopSwitch
 from opchain.runtime.local.task_thread import TaskThread
 from opchain.runtime.measurements.record_warnings import RecordWarnings
 from opchain.runtime.program.vertex_program import DRIVER, JobProgram
@@ -143,7 +143,7 @@ def local_run(
         UnpicklableFunctionError: A function cannot be pickled.
     """
     warn_of_many_tasks(job)
-    is_endless = bool(endless_sources(job) or running_sources(job))
+    is_endless = bool(job.endless_sources or job.running_sources)
     shipped = () if is_endless else ship_vertices(job)
     progress = CountedProgress(job)
     attempts = _Attempts()
@@ -260,7 +260,7 @@ def _collected_records(job: JobProgram) -> CollectedRecords:
         for operator in vertex.operators
         if operator.spec.kind == "collect_sink"
     ]
-    is_read_live = len(sinks) == 1 and endless_sources(job)
+    is_read_live = len(sinks) == 1 and job.endless_sources
     return CollectedRecords() if is_read_live else CollectedRecords(NO_LIMIT)
 
 

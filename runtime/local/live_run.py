@@ -22,7 +22,6 @@ from opchain.runtime.measurements.record_warnings import RecordWarnings
 from opchain.runtime.program.vertex_program import (
     DRIVER,
     JobProgram,
-    OperatorProgram,
     VertexProgram,
 )
 from opchain.runtime.records.garbage_collection import relaxed_collector
@@ -86,29 +85,6 @@ _LOOK_EVERY_S = 1.0
 
 _FLUSH_AFTER_MS = 100
 """The default of the buffer timeout, as in Flink."""
-
-
-def endless_sources(job: JobProgram) -> list[OperatorProgram]:
-    """The sources that never end by themselves."""
-    return [
-        operator
-        for vertex in job.vertices
-        for operator in vertex.all_operators
-        if operator.spec.kind == "source" and not operator.spec.is_bounded  # type: ignore[attr-defined]
-    ]
-
-
-def running_sources(job: JobProgram) -> list[OperatorProgram]:
-    """The SourceFunctions that may be unbounded. In batch mode all of them end."""
-    return [
-        operator
-        for vertex in job.vertices
-        for operator in vertex.operators
-        if operator.spec.kind == "legacy_source"
-        and not vertex.is_batch
-        and not operator.spec.is_bounded  # type: ignore[attr-defined]
-        and getattr(operator.spec.function, "is_bounded", None) is not True  # type: ignore[attr-defined]
-    ]
 
 
 def _flush_after_ms(job: JobProgram) -> int | None:

@@ -260,6 +260,29 @@ class JobProgram:
     stages: tuple[StageProgram, ...]
     job_parameters: dict[str, str] = field(default_factory=dict)
 
+    @property
+    def endless_sources(self) -> list[OperatorProgram]:
+        """The sources that never end by themselves."""
+        return [
+            operator
+            for vertex in self.vertices
+            for operator in vertex.all_operators
+            if operator.spec.kind == "source" and not operator.spec.is_bounded  # type: ignore[attr-defined]
+        ]
+
+    @property
+    def running_sources(self) -> list[OperatorProgram]:
+        """The SourceFunctions that may be unbounded. In batch mode all of them end."""
+        return [
+            operator
+            for vertex in self.vertices
+            for operator in vertex.operators
+            if operator.spec.kind == "legacy_source"
+            and not vertex.is_batch
+            and not operator.spec.is_bounded  # type: ignore[attr-defined]
+            and getattr(operator.spec.function, "is_bounded", None) is not True  # type: ignore[attr-defined]
+        ]
+
     def vertex_number(self, task: int) -> int:
         """The number, among the vertices, of a task's vertex."""
         for number, vertex in enumerate(self.vertices):

@@ -25,7 +25,7 @@ def test_checkpoints_stay_or_go(
     env = StreamExecutionEnvironment.get_execution_environment()
     if retention is not None:
         env.get_checkpoint_config().set_externalized_checkpoint_retention(retention)
-    found = streaming_settings(env.program().settings).retention
+    found = streaming_settings(env.program().settings).checkpoint_retention
     assert kept == [
         (is_cancelled, has_failed)
         for is_cancelled, has_failed in (CANCELLED, FAILED, FINISHED)
@@ -35,6 +35,6 @@ def test_checkpoints_stay_or_go(
 
 def test_a_checkpoint_has_time_without_limit_unless_one_is_set() -> None:
     env = StreamExecutionEnvironment.get_execution_environment()
-    assert streaming_settings(env.program().settings).timeout_ms is None
+    assert streaming_settings(env.program().settings).checkpoint_timeout_ms == 0
     env.get_checkpoint_config().set_checkpoint_timeout(60_000)
-    assert streaming_settings(env.program().settings).timeout_ms == 60_000
+    assert streaming_settings(env.program().settings).checkpoint_timeout_ms == 60_000

@@ -258,7 +258,7 @@ class StreamingJob(UnboundedJob):
         self._write_due(epochs)
         assert self._due is not None
         offsets = f"{epochs.storage.url}/{OFFSETS}"
-        target_ms = self.settings.target_epoch_ms
+        target_ms = self.settings.target_epoch_ms or None
         try:
             rows = delivered_rows(
                 self._session, epochs.sources, folder, self._due, offsets, target_ms
@@ -298,8 +298,10 @@ class StreamingJob(UnboundedJob):
             return writer.trigger(availableNow=True)
         if trigger is Trigger.ONCE:
             return writer.trigger(once=True)
-        if self.settings.interval_ms:
-            return writer.trigger(processingTime=f"{self.settings.interval_ms} milliseconds")
+        if self.settings.checkpoint_interval_ms:
+            return writer.trigger(
+                processingTime=f"{self.settings.checkpoint_interval_ms} milliseconds"
+            )
         return writer
 
     def _run_micro_batch(
@@ -315,7 +317,7 @@ class StreamingJob(UnboundedJob):
             return
         # New input arrives during the pause. Jobs with other triggers need no pause.
         if self.settings.trigger is Trigger.PROCESSING_TIME:
-            self.cancelled.wait(self.settings.min_pause_ms / 1000)
+            self.cancelled.wait(self.settings.checkpoint_min_pause_ms / 1000)
 
     def _stop_query(self) -> None:
         self._is_started.wait()

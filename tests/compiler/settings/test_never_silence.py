@@ -10,7 +10,8 @@ import pytest
 from opchain.common import Configuration, Duration, ExecutionConfig, Types
 from opchain.common.restart_strategy import RestartStrategies
 from opchain.common.serialization import Encoder, SimpleStringSchema
-from opchain.compiler.settings.settings_reader import declared_options, flink_keys, known_keys
+from opchain.compiler.ineffective_settings import declared_options
+from opchain.compiler.settings.settings_reader import flink_keys, known_keys
 from opchain.datastream import (
     CheckpointConfig,
     CheckpointingMode,
@@ -84,7 +85,7 @@ def test_each_option_that_nothing_reads_is_told(key: str) -> None:
     configuration = Configuration()
     configuration.set_string(key, other_value(declared_options()[key]))
     env = StreamExecutionEnvironment.get_execution_environment(configuration)
-    (told,) = env.program().without_effect
+    (told,) = env.program().unused_keys
     assert told.startswith(f"{key} (")
     assert "no counterpart" not in told
 
@@ -99,7 +100,7 @@ def test_keys_of_flink_that_are_unknown_here_are_told_and_those_of_the_program_a
     ):
         configuration.set_string(key, "1")
     env = StreamExecutionEnvironment.get_execution_environment(configuration)
-    assert [told.split(" ")[0] for told in env.program().without_effect] == [
+    assert [told.split(" ")[0] for told in env.program().unused_keys] == [
         "s3.access-key",
         "state.latency-track.history-size",
         "taskmanager.numberOfTaskSlots",
@@ -112,7 +113,7 @@ def test_every_key_of_flink_has_an_effect_or_is_told() -> None:
         configuration = Configuration()
         configuration.set_string(key, "1")
         env = StreamExecutionEnvironment.get_execution_environment(configuration)
-        if not [told for told in env.program().without_effect if told.startswith(f"{key} (")]:
+        if not [told for told in env.program().unused_keys if told.startswith(f"{key} (")]:
             silent.append(key)
     assert silent == []
 
@@ -138,10 +139,10 @@ def test_a_setting_of_another_choice_is_told(
     configuration = Configuration()
     configuration.set_string(key, value)
     env = StreamExecutionEnvironment.get_execution_environment(configuration)
-    (told,) = env.program().without_effect
+    (told,) = env.program().unused_keys
     assert told.startswith(f"{key} ({choice} is ")
     env.get_configuration().set_string(choice, chosen)
-    assert env.program().without_effect == ()
+    assert env.program().unused_keys == ()
 
 
 def test_a_job_says_what_does_nothing(caplog: pytest.LogCaptureFixture) -> None:
@@ -152,12 +153,12 @@ def test_a_job_says_what_does_nothing(caplog: pytest.LogCaptureFixture) -> None:
     env.from_collection([1]).print()
     with caplog.at_level(logging.WARNING, "opchain.job"):
         env.execute("told")
-    without, bounded = caplog.messages
+    (told,) = caplog.messages
     assert (
         "pipeline.closure-cleaner-level (Python functions are pickled without a closure cleaner)"
-        in without
+        in told
     )
-    assert "execution.checkpointing.interval = 1000" in bounded
+    assert "execution.checkpointing.interval = 1000 (the job is bounded" in told
 
 
 def test_a_job_in_process_says_what_only_spark_uses(caplog: pytest.LogCaptureFixture) -> None:
@@ -169,7 +170,8 @@ def test_a_job_in_process_says_what_only_spark_uses(caplog: pytest.LogCaptureFix
     with caplog.at_level(logging.WARNING, "opchain.job"):
         env.execute("told")
     (told,) = caplog.messages
-    assert "python.executable = /somewhere/python, pipeline.jars = file:///somewhere/a.jar" in told
+    assert "python.executable = /somewhere/python (the job runs in this process" in told
+    assert "pipeline.jars = file:///somewhere/a.jar (the job runs in this process" in told
 
 
 # Each method that sets something, with arguments that set something else than the default. None: it takes a default
@@ -293,7 +295,7 @@ def test_no_setter_is_forgotten() -> None:
 def told(program: Program) -> Any:
     return (
         program.settings,
-        program.without_effect,
+        program.unused_keys,
         program.cached_files,
         sorted(program.slot_group_resources),
         len(program.epoch_listeners),

@@ -427,7 +427,7 @@ def test_an_epoch_that_is_cancelled_leaves_nothing_and_runs_again(
         env.set_max_parallelism(16)
         into_files(counts(env, Blocks(str(tmp_path))), tmp_path)
 
-    settings = StreamingSettings(checkpoints=str(tmp_path / "checkpoints"))
+    settings = StreamingSettings(checkpoint_dir=str(tmp_path / "checkpoints"))
     unbounded = LocalEpochJob(job_of(draw), settings)
     run = UnboundedRun(unbounded).start()
     assert entered.wait(LONGEST_S)

@@ -16,7 +16,7 @@ from opchain.runtime.errors import UnsupportedFeatureError
 from opchain.runtime.job.client import JobStatus
 from opchain.runtime.local import live_run
 from opchain.runtime.local.job import local_run
-from opchain.runtime.local.live_run import LiveRun, StopSwitch, endless_sources
+from opchain.runtime.local.live_run import LiveRun, StopSwitch
 from opchain.runtime.shipping.outcome import read_outcome
 from opchain.runtime.task.stream_task import TaskEnvironment
 
@@ -84,7 +84,7 @@ def test_an_endless_job_gives_results_until_it_is_cancelled(
         counted.filter(lambda n: n < 10).print()
 
     job = job_of(draw)
-    assert [source.name for source in endless_sources(job)] == ["Source: numbers"]
+    assert [source.name for source in job.endless_sources] == ["Source: numbers"]
     run = local_run(job).start()
     for _ in range(20):
         assert enough.acquire(timeout=PATIENCE_S)
@@ -114,7 +114,7 @@ def test_the_first_failure_ends_all_tasks(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_jobs_that_end_have_no_endless_source() -> None:
-    assert endless_sources(job_of(lambda env: env.from_sequence(1, 2).print())) == []
+    assert job_of(lambda env: env.from_sequence(1, 2).print()).endless_sources == []
 
 
 class Ticks(SourceFunction[int]):

@@ -211,7 +211,9 @@ def test_an_abandoned_thread_writes_no_output_when_its_function_returns(
         numbers.sink_to(FileSink.for_row_format(str(out), Encoder.simple_string_encoder()).build())
 
     job = job_of(draw)
-    settings = StreamingSettings(checkpoints=str(tmp_path / "checkpoints"), interval_ms=100)
+    settings = StreamingSettings(
+        checkpoint_dir=str(tmp_path / "checkpoints"), checkpoint_interval_ms=100
+    )
     run: Any = local_run(job) if count else UnboundedRun(LocalEpochJob(job, settings))  # type: ignore[arg-type]
     before = set(threading.enumerate())
     require_cancelled(run.start(), blocker)
@@ -231,6 +233,6 @@ def test_a_job_with_checkpoints_whose_function_blocks_can_be_cancelled(
     tmp_path: Path, blocker: Blocker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(LocalEpochJob.cancel, "__defaults__", (0.0,))
-    settings = StreamingSettings(checkpoints=str(tmp_path / "checkpoints"))
+    settings = StreamingSettings(checkpoint_dir=str(tmp_path / "checkpoints"))
     job = job_of(lambda env: blocking(env, str(tmp_path), None))
     require_cancelled(UnboundedRun(LocalEpochJob(job, settings)).start(), blocker)  # type: ignore[arg-type]
