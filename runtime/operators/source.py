@@ -47,7 +47,7 @@ class SplitReader:
         enter: Called before a split's turn.
         leave: Called when a split has ended; None if more of the split may be read later.
         is_endless: Whether the splits are unbounded. Then they are read in turn, whatever their watermarks.
-        is_ahead: Whether a split with this watermark must wait for other sources.
+        limit: The greatest watermark at which a split may continue; None if the source waits for no others.
         pause: Waits for a short time, if all splits must wait.
     """
 
@@ -60,7 +60,7 @@ class SplitReader:
         enter: Callable[[SplitWatermarks], None],
         leave: Callable[[SplitWatermarks], None] | None,
         is_endless: bool = False,
-        is_ahead: Callable[[int], bool] | None = None,
+        limit: Callable[[], int] | None = None,
         pause: Callable[[], None] | None = None,
     ) -> None:
         self._source = source
@@ -69,7 +69,7 @@ class SplitReader:
         self._enter = enter
         self._leave = leave
         self._is_endless = is_endless
-        self._is_ahead = is_ahead or _never
+        self._limit = limit
         self._pause = pause
         self._open: dict[int, Iterator[Any]] = {}
         self._records_read = [0] * len(splits)
@@ -85,7 +85,7 @@ class SplitReader:
             while waiting:
                 place, number = heapq.heappop(waiting)
                 split = self._splits[number][1]
-                if self._is_ahead(split.watermark):
+                if self._limit is not None and split.watermark > self._limit():
                     turn += 1
                     heapq.heappush(waiting, (turn if self._is_endless else place, number))
                     passed_over += 1
@@ -105,9 +105,9 @@ class SplitReader:
                     if self._leave is not None:
                         self._leave(split)
                     continue
-                values = batch.values if batch.__class__ is RecordBatch else batch
-                self._records_read[number] += len(values)
-                if len(values) or not self._is_endless:
+                length = len(_values(batch))
+                self._records_read[number] += length
+                if length or not self._is_endless:
                     waits_s.clear()
                     yield batch
                 else:
@@ -130,7 +130,10 @@ class SplitReader:
             split, read = self._splits[number][0], self._records_read[number]
             if read:
                 split = self._source.split_after(split, read)
-            reader = self._open[number] = self._source.read(split, self._batch_size)
+            reader = self._source.read(split, self._batch_size)
+            if self._limit is not None:
+                reader = _in_slices(reader, self._splits[number][1], self._limit)
+            self._open[number] = reader
         return reader
 
     def _close_furthest_ahead(self) -> None:
@@ -141,8 +144,39 @@ class SplitReader:
             _close(self._open.pop(number))
 
 
-def _never(_watermark: int) -> bool:
-    return False
+def _in_slices(
+    batches: Iterator[Any], split: SplitWatermarks, limit: Callable[[], int]
+) -> Iterator[Any]:
+    """The batches of a split in slices that should take its watermark at most halfway to the limit.
+
+    The first slice has one record. Each following slice has as many as the last one's progress in event time suggests,
+    and at most twice as many as the last one. A single record may still pass the limit, as in Flink.
+    """
+    size, before = 1, split.watermark
+    try:
+        for batch in batches:
+            start, length = 0, len(_values(batch))
+            if not length:
+                yield batch
+            while start < length:
+                yield _slice(batch, start, start + size)
+                start += size
+                progress, before = split.watermark - before, split.watermark
+                most = size * ((limit() - before) // 2) // progress if progress else 2 * size
+                size = max(1, min(2 * size, most))
+    finally:
+        _close(batches)
+
+
+def _values(batch: Any) -> Any:
+    return batch.values if batch.__class__ is RecordBatch else batch
+
+
+def _slice(batch: Any, start: int, end: int) -> Any:
+    if batch.__class__ is not RecordBatch:
+        return batch[start:end]
+    timestamps = batch.timestamps
+    return RecordBatch(batch.values[start:end], timestamps and timestamps[start:end])
 
 
 def _close(reader: Iterator[Any]) -> None:
@@ -272,16 +306,14 @@ class SourceOperator(TimestampsWatermarksOperator):
         """The records of splits, each with its own generator. `ends` says whether the splits end with these records."""
         # All splits hold the watermark back before the first one is read.
         watermarks = [self._register(name) for name in names]
-        is_aligned = self._alignment is not None
         reader = SplitReader(
             self.source,
             list(zip(splits, watermarks, strict=True)),
-            # As in Flink, each record may be the one that is too far ahead.
-            1 if is_aligned else self.context.task.vertex.batch_size,
+            self.context.task.vertex.batch_size,
             enter=self._enter,
             leave=self._release if ends else None,
             is_endless=is_endless,
-            is_ahead=self._is_ahead if is_aligned else None,
+            limit=None if self._alignment is None else self._greatest_watermark,
             pause=self._pause,
         )
         yield from reader.batches()
@@ -342,10 +374,11 @@ class SourceOperator(TimestampsWatermarksOperator):
                 watermark = MAX_LONG_VALUE if is_idle else emitted
             alignment[0].report((self.context.task.task, self.program.index), watermark)
 
-    def _is_ahead(self, watermark: int) -> bool:
+    def _greatest_watermark(self) -> int:
+        """The greatest watermark at which a split may continue."""
         assert self._alignment is not None
         group, drift_ms = self._alignment
-        return watermark > group.limit(drift_ms)
+        return group.limit(drift_ms)
 
     def _pause(self) -> None:
         """Waits for slower sources. This does not count as idleness, so the clock of idleness stops."""
