@@ -194,7 +194,6 @@ class _SinkCommitter(Committer):
 
     def discard_orphans(self, origin: SinkOrigin, confirm: Callable[[], None]) -> None:
         sink = self._sink(origin.staging)
-        confirm()  # for sinks whose `abort` does not
         sink._confirm = confirm  # noqa: SLF001 - the other half of the sink
         sink.abort(owner_of(origin))
 

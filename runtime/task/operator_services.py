@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.errors import StateError
 from opchain.runtime.functions.function import DistributedCache, RuntimeContext
@@ -22,10 +22,26 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
+    from opchain.runtime.functions.state import (
+        AggregatingState,
+        ListState,
+        MapState,
+        ReducingState,
+        ValueState,
+    )
+    from opchain.runtime.functions.state_descriptors import (
+        AggregatingStateDescriptor,
+        ListStateDescriptor,
+        MapStateDescriptor,
+        ReducingStateDescriptor,
+        StateDescriptor,
+        ValueStateDescriptor,
+    )
     from opchain.runtime.mailbox.mailbox_executor import MailboxExecutor
     from opchain.runtime.mailbox.timer_service import TimerService
     from opchain.runtime.metrics.accumulators import Accumulator
-    from opchain.runtime.program.vertex_program import OperatorProgram, VertexProgram
+    from opchain.runtime.program.vertex_program import KeyProgram, OperatorProgram, VertexProgram
+    from opchain.runtime.types.type_variables import IN_contra, K, OUT_co, T, V
 
 
 def operator_group(task: TaskInfo, operator: OperatorProgram) -> MetricGroup:
@@ -51,9 +67,6 @@ def operator_group(task: TaskInfo, operator: OperatorProgram) -> MetricGroup:
             "<operator_name>": operator.name,
         },
     )
-
-
-T = TypeVar("T")
 
 
 class LocalFiles(DistributedCache):
@@ -83,7 +96,7 @@ class TaskRuntimeContext(RuntimeContext):
         program: OperatorProgram,
         task: TaskInfo,
         *,
-        keyed_state: Any,
+        keyed_state: KeyedStateBackend | None,
         metric_group: MetricGroup,
         job_parameters: Mapping[str, str],
         files: Mapping[str, Path],
@@ -160,7 +173,7 @@ class TaskRuntimeContext(RuntimeContext):
         """The registered files."""
         return self._files
 
-    def _keyed(self, descriptor: Any, kind: str) -> Any:
+    def _keyed(self, descriptor: StateDescriptor[Any], kind: str) -> KeyedStateBackend:
         if self._keyed_state is None:
             program = self._program
             raise StateError(
@@ -170,23 +183,25 @@ class TaskRuntimeContext(RuntimeContext):
             )
         return self._keyed_state
 
-    def get_state(self, state_descriptor: Any) -> Any:
+    def get_state(self, state_descriptor: ValueStateDescriptor[T]) -> ValueState[T]:
         """A ValueState of the current key."""
         return self._keyed(state_descriptor, "value state").get_state(state_descriptor)
 
-    def get_list_state(self, state_descriptor: Any) -> Any:
+    def get_list_state(self, state_descriptor: ListStateDescriptor[T]) -> ListState[T]:
         """A ListState of the current key."""
         return self._keyed(state_descriptor, "list state").get_list_state(state_descriptor)
 
-    def get_map_state(self, state_descriptor: Any) -> Any:
+    def get_map_state(self, state_descriptor: MapStateDescriptor[K, V]) -> MapState[K, V]:
         """A MapState of the current key."""
         return self._keyed(state_descriptor, "map state").get_map_state(state_descriptor)
 
-    def get_reducing_state(self, state_descriptor: Any) -> Any:
+    def get_reducing_state(self, state_descriptor: ReducingStateDescriptor[T]) -> ReducingState[T]:
         """A ReducingState of the current key."""
         return self._keyed(state_descriptor, "reducing state").get_reducing_state(state_descriptor)
 
-    def get_aggregating_state(self, state_descriptor: Any) -> Any:
+    def get_aggregating_state(
+        self, state_descriptor: AggregatingStateDescriptor[IN_contra, Any, OUT_co]
+    ) -> AggregatingState[IN_contra, OUT_co]:
         """An AggregatingState of the current key."""
         backend = self._keyed(state_descriptor, "aggregating state")
         return backend.get_aggregating_state(state_descriptor)
@@ -214,7 +229,8 @@ def operator_context(
     if marker_timers is not None:
         marker_time = ProcessingTimeService(marker_timers, executor)
     where = f"'{program.name}' ({program.call_site})"
-    keyed_state = _keyed_state(program, task, timers, where)
+    key = next((key for key in program.keys if key is not None), None)
+    keyed_state = None if key is None else _keyed_state(program, task, key, timers, where)
     runtime_context = TaskRuntimeContext(
         program,
         task,
@@ -236,11 +252,11 @@ def operator_context(
         send_to_driver=send_to_driver,
         operator_state=SubtaskStateStore(where),
     )
-    if keyed_state is not None:
+    if key is not None and keyed_state is not None:
         timer_services = TimerServices(
             keyed_state,
             processing_time,
-            hasher=_key(program).hasher,
+            hasher=key.hasher,
             is_batch=task.vertex.is_batch,
             where=where,
         )
@@ -249,12 +265,10 @@ def operator_context(
 
 
 def _keyed_state(
-    program: OperatorProgram, task: TaskInfo, timers: TimerService, where: str
-) -> KeyedStateBackend | None:
-    """The keyed state of an operator; None if none of its inputs has a key."""
-    key, vertex = _key(program), task.vertex
-    if key is None:
-        return None
+    program: OperatorProgram, task: TaskInfo, key: KeyProgram, timers: TimerService, where: str
+) -> KeyedStateBackend:
+    """The state of an operator of which an input has a key."""
+    vertex = task.vertex
     groups = key_group_range(vertex.max_parallelism, vertex.parallelism, task.subtask)
     identity = key_identity(key.hasher)
     if vertex.parallelism > 1 and _comes_without_exchange(program, vertex):
@@ -278,7 +292,3 @@ def _comes_without_exchange(program: OperatorProgram, vertex: VertexProgram) -> 
     return program.parent >= 0 or any(
         edge.is_pointwise and program.keys[edge.input_number] is not None for edge in vertex.inputs
     )
-
-
-def _key(program: OperatorProgram) -> Any:
-    return next((key for key in program.keys if key is not None), None)
