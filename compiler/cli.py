@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from opchain.compiler import commands
-from opchain.compiler.commands.failures import CommandError
-from opchain.compiler.commands.output import examples
+from opchain.compiler.command_line.failures import CommandError
+from opchain.compiler.command_line.output import examples
 from opchain.compiler.commands.run import INTERRUPTED
 
 if TYPE_CHECKING:

@@ -24,6 +24,8 @@ LAYERS = (
     "compiler/execution",
     "compiler/dsl",
     "compiler/table compiler/assertions",
+    "compiler/command_line",
+    "compiler/monitoring",
     "compiler/commands",
     "compiler/cli",
     "runtime/errors runtime/redaction runtime/time",

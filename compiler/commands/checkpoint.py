@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from opchain.compiler.commands.failures import CommandError, clear_errors
-from opchain.compiler.commands.output import answer, examples, note, output_width
-from opchain.compiler.commands.program_command import (
+from opchain.compiler.command_line.failures import CommandError, clear_errors
+from opchain.compiler.command_line.output import answer, examples, note, output_width
+from opchain.compiler.command_line.program_command import (
     ProgramCommand,
     Request,
     captured_program,

@@ -7,8 +7,8 @@ from fnmatch import fnmatchcase
 
 import click
 
-from opchain.compiler.commands.failures import CommandError
-from opchain.compiler.commands.output import answer, examples, output_width
+from opchain.compiler.command_line.failures import CommandError
+from opchain.compiler.command_line.output import answer, examples, output_width
 from opchain.compiler.plan.layout import Paragraph, Row, set_lines
 from opchain.compiler.settings.settings_reader import setting_rows
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 
-from opchain.compiler.commands.failures import CommandError
-from opchain.compiler.commands.output import examples
+from opchain.compiler.command_line.failures import CommandError
+from opchain.compiler.command_line.output import examples
 from opchain.runtime.errors import StreamError, imported
 from opchain.runtime.testing.kafka_broker import VERSION, KafkaBrokers, kafka_brokers
 

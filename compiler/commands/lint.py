@@ -29,8 +29,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 import networkx as nx
 
-from opchain.compiler.commands.output import answer, examples, note
-from opchain.compiler.commands.program_command import (
+from opchain.compiler.command_line.output import answer, examples, note
+from opchain.compiler.command_line.program_command import (
     ProgramCommand,
     Request,
     captured_program,

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 
-from opchain.compiler.commands.failures import CommandError
-from opchain.compiler.commands.output import answer, examples
+from opchain.compiler.command_line.failures import CommandError
+from opchain.compiler.command_line.output import answer, examples
 
 _PROGRAM = '''"""Counts the orders of each city."""
 

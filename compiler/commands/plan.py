@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from opchain.compiler.commands.failures import CommandError
-from opchain.compiler.commands.output import answer, examples, output_width, write_file
-from opchain.compiler.commands.program_command import (
+from opchain.compiler.command_line.failures import CommandError
+from opchain.compiler.command_line.output import answer, examples, output_width, write_file
+from opchain.compiler.command_line.program_command import (
     ProgramCommand,
     Request,
     captured_program,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from opchain.compiler.commands.output import examples
+from opchain.compiler.command_line.output import examples
 from opchain.reexports import is_refused
 
 if TYPE_CHECKING:

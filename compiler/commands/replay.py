@@ -9,22 +9,22 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from opchain.compiler.commands.code import chosen_vertex, in_order_of_the_plan
-from opchain.compiler.commands.failures import (
+from opchain.compiler.command_line.failures import (
     PROGRAM_FAILED,
     CommandError,
     clear_errors,
     user_traceback,
     wants_traceback,
 )
-from opchain.compiler.commands.output import answer, examples, note, to_stderr
-from opchain.compiler.commands.program_command import (
+from opchain.compiler.command_line.output import answer, examples, note, to_stderr
+from opchain.compiler.command_line.program_command import (
     ProgramCommand,
     Request,
     capture_job,
     takes_program,
 )
-from opchain.compiler.commands.program_file import as_main_program, program_file
+from opchain.compiler.command_line.program_file import as_main_program, program_file
+from opchain.compiler.commands.code import chosen_vertex, in_order_of_the_plan
 from opchain.compiler.commands.state import literal
 from opchain.compiler.graph.plan import Plan, required
 from opchain.compiler.passes.pipeline import compile_program

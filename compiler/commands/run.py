@@ -20,21 +20,26 @@ from typing import TYPE_CHECKING
 
 import click
 
-from opchain.compiler.commands.failures import (
+from opchain.compiler.command_line.failures import (
     PROGRAM_FAILED,
     failure_of,
     hint_for,
     user_traceback,
     wants_traceback,
 )
-from opchain.compiler.commands.output import check_folder_of, examples, note, to_stderr, write_file
-from opchain.compiler.commands.program_command import (
+from opchain.compiler.command_line.output import (
+    check_folder_of,
+    examples,
+    note,
+    to_stderr,
+    write_file,
+)
+from opchain.compiler.command_line.program_command import (
     ProgramCommand,
     takes_arguments,
     takes_settings,
 )
-from opchain.compiler.commands.program_file import as_main_program, run_as_main, whole_program
-from opchain.compiler.commands.progress import showing_progress
+from opchain.compiler.command_line.program_file import as_main_program, run_as_main, whole_program
 from opchain.compiler.interception import (
     Capture,
     StartedJob,
@@ -42,6 +47,7 @@ from opchain.compiler.interception import (
     watching_environments,
     watching_jobs,
 )
+from opchain.compiler.monitoring.progress import showing_progress
 from opchain.compiler.plan.layout import without_controls
 from opchain.runtime.errors import StreamError
 from opchain.runtime.job.client import JobClient, JobStatus
@@ -51,7 +57,7 @@ from opchain.runtime.spark.remote_error import showing_whole_tracebacks
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from opchain.compiler.commands.job_watch import JobWatch, JobWatches
+    from opchain.compiler.monitoring.job_watch import JobWatch, JobWatches
     from opchain.runtime.measurements.job_metrics import JobMetrics
 
 
@@ -190,7 +196,7 @@ def write_pages(watches: Iterable[JobWatch], path: Path) -> None:
     Raises:
         CommandError: A page cannot be written.
     """
-    from opchain.compiler.commands.page_server import run_page  # noqa: PLC0415 - only with this option
+    from opchain.compiler.monitoring.page_server import run_page  # noqa: PLC0415 - only with this option
 
     for number, watch in enumerate(watches, start=1):
         page = path if number == 1 else path.with_stem(f"{path.stem}-{number}")
@@ -370,7 +376,7 @@ def _note_unexecuted(path: Path, drawn: Capture) -> None:
 
 @contextmanager
 def _serving(jobs: Sequence[StartedJob], port: int) -> Iterator[None]:
-    from opchain.compiler.commands.page_server import serving_pages  # noqa: PLC0415 - only with this option
+    from opchain.compiler.monitoring.page_server import serving_pages  # noqa: PLC0415 - only with this option
 
     token = secrets.token_urlsafe(16)
     with serving_pages(jobs, port, token) as address:
@@ -379,7 +385,7 @@ def _serving(jobs: Sequence[StartedJob], port: int) -> Iterator[None]:
 
 
 def _watching(jobs: Sequence[StartedJob]) -> AbstractContextManager[JobWatches]:
-    from opchain.compiler.commands.job_watch import watching  # noqa: PLC0415 - only with this option
+    from opchain.compiler.monitoring.job_watch import watching  # noqa: PLC0415 - only with this option
 
     return watching(jobs)
 

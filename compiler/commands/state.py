@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import opchain.state
-from opchain.compiler.commands.checkpoint import takes_key
-from opchain.compiler.commands.failures import clear_errors
-from opchain.compiler.commands.output import (
+from opchain.compiler.command_line.failures import clear_errors
+from opchain.compiler.command_line.output import (
     answer,
     check_folder_of,
     examples,
@@ -21,6 +20,7 @@ from opchain.compiler.commands.output import (
     output_width,
     write_file,
 )
+from opchain.compiler.commands.checkpoint import takes_key
 from opchain.compiler.plan.layout import Row, counted, set_lines
 from opchain.runtime.checkpoint.checkpoint_key import RUNS_PICKLES, CheckpointKey
 from opchain.runtime.checkpoint.savepoint import find_checkpoint

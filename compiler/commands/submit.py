@@ -21,13 +21,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from opchain.compiler.commands.failures import CommandError, clear_errors
-from opchain.compiler.commands.output import answer, examples, note
-from opchain.compiler.commands.program_command import (
+from opchain.compiler.command_line.failures import CommandError, clear_errors
+from opchain.compiler.command_line.output import answer, examples, note
+from opchain.compiler.command_line.program_command import (
     ProgramCommand,
     takes_arguments,
 )
-from opchain.compiler.commands.program_file import whole_program
+from opchain.compiler.command_line.program_file import whole_program
 from opchain.runtime.redaction import HIDDEN, is_secret, redacted_setting
 from opchain.runtime.spark.session import spark_home
 from opchain.runtime.spark.worker_path import opchain_sources, zipped

@@ -847,8 +847,8 @@ class StreamExecutionEnvironment(OldEnvironmentCalls):
     def _started(self, program: Program, method: str, *, wait: bool) -> JobClient:
         if interception.job_intercepted(program, method):
             return CapturedJobClient()
-        from opchain.compiler.commands.progress import is_in_notebook, progress_in_cell
         from opchain.compiler.execution import submit
+        from opchain.compiler.monitoring.progress import is_in_notebook, progress_in_cell
 
         with progress_in_cell() if wait and is_in_notebook() else nullcontext():
             return submit(program, wait=wait)

@@ -63,7 +63,8 @@ def renamed(source: Any, columns: Sequence[Column]) -> tuple[Column, ...]:
     names = [] if alias is None else [each.name for each in alias.args.get("columns") or ()]
     if names and len(names) != len(columns):
         raise GraphError(
-            f"{source.sql(dialect='flink')} names {len(names)} columns, and the query has {len(columns)}"
+            f"{source.sql(dialect='flink')} names {len(names)} columns, and the query has {len(columns)} "
+            f"({', '.join(each.name for each in columns)}): name each of them, or none"
         )
     return tuple(
         each._replace(name=name)

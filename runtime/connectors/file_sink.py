@@ -145,7 +145,7 @@ class FileSink(Sink[T]):
             """Has no effect, and logs a warning: no clock rolls files (see RollingPolicy)."""
             if not isinstance(interval, int) or interval < 1:
                 raise ValueError(
-                    f"the bucket check interval is {interval!r}; it must be at least 1"
+                    f"with_bucket_check_interval got {interval!r}; it must be at least 1"
                 )
             _LOG.warning(
                 "FileSink.with_bucket_check_interval(%d) has no effect: files are rolled when records arrive and when "

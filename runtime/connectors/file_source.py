@@ -58,7 +58,9 @@ class FileSource(Source[T]):
         cuts_files: bool = True,
     ) -> None:
         if not paths:
-            raise ValueError("a file source needs at least one path")
+            raise ValueError(
+                "a FileSource needs at least one path of a file or folder, but got none"
+            )
         self.file_format = file_format
         self.paths = tuple(qualified_path(path) for path in paths)
         self.malformed = MalformedRecords(malformed)

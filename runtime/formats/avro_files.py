@@ -150,7 +150,10 @@ def _type_of(schema: Any, named: dict[str, TypeInformation[Any]]) -> TypeInforma
     if isinstance(schema, str):
         found = named.get(schema) or _PRIMITIVES.get(schema)
         if found is None:
-            raise UnsupportedFeatureError(f"the Avro type {schema!r} is not supported")
+            raise UnsupportedFeatureError(
+                f"the Avro type {schema!r} is not supported; supported are records, arrays, maps, and "
+                f"{', '.join(_PRIMITIVES)}"
+            )
         return found
     made = _complex_type(schema, named)
     if "name" in schema:

@@ -98,6 +98,14 @@ def working_folder(folder: str | os.PathLike[str] | None) -> Iterator[None]:
         _working_folders.leave(folder)
 
 
+def missing_file(path: str | os.PathLike[str]) -> FileNotFoundError:
+    """The error for a file of a job that does not exist."""
+    return FileNotFoundError(
+        f"the job needs the file '{path}', which does not exist: correct the path in register_cached_file(), "
+        "add_python_file(), add_python_archive() or the setting python.files"
+    )
+
+
 def installed_requirements(requirements: str | None, python: str | None = None) -> list[str]:
     """Installs the packages of `set_python_requirements`, once per process.
 

@@ -288,6 +288,12 @@ class UnboundedJob(ABC):
             is_cancelled=is_cancelled, has_failed=has_failed
         )
 
+    def cancelled_error(self, when: str) -> TaskFailedError:
+        """The error that ends a cancelled job."""
+        return TaskFailedError(
+            f"job '{self.job.job_name}' was cancelled {when}: its next start resumes from the last checkpoint"
+        )
+
     def cancel(self, patience_s: float = PATIENCE_S) -> None:
         """Ends the job after the current epoch, or aborts the epoch if it takes too long. A later run repeats it.
 
@@ -314,7 +320,7 @@ class UnboundedJob(ABC):
         """
         while not self._between_epochs.acquire(timeout=_LOOK_EVERY_S):
             if self.cancelled.is_set():
-                raise TaskFailedError("the job was cancelled between two epochs")
+                raise self.cancelled_error("between two epochs")
         try:
             yield
         finally:

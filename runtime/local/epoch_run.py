@@ -250,7 +250,7 @@ class LocalEpochJob(UnboundedJob):
         except JobStoppedError as error:
             if not self.cancelled.is_set():
                 raise
-            raise TaskFailedError("the job was cancelled within an epoch") from error
+            raise self.cancelled_error("within an epoch") from error
         except TaskFailedError:
             if not self.control.is_stopped:
                 raise

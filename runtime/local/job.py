@@ -25,6 +25,7 @@ from opchain.runtime.job.dependencies import (
     JobDependencies,
     PythonArchive,
     installed_requirements,
+    missing_file,
     working_folder,
 )
 from opchain.runtime.job.orphans import discarded_on_failure
@@ -66,9 +67,7 @@ def local_files(dependencies: JobDependencies) -> Iterator[Mapping[str, Path]]:
     files = {file.name: Path(file.path).absolute() for file in dependencies.cached_files}
     for path in (*files.values(), *map(Path, dependencies.python_files)):
         if not path.exists():
-            raise FileNotFoundError(
-                f"{path} does not exist; register_cached_file(), add_python_file() or python.files names it for the job"
-            )
+            raise missing_file(path)
     installed = installed_requirements(dependencies.requirements)
     with importable((*dependencies.python_files, *installed)):
         if not dependencies.archives:

@@ -171,7 +171,7 @@ def rate(counts: list[int], seconds: tuple[float, ...]) -> float:
     return sum(count / span for count, span in zip(counts, seconds, strict=True) if span > 0)
 
 
-_COUNTS = {
+TASK_COUNTS = {
     names.NUM_RECORDS_IN: "records_in",
     names.NUM_RECORDS_OUT: "records_out",
     names.NUM_BYTES_IN: "bytes_in",
@@ -179,6 +179,7 @@ _COUNTS = {
     names.NUM_BUFFERS_IN: "buffers_in",
     names.NUM_BUFFERS_OUT: "buffers_out",
 }
+"""Flink's names of the counts of a task, and our attributes."""
 _SECOND_MS = 1000
 
 
@@ -264,7 +265,7 @@ class VertexMetrics:
         """Everything by Flink's name; rates are averages over the whole run."""
         seconds = tuple(task.seconds for task in self.subtasks)
         values: dict[str, Any] = {}
-        for name, attribute in _COUNTS.items():
+        for name, attribute in TASK_COUNTS.items():
             counts = [getattr(task, attribute) for task in self.subtasks]
             values[name] = sum(counts)
             values[name + names.PER_SECOND] = rate(counts, seconds)

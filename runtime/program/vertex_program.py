@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
+from opchain.runtime.errors import InternalError
 from opchain.runtime.state.keyed.hash_map_backend import HashMapBackend
 
 if TYPE_CHECKING:
@@ -288,7 +289,7 @@ class JobProgram:
         for number, vertex in enumerate(self.vertices):
             if vertex.first_task <= task < vertex.first_task + vertex.parallelism:
                 return number
-        raise KeyError(task)
+        raise InternalError(f"job '{self.job_name}' has no task {task}")
 
     def vertex_of(self, task: int) -> tuple[VertexProgram, int]:
         """The vertex and subtask of a task number."""

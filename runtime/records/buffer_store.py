@@ -173,7 +173,7 @@ class BufferStore:
         if len(payload) < length:
             raise SpillError(
                 f"expected {length} bytes at {offset} of the file for buffers in '{self._place}', "
-                f"found {len(payload)}"
+                f"found {len(payload)}: its disk is damaged, or another process has cut it short"
             )
         return payload
 

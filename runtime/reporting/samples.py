@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.job.client import JobStatus
 from opchain.runtime.measurements.job_metrics import JobMetrics, metrics_so_far
+from opchain.runtime.measurements.vertex_metrics import TASK_COUNTS
 from opchain.runtime.metrics import metric_group as names
 from opchain.runtime.metrics.histogram import HistogramValue
 from opchain.runtime.metrics.metric_types import DistributionValue, GaugeValue, MeterValue
@@ -35,14 +36,6 @@ JOB, TASK, OPERATOR = "jobmanager_job", "taskmanager_job_task", "taskmanager_job
 _STATES = (JobStatus.CREATED, JobStatus.RUNNING, JobStatus.RESTARTING, JobStatus.CANCELLING)
 _QUANTILES = (0.5, 0.95, 0.99)
 _SECOND_MS = 1000
-_TASK_COUNTS = {
-    names.NUM_RECORDS_IN: "records_in",
-    names.NUM_RECORDS_OUT: "records_out",
-    names.NUM_BYTES_IN: "bytes_in",
-    names.NUM_BYTES_OUT: "bytes_out",
-    names.NUM_BUFFERS_IN: "buffers_in",
-    names.NUM_BUFFERS_OUT: "buffers_out",
-}
 _TASK_TIMES = {
     names.BUSY_TIME: "busy_ns",
     names.IDLE_TIME: "idle_ns",
@@ -177,7 +170,7 @@ _SPLIT_NUMBERS = {"next": "currentOffset", "lag": "pendingRecordsOfPartition"}
 
 
 def _of_task(labels: dict[str, str], task: TaskMetrics, recent: TaskMetrics) -> Iterator[Sample]:
-    for name, attribute in _TASK_COUNTS.items():
+    for name, attribute in TASK_COUNTS.items():
         yield Sample(f"{TASK}_{name}", labels, getattr(task, attribute))
         if recent.seconds > 0:
             rate = getattr(recent, attribute) / recent.seconds

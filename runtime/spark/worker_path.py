@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from opchain.runtime.errors import UnsupportedFeatureError
-from opchain.runtime.job.dependencies import JobDependencies, installed_requirements
+from opchain.runtime.job.dependencies import JobDependencies, installed_requirements, missing_file
 from opchain.runtime.spark.session import is_local
 
 if TYPE_CHECKING:
@@ -346,7 +346,7 @@ def _existing(path: str) -> str:
         return path
     local = path.removeprefix("file://").removeprefix("file:")
     if not os.path.exists(local):  # noqa: PTH110 - a path or a URL, both as strings
-        raise FileNotFoundError(f"the job needs the file '{path}', but it does not exist")
+        raise missing_file(path)
     return local
 
 

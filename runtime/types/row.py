@@ -129,7 +129,7 @@ class Row:
             return list(self._values)
         unknown = [name for name in names if name not in fields]
         if unknown:
-            raise ValueError(f"{_listed(unknown)} not among the fields {_listed(fields)} of a row")
+            raise ValueError(f"a row has no {_listed(unknown)}; its fields are {_listed(fields)}")
         return [self._values[fields.index(name)] for name in names]
 
     def __call__(self, *args: Any) -> Row:

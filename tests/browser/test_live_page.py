@@ -14,10 +14,10 @@ from forms import seen
 from plan_geometry import overlapping, vertices
 
 from opchain.common import Configuration, WatermarkStrategy
-from opchain.compiler.commands.job_watch import JobWatch
-from opchain.compiler.commands.page_server import run_page, serving_pages
 from opchain.compiler.graph.plan import required
 from opchain.compiler.interception import StartedJob, watching_jobs
+from opchain.compiler.monitoring.job_watch import JobWatch
+from opchain.compiler.monitoring.page_server import run_page, serving_pages
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.datastream import StreamExecutionEnvironment
 from opchain.runtime.checkpoint.epoch import Epoch

@@ -374,7 +374,7 @@ def saved_page(plan: Plan, run: Mapping[str, Any]) -> str:
 
     Args:
         plan: The completely compiled plan.
-        run: The last update and all epochs: see compiler/commands/job_watch.py.
+        run: The last update and all epochs: see compiler/monitoring/job_watch.py.
     """
     return plan_page(job_plan(plan), vertex_details(plan), run=run)
 

@@ -278,7 +278,7 @@ class StreamingJob(UnboundedJob):
             query.awaitTermination()
         except StreamingQueryException as error:
             if self.cancelled.is_set():
-                raise TaskFailedError("the job was cancelled within an epoch") from error
+                raise self.cancelled_error("within an epoch") from error
             if self.control.is_stopped:
                 return False
             if isinstance(self._failure, InputRestoredError):

@@ -2,8 +2,8 @@ import pytest
 from random_plans import random_plan
 
 from opchain import StreamExecutionEnvironment
+from opchain.compiler.command_line.failures import CommandError
 from opchain.compiler.commands.code import chosen_vertex, in_order_of_the_plan
-from opchain.compiler.commands.failures import CommandError
 from opchain.compiler.graph.plan import Plan, required
 from opchain.compiler.passes.pipeline import compile_program
 

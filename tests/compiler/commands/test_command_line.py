@@ -12,8 +12,8 @@ import click
 import pytest
 
 from opchain.compiler.cli import main
-from opchain.compiler.commands.failures import CommandError
-from opchain.compiler.commands.program_command import module_file
+from opchain.compiler.command_line.failures import CommandError
+from opchain.compiler.command_line.program_command import module_file
 
 SHOWS_ARGUMENTS = """
 import sys

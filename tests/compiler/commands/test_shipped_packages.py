@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from opchain.compiler.commands.failures import CommandError
+from opchain.compiler.command_line.failures import CommandError
 from opchain.compiler.commands.submit import (
     archive_name,
     install_packages,

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from opchain.compiler.commands.failures import CommandError
+from opchain.compiler.command_line.failures import CommandError
 from opchain.compiler.commands.submit import (
     DRIVER_PYTHON,
     PYTHON,

@@ -4,22 +4,9 @@ from functools import reduce
 from typing import Any
 
 import pytest
+from aggregates import Mean
 
 from opchain.runtime.functions.record_functions import AggregateFunction, ReduceFunction
-
-
-class Average(AggregateFunction[int, tuple[int, int], float]):
-    def create_accumulator(self) -> tuple[int, int]:
-        return 0, 0
-
-    def add(self, value: int, accumulator: tuple[int, int]) -> tuple[int, int]:
-        return accumulator[0] + value, accumulator[1] + 1
-
-    def get_result(self, accumulator: tuple[int, int]) -> float:
-        return accumulator[0] / accumulator[1]
-
-    def merge(self, acc_a: tuple[int, int], acc_b: tuple[int, int]) -> tuple[int, int]:
-        return acc_a[0] + acc_b[0], acc_a[1] + acc_b[1]
 
 
 class Longest(ReduceFunction):  # type: ignore[type-arg]
@@ -28,7 +15,7 @@ class Longest(ReduceFunction):  # type: ignore[type-arg]
 
 
 def test_they_fold() -> None:
-    average = Average()
+    average = Mean()
     left = average.add(4, average.add(2, average.create_accumulator()))
     right = average.add(9, average.create_accumulator())
     assert average.get_result(average.merge(left, right)) == 5

@@ -5,8 +5,9 @@ from typing import Any
 
 import cloudpickle
 import pytest
+from aggregates import Count
 
-from opchain.runtime.functions.record_functions import AggregateFunction, ReduceFunction
+from opchain.runtime.functions.record_functions import ReduceFunction
 from opchain.runtime.functions.state_descriptors import (
     AggregatingStateDescriptor,
     ListStateDescriptor,
@@ -24,20 +25,6 @@ PICKLED = Types.PICKLED_BYTE_ARRAY()
 class Sum(ReduceFunction[int]):
     def reduce(self, value1: int, value2: int) -> int:
         return value1 + value2
-
-
-class Count(AggregateFunction[Any, int, int]):
-    def create_accumulator(self) -> int:
-        return 0
-
-    def add(self, value: Any, accumulator: int) -> int:
-        return accumulator + 1
-
-    def get_result(self, accumulator: int) -> int:
-        return accumulator
-
-    def merge(self, acc_a: int, acc_b: int) -> int:
-        return acc_a + acc_b
 
 
 def descriptors() -> list[Any]:

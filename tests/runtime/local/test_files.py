@@ -32,7 +32,7 @@ def test_a_file_that_does_not_exist_is_refused(tmp_path: Path, kind: str) -> Non
         else JobDependencies(python_files=(missing,))
     )
     files = local_files(dependencies)
-    with pytest.raises(FileNotFoundError, match=r"missing\.py does not exist"):
+    with pytest.raises(FileNotFoundError, match=r"missing\.py', which does not exist"):
         files.__enter__()
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from aggregates import Sum
 
 from opchain.common import Types
-from opchain.datastream.functions import AggregateFunction
 from opchain.datastream.state import (
     AggregatingStateDescriptor,
     ListStateDescriptor,
@@ -23,20 +23,6 @@ from opchain.runtime.time import Time
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-
-class Sums(AggregateFunction[int, int, int]):
-    def create_accumulator(self) -> int:
-        return 0
-
-    def add(self, value: int, accumulator: int) -> int:
-        return accumulator + value
-
-    def get_result(self, accumulator: int) -> int:
-        return accumulator
-
-    def merge(self, a: int, b: int) -> int:
-        return a + b
 
 
 INT, STRING, LONG = Types.INT(), Types.STRING(), Types.LONG()
@@ -64,7 +50,7 @@ REFUSED: list[tuple[Any, Callable[[Any], object], str]] = [
     ),
     (ReducingStateDescriptor("s", lambda a, _: a, INT), lambda s: s.add("x"), "declared as INT"),
     (
-        AggregatingStateDescriptor("s", Sums(), INT),
+        AggregatingStateDescriptor("s", Sum(), INT),
         lambda s: (s.add(2**31 - 1), s.add(1)),
         "does not fit into INT",
     ),
@@ -105,7 +91,7 @@ def test_what_is_taken_stays_as_it_is_given() -> None:
     entries.put(1, None)
     assert list(entries.items()) == [(1, None)]
     assert entries.get_internal_state() is entries
-    added = state_of(AggregatingStateDescriptor("s", Sums(), INT), ttl=False)
+    added = state_of(AggregatingStateDescriptor("s", Sum(), INT), ttl=False)
     added.add(1)
     added.add(2)
     assert added.get() == 3

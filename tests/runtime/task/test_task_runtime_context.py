@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import cloudpickle
 import pytest
+from aggregates import Count
 from forms import run_form
 
 from opchain.common import Configuration, Types
 from opchain.datastream import StreamExecutionEnvironment
-from opchain.datastream.functions import AggregateFunction, MapFunction
+from opchain.datastream.functions import MapFunction
 from opchain.datastream.state import (
     AggregatingStateDescriptor,
     ListStateDescriptor,
@@ -38,20 +39,6 @@ cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
 OPERATOR = OperatorProgram(1, "parse", "0b5c", "job.py:3", MapSpec(str), parent=0)
 TASK = TaskInfo(VertexProgram("7f", "lines -> parse", 4, 128, 8, (OPERATOR,)), 2, 1, "17", "clicks")
-
-
-class Count(AggregateFunction[Any, int, int]):
-    def create_accumulator(self) -> int:
-        return 0
-
-    def add(self, value: Any, accumulator: int) -> int:
-        return accumulator + 1
-
-    def get_result(self, accumulator: int) -> int:
-        return accumulator
-
-    def merge(self, acc_a: int, acc_b: int) -> int:
-        return acc_a + acc_b
 
 
 @pytest.fixture

@@ -107,7 +107,7 @@ def test_fields_are_picked_by_names() -> None:
     assert row.get_fields_by_names(["c", "a"]) == [3, 1]
     assert row.get_fields_by_names(["a", "b", "c"]) == [1, 2, 3]
     assert Row(1, 2).get_fields_by_names(["x"]) == [1, 2]
-    with pytest.raises(ValueError, match="'x', 'y' not among the fields 'a', 'b', 'c'"):
+    with pytest.raises(ValueError, match="a row has no 'x', 'y'; its fields are 'a', 'b', 'c'"):
         row.get_fields_by_names(["x", "a", "y"])
 
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from aggregates import Count
 
-from opchain.runtime.functions.record_functions import AggregateFunction
 from opchain.runtime.windows.data_triggers import CountTrigger, PurgingTrigger
 from opchain.runtime.windows.evictors import CountEvictor, DeltaEvictor, Evictor, TimeEvictor
 from opchain.runtime.windows.global_windows import GlobalWindows
@@ -54,20 +54,6 @@ def test_evictors_work_on_windows_that_end_and_merge(windows: Windows) -> None:
             harness.end_input()
             assert shown(harness) == [[5, 3]]
             assert harness.state_entry_count() == harness.event_time_timer_count() == 0
-
-
-class Count(AggregateFunction[Any, int, int]):
-    def create_accumulator(self) -> int:
-        return 0
-
-    def add(self, value: Any, accumulator: int) -> int:
-        return accumulator + 1
-
-    def get_result(self, accumulator: int) -> int:
-        return accumulator
-
-    def merge(self, acc_a: int, acc_b: int) -> int:
-        return acc_a + acc_b
 
 
 def add(a: tuple[str, int], b: tuple[str, int]) -> tuple[str, int]:

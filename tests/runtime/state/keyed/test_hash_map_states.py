@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from aggregates import Mean
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from opchain.datastream import AggregateFunction
 from opchain.runtime.errors import StateError
 from opchain.runtime.functions.state_descriptors import (
     AggregatingStateDescriptor,
@@ -18,21 +18,6 @@ from opchain.runtime.functions.state_descriptors import (
     ValueStateDescriptor,
 )
 from opchain.runtime.state.keyed.hash_map_backend import HashMapKeyedStateBackend
-
-
-class Mean(AggregateFunction[int, tuple[int, int], float]):
-    def create_accumulator(self) -> tuple[int, int]:
-        return 0, 0
-
-    def add(self, value: int, accumulator: tuple[int, int]) -> tuple[int, int]:
-        return accumulator[0] + value, accumulator[1] + 1
-
-    def get_result(self, accumulator: tuple[int, int]) -> float:
-        return accumulator[0] / accumulator[1]
-
-    def merge(self, acc_a: tuple[int, int], acc_b: tuple[int, int]) -> tuple[int, int]:
-        return acc_a[0] + acc_b[0], acc_a[1] + acc_b[1]
-
 
 VALUE: ValueStateDescriptor[Any] = ValueStateDescriptor("value")
 LIST: ListStateDescriptor[Any] = ListStateDescriptor("list")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from aggregates import Sum
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from opchain.datastream import AggregateFunction
 from opchain.datastream.state import StateTtlConfig
 from opchain.runtime.functions.state_descriptors import (
     AggregatingStateDescriptor,
@@ -20,21 +20,6 @@ from opchain.runtime.functions.state_descriptors import (
 )
 from opchain.runtime.state.keyed.hash_map_backend import HashMapKeyedStateBackend
 from opchain.runtime.testing.operator_harness import ManualClock
-
-
-class Sum(AggregateFunction[int, int, int]):
-    def create_accumulator(self) -> int:
-        return 0
-
-    def add(self, value: int, accumulator: int) -> int:
-        return accumulator + value
-
-    def get_result(self, accumulator: int) -> int:
-        return accumulator
-
-    def merge(self, acc_a: int, acc_b: int) -> int:
-        return acc_a + acc_b
-
 
 Builder = StateTtlConfig.Builder
 

@@ -7,7 +7,7 @@ import pytest
 
 from opchain import StreamExecutionEnvironment
 from opchain.common import Configuration
-from opchain.compiler.commands.failures import user_traceback
+from opchain.compiler.command_line.failures import user_traceback
 from opchain.runtime.errors import add_note
 from opchain.runtime.spark.remote_error import ExecutorTracebackError
 

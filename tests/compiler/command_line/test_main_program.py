@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from opchain.compiler.commands.failures import CommandError
-from opchain.compiler.commands.program_file import (
+from opchain.compiler.command_line.failures import CommandError
+from opchain.compiler.command_line.program_file import (
     as_main_program,
     check_is_python,
     prints_to_stderr,

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from opchain.compiler.commands.failures import CommandError
-from opchain.compiler.commands.program_file import ProgramFile, capture_program, program_file
+from opchain.compiler.command_line.failures import CommandError
+from opchain.compiler.command_line.program_file import ProgramFile, capture_program, program_file
 
 HEAD = """\
 import sys

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 from click.shell_completion import CompletionItem
 
-from opchain.compiler.commands.failures import CommandError, clear_errors
-from opchain.compiler.commands.output import note
-from opchain.compiler.commands.program_file import (
+from opchain.compiler.command_line.failures import CommandError, clear_errors
+from opchain.compiler.command_line.output import note
+from opchain.compiler.command_line.program_file import (
     SAVED_PLAN,
     capture_program,
     option_names,

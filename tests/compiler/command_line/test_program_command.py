@@ -7,7 +7,11 @@ import click
 import pytest
 
 from opchain.compiler.cli import main
-from opchain.compiler.commands.program_command import ProgramCommand, is_saved_plan, read_saved_plan
+from opchain.compiler.command_line.program_command import (
+    ProgramCommand,
+    is_saved_plan,
+    read_saved_plan,
+)
 
 PROGRAM = """\
 import sys

@@ -17,15 +17,15 @@ from forms import seen
 from terminal import terminal_of
 
 from opchain.common import Configuration
-from opchain.compiler.commands import progress
-from opchain.compiler.commands.progress import (
+from opchain.compiler.interception import watching_jobs
+from opchain.compiler.monitoring import progress
+from opchain.compiler.monitoring.progress import (
     PLAIN_PERIOD_S,
     ProgressLines,
     TerminalArea,
     TerminalRows,
     watched,
 )
-from opchain.compiler.interception import watching_jobs
 from opchain.datastream import StreamExecutionEnvironment
 from opchain.runtime.checkpoint.epoch import Epoch
 from opchain.runtime.epochs.epoch_progress import EpochHistory, epoch_progress

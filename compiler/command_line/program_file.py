@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from opchain.compiler.commands.failures import CommandError, failure_of
+from opchain.compiler.command_line.failures import CommandError, failure_of
 from opchain.compiler.dsl.environment import StreamExecutionEnvironment
 from opchain.compiler.interception import Capture, CapturedJob, capturing
 from opchain.compiler.plan.layout import counted, listed

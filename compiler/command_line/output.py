@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from opchain.compiler.commands.failures import CommandError
+from opchain.compiler.command_line.failures import CommandError
 from opchain.compiler.plan.layout import DEFAULT_WIDTH, as_ascii, without_controls
 
 if TYPE_CHECKING:

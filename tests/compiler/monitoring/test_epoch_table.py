@@ -12,7 +12,7 @@ from forms import seen
 from rich.console import Console
 
 from opchain.common import Types
-from opchain.compiler.commands.progress import COLUMNS, epoch_line, epoch_table
+from opchain.compiler.monitoring.progress import COLUMNS, epoch_line, epoch_table
 from opchain.datastream.functions import KeyedProcessFunction
 from opchain.datastream.state import ValueStateDescriptor
 from opchain.runtime.checkpoint.epoch import Epoch

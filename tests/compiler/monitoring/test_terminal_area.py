@@ -8,7 +8,7 @@ import pytest
 from rich.text import Text
 from terminal import terminal_of
 
-from opchain.compiler.commands.progress import terminal_area
+from opchain.compiler.monitoring.progress import terminal_area
 
 
 def test_what_the_program_prints_is_all_that_stays(monkeypatch: pytest.MonkeyPatch) -> None:

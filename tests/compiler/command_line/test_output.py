@@ -6,8 +6,8 @@ from pathlib import Path
 import click
 import pytest
 
-from opchain.compiler.commands.failures import CommandError
-from opchain.compiler.commands.output import answer, coloured, note, output_width
+from opchain.compiler.command_line.failures import CommandError
+from opchain.compiler.command_line.output import answer, coloured, note, output_width
 
 
 class Terminal(io.StringIO):

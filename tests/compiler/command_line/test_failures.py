@@ -4,7 +4,7 @@ from types import TracebackType
 import click
 import pytest
 
-from opchain.compiler.commands.failures import (
+from opchain.compiler.command_line.failures import (
     FAILED,
     CommandError,
     FileOwner,

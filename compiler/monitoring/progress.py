@@ -20,7 +20,7 @@ from contextlib import ExitStack, contextmanager
 from datetime import datetime, timezone
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from opchain.compiler.commands.output import to_stderr
+from opchain.compiler.command_line.output import to_stderr
 from opchain.compiler.graph.plan import required
 from opchain.compiler.interception import StartedJob, watching_jobs
 from opchain.compiler.plan.layout import counted

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from programs import drawn
 
-from opchain.compiler.commands.failures import CommandError
-from opchain.compiler.commands.page_server import _Handler, serving_pages
+from opchain.compiler.command_line.failures import CommandError
 from opchain.compiler.interception import StartedJob
+from opchain.compiler.monitoring.page_server import _Handler, serving_pages
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.runtime.job.run import JobRun
 from opchain.runtime.shipping.outcome import JobOutcome

@@ -10,8 +10,8 @@ from example_metrics import TASK
 from forms import seen
 
 from opchain.common import Configuration
-from opchain.compiler.commands.job_watch import JobWatch, PageNews, failure_news, settings_of
 from opchain.compiler.interception import StartedJob, watching_jobs
+from opchain.compiler.monitoring.job_watch import JobWatch, PageNews, failure_news, settings_of
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.datastream import StreamExecutionEnvironment
 from opchain.runtime.checkpoint.epoch import Epoch

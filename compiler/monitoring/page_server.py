@@ -20,8 +20,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
-from opchain.compiler.commands.failures import CommandError
-from opchain.compiler.commands.job_watch import (
+from opchain.compiler.command_line.failures import CommandError
+from opchain.compiler.monitoring.job_watch import (
     JobWatch,
     JobWatches,
     PageNews,

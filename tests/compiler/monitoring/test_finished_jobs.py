@@ -11,9 +11,9 @@ from forms import seen
 
 from opchain import StreamExecutionEnvironment
 from opchain.common import Configuration
-from opchain.compiler.commands.job_watch import JobWatch
 from opchain.compiler.commands.run import show_finished, write_pages
 from opchain.compiler.interception import StartedJob, watching_jobs
+from opchain.compiler.monitoring.job_watch import JobWatch
 from opchain.runtime.epochs.epoch_progress import EpochHistory
 from opchain.runtime.job.run import JobRun
 from opchain.runtime.shipping.outcome import JobOutcome

@@ -1,0 +1,1 @@
+"""What commands share: how they take a program, print answers, and report errors."""
