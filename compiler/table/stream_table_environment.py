@@ -368,8 +368,9 @@ class StreamTableEnvironment(TableEnvironment):
         given = by_position(table.columns)
         missing = [each.name for each in columns if each.name not in given]
         if missing or not columns:
+            found = f"the column '{missing[0]}'" if missing else "no columns"
             raise GraphError(
-                f"{at_call('to_changelog_stream')}: the schema has the column '{''.join(missing[:1])}', and the table has "
+                f"{at_call('to_changelog_stream')}: the schema has {found}; name columns of the table, which are "
                 f"{', '.join(given)}"
             )
         row = projection(columns, [cast(given[name], data_type) for name, data_type in columns])

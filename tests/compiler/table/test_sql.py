@@ -702,7 +702,9 @@ def test_a_changelog_has_the_columns_of_a_schema(tables: StreamTableEnvironment)
         table, schema, ChangelogMode.all()
     ).execute_and_collect() as found:
         assert next(found) == Row(name="x", id=7)
-    with pytest.raises(GraphError, match="the schema has the column 'z', and the table has id"):
+    with pytest.raises(
+        GraphError, match="the schema has the column 'z'; name columns of the table, which are id"
+    ):
         tables.to_changelog_stream(table, Schema.new_builder().column("z", "INT").build())
 
 

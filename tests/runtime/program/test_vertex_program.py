@@ -7,6 +7,7 @@ from forms import job_of
 from hypothesis import given
 from hypothesis import strategies as st
 
+from opchain.runtime.errors import InternalError
 from opchain.runtime.program.vertex_program import (
     InputProgram,
     pointwise_consumers,
@@ -68,7 +69,7 @@ def test_a_task_has_its_vertex_and_subtask() -> None:
     found = [(job.vertex_of(task)[0].name, job.vertex_of(task)[1]) for task in range(6)]
     assert [subtask for _, subtask in found] == [0, 1, 2, 0, 1, 2]
     assert len({name for name, _ in found}) == 2
-    with pytest.raises(KeyError):
+    with pytest.raises(InternalError):
         job.vertex_of(6)
 
 
