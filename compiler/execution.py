@@ -80,7 +80,7 @@ def runs_in_epochs(program: Program, job: JobProgram) -> bool:
             "remove them"
         )
     _LOG.warning(
-        "%s. Its state is lost when it ends, and %s has no effect",
+        "%s. Its state is lost when it ends; without effect: %s",
         here,
         ", ".join(set_for_epochs(program)),
     )

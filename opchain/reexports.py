@@ -71,6 +71,10 @@ OLD_NAMES = {
             "datastream.time_characteristic",
         )
     },
+    "dataset.ExecutionEnvironment": (
+        "dataset.ExecutionEnvironment",
+        "PyFlink 2 has StreamExecutionEnvironment with set_runtime_mode(RuntimeExecutionMode.BATCH)",
+    ),
     "common.execution_mode.ExecutionMode": (
         "compiler.settings.old_spellings.ExecutionMode",
         "the execution mode is RuntimeExecutionMode in PyFlink 2",
@@ -124,6 +128,8 @@ OLD_NAMES = {
 """For each name of PyFlink 1: its module and name here, and the replacement in PyFlink 2."""
 
 _REFUSALS = {
+    "dataset": "Flink 2 has no DataSet API: use StreamExecutionEnvironment, and call "
+    "set_runtime_mode(RuntimeExecutionMode.BATCH)",
     "datastream.connectors.elasticsearch": "use ElasticsearchSink of opchain.datastream.connectors, which sends to "
     "the _bulk API of Elasticsearch and OpenSearch",
     "table": "opchain has only a part of the Table API: StreamTableEnvironment with CREATE TABLE, scalar SELECT and "

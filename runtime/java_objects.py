@@ -20,12 +20,12 @@ def no_java(name: str, instead: str = "") -> UnsupportedFeatureError:
     )
 
 
-def no_java_attribute(owner: object, name: str) -> AttributeError:
+def no_java_attribute(owner: object, name: str, instead: str = "") -> AttributeError:
     """The error for PyFlink's private attributes, whose names begin with `_j_`: they hold Java objects.
 
     An AttributeError, so that `hasattr` finds none of them.
     """
-    return AttributeError(str(no_java(f"{type(owner).__name__}.{name}")))
+    return AttributeError(str(no_java(f"{type(owner).__name__}.{name}", instead)))
 
 
 class JavaObjectWrapper:

@@ -116,6 +116,15 @@ def test_a_refused_name_says_so_where_it_is_used() -> None:
             pass
 
 
+def test_the_dataset_api_of_pyflink_1_names_its_replacement() -> None:
+    with pytest.warns(DeprecationWarning, match="PyFlink 2 has StreamExecutionEnvironment"):
+        from opchain.dataset import ExecutionEnvironment  # noqa: PLC0415
+    with pytest.raises(
+        UnsupportedFeatureError, match=r"set_runtime_mode\(RuntimeExecutionMode\.BATCH\)"
+    ):
+        ExecutionEnvironment.get_execution_environment()
+
+
 def entries() -> Iterator[tuple[str, str]]:
     """(module, entry) of what PyFlink's modules define by themselves, the Table API aside."""
     module = ""

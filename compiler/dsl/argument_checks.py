@@ -227,3 +227,19 @@ def refuses(what: str, instead: str) -> Callable[..., Any]:
         raise refused(what, instead)
 
     return refuse
+
+
+def removed(what: str, instead: str) -> UnsupportedFeatureError:
+    """The error for a method of PyFlink 1 that PyFlink 2 does not have. `instead` names the replacement."""
+    return UnsupportedFeatureError(
+        f"{at_call(what)} is of PyFlink 1, and not of PyFlink 2: {instead}"
+    )
+
+
+def refuses_old(what: str, instead: str) -> Callable[..., Any]:
+    """A method that raises the error of `removed`."""
+
+    def refuse(*_arguments: Any, **_keywords: Any) -> Any:
+        raise removed(what, instead)
+
+    return refuse

@@ -28,7 +28,6 @@ _NOT_CREATED = {
     "CATALOG": "describe each table with CREATE TABLE and a connector",
     "DATABASE": _ONE_CATALOG,
     "FUNCTION": "call the function in a map() of the DataStream API",
-    "OR REPLACE": "DROP the table, and CREATE it again",
 }
 _SHOWN = "TABLES", "VIEWS", "CATALOGS", "DATABASES", "CURRENT CATALOG", "CURRENT DATABASE"
 _SHOWN_OF_ONE = "CREATE TABLE", "CREATE VIEW"
@@ -242,6 +241,8 @@ class _Reader:
         raise self._unexpected("CREATE, DROP, INSERT, SELECT, SET, SHOW, DESCRIBE or EXPLAIN")
 
     def _create(self) -> Any:
+        if self.skip("OR"):  # Flink creates, too: a statement with a name that exists fails
+            self._expect("REPLACE")
         is_temporary = self.skip("TEMPORARY")
         if self.skip("TABLE"):
             return self._create_table()
@@ -342,6 +343,12 @@ class _Reader:
                 f"table '{path}': CREATE TABLE AS is not supported; write CREATE TABLE, and then INSERT INTO"
             )
         connector = options.pop("connector", "")
+        if not connector and "connector.type" in options:
+            raise GraphError(
+                f"table '{path}' has options of Flink 1.10: 'connector.type' is now 'connector', 'format.type' is "
+                "'format', and 'connector.path' is 'path'; names and values are those of Flink's pages of the "
+                "connector"
+            )
         if not connector and like is None:
             raise GraphError(
                 f"table '{path}' has no connector; add WITH ('connector' = '...'): catalogs of managed tables are not "

@@ -11,10 +11,10 @@ from dataclasses import replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
-from opchain.compiler.dsl.argument_checks import at_call, checked, refused, refuses
+from opchain.compiler.dsl.argument_checks import at_call, checked, refused, refuses, refuses_old
 from opchain.compiler.dsl.data_stream import DataStream
 from opchain.compiler.dsl.environment import StreamExecutionEnvironment
-from opchain.compiler.dsl.stream_dataframe import never_ends
+from opchain.compiler.dsl.stream_dataframe import PlannedDataFrame, never_ends
 from opchain.compiler.graph.transformation import user_call_site
 from opchain.compiler.settings.settings_reader import read_settings
 from opchain.compiler.table import sql
@@ -29,6 +29,7 @@ from opchain.compiler.table.connectors import (
 from opchain.compiler.table.data_types import (
     ArrayType,
     DataType,
+    DataTypes,
     MapType,
     RowType,
     data_type_of,
@@ -289,8 +290,14 @@ class StreamTableEnvironment(TableEnvironment):
         return Table("elements", None, columns, lambda: stream, self)
 
     def from_pandas(self, pdf: Any, schema: Any = None, splits_num: int = 1) -> Table:  # noqa: ARG002 - a collection
-        """A table of the rows of a pandas DataFrame. A schema is as in `from_elements`; `splits_num` has no effect."""
+        """A table of the rows of a pandas DataFrame.
+
+        A schema is as in `from_elements`, or a list of the types of the columns. `splits_num` has no effect.
+        """
         names = list(map(str, pdf.columns)) if schema is None else schema
+        if isinstance(names, (list, tuple)) and any(isinstance(each, DataType) for each in names):
+            fields = zip(map(str, pdf.columns), names, strict=True)
+            names = DataTypes.ROW([DataTypes.FIELD(name, of) for name, of in fields])
         columns = [pdf[name].astype(object).where(pdf[name].notna(), None) for name in pdf.columns]
         return self.from_elements(list(zip(*columns, strict=True)), names)
 
@@ -770,19 +777,29 @@ class StreamTableEnvironment(TableEnvironment):
     def _by_spark(self, tree: Any, tables: Sequence[str]) -> Table:
         """A query over bounded tables, in Spark SQL."""
         streams = {path: self.to_data_stream(self.from_path(path)) for path in tables}
+        part, instead = unbounded_part(tree)
         for path, stream in streams.items():
             if never_ends(stream.transformation):
-                part, instead = unbounded_part(tree)
                 raise UnsupportedFeatureError(
                     f"{at_call('sql_query')}: {part} over the unbounded table '{path}' is not supported: results would "
                     f"change with each row. Convert the table with to_data_stream(), and use {instead} of the "
                     "DataStream API"
                 )
+        runs = f"{at_call('sql_query')}: {part} runs in Spark SQL"
+        if read_settings(self._environment.get_configuration()).target == "local":
+            raise UnsupportedFeatureError(
+                f"{runs}, and this job runs in process (execution.target = local); run it on Spark, or use {instead} of "
+                "the DataStream API"
+            )
         renamed = tree.copy()
         frames = {
             path: stream.to_dataframe(spark_schema(self.from_path(path).columns))
             for path, stream in streams.items()
         }
+        if any(isinstance(frame, PlannedDataFrame) for frame in frames.values()):
+            raise UnsupportedFeatureError(
+                f"{runs}, and no Spark session is running, because the program is only planned; run the program"
+            )
         names = {}
         for path, frame in frames.items():
             self._anonymous += 1
@@ -1140,9 +1157,6 @@ for _name in (
         "execute_plan",
     ),
     "from_changelog_stream",
-    # of PyFlink 1
-    *("connect", "execute", "insert_into", "register_function", "register_java_function", "scan"),
-    *("register_table", "register_table_sink", "register_table_source", "sql_update"),
     *("list_functions", "list_user_defined_functions", "list_modules", "list_full_modules"),
     *("create_model", "create_temporary_model", "drop_model", "drop_temporary_model"),
     *("list_models", "list_temporary_models", "list_materialized_tables"),
@@ -1155,3 +1169,19 @@ for _name in (
             "describe tables with CREATE TABLE, and compute with SQL's scalar functions or the DataStream API",
         ),
     )
+
+_CREATE_TABLE = "describe the table with CREATE TABLE in execute_sql()"
+_CALLED_IN_MAP = "call the function in a map() of the DataStream API"
+for _name, _instead in {
+    "connect": _CREATE_TABLE,
+    "execute": "leave it out; execute_sql() and Table.execute_insert() run a job, env.execute() runs the streams",
+    "insert_into": "call Table.execute_insert()",
+    "register_function": _CALLED_IN_MAP,
+    "register_java_function": _CALLED_IN_MAP,
+    "register_table": "call create_temporary_view()",
+    "register_table_sink": _CREATE_TABLE,
+    "register_table_source": _CREATE_TABLE,
+    "scan": "call from_path()",
+    "sql_update": "call execute_sql()",
+}.items():
+    setattr(StreamTableEnvironment, _name, refuses_old(f"StreamTableEnvironment.{_name}", _instead))

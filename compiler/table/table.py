@@ -53,20 +53,36 @@ class Table:
         assert self.environment is not None
         return self.environment.name_of(self)
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """An AttributeError, which says what to do if PyFlink has a column here: `table.price > 10`."""
+            missing = f"a Table has no attribute {name!r}"
+            if name.startswith("_") or name not in by_position(self.columns):
+                raise AttributeError(missing)
+            raise AttributeError(
+                f"{missing}: expressions of columns are not supported; write the query as SQL with sql_query()"
+            )
+
     def get_schema(self) -> TableSchema:
         """The names and types of the columns."""
         return schema_of(self.columns)
 
     def alias(self, field: str, *fields: str) -> Table:
-        """The same rows with new names of the columns.
+        """The same rows with new names of the first columns. The other columns keep their names.
 
         Raises:
-            GraphError: There are more or fewer names than columns.
+            GraphError: There are more names than columns, or two columns would have one name.
         """
-        names = (field, *fields)
-        if len(names) != len(self.columns):
+        given = (field, *fields)
+        if len(given) > len(self.columns):
             raise GraphError(
-                f"{at_call('Table.alias')} got {len(names)} names, and the table has {len(self.columns)} columns"
+                f"{at_call('Table.alias')} got {len(given)} names, and the table has {len(self.columns)} columns"
+            )
+        names = (*given, *(each.name for each in self.columns[len(given) :]))
+        if len(set(names)) < len(names):
+            raise GraphError(
+                f"{at_call('Table.alias')}: two columns would have one name: {', '.join(names)}"
             )
         columns = tuple(
             each._replace(name=name) for name, each in zip(names, self.columns, strict=True)

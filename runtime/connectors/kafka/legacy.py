@@ -115,7 +115,9 @@ class FlinkKafkaConsumer(FlinkKafkaConsumerBase):
         deserialization_schema: DeserializationSchema[Any],
         properties: Mapping[str, str],
     ) -> None:
-        warnings.warn("Deprecated in Flink 1.16: use KafkaSource", DeprecationWarning, stacklevel=2)
+        warnings.warn(
+            "FlinkKafkaConsumer is deprecated: use KafkaSource", DeprecationWarning, stacklevel=2
+        )
         super().__init__(topics, deserialization_schema, properties)
 
 

@@ -116,7 +116,8 @@ print(sorted({"networkx", "pydantic", "pyspark"} & set(sys.modules)))
 def test_attributes_that_hold_java_objects_in_pyflink_are_named(
     env: StreamExecutionEnvironment,
 ) -> None:
-    with pytest.raises(AttributeError, match="_j_stream_execution_environment belongs to a Java"):
+    text = r"_j_stream_execution_environment belongs to a Java .* socket_text_stream\(\) reads a socket"
+    with pytest.raises(AttributeError, match=text):
         _ = env._j_stream_execution_environment  # type: ignore[attr-defined]
     with pytest.raises(AttributeError, match=r"DataStream\._j_data_stream belongs to a Java"):
         _ = env.from_collection([1])._j_data_stream  # type: ignore[attr-defined]

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from opchain.compiler.dsl.argument_checks import refused, refuses
+from opchain.compiler.dsl.argument_checks import refused, refuses, refuses_old
 from opchain.runtime.errors import UnsupportedFeatureError
 
 
@@ -17,3 +17,11 @@ def test_a_refusal_names_the_call_its_line_and_what_to_do() -> None:
 def test_a_refused_method_takes_any_arguments() -> None:
     with pytest.raises(UnsupportedFeatureError, match="use map"):
         refuses("Table.select", "use map()")(1, 2, of=3)
+
+
+def test_a_method_of_pyflink_1_names_its_replacement() -> None:
+    with pytest.raises(
+        UnsupportedFeatureError,
+        match=r"^T\.scan\(\) \(.*\) is of PyFlink 1, .*: call from_path\(\)$",
+    ):
+        refuses_old("T.scan", "call from_path()")("orders")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from opchain.common import Configuration, Row, TimestampAssigner, Types, WatermarkStrategy
+from opchain.compiler.interception import capturing
 from opchain.compiler.table.connectors import Options, table_source
 from opchain.compiler.table.sql import statement_of
 from opchain.datastream import StreamExecutionEnvironment
@@ -352,7 +353,10 @@ def test_a_descriptor_says_the_same(tables: StreamTableEnvironment, tmp_path: Pa
         ("CREATE TABLE t (a INT)", "has no connector"),
         ("CREATE CATALOG c", "CREATE CATALOG is not supported; describe each table"),
         ("CREATE TEMPORARY SYSTEM FUNCTION f AS 'x'", "FUNCTION is not supported; call .* a map"),
-        ("CREATE OR REPLACE TABLE t (a INT)", "OR REPLACE is not supported; DROP the table"),
+        (
+            "CREATE TABLE t (a INT) WITH ('connector.type' = 'filesystem')",
+            "'t' has options of Flink 1.10: 'connector.type' is now 'connector'",
+        ),
         ("USE CATALOG c", "USE c is not supported; .* omit the statement"),
         ("SHOW CREATE VIEW s", "SHOW CREATE VIEW: 's' is a table; DESCRIBE shows"),
         ("SHOW CREATE VIEW", "SHOW CREATE VIEW is not supported; there are: TABLES"),
@@ -405,6 +409,30 @@ def test_unbounded_aggregation_is_refused_with_what_to_write(
         UnsupportedFeatureError, match=r"JOIN over the unbounded table 'g'.*interval_join"
     ):
         tables.sql_query("SELECT a.k FROM g AS a JOIN g AS b ON a.k = b.k")
+
+
+def test_a_query_for_spark_sql_says_where_it_runs(tables: StreamTableEnvironment) -> None:
+    query = "SELECT name, SUM(id) FROM s GROUP BY name"
+    with pytest.raises(
+        UnsupportedFeatureError,
+        match=r"GROUP BY runs in Spark SQL, and this job runs in process .*; run it on Spark, or use key_by",
+    ):
+        tables.sql_query(query)
+
+
+def test_a_query_for_spark_sql_cannot_be_planned_without_spark(
+    tables: StreamTableEnvironment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tables.get_config().set("execution.target", "spark")
+    monkeypatch.setattr("opchain.runtime.spark.dataframe_output.empty_dataframe", lambda _: None)
+    with (
+        capturing(),
+        pytest.raises(
+            UnsupportedFeatureError,
+            match=r"ORDER BY runs in Spark SQL, .* only planned; run the program",
+        ),
+    ):
+        tables.sql_query("SELECT id FROM s ORDER BY id")
 
 
 def test_unknown_options_are_named(tables: StreamTableEnvironment) -> None:
@@ -668,6 +696,8 @@ def test_frames_of_pandas_are_tables(tables: StreamTableEnvironment) -> None:
     made = tables.from_pandas(pandas.DataFrame({"a": [1, 2], "b": ["x", None]}))
     assert [list(row) for row in made.execute().collect()] == [[1, "x"], [2, None]]
     assert made.to_pandas().to_dict("list") == {"a": [1, 2], "b": ["x", None]}
+    typed = tables.from_pandas(pandas.DataFrame({"a": [1, 2]}), [DataTypes.INT()])
+    assert typed.get_schema() == tables.sql_query("SELECT id AS a FROM s").get_schema()
 
 
 def test_a_pipeline_writes_a_table(tables: StreamTableEnvironment, tmp_path: Path) -> None:
@@ -760,8 +790,20 @@ def test_the_timestamps_of_a_stream_are_a_column(
 def test_columns_get_other_names(tables: StreamTableEnvironment) -> None:
     renamed = tables.sql_query("SELECT id, name FROM s").alias("a", "b")
     assert rows(tables, f"SELECT b, a + 1 FROM {renamed}") == [["x", 8], [None, -6]]
-    with pytest.raises(GraphError, match="got 1 names, and the table has 2 columns"):
-        renamed.alias("a")
+    assert renamed.alias("k").get_schema().get_field_names() == ["k", "b"]
+    with pytest.raises(GraphError, match="got 3 names, and the table has 2 columns"):
+        renamed.alias("a", "b", "c")
+    with pytest.raises(GraphError, match="two columns would have one name: b, b"):
+        renamed.alias("b")
+
+
+def test_create_or_replace_creates_a_table_and_a_view(tables: StreamTableEnvironment) -> None:
+    create = "CREATE OR REPLACE TABLE made (a INT) WITH ('connector' = 'datagen', 'number-of-rows' = '1')"
+    tables.execute_sql(create)
+    tables.execute_sql("CREATE OR REPLACE TEMPORARY VIEW of_made AS SELECT a FROM made")
+    assert len(rows(tables, "SELECT * FROM of_made")) == 1
+    with pytest.raises(GraphError, match="there is a table 'made' already"):
+        tables.execute_sql(create)
 
 
 def test_a_stream_of_tuples_is_a_table_of_rows(
