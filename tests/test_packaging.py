@@ -35,7 +35,7 @@ def modules() -> set[str]:
         for path in (ROOT / half).rglob("*.py")
     }
     root = {path.relative_to(ROOT).as_posix() for path in (ROOT / "opchain").glob("*.py")}
-    for folder in ("common", "datastream", "metrics", "table", "testing", "util"):
+    for folder in ("common", "dataset", "datastream", "metrics", "table", "testing", "util"):
         root |= {
             path.relative_to(ROOT).as_posix() for path in (ROOT / "opchain" / folder).rglob("*.py")
         }
