@@ -1,13 +1,14 @@
-/* Drivers that take one directory of checkpoints over from each other: lease, fence, publish, sweep, commit,
- * retention, and falling back from a damaged checkpoint. README.md in this folder says how to run it.
+/* Drivers that replace each other on one directory of checkpoints: lease, fence, publish, sweep, commit, retention,
+ * and the fallback from a damaged checkpoint. README.md in this folder says how to run the model.
  *
- * -DDRIVERS=n   how many drivers start, each whenever it likes (a lease may always be over: clocks prove nothing)
- * -DEPOCHS=n    how many epochs there are to complete
+ * -DDRIVERS=n   how many drivers start, each at any time: clocks may differ, so any lease may have expired
+ * -DEPOCHS=n    how many epochs there are
  * -DFALLBACK    one checkpoint may be damaged; two checkpoints are retained
- * -DUNFENCED    the protocol before fences: a driver that takes over sweeps at once, and publishes the plain name
+ * -DUNFENCED    the protocol before fences: a new driver sweeps at once, and publishes the plain name
  *
- * A driver that is never scheduled again has crashed, one that waits is frozen: Spin tries every such place. A put that
- * is on its way is not the driver's any more: it arrives whenever it likes, or is refused, or nobody hears of it.
+ * A driver that Spin never schedules again has crashed. A driver that Spin schedules late was frozen. Spin tries both
+ * before each step. A put that was sent is independent of its driver: it succeeds at any later time, or it is refused, or
+ * it succeeds and the driver never learns of it.
  */
 
 #ifndef DRIVERS
@@ -16,7 +17,7 @@
 #ifndef EPOCHS
 #define EPOCHS 2
 #endif
-#define RUNS (DRIVERS + 1)          /* numbers of runs: 1 to DRIVERS; 0 stands for the plain name */
+#define RUNS (DRIVERS + 1)          /* numbers of runs: 1 to DRIVERS; 0 means the plain name */
 #define OUTS (2 * RUNS)             /* staged outputs: run r has 2r and 2r + 1, one for each attempt of its tasks */
 #define FENCE 100                   /* FENCE + r: the fence of run r; less: a checkpoint with that output */
 
@@ -25,28 +26,28 @@
 
 /* ---- the storage ---- */
 byte owner;                         /* the highest number below runs/ */
-bool settled[RUNS];                 /* the lease of a run says: it has ended, and no put of it is on its way */
+bool settled[RUNS];                 /* the run has ended, and has no put in flight */
 byte files[(EPOCHS + 2) * RUNS];    /* file(e, 0) is chk-e/_metadata, file(e, s) the name to which fence s points */
 bool stagings[(EPOCHS + 2) * OUTS];
 bool noted[EPOCHS + 2];             /* the sink's note of the epoch's commit */
-bool damaged[EPOCHS + 2];           /* the checkpoint can't be read any more */
+bool damaged[EPOCHS + 2];           /* the checkpoint is unreadable */
 byte replaced[EPOCHS + 2];          /* the output of a checkpoint that was dropped as damaged */
 
-/* ---- puts on their way, one for each run ---- */
+/* ---- puts in flight, at most one for each run ---- */
 mtype = { NONE, SENT, DONE, EXISTS, LOST };
 mtype put[RUNS] = NONE;
 byte put_epoch[RUNS], put_name[RUNS], put_data[RUNS];
 
-/* ---- attempts of tasks that were replaced and still write ---- */
+/* ---- replaced task attempts that still write: the epoch, by run ---- */
 byte zombie[RUNS];
 
-/* ---- what the properties look at; no driver does ---- */
-byte published[EPOCHS + 2];         /* the output that an epoch's checkpoint has: decided once */
+/* ---- for the assertions only: no driver reads these ---- */
+byte published[EPOCHS + 2];         /* the output in the epoch's checkpoint; set once */
 byte shown[EPOCHS + 2];             /* the output of an epoch that is visible */
 bool swept[(EPOCHS + 2) * OUTS];
 byte ended;                         /* how many drivers have ended */
 
-/* The last file in an epoch's chain of names, and what is in it: 0 if there is none. */
+/* The name and content of the last file in an epoch's chain of names; content 0 if there is none. */
 inline seek(e, name, data) {
     name = RUNS; data = 0;
     do
@@ -59,7 +60,7 @@ inline look_up(e, name, data) {
     d_step { seek(e, name, data) }
 }
 
-/* The last epoch that has a checkpoint; 0 if none has. */
+/* The last epoch with a checkpoint; 0 if there is none. */
 inline find_latest(e) {
     d_step {
         e = EPOCHS + 2; data = 0;
@@ -71,7 +72,7 @@ inline find_latest(e) {
     }
 }
 
-/* The put of one file that must not exist; what comes of it is in put[me]. */
+/* Sends a put that fails if the file exists. Its result appears in put[me]. */
 inline send(e, n, d) {
     d_step { put_epoch[me] = e; put_name[me] = n; put_data[me] = d; put[me] = SENT }
 }
@@ -90,7 +91,7 @@ inline commit(e, out) {
     if
     :: noted[e] -> skip
     :: !noted[e] ->
-        k = e + 1;                  /* a later note: another run has gone on from here */
+        k = e + 1;                  /* a later note: another run has continued from here */
         do
         :: k > EPOCHS + 1 || noted[k] -> break
         :: else -> k++
@@ -99,7 +100,7 @@ inline commit(e, out) {
         :: k <= EPOCHS + 1 -> skip
         :: else ->
 #ifndef UNFENCED
-            assert(staged(e, out) || noted[e]);  /* else the job ends with an error that names the files */
+            assert(staged(e, out) || noted[e]);  /* otherwise the job fails, and the error names the files */
 #endif
             noted[e] = true
         fi
@@ -107,8 +108,8 @@ inline commit(e, out) {
     atomic {
         if
         :: staged(e, out) ->
-            assert(published[e] == out);         /* only what a checkpoint has is committed */
-            assert(shown[e] == 0);               /* and once */
+            assert(published[e] == out);         /* only output of a checkpoint is committed */
+            assert(shown[e] == 0);               /* and only once */
             staged(e, out) = false; shown[e] = out
         :: else
         fi
@@ -130,7 +131,7 @@ proctype Driver() {
         fi
     };
 #ifndef UNFENCED
-    /* epoch_files.py: fence the next epoch, unless the run before has ended in order */
+    /* epoch_files.py: fence the next epoch, unless the previous run has ended cleanly */
     if
     :: is_settled
     :: else ->
@@ -141,8 +142,8 @@ proctype Driver() {
             look_up(e, name, data);
             if
             :: data == FENCE + me -> break
-            :: data != 0 && data != FENCE + me && data > FENCE + me -> skip  /* require() tells */
-            :: data != 0 && data < FENCE -> skip                             /* completed since */
+            :: data != 0 && data != FENCE + me && data > FENCE + me -> skip  /* the next require() stops this run */
+            :: data != 0 && data < FENCE -> skip                             /* it was completed meanwhile */
             :: else ->
                 if
                 :: data > FENCE -> name = data - FENCE
@@ -161,18 +162,18 @@ proctype Driver() {
 #endif
     find_latest(latest);
 #ifdef FALLBACK
-    /* fall_back.py: goes on from the checkpoint before; a fence takes the place of the damaged one */
+    /* fall_back.py: resume from the previous checkpoint; a fence replaces the damaged one */
     if
     :: latest > 1 && damaged[latest] ->
         require();
         look_up(latest - 1, name, data);
         if
-        :: data == 0 || data > FENCE -> latest = 0; goto refused  /* none before is kept: the job does not start */
+        :: data == 0 || data > FENCE -> latest = 0; goto refused  /* no earlier checkpoint is retained: the job does not start */
         :: else
         fi;
         look_up(latest, name, data);
         if
-        :: data == 0 || data > FENCE -> stop()           /* another run is at it */
+        :: data == 0 || data > FENCE -> stop()           /* another run is replacing it */
         :: else
         fi;
         replaced[latest] = data;
@@ -189,7 +190,7 @@ proctype Driver() {
     :: else
     fi;
 #ifdef FALLBACK
-    /* what was dropped as damaged: its driver may have died before it committed */
+    /* the output of dropped checkpoints: their drivers may have died before they committed it */
     e = latest + 1;
     do
     :: e > EPOCHS -> break
@@ -223,7 +224,7 @@ proctype Driver() {
         atomic {
             if
             :: (listed >> i) & 1 && stagings[i] ->
-                assert(published[i / OUTS] != i % OUTS);  /* what is swept is in no checkpoint */
+                assert(published[i / OUTS] != i % OUTS);  /* swept output is in no checkpoint */
                 stagings[i] = false; swept[i] = true
             :: else
             fi;
@@ -237,7 +238,7 @@ proctype Driver() {
     :: latest < EPOCHS ->
         e = latest + 1;
         require();
-        /* the tasks stage their output; an attempt may be replaced, and go on writing */
+        /* the tasks stage their output; a replaced attempt may continue to write */
         if
         :: out = 2 * me
         :: out = 2 * me + 1; zombie[me] = e
@@ -245,7 +246,7 @@ proctype Driver() {
         staged(e, out) = true;
         was_dropped = (replaced[e] != 0);
         if
-        :: was_dropped -> out = replaced[e]              /* which sinks have committed */
+        :: was_dropped -> out = replaced[e]              /* sinks have committed this output */
         :: else
         fi;
         /* coordinator.py: _publish */
@@ -259,7 +260,7 @@ proctype Driver() {
             look_up(e, name, data);
             if
             :: data > FENCE && data - FENCE <= me -> name = data - FENCE
-            :: else                                      /* free, or taken: then the put fails */
+            :: else                                      /* the name is free, or the put fails */
             fi;
 #endif
             send(e, name, out);
@@ -269,9 +270,9 @@ proctype Driver() {
                 put[me] = NONE;
                 look_up(e, name, data);
                 if
-                :: data > FENCE && data - FENCE < me     /* a fence of a run before came late: the next name */
+                :: data > FENCE && data - FENCE < me     /* the fence of an earlier run came late: use the next name */
                 :: else ->
-                    assert(!is_last);                    /* progress: nobody is after the last driver */
+                    assert(!is_last);                    /* progress: no driver follows the last one */
                     stop()
                 fi
             :: put[me] == LOST -> stop()                 /* is_settled stays false */
@@ -313,7 +314,7 @@ proctype Driver() {
         if
         :: latest < EPOCHS -> skip
         :: is_last || latest == EPOCHS -> skip
-        :: !is_last -> break                             /* it is stopped in order */
+        :: !is_last -> break                             /* the user stops the job */
         fi
     od;
     settled[me] = is_settled && owner == me;
@@ -338,7 +339,7 @@ refused:
     }
 }
 
-/* Puts arrive in any order, at any time; the last driver's are not lost (progress after the last fault). */
+/* Puts succeed in any order, at any time. Puts of the last driver are not lost, so that it can complete all epochs. */
 proctype Network(byte r) {
     byte s;
 end:
@@ -352,11 +353,11 @@ end:
             if
             :: put_data[r] < FENCE ->
                 damaged[put_epoch[r]] = false;
-                /* one checkpoint per epoch; one that comes after its epoch was dropped is nobody's (_require_still) */
+                /* One checkpoint per epoch. No run uses a checkpoint that appears after its epoch was dropped (_require_still). */
                 if
                 :: published[put_epoch[r]] == 0 ->
                     published[put_epoch[r]] = put_data[r];
-                    assert(!swept[put_epoch[r] * OUTS + put_data[r]])   /* what was swept is never published */
+                    assert(!swept[put_epoch[r] * OUTS + put_data[r]])   /* swept output is never published */
                 :: else ->
                     s = put_epoch[r] + 1;
                     do
@@ -370,7 +371,7 @@ end:
             fi;
             if
             :: put[r] = DONE
-            :: r != DRIVERS -> put[r] = LOST             /* done, and nobody hears of it */
+            :: r != DRIVERS -> put[r] = LOST             /* it succeeds, but its driver never learns of it */
             fi
         fi
        }
