@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import functools
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from opchain.compiler.command_line.failures import CommandError, clear_errors
+from opchain.compiler.command_line.keys import takes_key
 from opchain.compiler.command_line.output import answer, examples, note, output_width
 from opchain.compiler.command_line.program_command import (
     ProgramCommand,
@@ -29,7 +29,7 @@ from opchain.compiler.plan.checkpoint_text import (
 )
 from opchain.compiler.plan.from_plan import job_plan
 from opchain.compiler.plan.layout import counted
-from opchain.runtime.checkpoint.checkpoint_key import RUNS_PICKLES, CheckpointKey, read_key
+from opchain.runtime.checkpoint.checkpoint_key import RUNS_PICKLES, CheckpointKey
 from opchain.runtime.checkpoint.epoch_files import completed_checkpoints
 from opchain.runtime.checkpoint.metadata import read_metadata
 from opchain.runtime.checkpoint.restore_plan import plan_restore
@@ -40,32 +40,11 @@ from opchain.runtime.errors import CorruptCheckpointError
 from opchain.runtime.measurements.table import size_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from opchain.compiler.plan.model import JobPlan
     from opchain.runtime.checkpoint.metadata import StateDescription
     from opchain.runtime.program.vertex_program import JobProgram, OperatorProgram
-
-
-def takes_key(command: Callable[..., None]) -> Callable[..., None]:
-    """Adds `--key-file`; the command gets the key as `key`."""
-
-    @click.option(
-        "--key-file",
-        metavar="FILE",
-        help="The file with the key that signs the checkpoints (execution.checkpointing.key-file of the job).",
-    )
-    @functools.wraps(command)
-    def with_key(key_file: str | None, **others: Any) -> None:
-        command(key=key_of(key_file), **others)
-
-    return with_key
-
-
-def key_of(file: str | None) -> CheckpointKey | None:
-    """The key in a file; None without a file."""
-    with clear_errors():
-        return None if file is None else read_key(file)
 
 
 NO = 1

@@ -7,8 +7,8 @@ from typing import Any
 import click
 
 from opchain.compiler.command_line.failures import CommandError
+from opchain.compiler.command_line.keys import literal
 from opchain.compiler.command_line.output import answer, examples
-from opchain.compiler.commands.state import literal
 from opchain.compiler.plan.layout import Row, one_line, set_lines
 from opchain.runtime.errors import KeyTypeError
 from opchain.runtime.state.keys.key_groups import (

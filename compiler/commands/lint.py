@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 import networkx as nx
 
+from opchain.compiler.command_line.keys import literal
 from opchain.compiler.command_line.output import answer, examples, note
 from opchain.compiler.command_line.program_command import (
     ProgramCommand,
@@ -36,7 +37,6 @@ from opchain.compiler.command_line.program_command import (
     captured_program,
     takes_program,
 )
-from opchain.compiler.commands.state import literal
 from opchain.compiler.graph.partitioner import PartitionerKind
 from opchain.compiler.graph.plan import Plan, required
 from opchain.compiler.passes.pipeline import compile_program

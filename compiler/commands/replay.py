@@ -16,6 +16,7 @@ from opchain.compiler.command_line.failures import (
     user_traceback,
     wants_traceback,
 )
+from opchain.compiler.command_line.keys import key_of, literal
 from opchain.compiler.command_line.output import answer, examples, note, to_stderr
 from opchain.compiler.command_line.program_command import (
     ProgramCommand,
@@ -25,11 +26,9 @@ from opchain.compiler.command_line.program_command import (
 )
 from opchain.compiler.command_line.program_file import as_main_program, program_file
 from opchain.compiler.commands.code import chosen_vertex, in_order_of_the_plan
-from opchain.compiler.commands.state import literal
 from opchain.compiler.graph.plan import Plan, required
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.compiler.plan.layout import counted
-from opchain.runtime.checkpoint.checkpoint_key import read_key
 from opchain.runtime.checkpoint.savepoint import Located, find_checkpoint
 from opchain.runtime.epochs.replay import (
     NO_KEY,
@@ -118,9 +117,7 @@ def replay_command(
     with clear_errors():
         plan = compile_program(program)
         job = required(plan.job_program)
-        key_file = program.settings.checkpoint_key_file
-        signed_by = None if key_file is None else read_key(key_file)
-        located = find_checkpoint(checkpoint, signed_by)
+        located = find_checkpoint(checkpoint, key_of(program.settings.checkpoint_key_file))
         tasks = _tasks(plan, vertex, subtask)
         again = _again(job, located, epoch)
     looked_for = NO_KEY if key is None else literal(key)

@@ -10,8 +10,9 @@ from urllib.parse import urlsplit
 import click
 
 from opchain.compiler.command_line.failures import CommandError, clear_errors
+from opchain.compiler.command_line.keys import key_of, takes_key
 from opchain.compiler.command_line.output import answer, examples
-from opchain.compiler.commands.checkpoint import key_of, signature_line, takes_key
+from opchain.compiler.commands.checkpoint import signature_line
 from opchain.compiler.plan.checkpoint_text import checkpoint_text
 from opchain.runtime.checkpoint.job_requests import JobRequest, Kind, await_answer, post
 from opchain.runtime.checkpoint.run_lease import running_run

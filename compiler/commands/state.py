@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from datetime import datetime, timezone
 from itertools import islice
 from pathlib import Path
@@ -12,6 +11,7 @@ import click
 
 import opchain.state
 from opchain.compiler.command_line.failures import clear_errors
+from opchain.compiler.command_line.keys import literal, takes_key
 from opchain.compiler.command_line.output import (
     answer,
     check_folder_of,
@@ -20,7 +20,6 @@ from opchain.compiler.command_line.output import (
     output_width,
     write_file,
 )
-from opchain.compiler.commands.checkpoint import takes_key
 from opchain.compiler.plan.layout import Row, counted, set_lines
 from opchain.runtime.checkpoint.checkpoint_key import RUNS_PICKLES, CheckpointKey
 from opchain.runtime.checkpoint.savepoint import find_checkpoint
@@ -96,14 +95,6 @@ def state(
         answer(text)
     else:
         write_file(output, text)
-
-
-def literal(text: str) -> Any:
-    """A Python literal, or else the text itself."""
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):  # what literal_eval documents
-        return text
 
 
 def _form_of(output: Path | None) -> str:

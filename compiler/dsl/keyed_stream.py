@@ -241,8 +241,11 @@ def count_windows(method: str, size: int, slide: int) -> WindowAssigner[Any, Any
     )
 
     for what, value in (("size", size), ("slide", slide)):
-        if checked(value, int, method, f"the {what}") < (what == "size"):
-            raise ValueError(f"{at_call(method)}: the {what} is {value}")
+        least = 1 if what == "size" else 0
+        if checked(value, int, method, f"the {what}") < least:
+            raise ValueError(
+                f"{at_call(method)}: the {what} is {value}; it must be at least {least}"
+            )
     return CountSlidingWindowAssigner(size, slide) if slide else CountTumblingWindowAssigner(size)
 
 

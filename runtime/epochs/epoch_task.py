@@ -103,7 +103,8 @@ class EpochTask(StreamTask):
         vertex = self.info.vertex
         if isinstance(self.chain.head, LegacySourceOperator) or vertex.chained_sources:
             raise UnsupportedFeatureError(
-                f"'{vertex.name}' has a source that is not supported in unbounded jobs"
+                f"'{vertex.name}' reads a SourceFunction, or a source that runs inside an operator with several inputs. "
+                "Neither can run in epochs: read a Source with from_source(), or call disable_chaining() on it"
             )
         self._turns_of_epoch = _TurnsOfEpoch(self.processor)
         self._valves = InputValves(vertex.inputs, self.info.subtask, vertex.parallelism)
