@@ -144,7 +144,7 @@ def declared_options() -> dict[str, ConfigOption[Any]]:
 
 
 def changed(settings: JobSettings, names: Iterable[str]) -> list[str]:
-    """The keys and values of those of these settings that differ from their defaults."""
+    """`key = value` for each of the named settings that differs from its default."""
     return [
         f"{key_of(name)} = {getattr(settings, name)}"
         for name in names

@@ -411,7 +411,7 @@ def short_repr(value: object, limit: int = 80) -> str:
 
 
 def one_line_name(text: str, longest: int = 80) -> str:
-    r"""The name as one line of what can be printed and encoded.
+    r"""The name on one line, without characters that cannot be printed.
 
     >>> one_line_name("parse\nevil = 1")
     'parse evil = 1'

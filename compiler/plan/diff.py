@@ -340,7 +340,7 @@ def _by_ends(plan: JobPlan, node_after: dict[int, int]) -> dict[_Ends, PlannedEd
         if edge.source not in node_after or edge.target not in node_after:
             continue
         source, target = node_after[edge.source], node_after[edge.target]
-        twin = 0  # a stream united with itself gives two edges that nothing tells apart
+        twin = 0  # a stream united with itself gives two identical edges
         while (source, target, edge.input, edge.tag, twin) in found:
             twin += 1
         found[source, target, edge.input, edge.tag, twin] = edge

@@ -233,7 +233,7 @@ class ConfigOptions:
             )
 
         def default_value(self, value: T) -> ConfigOption[T]:
-            """The option, with what reading it gives where nothing is set.
+            """The option, with the value that a configuration without it gives.
 
             Raises:
                 ValueError: The default does not fit the type.
@@ -241,7 +241,7 @@ class ConfigOptions:
             return ConfigOption(self._key, self._value_type, self._value_type.convert(value))
 
         def no_default_value(self) -> ConfigOption[T | None]:
-            """The option; reading it gives None where nothing is set."""
+            """The option. A configuration without it gives None."""
             return ConfigOption(self._key, self._value_type)
 
 

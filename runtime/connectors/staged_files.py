@@ -270,12 +270,14 @@ class _Staging:
                 "the job again"
             )
         if left == group.files:
-            # A merged file beside all of its parts may be incomplete.
+            # If all parts exist, an existing merged file may be incomplete.
             if self._is_staged(group.staged):
                 self._files.delete(group.staged)
             self._concatenate(group)
         for file in left:
-            with suppress(FileNotFoundError):  # the run that has replaced this one has merged it
+            with suppress(
+                FileNotFoundError
+            ):  # a run that has replaced this one has deleted it after merging
                 self._files.delete(file.staged)
         self._files.sync_folder(self.folder)
         with suppress(FileNotFoundError):  # an earlier attempt has moved it

@@ -129,7 +129,9 @@ def log_offset(log: str, batch: int, offset: dict[str, Any], now_ms: int) -> Non
     of_batch = {"batchWatermarkMs": 0, "batchTimestampMs": now_ms, "conf": {}}
     lines = (_VERSION, json.dumps(of_batch), json.dumps(offset))
     data = "\n".join(lines).encode()
-    storage.delete(_checksum_name(batch))  # so that an earlier one never stands beside this entry
+    storage.delete(
+        _checksum_name(batch)
+    )  # the checksum of an earlier entry must not remain if the driver dies here
     storage.write(f"{_FOLDER}/{batch}", data)
     storage.write(_checksum_name(batch), checksums(data))
 

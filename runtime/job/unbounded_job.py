@@ -63,10 +63,10 @@ _LOOK_EVERY_S = 0.2
 """How often an epoch that waits for its turn checks whether the job is cancelled."""
 
 STAGING = "outbox"
-"""The folder of a job's checkpoints with what sinks have written and will send when it is committed."""
+"""The folder, below the checkpoints of a job, in which output of sinks waits for its commit."""
 
 NO_LIMIT = -1.0
-"""For as long as it takes."""
+"""A patience without limit."""
 
 
 class _Ended:

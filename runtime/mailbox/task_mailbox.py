@@ -155,7 +155,7 @@ class TaskMailbox:
         self._thread_id = threading.get_ident()
         self._thread_name = threading.current_thread().name
         self._state = MailboxState.OPEN
-        # Re-entrant, so that what run_exclusively runs may put.
+        # Re-entrant, because the action of run_exclusively may put mail.
         self._lock = threading.RLock()
         self._not_empty = threading.Condition(self._lock)
         self._first: deque[Mail] = deque()  # filled under the lock, emptied by the mailbox thread

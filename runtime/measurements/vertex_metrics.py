@@ -84,7 +84,7 @@ class OperatorMetrics:
 
     @property
     def records_in(self) -> int:
-        """Records that came in; what a source read."""
+        """Records of all inputs; of a source, the records that it read."""
         return sum(item.records_in for item in self.subtasks)
 
     @property

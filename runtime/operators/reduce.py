@@ -83,7 +83,7 @@ class ReduceOperator(UserFunctionOperator):
         self._shape: Shape | None = None
 
     def keep_sums(self, layout: tuple[Any, ...], shape: Shape | None = None) -> dict[Any, Any]:
-        """The dictionary from keys to the stored fields of records. The arguments are those of `summed_records`."""
+        """The dictionary from keys to the stored fields of records. See `summed_records` for the arguments."""
         self._layout, self._shape = layout, shape
         return self._sums
 

@@ -173,7 +173,7 @@ def _int64(np: Any, column: Sequence[int]) -> Any:
 
 
 def _sorted_by(np: Any, entries: Any, order: Any) -> Any:
-    """An order in that of entries, equal ones as they were: digit by digit, the lowest first."""
+    """The positions that sort the entries, in a stable radix sort from the lowest digit. `order` is the order so far."""
     if order is None and bool((entries[1:] >= entries[:-1]).all()):
         return np.arange(len(entries))  # they came in order
     bits = entries.view(np.uint64) - entries.min().astype(np.int64).view(np.uint64)

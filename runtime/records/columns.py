@@ -160,9 +160,9 @@ class Columns(Sequence[Any]):
         return self.lists[sum(not entry for entry in self.layout[:position])]
 
     def rows(self, *beside: Iterable[Any]) -> Iterable[Any]:
-        """Per record, the values of the fields that have lists, and of `beside`. With a single list, its entries."""
+        """For each record, the values of its fields that have lists, followed by those of `beside`. A single list is returned itself."""
         if beside or len(self.lists) > 1:
-            return zip(*self.lists, *beside, strict=False)  # beside may have no end
+            return zip(*self.lists, *beside, strict=False)  # an iterable of `beside` may be endless
         return self.lists[0]
 
     def record(self, fields: Iterable[Any]) -> Any:

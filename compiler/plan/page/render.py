@@ -337,7 +337,7 @@ SCRIPTS = (
     "live.js",
     "page.js",
 )
-"""The scripts in their order on the page. A script uses those before it."""
+"""The scripts in their order on the page. A script uses earlier scripts."""
 
 # Control characters and unpaired surrogates, which a browser would drop or misread.
 _NOT_IN_HTML = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")

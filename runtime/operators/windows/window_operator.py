@@ -437,7 +437,7 @@ class CountWindowOperator(WindowOperator):
     """
 
     most_in_memory = 100_000
-    """The number of objects after which those of a backend on disk are written."""
+    """With a backend on disk: the number of objects after which they are written to its tables."""
 
     def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
         super().__init__(program, context, output)
@@ -467,7 +467,7 @@ class CountWindowOperator(WindowOperator):
             window.held = self.contents.kind.added(window.held, value)
 
     def count_for(self, key: Any, value: Any, timestamp: int | None) -> None:
-        """Puts in a record whose window is not in memory, or will be full."""
+        """Adds a record whose window is not in memory, or is full with this record."""
         self.backend.set_current_state_key(key)
         window = self.counted.get(key)
         if window is None:
@@ -485,7 +485,7 @@ class CountWindowOperator(WindowOperator):
                 number = CountWindow((total - 1) // self._size)
                 self.evaluation.emit(self.backend.current_key, number, elements, timestamp)
         if total % self._size == 0:
-            # The size may be another one than that of the restored job: the window need not be full.
+            # The restored job may have had another size, so the window may not be full.
             self._put(key, total - 1, count, window.held)
             count, window.held = self._taken(key, total)
         self._look_later(window, total, count)

@@ -140,7 +140,7 @@ def apply_frames(
 
 
 class _Target:
-    """Applies changes to tables. It appends new keys only when it has those of all key groups."""
+    """Applies changes to tables. New keys are appended last, in the order of their places over all key groups."""
 
     def __init__(self, tables: StateTables) -> None:
         self._tables = tables
