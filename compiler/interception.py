@@ -75,10 +75,10 @@ class Capture:
 
     def never_executed(self) -> list[CapturedJob]:
         """The transformations that were not executed, including those after the last `execute()`."""
-        drawn = ((env.program(), call_site) for env, call_site in self.environments)
+        programs = ((env.program(), call_site) for env, call_site in self.environments)
         return [
             CapturedJob(program, "nothing", call_site)
-            for program, call_site in drawn
+            for program, call_site in programs
             if program.transformations
         ]
 

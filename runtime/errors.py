@@ -37,8 +37,8 @@ class StreamError(Exception):
 class GraphError(StreamError):
     """The program is wrong: its operators cannot be wired, translated or run as written.
 
-    `phase` says how far it came, in the words of Flink's layers: `build` (refused by the call that
-    draws it), `stream_graph` or `job_graph` (refused by the compiler).
+    `phase` is the step that refused the program: `build` (a call of the API), `stream_graph` or `job_graph` (the
+    compiler).
 
     What to do: Correct the call that the message names. `opchain lint FILE` finds such mistakes without running the
     job.

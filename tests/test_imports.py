@@ -53,7 +53,7 @@ LAYERS = (
 """Each half from the ground up. A module imports from its own layer's folder and from lower layers.
 
 Imports under TYPE_CHECKING count: a reader follows them, too. Imports inside functions of the DSL may go up, since
-`env.execute()` compiles and runs what has been drawn.
+`env.execute()` compiles and runs the program.
 """
 
 LAYER_OF = {place: n for n, places in enumerate(LAYERS) for place in places.split()}

@@ -304,26 +304,26 @@ def _imported(path: Path) -> Iterator[ModuleType]:
 def _outcome(file: ProgramFile, capture: Capture, ended_by: BaseException | None) -> Captured:
     failure = None if ended_by is None else failure_of(ended_by, file.path)
     is_failure = failure is not None and not _is_success(ended_by)
-    drawn = _never_executed(capture)
+    unexecuted = _never_executed(capture)
     if failure is not None and not capture.jobs:
         if is_failure:
             raise failure
-        if not drawn:
+        if not unexecuted:
             raise CommandError(f"{failure.message} before it executes a job")
     if capture.jobs:
         notes = [
-            f"{file} draws {counted(len(job.program.transformations), 'more operator')} after its "
+            f"{file} adds {counted(len(job.program.transformations), 'more operator')} after its "
             "last execute(), which run in no job"
-            for job in drawn
+            for job in unexecuted
         ]
         return Captured(file, capture.jobs, notes, failure if is_failure else None)
-    if not drawn:
-        raise CommandError(_nothing_drawn(file, capture))
+    if not unexecuted:
+        raise CommandError(_no_job(file, capture))
     notes = []
     if file.function is None:
-        where = drawn[0].call_site
-        notes = [f"{file} never calls execute(); this is what its environment ({where}) holds"]
-    return Captured(file, drawn, notes)
+        where = unexecuted[0].call_site
+        notes = [f"{file} never calls execute(); this is the program of its environment ({where})"]
+    return Captured(file, unexecuted, notes)
 
 
 def _never_executed(capture: Capture) -> list[CapturedJob]:
@@ -337,10 +337,10 @@ def _is_success(ended_by: BaseException | None) -> bool:
     return isinstance(ended_by, SystemExit) and ended_by.code in (None, 0)
 
 
-def _nothing_drawn(file: ProgramFile, capture: Capture) -> str:
+def _no_job(file: ProgramFile, capture: Capture) -> str:
     if not capture.environments:
         return (
-            f"{file} makes no StreamExecutionEnvironment and executes no job; "
+            f"{file} creates no StreamExecutionEnvironment and executes no job; "
             "if a function builds the job, name it: FILE:build"
         )
     _, call_site = capture.environments[0]

@@ -326,7 +326,7 @@ def run(
         showing_whole_tracebacks(verbose > 0 or wants_traceback()),
         configuring(values),
         watching_jobs() as jobs,
-        watching_environments() as drawn,
+        watching_environments() as environments,
         nullcontext() if port is None else _serving(jobs, port),
         nullcontext() if page is None else _watching(jobs) as watches,
         ends_on_interrupt(jobs),
@@ -342,7 +342,7 @@ def run(
             sys.exit(PROGRAM_FAILED)
         else:
             if not quiet:
-                _note_unexecuted(path, drawn)
+                _note_unexecuted(path, environments)
         finally:
             if not quiet:
                 show_finished(jobs)
@@ -367,10 +367,10 @@ def _show_error(
         note(hint)
 
 
-def _note_unexecuted(path: Path, drawn: Capture) -> None:
-    for left in drawn.never_executed():
+def _note_unexecuted(path: Path, environments: Capture) -> None:
+    for left in environments.never_executed():
         note(
-            f"{path} never executes what its environment ({left.call_site}) holds now; call execute()"
+            f"{path} never executes the operators that its environment ({left.call_site}) has now; call execute()"
         )
 
 

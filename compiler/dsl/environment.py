@@ -833,10 +833,10 @@ class StreamExecutionEnvironment(OldEnvironmentCalls):
 
     def _submitted(self, job_name: str | None, method: str, *, wait: bool = False) -> JobClient:
         if not self._transformations:
-            drawn = "nothing was drawn since the last execute()" if self._has_run else "it is empty"
+            since = " since the last execute()" if self._has_run else ""
             raise GraphError(
-                f"{at_call(method)}: there is nothing to run, {drawn}; add an operator or a sink "
-                "first (a source alone does nothing)"
+                f"{at_call(method)}: there is nothing to run, because the program has added no operator{since}; add an "
+                "operator or a sink first (a source alone does nothing)"
             )
         program = self.program(job_name)
         self._transformations.clear()

@@ -540,7 +540,7 @@ def environment_cell(program: Program) -> str:
         f"target {settings.target}, {settings.runtime_mode.lower()}</div>"
     )
     if not program.transformations:
-        return f"{title}<div>nothing is drawn yet</div>"
+        return f"{title}<div>no operators yet</div>"
     return title + program_cell(program, lambda: program_page(program))
 
 

@@ -68,7 +68,7 @@ def test_a_program_that_never_executes_gives_what_it_drew(write: Any) -> None:
     captured = capture_program(ProgramFile(write(DRAWN)))
     assert len(captured.jobs) == 1
     assert captured.notes == [
-        "clicks.py never calls execute(); this is what its environment (clicks.py:3) holds"
+        "clicks.py never calls execute(); this is the program of its environment (clicks.py:3)"
     ]
 
 
@@ -76,7 +76,7 @@ def test_what_is_drawn_after_the_last_execute_is_mentioned(write: Any) -> None:
     path = write(DRAWN + "env.execute()\nenv.from_sequence(1, 2).map(abs).print()\n")
     captured = capture_program(ProgramFile(path))
     assert captured.notes == [
-        "clicks.py draws 2 more operators after its last execute(), which run in no job"
+        "clicks.py adds 2 more operators after its last execute(), which run in no job"
     ]
 
 
@@ -108,7 +108,7 @@ ERRORS: dict[str, tuple[str, str]] = {
         HEAD + "sys.exit()\n",
         "clicks.py calls sys.exit() at clicks.py:4 before it executes a job",
     ),
-    "is empty": ("", "clicks.py makes no StreamExecutionEnvironment and executes no job; if a"),
+    "is empty": ("", "clicks.py creates no StreamExecutionEnvironment and executes no job; if a"),
     "draws nothing": (HEAD, "clicks.py executes no job and its environment (clicks.py:3) is empty"),
     "draws a source alone": (HEAD + "env.from_sequence(1, 9)\n", "(a source alone does nothing)"),
     "executes nothing": (HEAD + "env.execute()\n", "clicks.py:4"),

@@ -77,7 +77,7 @@ def test_a_name_in_a_picture_is_text() -> None:
 
 def test_environments_and_streams_show_what_is_drawn() -> None:
     env = StreamExecutionEnvironment.get_execution_environment()
-    assert "nothing is drawn yet" in env._repr_html_()
+    assert "no operators yet" in env._repr_html_()
     doubled = env.from_sequence(1, 3).map(lambda n: 2 * n, Types.LONG()).name("double")
     text = doubled._repr_html_()
     assert "double" in text
