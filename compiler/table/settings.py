@@ -106,6 +106,11 @@ class EnvironmentSettings:
             warn_of_old_spelling("use_blink_planner()", "leave the call out")
             return self
 
+        def use_old_planner(self) -> Self:
+            """Does nothing: PyFlink 1.14 does not have this planner."""
+            warn_of_old_spelling("use_old_planner()", "leave the call out")
+            return self
+
         def build(self) -> EnvironmentSettings:
             """The settings."""
             return EnvironmentSettings(self._configuration)

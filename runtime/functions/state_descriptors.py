@@ -19,6 +19,7 @@ from opchain.runtime.functions.state import (
     ValueState,
 )
 from opchain.runtime.functions.type_variables import S_co
+from opchain.runtime.types.type_information import TypeInformation
 from opchain.runtime.types.type_variables import ACC, IN_contra, K, OUT_co, T, V
 from opchain.runtime.types.types import Types
 
@@ -26,7 +27,21 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from opchain.runtime.functions.state_ttl import StateTtlConfig
-    from opchain.runtime.types.type_information import TypeInformation
+
+
+def _declared(name: str, type_info: TypeInformation[T] | None) -> TypeInformation[Any]:
+    """The type of a state, of its elements, its keys or its values. None is the type of any object.
+
+    Raises:
+        TypeError: It is something else, such as `str`, or `Types.STRING` without parentheses.
+    """
+    if type_info is None:
+        return Types.PICKLED_BYTE_ARRAY()
+    if not isinstance(type_info, TypeInformation):
+        raise TypeError(
+            f"the type of state {name!r} is {type_info!r}; it must be a TypeInformation, such as Types.STRING(), or None"
+        )
+    return type_info
 
 
 class StateDescriptor(ABC, Generic[S_co]):
@@ -35,13 +50,16 @@ class StateDescriptor(ABC, Generic[S_co]):
     Args:
         name: The name; not empty.
         type_info: The type of the contents, or None for any object.
+
+    Raises:
+        TypeError: `type_info` is neither.
     """
 
     def __init__(self, name: str, type_info: TypeInformation[Any] | None = None) -> None:
         if not isinstance(name, str) or not name:
             raise ValueError(f"the name of a state is {name!r}; it must be a non-empty string")
         self._name = name
-        self._type_info = Types.PICKLED_BYTE_ARRAY() if type_info is None else type_info
+        self._type_info = _declared(name, type_info)
         self._ttl_config: StateTtlConfig | None = None
 
     @property
@@ -104,7 +122,7 @@ class ListStateDescriptor(StateDescriptor[ListState[T]], Generic[T]):
     """
 
     def __init__(self, name: str, elem_type_info: TypeInformation[T] | None = None) -> None:
-        super().__init__(name, Types.LIST(elem_type_info or Types.PICKLED_BYTE_ARRAY()))
+        super().__init__(name, Types.LIST(_declared(name, elem_type_info)))
 
 
 class MapStateDescriptor(StateDescriptor[MapState[K, V]], Generic[K, V]):
@@ -122,8 +140,9 @@ class MapStateDescriptor(StateDescriptor[MapState[K, V]], Generic[K, V]):
         key_type_info: TypeInformation[K] | None = None,
         value_type_info: TypeInformation[V] | None = None,
     ) -> None:
-        pickled = Types.PICKLED_BYTE_ARRAY()
-        super().__init__(name, Types.MAP(key_type_info or pickled, value_type_info or pickled))
+        super().__init__(
+            name, Types.MAP(_declared(name, key_type_info), _declared(name, value_type_info))
+        )
 
 
 class ReducingStateDescriptor(StateDescriptor[ReducingState[T]], Generic[T]):

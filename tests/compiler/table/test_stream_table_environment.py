@@ -132,6 +132,8 @@ def test_settings_that_would_change_results_are_refused() -> None:
 def test_the_planner_of_pyflink_1_is_accepted() -> None:
     with pytest.warns(DeprecationWarning, match="leave the call out"):
         assert EnvironmentSettings.new_instance().use_blink_planner().build().is_streaming_mode()
+    with pytest.warns(DeprecationWarning, match=r"use_old_planner\(\) is of PyFlink 1"):
+        assert EnvironmentSettings.new_instance().use_old_planner().build().is_streaming_mode()
 
 
 def test_a_source_may_be_idle(tables: StreamTableEnvironment) -> None:

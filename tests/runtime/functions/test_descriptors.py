@@ -133,3 +133,21 @@ def test_a_descriptor_prints_its_name_and_type() -> None:
         repr(ValueStateDescriptor("count", Types.LONG())) == "ValueStateDescriptor('count', Long)"
     )
     assert isinstance(ValueStateDescriptor("count"), StateDescriptor)
+
+
+@pytest.mark.parametrize(
+    "describe",
+    [
+        lambda: ValueStateDescriptor("s", str),  # type: ignore[arg-type, var-annotated]
+        lambda: ValueStateDescriptor("s", Types.STRING),  # type: ignore[arg-type, var-annotated]
+        lambda: ListStateDescriptor("s", str),  # type: ignore[arg-type, var-annotated]
+        lambda: MapStateDescriptor("s", Types.STRING(), dict),  # type: ignore[arg-type, var-annotated]
+        lambda: ReducingStateDescriptor("s", Sum(), int),  # type: ignore[arg-type]
+        lambda: AggregatingStateDescriptor("s", Count(), int),  # type: ignore[arg-type]
+    ],
+)
+def test_a_type_that_is_no_type_information_is_refused(describe: Any) -> None:
+    with pytest.raises(
+        TypeError, match=r"^the type of state 's' is <.*; it must be a TypeInformation"
+    ):
+        describe()

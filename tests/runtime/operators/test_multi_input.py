@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from forms import FORMS, failure_of, notes_of, run_form, seen
 
+from opchain.common import Types
 from opchain.compiler.dsl.connected_streams import multiple_input
 from opchain.datastream import FlatMapFunction
 from opchain.datastream.state import ValueStateDescriptor
@@ -20,7 +21,7 @@ class Count(FlatMapFunction):
         self.tag = tag
 
     def open(self, runtime_context: RuntimeContext) -> None:
-        self.count = runtime_context.get_state(ValueStateDescriptor("count", int))
+        self.count = runtime_context.get_state(ValueStateDescriptor("count", Types.LONG()))
 
     def flat_map(self, value: Any) -> Any:
         count = (self.count.value() or 0) + 1
