@@ -65,7 +65,9 @@ def test_a_capture_learns_of_new_environments() -> None:
 
 
 def test_an_empty_program_is_refused(env: StreamExecutionEnvironment) -> None:
-    with pytest.raises(GraphError, match=r"execute\(\) \(test_environment.py:.*has added no operator;"):
+    with pytest.raises(
+        GraphError, match=r"execute\(\) \(test_environment.py:.*has added no operator;"
+    ):
         env.execute()
     env.from_collection([1])
     with pytest.raises(GraphError, match=r"execute_async.*a source alone does nothing"):
