@@ -132,8 +132,8 @@ def install_packages(requirements: Path, archive: Path) -> None:
             text=True,
         )
         if done.returncode:
-            said = " ".join(done.stderr.split()) or f"exit code {done.returncode}"
-            raise CommandError(f"pip could not install the packages of {requirements}: {said}")
+            reason = " ".join(done.stderr.split()) or f"exit code {done.returncode}"
+            raise CommandError(f"pip could not install the packages of {requirements}: {reason}")
         root = Path(folder)
         found = sorted(path for path in root.rglob("*") if path.is_file())
         write_archive(
@@ -225,8 +225,8 @@ def read_properties(folder: Path) -> tuple[Path, dict[str, str]]:
             f"--conf-dir {folder} needs a file {DEFAULTS}, which cannot be read: {error.strerror}"
         ) from None
     lines = (line.strip() for line in text.splitlines())
-    said = (line.split(None, 1) for line in lines if line and not line.startswith("#"))
-    return path, {words[0]: words[1] if len(words) > 1 else "" for words in said}
+    settings = (line.split(None, 1) for line in lines if line and not line.startswith("#"))
+    return path, {words[0]: words[1] if len(words) > 1 else "" for words in settings}
 
 
 def configured(
@@ -243,12 +243,12 @@ def configured(
     In client mode the driver uses the Python that runs opchain. Executors use the Python of an environment that is
     sent along; in cluster mode the driver uses it too.
     """
-    said = {**properties, **given}
+    settings = {**properties, **given}
     ours = {}
-    if packed_python is not None and PYTHON not in said and "PYSPARK_PYTHON" not in environment:
+    if packed_python is not None and PYTHON not in settings and "PYSPARK_PYTHON" not in environment:
         ours[PYTHON] = packed_python
-    is_driver_said = DRIVER_PYTHON in said or "PYSPARK_DRIVER_PYTHON" in environment
-    if not is_cluster_mode and not is_driver_said:
+    names_driver = DRIVER_PYTHON in settings or "PYSPARK_DRIVER_PYTHON" in environment
+    if not is_cluster_mode and not names_driver:
         ours[DRIVER_PYTHON] = this_python
     return {**ours, **given}
 
@@ -327,16 +327,16 @@ def submit(
         )
     with clear_errors():
         spark_submit = spark_home() / "bin" / "spark-submit"
-    properties, said = (None, {}) if conf_dir is None else read_properties(conf_dir)
+    properties, settings = (None, {}) if conf_dir is None else read_properties(conf_dir)
     given = dict(map(_setting, confs))
-    said = {**said, **given}
-    is_cluster_mode = (deploy_mode or said.get("spark.submit.deployMode")) == CLUSTER
+    settings = {**settings, **given}
+    is_cluster_mode = (deploy_mode or settings.get("spark.submit.deployMode")) == CLUSTER
     if requirements is not None:
         archive = build_dir / f"{path.stem}-packages.zip"
         install_packages(requirements, archive)
         archives = (*archives, f"{archive}#{FOLDER}")
-        for key in _import_path_keys(master or said.get("spark.master", ""), is_cluster_mode):
-            given[key] = ":".join(filter(None, (FOLDER, said.get(key))))
+        for key in _import_path_keys(master or settings.get("spark.master", ""), is_cluster_mode):
+            given[key] = ":".join(filter(None, (FOLDER, settings.get(key))))
     elif is_cluster_mode and not archives:
         note(
             "in cluster mode the driver needs the packages of opchain and of the program where it runs: "
@@ -350,7 +350,7 @@ def submit(
         properties=properties,
         configuration=configured(
             given,
-            said,
+            settings,
             os.environ,
             is_cluster_mode=is_cluster_mode,
             this_python=sys.executable,

@@ -384,7 +384,7 @@ def watched(jobs: Sequence[StartedJob], display: Display) -> Iterator[None]:
     finally:
         ended.set()
         thread.join()
-        _tell(jobs, display)
+        _show_jobs(jobs, display)
         display.clear()
 
 
@@ -620,10 +620,10 @@ def _to_stderr(line: str) -> None:
 def _watch(jobs: Sequence[StartedJob], display: Display, ended: threading.Event) -> None:
     begun: dict[int, float] = {}
     while not ended.wait(PERIOD_S):
-        _tell(jobs, display, begun)
+        _show_jobs(jobs, display, begun)
 
 
-def _tell(
+def _show_jobs(
     jobs: Sequence[StartedJob], display: Display, begun: dict[int, float] | None = None
 ) -> None:
     """Shows the running job that was started last, and once that each job begins."""

@@ -501,10 +501,10 @@ class EpochHistory:
         if any(each.late_records_dropped or each.warning for each in operators):
             self._record_warnings.look_at(self.totals())
         for listener in listeners:
-            _tell(listener, progress)
+            _notify(listener, progress)
 
 
-def _tell(listener: EpochListener, progress: EpochProgress) -> None:
+def _notify(listener: EpochListener, progress: EpochProgress) -> None:
     try:
         listener(progress)
     except Exception:  # noqa: BLE001 - watching must not end a job that may have run for weeks

@@ -118,19 +118,19 @@ def emit_restored_watermark(chain: OperatorChain) -> None:
     stop forever. Operators that are new in this chain process them first.
     """
     for operator in chain.operators[1:]:
-        heard, said = chain.outputs[operator.program.parent], operator.output
-        if said.current_watermark == MIN_WATERMARK < heard.current_watermark:
-            operator.process_watermark(heard.current_watermark)
-        if heard.is_idle and not said.is_idle:
+        received, emitted = chain.outputs[operator.program.parent], operator.output
+        if emitted.current_watermark == MIN_WATERMARK < received.current_watermark:
+            operator.process_watermark(received.current_watermark)
+        if received.is_idle and not emitted.is_idle:
             operator.process_status(is_idle=True)
     for writer, output in zip(chain.writers, chain.program.outputs, strict=True):
-        said = chain.outputs[output.operator]
+        emitted = chain.outputs[output.operator]
         # An idle channel takes no watermark, so the status comes first or last.
-        if not said.is_idle:
+        if not emitted.is_idle:
             writer.emit_status(is_idle=False)
-        if said.current_watermark > MIN_WATERMARK:
-            writer.emit_watermark(said.current_watermark)
-        if said.is_idle:
+        if emitted.current_watermark > MIN_WATERMARK:
+            writer.emit_watermark(emitted.current_watermark)
+        if emitted.is_idle:
             writer.emit_status(is_idle=True)
 
 

@@ -220,8 +220,8 @@ def _read(counts: list[Any]) -> TaskMetrics:
         knows_busy_time=knows_busy_time,
         mail_latency_ms=HistogramValue(),
         operators=tuple(
-            OperatorCounts(records_in, records_out, tuple(heard), said)
-            for records_in, records_out, heard, said in operators
+            OperatorCounts(records_in, records_out, tuple(inputs), output)
+            for records_in, records_out, inputs, output in operators
         ),
         hot_keys=tuple(
             HotKeys(target, records, tuple(map(tuple, keys)), tuple(map(tuple, groups)))

@@ -177,7 +177,7 @@ def connection_properties(properties: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-class Heard:
+class ReportedErrors:
     """The errors that a client reports to its callbacks, such as the reason why it cannot connect."""
 
     def __init__(self) -> None:
@@ -195,7 +195,7 @@ class Heard:
 
 def make_client(
     kind: str, properties: Mapping[str, Any], fixed: Mapping[str, Any], where: str
-) -> tuple[Any, Heard]:
+) -> tuple[Any, ReportedErrors]:
     """Creates a client, and the object that stores its errors.
 
     Args:
@@ -214,10 +214,10 @@ def make_client(
         properties = {
             name: value for name, value in properties.items() if not name.startswith(_OF_CONSUMERS)
         }
-    heard = Heard()
-    settings = {**client_settings(properties), **fixed, "error_cb": heard}
+    reported = ReportedErrors()
+    settings = {**client_settings(properties), **fixed, "error_cb": reported}
     try:
-        return getattr(library, kind)(settings, logger=_LOG), heard
+        return getattr(library, kind)(settings, logger=_LOG), reported
     except (confluent_kafka().KafkaException, TypeError, ValueError) as error:
         shown = ", ".join(
             f"{name}={'***' if _SECRET.search(name) else short_repr(value)}"
@@ -246,7 +246,7 @@ class Brokers:
     """
 
     def __init__(self, properties: Mapping[str, Any], where: str) -> None:
-        self.client, self._heard = make_client("AdminClient", properties, {}, where)
+        self.client, self._reported = make_client("AdminClient", properties, {}, where)
         self._properties = properties
         self._where = where
         self._servers = properties.get(SERVERS)
@@ -324,7 +324,7 @@ class Brokers:
             if name_of(refused[0]) == "_TIMED_OUT":
                 # A client keeps asking the same controller for minutes, even if that broker is dead. So a new client is
                 # created.
-                self.client, self._heard = make_client(
+                self.client, self._reported = make_client(
                     "AdminClient", self._properties, {}, self._where
                 )
             if check is not None and time.monotonic() > began_at + _SETTLES_S:
@@ -353,7 +353,7 @@ class Brokers:
             return {}
         properties = {**connection_properties(self._properties), GROUP: group}
         fixed = {"enable.auto.commit": False, "isolation.level": READ_COMMITTED}
-        consumer, heard = make_client("Consumer", properties, fixed, self._where)
+        consumer, reported = make_client("Consumer", properties, fixed, self._where)
         ends_at = time.monotonic() + self.timeout_s
         try:
             while True:
@@ -371,12 +371,12 @@ class Brokers:
                         if item.error is None and item.offset >= 0
                     }
                 consumer.poll(_PAUSE_S)  # reports a failed login
-                is_final = heard.last is not None and name_of(heard.last) in _FINAL
+                is_final = reported.last is not None and name_of(reported.last) in _FINAL
                 is_passing = refused[0].name() in _CHANGING and time.monotonic() < ends_at
                 if is_final or not is_passing:
-                    failure = library.KafkaException(heard.last if is_final else refused[0])
+                    failure = library.KafkaException(reported.last if is_final else refused[0])
                     what = f"ask for the offsets of group {group}"
-                    raise self._refused(what, failure, heard)
+                    raise self._refused(what, failure, reported)
         finally:
             consumer.close()
 
@@ -384,16 +384,16 @@ class Brokers:
         """Waits for answers, but not after a failed login."""
         while not all(future.done() for future in futures) and time.monotonic() < ends_at + 1:
             self.client.poll(_PAUSE_S)
-            if self._heard.last is not None and name_of(self._heard.last) in _FINAL:
-                raise self._refused(what, confluent_kafka().KafkaException(self._heard.last))
+            if self._reported.last is not None and name_of(self._reported.last) in _FINAL:
+                raise self._refused(what, confluent_kafka().KafkaException(self._reported.last))
 
     def _refused(
-        self, what: str, error: BaseException, heard: Heard | None = None
+        self, what: str, error: BaseException, reported: ReportedErrors | None = None
     ) -> KafkaConnectorError:
-        heard = heard or self._heard
+        reported = reported or self._reported
         return KafkaConnectorError(
             f"{self._where} can't {what} (bootstrap.servers={self._servers}): {error_text(error)}"
-            f"{heard.reason()}{advice(error, heard)}"
+            f"{reported.reason()}{advice(error, reported)}"
         )
 
 
@@ -462,9 +462,9 @@ _ADVICE = {
 }
 
 
-def advice(error: Any, heard: Heard | None = None) -> str:
+def advice(error: Any, reported: ReportedErrors | None = None) -> str:
     """The advice for an error, for the end of a message."""
     names = [name_of(error)]
-    if heard is not None and heard.last is not None:
-        names.insert(0, heard.last.name())
+    if reported is not None and reported.last is not None:
+        names.insert(0, reported.last.name())
     return next((f": {_ADVICE[name]}" for name in names if name in _ADVICE), "")

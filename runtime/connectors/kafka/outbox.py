@@ -228,7 +228,7 @@ class _Sender:
         self._failures = Failures()
         settings = {**producer_settings(properties), "transactional.id": name}
         fixed = {"on_delivery": self._failures, "delivery.report.only.error": True}
-        self._producer, self._heard = make_client("Producer", settings, fixed, where)
+        self._producer, self._reported = make_client("Producer", settings, fixed, where)
         self._has_begun = False
         self._note: int | None = None
         self._group_metadata: Any = None
@@ -359,8 +359,8 @@ class _Sender:
                 "job has its checkpoints, this run must stop. If not, start the job again: it sends the missing messages"
             )
         return KafkaConnectorError(
-            f"{self._where} can't send in a transaction ({self._name}): {error_text(error)}{self._heard.reason()}"
-            f"{advice(error, self._heard)}"
+            f"{self._where} can't send in a transaction ({self._name}): {error_text(error)}{self._reported.reason()}"
+            f"{advice(error, self._reported)}"
         )
 
 

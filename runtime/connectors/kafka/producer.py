@@ -273,7 +273,7 @@ class DirectWriter(SinkWriter[Any]):
         self._failures = Failures()
         fixed = {"on_delivery": self._failures, "delivery.report.only.error": True}
         settings = producer_settings(properties)
-        self._producer, self._heard = make_client("Producer", settings, fixed, self._where)
+        self._producer, self._reported = make_client("Producer", settings, fixed, self._where)
 
     def write(self, value: Any, timestamp: int | None) -> None:
         """Writes one record."""
@@ -302,5 +302,5 @@ class DirectWriter(SinkWriter[Any]):
     def _require_delivered(self) -> None:
         if self._failures.first is not None:
             error = self._failures.explained(self._where)
-            reason = self._heard.reason()
+            reason = self._reported.reason()
             raise KafkaConnectorError(f"{error}{reason}") if reason else error

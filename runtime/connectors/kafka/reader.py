@@ -94,7 +94,7 @@ class RangeReader:
             "enable.partition.eof": True,
             "auto.offset.reset": "error",
         }
-        self._consumer, self._heard = make_client("Consumer", given, fixed, where)
+        self._consumer, self._reported = make_client("Consumer", given, fixed, where)
         self._open: dict[tuple[str, int], _Open] = {}
 
     def close(self) -> None:
@@ -224,7 +224,7 @@ class RangeReader:
             raise KafkaConnectorError(
                 f"{self._where}, topic {item.topic}, partition {item.partition}: no message of offsets "
                 f"{item.first} to {item.behind} has come for {self._timeout_s:g} s"
-                f"{self._heard.reason()}{advice(None, self._heard)}; {API_TIMEOUT} sets this time limit"
+                f"{self._reported.reason()}{advice(None, self._reported)}; {API_TIMEOUT} sets this time limit"
             )
         return heard_at
 
