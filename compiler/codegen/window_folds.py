@@ -86,7 +86,6 @@ def window_fold(vertex: VertexProgram) -> WindowFold | None:
     """The fold of a vertex's windows, over `value` alone; None if senders cannot fold.
 
     The windows have no gaps, and drop late records. Otherwise the exact timestamps or the records themselves are needed.
-    There is one sender: among several, the order of records depends on how many each of them sends at once.
     """
     from opchain.compiler.codegen.lower import lowered  # noqa: PLC0415 - it imports the form
     from opchain.compiler.codegen.rules.inline_functions import inline_functions  # noqa: PLC0415
@@ -97,8 +96,7 @@ def window_fold(vertex: VertexProgram) -> WindowFold | None:
     spec = vertex.operators[0].spec
     if vertex.is_batch or vertex.chained_sources or not isinstance(spec, specs.WindowSpec):
         return None
-    senders = [edge.producer_parallelism for edge in vertex.inputs]
-    if senders != [1] or spec.allowed_lateness_ms or not is_aligned(spec, is_batch=False):
+    if spec.allowed_lateness_ms or not is_aligned(spec, is_batch=False):
         return None
     size, slide, _ = spec.assigner.pace  # type: ignore[attr-defined]
     tag = spec.late_tag

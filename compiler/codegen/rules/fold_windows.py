@@ -34,8 +34,7 @@
 The boundaries of all windows cut time into slices. So a sender can fold the records of a slice, and the window operator
 merges the results (runtime/operators/window_folds.py). Associative are sums, minima and maxima of ints, the first and the
 last record, and tuples of them. Records whose key is not plain are sent as they are, and so are all records if most keys
-come once in a batch. There must be one sender, so that the order of results stays the same. The aggregate's own `merge`
-is not used: without merging windows, programs may leave it empty.
+come once in a batch. The aggregate's own `merge` is not used: without merging windows, programs may leave it empty.
 """
 
 from __future__ import annotations

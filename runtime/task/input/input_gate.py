@@ -4,11 +4,15 @@ The exchange may lose, repeat or reorder buffers, because a sender is retried or
 lost buffer must never look like a shorter input. So a channel must begin with buffer 0, have no gap, and end with
 `EndOfInput`. In an epoch of an unbounded job it ends with the barrier of the epoch's checkpoint.
 
+Watermarks cut a channel into sections. The sections of all channels are read in the order of the watermarks before them.
+So the order of elements does not depend on how many of them a sender puts into a buffer.
+
 Flink: `InputGate`, with the channels of all in-edges.
 """
 
 from __future__ import annotations
 
+from heapq import heappop, heappush
 from typing import TYPE_CHECKING, NamedTuple
 
 from opchain.runtime.errors import (
@@ -24,6 +28,7 @@ from opchain.runtime.records.elements import (
     EndOfInput,
     RecordBatch,
     StreamElement,
+    Watermark,
 )
 from opchain.runtime.records.wire import decode
 
@@ -52,7 +57,7 @@ class _Channel:
 
 
 class InputGate:
-    """Iterates over the elements of all channels, with one buffer in memory at a time.
+    """Iterates over the elements of all channels, with at most one buffer of each channel in memory.
 
     An input yields one `EndOfInput`, after the last of its channels has ended.
 
@@ -100,15 +105,27 @@ class InputGate:
             InternalError: If the buffers are not in order.
         """
         last = None
+        # Sections that come after the next buffer's first one, by (order, channel, sequence, place in their buffer).
+        later: list[tuple[int, int, int, int, list[StreamElement]]] = []
         for buffer in self._buffers:
-            key = buffer[1:4]
+            key = order, channel, sequence = buffer[1:4]
             if last is not None and key < last:
                 raise InternalError(
                     f"{self._place} got buffer (order, channel, sequence) {key} after {last}: "
                     "expected them in ascending order"
                 )
             last = key
-            yield from self.read(buffer)
+            while later and later[0] < key:
+                _, number, _, _, section = heappop(later)
+                yield from self._emit(number, section)
+            for place, (reached, section) in enumerate(_sections(order, self._read(buffer))):
+                if place:
+                    heappush(later, (reached, channel, sequence, place, section))
+                else:
+                    yield from self._emit(channel, section)
+        while later:
+            _, number, _, _, section = heappop(later)
+            yield from self._emit(number, section)
         self._check_ends()
 
     def read(self, buffer: Buffer) -> Iterator[InputElement]:
@@ -119,10 +136,13 @@ class InputGate:
             WireFormatError: If the buffer is damaged.
             UnreadableRecordError: If records cannot be unpickled here.
         """
-        channel = self._accept(buffer)
-        for element in self._decode(buffer, channel):
+        return self._emit(buffer.channel, self._read(buffer))
+
+    def _emit(self, number: int, elements: Iterable[StreamElement]) -> Iterator[InputElement]:
+        channel = self._channels[number]
+        for element in elements:
             if channel.has_ended:
-                raise self._lost(buffer.channel, "continues after its end of input")
+                raise self._lost(number, "continues after its end of input")
             if isinstance(element, EndOfInput):
                 channel.has_ended = True
                 if not self._close_one(channel.input_number):
@@ -130,7 +150,7 @@ class InputGate:
             elif isinstance(element, CheckpointBarrier):
                 if element.checkpoint_id != self._checkpoint_id:
                     raise self._lost(
-                        buffer.channel,
+                        number,
                         f"brings the barrier of checkpoint {element.checkpoint_id}, expected that of "
                         f"{self._checkpoint_id or 'none'}",
                     )
@@ -139,15 +159,15 @@ class InputGate:
                 continue
             elif isinstance(element, RecordBatch):
                 self.records_in += record_count(element.values)
-            yield InputElement(channel.input_number, buffer.channel, element)
+            yield InputElement(channel.input_number, number, element)
 
     @property
     def has_ended(self) -> bool:
         """Whether all channels have ended."""
         return not any(self._open_channels.values())
 
-    def _accept(self, buffer: Buffer) -> _Channel:
-        """The channel of a buffer. Raises an error if the buffer is not the next one of its channel."""
+    def _read(self, buffer: Buffer) -> list[StreamElement]:
+        """The elements of a buffer. Raises an error if the buffer is not the next one of its channel."""
         channel = self._channels.get(buffer.channel)
         if channel is None:
             expected = ", ".join(map(str, self._channels)) or "none"
@@ -173,9 +193,6 @@ class InputGate:
         channel.sequence += 1
         self.buffers_in += 1
         self.bytes_in += len(buffer.payload)
-        return channel
-
-    def _decode(self, buffer: Buffer, channel: _Channel) -> list[StreamElement]:
         try:
             return decode(buffer.payload)
         except (WireFormatError, UnreadableRecordError) as error:
@@ -205,3 +222,16 @@ class InputGate:
             "input is incomplete and no result of it is published; run the job again, and report "
             "the error if it repeats"
         )
+
+
+def _sections(
+    order: int, elements: list[StreamElement]
+) -> Iterator[tuple[int, list[StreamElement]]]:
+    """The elements up to each watermark, and the order of the channel before them."""
+    first = 0
+    for end, element in enumerate(elements, 1):
+        if element.__class__ is Watermark:
+            yield order, elements[first:end]
+            order, first = max(order, element.timestamp), end  # type: ignore[union-attr]
+    if first < len(elements):
+        yield order, elements[first:]

@@ -66,14 +66,16 @@ ASSIGNERS: dict[str, Any] = {
 }
 
 
-def draw(env: Any, count: int, step: int, keys: int, assigner: Any, fold: Any) -> None:
+def draw(
+    env: Any, count: int, step: int, keys: int, assigner: Any, fold: Any, senders: int = 1
+) -> None:
     """Out-of-order records. Some of them are late."""
     strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(
         lambda row, _: row[1]
     )
-    rows = env.from_sequence(1, count).set_parallelism(1)
-    rows = rows.map(lambda x: (x * step % keys, x - x * step % 11)).set_parallelism(1)
-    timed = rows.assign_timestamps_and_watermarks(strategy).set_parallelism(1)
+    rows = env.from_sequence(1, count).set_parallelism(senders)
+    rows = rows.map(lambda x: (x * step % keys, x - x * step % 11)).set_parallelism(senders)
+    timed = rows.assign_timestamps_and_watermarks(strategy).set_parallelism(senders)
     seen(fold(timed.key_by(lambda row: row[0]).window(assigner)), "folded")
 
 
@@ -84,19 +86,27 @@ def folds(job: JobProgram) -> bool:
 @pytest.mark.slow
 @pytest.mark.parametrize("assigner", ASSIGNERS)
 @pytest.mark.parametrize("fold", FOLDS)
-@settings(max_examples=3, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(
-    count=st.integers(1, 150),
+    count=st.integers(1, 400),
     step=st.integers(1, 7),
     keys=st.integers(1, 9),
     batch_size=st.sampled_from((1, 7, 64)),
     parallelism=st.sampled_from((1, 2)),
+    senders=st.sampled_from((1, 2, 3)),
 )
 def test_folding_changes_no_result_order_or_count(
-    assigner: str, fold: str, count: int, step: int, keys: int, batch_size: int, parallelism: int
+    assigner: str,
+    fold: str,
+    count: int,
+    step: int,
+    keys: int,
+    batch_size: int,
+    parallelism: int,
+    senders: int,
 ) -> None:
     def drawn(env: Any) -> None:
-        draw(env, count, step, keys, ASSIGNERS[assigner], FOLDS[fold])
+        draw(env, count, step, keys, ASSIGNERS[assigner], FOLDS[fold], senders)
 
     how = {"batch_size": batch_size, "parallelism": parallelism}
     folding = job_of(drawn, **how)
@@ -216,17 +226,3 @@ def test_late_records_that_are_read_are_not_folded() -> None:
         draw(env, 50, 3, 4, TumblingEventTimeWindows.of(5), fold)
 
     assert not folds(job_of(drawn))
-
-
-def test_records_of_several_senders_are_not_folded() -> None:
-    def drawn(env: Any) -> None:
-        strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(
-            lambda row, _: row[1]
-        )
-        rows = env.from_sequence(1, 90).map(lambda x: (x % 3, x))
-        timed = rows.assign_timestamps_and_watermarks(strategy)
-        windows = timed.key_by(lambda row: row[0]).window(TumblingEventTimeWindows.of(20))
-        seen(windows.aggregate(Count()), "counts")
-
-    assert folds(job_of(drawn, parallelism=1))
-    assert not folds(job_of(drawn, parallelism=2))

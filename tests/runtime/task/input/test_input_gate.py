@@ -6,7 +6,7 @@ import pytest
 
 from opchain.runtime.errors import InternalError, LostBufferError, WireFormatError
 from opchain.runtime.program.vertex_program import InputProgram
-from opchain.runtime.records.elements import Buffer, EndOfInput, RecordBatch, Watermark
+from opchain.runtime.records.elements import Buffer, EndOfInput, RecordBatch, Watermark, reading_order
 from opchain.runtime.records.wire import encode
 from opchain.runtime.task.input.input_gate import InputElement, InputGate
 
@@ -42,14 +42,40 @@ def test_elements_come_with_input_and_channel_and_each_input_ends_once() -> None
     assert list(reading) == [
         InputElement(0, 0, RecordBatch([1, 2])),
         InputElement(0, 0, Watermark(5)),
-        InputElement(0, 0, RecordBatch([3])),
         InputElement(0, 1, RecordBatch([4])),
-        InputElement(0, 1, END),
         InputElement(1, 2, RecordBatch([5])),
         InputElement(1, 2, END),
+        InputElement(0, 0, RecordBatch([3])),
+        InputElement(0, 0, END),
     ]
     assert (reading.records_in, reading.buffers_in) == (5, 4)
     assert reading.bytes_in == sum(len(item.payload) for item in buffers)
+
+
+def test_the_order_of_elements_does_not_depend_on_buffers() -> None:
+    channels = (
+        [RecordBatch([1]), Watermark(5), RecordBatch([2]), Watermark(9), RecordBatch([3]), END],
+        [RecordBatch([4]), Watermark(3), Watermark(6), RecordBatch([5]), Watermark(6), END],
+    )
+
+    def read(size: int) -> list[InputElement]:
+        buffers = []
+        for channel, elements in enumerate(channels):
+            order = 0
+            for sequence, first in enumerate(range(0, len(elements), size)):
+                part = elements[first : first + size]
+                buffers.append(buffer(channel, sequence, *part, order=order))
+                order = max([order, *(e.timestamp for e in part if isinstance(e, Watermark))])
+        return list(gate(sorted(buffers, key=reading_order)))
+
+    assert [item.element.values for item in read(1) if isinstance(item.element, RecordBatch)] == [
+        [1],
+        [4],
+        [2],
+        [5],
+        [3],
+    ]
+    assert all(read(size) == read(1) for size in (2, 3, 6))
 
 
 def test_the_edges_of_a_union_end_together() -> None:
