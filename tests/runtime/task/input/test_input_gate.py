@@ -6,7 +6,13 @@ import pytest
 
 from opchain.runtime.errors import InternalError, LostBufferError, WireFormatError
 from opchain.runtime.program.vertex_program import InputProgram
-from opchain.runtime.records.elements import Buffer, EndOfInput, RecordBatch, Watermark, reading_order
+from opchain.runtime.records.elements import (
+    Buffer,
+    EndOfInput,
+    RecordBatch,
+    Watermark,
+    reading_order,
+)
 from opchain.runtime.records.wire import encode
 from opchain.runtime.task.input.input_gate import InputElement, InputGate
 
