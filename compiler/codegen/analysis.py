@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from opchain.compiler.codegen import form as f
@@ -45,7 +45,7 @@ def types_of(function: Function, form: Form) -> Types:
 def _types_in(block: list[ast.stmt], given: Types) -> Types:
     """The types of variables after a block, given some types before it."""
     settings = list(_settings(block))
-    changeable = _may_be_changed(block)
+    changeable = cache(lambda: _may_be_changed(block))  # few blocks have lists
     known: Types = dict(given)
     for _ in range(_PASSES):
         found: Types = dict(given)
@@ -54,7 +54,7 @@ def _types_in(block: list[ast.stmt], given: Types) -> Types:
             if name in given:
                 continue
             kind = of(current)
-            if isinstance(kind, IterableOf) and name in changeable:
+            if isinstance(kind, IterableOf) and name in changeable():
                 kind = None
             found[name] = kind if name not in found or found[name] == kind else None
             current[name] = found[name]
@@ -96,7 +96,7 @@ def _settings(block: list[ast.stmt]) -> Iterator[Setting]:
         yield from _settings_of(statement)
         for handler in getattr(statement, "handlers", ()):
             yield handler.name or "", lambda _: None
-        for node in (node for part in f.own_expressions(statement) for node in ast.walk(part)):
+        for node in (node for part in f.own_expressions(statement) for node in f.walk(part)):
             if isinstance(node, ast.NamedExpr):
                 yield node.target.id, _shared(_typed(node.value))
 
@@ -175,7 +175,7 @@ def only_reads(node: ast.expr) -> bool:
 
     Reading an attribute may run any code of its class, and may return the same object each time.
     """
-    for item in ast.walk(node):
+    for item in f.walk(node):
         if isinstance(item, ast.Attribute) and getattr(item, "is_field", False):
             continue
         if isinstance(item, (ast.Attribute, ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr)):
@@ -193,14 +193,14 @@ def fresh_of(function: Function, types: Types) -> set[str]:  # noqa: C901, PLR09
     for statement in f.all_statements(function.body):
         if isinstance(statement, ast.Assign):
             for target in statement.targets:
-                names = [node.id for node in ast.walk(target) if isinstance(node, ast.Name)]
+                names = [node.id for node in f.walk(target) if isinstance(node, ast.Name)]
                 for name in names:
                     if isinstance(target, ast.Name) or target is not statement.targets[0]:
                         setting.setdefault(name, []).append(statement.value)
                     elif isinstance(target, ast.Tuple):
                         setting.setdefault(name, []).append(None)
         elif isinstance(statement, (ast.For, f.ForEachResult)):
-            for node in ast.walk(statement.target):
+            for node in f.walk(statement.target):
                 if isinstance(node, ast.Name) and node.id not in function.fresh:
                     setting.setdefault(node.id, []).append(None)
         elif isinstance(statement, ast.Try):
@@ -234,12 +234,12 @@ def _is_fresh(value: ast.expr, fresh: set[str]) -> bool:
         return False
     bound = {
         node.id
-        for node in ast.walk(value)
+        for node in f.walk(value)
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
     }
     return all(
         node.id in fresh or node.id in bound or node.id in BUILTINS
-        for node in ast.walk(value)
+        for node in f.walk(value)
         if isinstance(node, ast.Name)
     )
 
@@ -261,7 +261,7 @@ def _escaping(function: Function) -> set[str]:  # noqa: C901 - one branch a stat
             targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
             if any(not isinstance(target, (ast.Name, ast.Tuple)) for target in targets):
                 found |= _names(statement.value)
-        for node in ast.walk(statement) if not list(f.blocks(statement)) else ():
+        for node in f.walk(statement) if not list(f.blocks(statement)) else ():
             if isinstance(node, ast.Call) and not (
                 isinstance(node.func, ast.Name)
                 and (node.func.id in BUILTINS or node.func.id.startswith(_KEEP_NOTHING))
