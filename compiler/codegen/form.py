@@ -313,8 +313,8 @@ def walk(root: ast.AST) -> Iterator[ast.AST]:
     """The nodes of a tree, as `ast.walk` in half the time, without contexts and operators, which have no fields."""
     found = [root]
     for node in found:
-        for field in node._fields:
-            part = getattr(node, field, None)
+        for name_of_part in node._fields:
+            part = getattr(node, name_of_part, None)
             if isinstance(part, list):
                 found += [item for item in part if isinstance(item, ast.AST)]
             elif isinstance(part, ast.AST) and part._fields:
