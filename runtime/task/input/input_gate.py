@@ -232,6 +232,6 @@ def _sections(
     for end, element in enumerate(elements, 1):
         if element.__class__ is Watermark:
             yield order, elements[first:end]
-            order, first = max(order, element.timestamp), end  # type: ignore[union-attr]
+            order, first = max(order, element.timestamp), end
     if first < len(elements):
         yield order, elements[first:]
