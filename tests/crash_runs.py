@@ -162,6 +162,7 @@ def in_process_epochs(
     *,
     allow_non_restored_state: bool = False,
     accepts_duplicates: bool = False,
+    staging: str | None = None,
 ) -> Epochs:
     """The epochs of a job in this process."""
     lineage = lineage_of(storage)
@@ -172,13 +173,14 @@ def in_process_epochs(
         job,
         settings,
         coordinator.lease.run.run_id,
-        LocalEpochTasks(job, storage, TaskEnvironment(lineage=lineage)),
+        LocalEpochTasks(job, storage, TaskEnvironment(lineage=lineage, staging=staging)),
         unbounded_sources(job),
         storage=storage,
         coordinator=coordinator,
         records=CollectedRecords(),
         history=EpochHistory(job),
         lineage=lineage,
+        staging=staging,
     )
 
 

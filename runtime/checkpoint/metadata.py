@@ -137,6 +137,7 @@ class EpochInput(_Checked):
         next_timer_ms: The time of the first processing-time timer; None if no timer is registered.
         unbounded: The unbounded sources, in the order of Spark's log.
         bounded: The bounded sources, which have been read.
+        read_to: The offset of the micro-batch, if the job ran in process. Spark has it in its log.
     """
 
     batch: int | None = None
@@ -144,6 +145,7 @@ class EpochInput(_Checked):
     next_timer_ms: int | None = None
     unbounded: tuple[StoredSource, ...] | None = None
     bounded: tuple[StoredSource, ...] = ()
+    read_to: dict[str, Any] | None = None
 
 
 NO_INPUT = EpochInput()

@@ -56,7 +56,7 @@ class Located(NamedTuple):
         metadata = replace(self.metadata, kind="checkpoint")
         if metadata.input.batch is None or self.storage.children(OFFSETS):
             return metadata
-        return replace(metadata, input=replace(metadata.input, batch=NO_BATCH))
+        return replace(metadata, input=replace(metadata.input, batch=NO_BATCH, read_to=None))
 
 
 def find_checkpoint(url: str, key: CheckpointKey | None = None) -> Located:

@@ -193,9 +193,12 @@ class WatchedFileSource(UnboundedSource[Any]):
             new |= {file.path: file for file in listed if file.path not in self._known}
         if new:
             files = list(new.values())
-            log.append(len(self._found), files)
-            self._found += files
-            self._known |= new.keys()
+            try:
+                log.append(len(self._found), files)
+                self._found += files
+            except FileExistsError:  # another driver has found files meanwhile
+                self._found = log.read()
+            self._known = {file.path for file in self._found}
         return self._found
 
     # Splits

@@ -325,9 +325,13 @@ class FoundFilesLog:
         return found
 
     def append(self, known: int, files: Sequence[FileStatus]) -> None:
-        """Adds files after the first `known` files."""
+        """Adds files after the first `known` files.
+
+        Raises:
+            FileExistsError: Another driver has added files there.
+        """
         storage = checkpoint_storage(self.url)
-        storage.write(f"{known:012}", _lines(known, files))
+        storage.publish(f"{known:012}", _lines(known, files))
         names = storage.children("")
         if sum(map(str.isdecimal, names)) >= _LOOKS_PER_FILE:
             found = self.read()

@@ -117,11 +117,17 @@ def checksums(data: bytes, size: int = 512) -> bytes:
 def log_offset(log: str, batch: int, offset: dict[str, Any], now_ms: int) -> None:
     """Logs the input of a micro-batch in Spark's format, so that Spark can repeat it and continue from there.
 
+    A driver that was replaced may still try this. So only the entry of the first micro-batch can be replaced, because it
+    may be planned again. A checkpoint has the offset of its own micro-batch.
+
     Args:
         log: Path or URL of the query's checkpoint.
         batch: The micro-batch.
         offset: The offset of its one source.
         now_ms: The time, in milliseconds since 1970.
+
+    Raises:
+        FileExistsError: The micro-batch has an entry.
     """
     storage = checkpoint_storage(log)
     if _QUERY not in storage.children():
@@ -129,10 +135,10 @@ def log_offset(log: str, batch: int, offset: dict[str, Any], now_ms: int) -> Non
     of_batch = {"batchWatermarkMs": 0, "batchTimestampMs": now_ms, "conf": {}}
     lines = (_VERSION, json.dumps(of_batch), json.dumps(offset))
     data = "\n".join(lines).encode()
-    storage.delete(
-        _checksum_name(batch)
-    )  # the checksum of an earlier entry must not remain if the driver dies here
-    storage.write(f"{_FOLDER}/{batch}", data)
+    # The checksum of an earlier entry must not remain if the driver dies here.
+    storage.delete(_checksum_name(batch))
+    write = storage.publish if batch else storage.write
+    write(f"{_FOLDER}/{batch}", data)
     storage.write(_checksum_name(batch), checksums(data))
 
 

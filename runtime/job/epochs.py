@@ -176,6 +176,7 @@ class Epochs:
     ) -> None:
         self._settings = settings
         self._declined: list[str] = []
+        self._read_to: dict[str, Any] | None = None
         self._job = job
         self._run_id = run_id
         self.tasks = tasks
@@ -226,6 +227,11 @@ class Epochs:
         """The last checkpoint."""
         return self._latest
 
+    @property
+    def read_to(self) -> dict[str, Any] | None:
+        """The offset of the last checkpoint's micro-batch, if it is part of the checkpoint."""
+        return None if self._latest is None else self._latest.input.read_to
+
     def place_of(self, batch: int) -> tuple[int, str | None]:
         """The epoch of a micro-batch, and the checkpoint before it."""
         if self._latest is None:
@@ -234,13 +240,21 @@ class Epochs:
         number = last + max(0, batch - self.last_batch)
         return number, f"{self.storage.url}/{checkpoint_name(last)}"
 
-    def run(self, rows: Any, batch: int, *, drains: bool = False) -> bool:
+    def run(
+        self,
+        rows: Any,
+        batch: int,
+        *,
+        drains: bool = False,
+        read_to: Mapping[str, Any] | None = None,
+    ) -> bool:
         """Runs the epoch of a micro-batch. If its checkpoint is already complete, only commits.
 
         Args:
             rows: The input of the micro-batch.
             batch: Its number.
             drains: Whether event time ends with the epoch.
+            read_to: The offset of the micro-batch, for its checkpoint; None if Spark's log has it.
 
         Returns:
             Whether the epoch ran.
@@ -274,6 +288,7 @@ class Epochs:
             keeps_event_time=self._settings.savepoint_at_end is not None,
         )
         self._declined.clear()
+        self._read_to = None if read_to is None else dict(read_to)
         outcome = self._completed(rows, epoch, batch, replaced)
         while outcome is None:
             epoch = replace(epoch, aborted=(*epoch.aborted, checkpoint_id))
@@ -282,8 +297,8 @@ class Epochs:
         self._phases.ends(CHECKPOINT)
         self._publish(outcome, checkpoint_id, was_dropped=was_dropped)
         positions = self._positions(batch)
-        for _, source, read_to in positions:
-            source.checkpoint_completed(read_to)
+        for _, source, position in positions:
+            source.checkpoint_completed(position)
         self._phases.ends(COMMIT)
         self.outcome = outcome
         self.tasks.epoch_ended(checkpoint_id)
@@ -360,7 +375,7 @@ class Epochs:
         ]
         if batch < 0 or not any(source.follows_positions for _, source in sources):
             return []
-        offset = offset_of(f"{self.storage.url}/{OFFSETS}", batch, POSITIONS)
+        offset = self.read_to or offset_of(f"{self.storage.url}/{OFFSETS}", batch, POSITIONS)
         if offset is None:
             return []
         pairs = zip(sources, offset[POSITIONS], strict=True)
@@ -413,6 +428,7 @@ class Epochs:
                     _first_timer(outcome),
                     stored_sources(self.sources),
                     bounded_sources(job),
+                    self._read_to,
                 ),
                 committables=_committables(job, outcome),
                 plan=self._plan,

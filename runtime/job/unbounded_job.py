@@ -326,14 +326,21 @@ class UnboundedJob(ABC):
         finally:
             self._between_epochs.release()
 
-    def _run_epoch(self, epochs: Epochs, saved: SavedInput, rows: Any, batch: int) -> None:
-        """Runs the epoch of a micro-batch, and serves a request to drain the job."""
+    def _run_epoch(
+        self,
+        epochs: Epochs,
+        saved: SavedInput,
+        rows: Any,
+        batch: int,
+        read_to: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Runs the epoch of a micro-batch, and serves a request to drain the job. See `Epochs.run`."""
         with self._turn(), self._around_epoch():
             self.control.require_not_stopped()
             saved.require(batch)
             drains = self.control.drains
             ends = self.is_bounded and self.settings.savepoint_at_end is None
-            has_run = epochs.run(rows, batch, drains=drains or ends)
+            has_run = epochs.run(rows, batch, drains=drains or ends, read_to=read_to)
             saved.forget(batch)
             self.control.checkpointed(epochs.latest)
             if drains and has_run:

@@ -211,8 +211,7 @@ class LocalEpochJob(UnboundedJob):
         done = epochs.last_batch
         if done >= 0 and not is_batch_done(log, done):
             self._run_one(epochs, saved, log, done, ())  # a commit may have failed
-        start = required_offset(log, done, POSITIONS) if done >= 0 else None
-        start = positions.initial(wall_clock_ms()) if start is None else start
+        start = _offset_after(epochs, log, done) or positions.initial(wall_clock_ms())
         mended = None
         while not (self._is_over() or epochs.are_over()):
             batch = epochs.last_batch + 1
@@ -224,9 +223,12 @@ class LocalEpochJob(UnboundedJob):
                 end = self._next_offset(epochs, positions, start, until_ms)
                 if end is None:
                     break
-                log_offset(log, batch, end, wall_clock_ms())
+                try:
+                    log_offset(log, batch, end, wall_clock_ms())
+                except FileExistsError:  # a driver that this one has replaced was first
+                    continue
             try:
-                self._run_one(epochs, saved, log, batch, list(positions.splits(start, end)))
+                self._run_one(epochs, saved, log, batch, list(positions.splits(start, end)), end)
             except InputRestoredError:
                 mended = batch
                 continue
@@ -242,11 +244,19 @@ class LocalEpochJob(UnboundedJob):
     def _is_over(self) -> bool:
         return self.cancelled.is_set() or self.control.is_stopped
 
-    def _run_one(self, epochs: Epochs, saved: SavedInput, log: str, batch: int, rows: Any) -> None:
+    def _run_one(
+        self,
+        epochs: Epochs,
+        saved: SavedInput,
+        log: str,
+        batch: int,
+        rows: Any,
+        end: Offset | None = None,
+    ) -> None:
         """Runs the epoch of a micro-batch, and writes to the commit log that the epoch is over."""
         try:
             with self._noting_failure(epochs, batch):
-                self._run_epoch(epochs, saved, rows, batch)
+                self._run_epoch(epochs, saved, rows, batch, end)
         except JobStoppedError as error:
             if not self.cancelled.is_set():
                 raise
@@ -293,6 +303,18 @@ class LocalEpochJob(UnboundedJob):
         if longest_s > 0 and not self.control.drains:
             self._woken.wait(longest_s)
         self._woken.clear()
+
+
+def _offset_after(epochs: Epochs, log: str, done: int) -> Offset | None:
+    """The offset of the last checkpoint's micro-batch; None before the first.
+
+    A driver that was replaced may have changed the first entry of the log, so the offset in the checkpoint counts.
+    """
+    logged = required_offset(log, done, POSITIONS) if done >= 0 else None
+    found = epochs.read_to or logged
+    if found is not None and found != logged and done == 0:
+        log_offset(log, done, found, wall_clock_ms())
+    return found
 
 
 def local_epoch_run(
