@@ -30,7 +30,7 @@ from crash_runs import DriverDiedError, in_process_epochs
 from forms import job_of
 from simulated_iceberg import IcebergTable
 from simulated_kafka import Kafka
-from simulated_outputs import DeltaTable, Folder, MySql, Output, Service
+from simulated_outputs import DeltaTable, Folder, MergedFolder, MySql, Output, Service
 from simulated_postgres import Postgres
 from simulated_scheduler import LEASE_MS, Scheduler, scheduler_of_thread
 from simulated_storage import STAGING, SimulatedStorage
@@ -57,6 +57,7 @@ if TYPE_CHECKING:
 
 OUTPUTS: dict[str, type[Output]] = {
     "files": Folder,
+    "merged files": MergedFolder,
     "service": Service,
     "delta": DeltaTable,
     "iceberg": IcebergTable,

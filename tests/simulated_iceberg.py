@@ -7,7 +7,6 @@ never. Manifests are files beside the data, and readers follow the metadata to t
 
 from __future__ import annotations
 
-from concurrent.futures import Future
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
@@ -22,13 +21,13 @@ from pyiceberg.table.metadata import new_table_metadata
 from pyiceberg.table.sorting import UNSORTED_SORT_ORDER
 from pyiceberg.table.update import update_table_metadata
 from pyiceberg.types import NestedField, StringType
-from simulated_outputs import Output
+from simulated_outputs import AtOnce, Output
 from simulated_storage import OUTPUT
 
 from opchain.runtime.connectors.lakes import IcebergSink
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterator
 
     from simulated_scheduler import Scheduler
     from simulated_storage import SimulatedFiles
@@ -60,7 +59,7 @@ class IcebergTable(Output):
     def substitutes(self) -> dict[str, Any]:
         return {
             "pyiceberg.catalog.load_catalog": lambda *_, **__: _Catalog(self),
-            "pyiceberg.utils.concurrent.ExecutorFactory.get_or_create": _AtOnce,
+            "pyiceberg.utils.concurrent.ExecutorFactory.get_or_create": AtOnce,
         }
 
     def lines(self) -> Iterator[str]:
@@ -167,15 +166,3 @@ class _Written:
     def close(self) -> None:
         if not self._stream.closed:
             self._files.complete(self._stream)
-
-
-class _AtOnce:
-    """An executor without threads, so that each call belongs to its driver."""
-
-    def submit(self, call: Callable[..., Any], *arguments: Any, **named: Any) -> Future[Any]:
-        future: Future[Any] = Future()
-        future.set_result(call(*arguments, **named))
-        return future
-
-    def map(self, call: Callable[..., Any], *arguments: Iterable[Any]) -> Iterator[Any]:
-        return map(call, *arguments)

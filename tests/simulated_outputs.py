@@ -6,6 +6,7 @@ behind the functions of its client library.
 
 from __future__ import annotations
 
+from concurrent.futures import Future
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,14 +18,19 @@ from simulated_scheduler import scheduler_of_thread
 from simulated_storage import OUTPUT, SimulatedFiles
 
 from opchain.common import Encoder, Types
-from opchain.datastream.connectors.file_system import BucketAssigner, FileSink
+from opchain.datastream.connectors.file_system import (
+    BucketAssigner,
+    FileCompactor,
+    FileCompactStrategy,
+    FileSink,
+)
 from opchain.runtime.connectors.jdbc.options import JdbcConnectionOptions
 from opchain.runtime.connectors.jdbc.sink import JdbcSink
 from opchain.runtime.connectors.lakes import DeltaSink
 from opchain.runtime.connectors.outbox import OutboxSink
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from simulated_scheduler import Scheduler
 
@@ -76,9 +82,7 @@ class Folder(Output):
 
     @staticmethod
     def add_to(stream: Any) -> Any:
-        files = FileSink.for_row_format(OUTPUT, Encoder.simple_string_encoder())
-        files.with_bucket_assigner(BucketAssigner.base_path_bucket_assigner())
-        return stream.sink_to(files.build())
+        return stream.sink_to(_file_sink().build())
 
     def happen(self) -> None:
         shown = sorted(self._shown())
@@ -97,6 +101,45 @@ class Folder(Output):
         return (
             path for path in self.files.files if path.startswith(f"{OUTPUT}/") and "/." not in path
         )
+
+
+def _file_sink() -> Any:
+    files = FileSink.for_row_format(OUTPUT, Encoder.simple_string_encoder())
+    return files.with_bucket_assigner(BucketAssigner.base_path_bucket_assigner())
+
+
+class MergedFolder(Folder):
+    """A folder of FileSink, which merges the files of an epoch."""
+
+    @staticmethod
+    def add_to(stream: Any) -> Any:
+        when = FileCompactStrategy.builder().enable_compaction_on_checkpoint(1).build()
+        how = FileCompactor.concat_file_compactor()
+        return stream.sink_to(_file_sink().enable_compact(when, how).build())
+
+    def substitutes(self) -> dict[str, Any]:
+        return {"opchain.runtime.connectors.staged_files.ThreadPoolExecutor": AtOnce}
+
+
+class AtOnce:
+    """An executor without threads, so that each call belongs to its driver."""
+
+    def __init__(self, threads: int = 1) -> None:
+        """It has none."""
+
+    def __enter__(self) -> AtOnce:  # noqa: PYI034 - Python 3.10 has no Self
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Everything is done."""
+
+    def submit(self, call: Callable[..., Any], *arguments: Any, **named: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        future.set_result(call(*arguments, **named))
+        return future
+
+    def map(self, call: Callable[..., Any], *arguments: Iterable[Any]) -> Iterator[Any]:
+        return map(call, *arguments)
 
 
 class IdempotentSink(OutboxSink[str]):

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 LEASE_MS = 60_000
 MOST_DRIVERS = 6
+MOST_STEPS = 5_000
 _REFUSALS = (errno.ENOSPC, errno.EIO, errno.ETIMEDOUT)
 
 _driver: ContextVar[Driver | None] = ContextVar("driver", default=None)
@@ -209,8 +210,7 @@ class Scheduler(ABC):
         self.is_disk_full = False
         yield from self._finish()
         for driver in self.drivers:
-            while not driver.is_over:
-                yield driver, "go"
+            yield from self._ended(driver)
         while self.late:
             self.deliver(0)
         yield from self._finish()
@@ -227,11 +227,22 @@ class Scheduler(ABC):
         kinds = ("die", "fail", "lost", "late")
         return self.draw.choice(kinds) if driver.may_fail else "die"
 
+    def _ended(self, driver: Driver) -> Iterator[tuple[Driver, str]]:
+        """Lets a driver run to its end.
+
+        Raises:
+            AssertionError: It does not end.
+        """
+        for _ in range(MOST_STEPS):
+            if driver.is_over:
+                return
+            yield driver, "go"
+        raise AssertionError(f"seed {self.seed}: driver {driver.number} does not end")
+
     def _finish(self) -> Iterator[tuple[Driver, str]]:
         self.now_ms += 10 * LEASE_MS
         driver = self.start()
-        while not driver.is_over:
-            yield driver, "go"
+        yield from self._ended(driver)
         if driver.failure is not None:
             raise AssertionError(
                 f"seed {self.seed}: the last driver failed: {driver.failure!r}"

@@ -275,7 +275,9 @@ def input_of_started_epoch(
                 "epoch that is complete"
             )
     log, batch = f"{storage.url}/{OFFSETS}", latest.input.batch
-    start = None if batch is None else offset_of(log, batch, POSITIONS)
+    start = latest.input.read_to
+    if start is None and batch is not None:
+        start = offset_of(log, batch, POSITIONS)
     end = None if batch is None else offset_of(log, batch + 1, POSITIONS)
     if start is None or end is None:
         raise CheckpointError(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,7 @@ from opchain.runtime.epochs.input_log import (
 )
 from opchain.runtime.epochs.local_epochs import LocalEpochs
 from opchain.runtime.epochs.source_positions import POSITIONS, Offset, SourcePositions
-from opchain.runtime.errors import TaskFailedError
+from opchain.runtime.errors import CorruptCheckpointError, TaskFailedError
 from opchain.runtime.job.dependencies import NO_DEPENDENCIES, JobDependencies
 from opchain.runtime.job.streaming_settings import StreamingSettings, Trigger
 from opchain.runtime.job.unbounded_job import UnboundedJob, UnboundedRun
@@ -308,13 +309,16 @@ class LocalEpochJob(UnboundedJob):
 def _offset_after(epochs: Epochs, log: str, done: int) -> Offset | None:
     """The offset of the last checkpoint's micro-batch; None before the first.
 
-    A driver that was replaced may have changed the first entry of the log, so the offset in the checkpoint counts.
+    A driver that was replaced may have changed the first entry of the log. So the checkpoint has the offset, too.
     """
-    logged = required_offset(log, done, POSITIONS) if done >= 0 else None
-    found = epochs.read_to or logged
-    if found is not None and found != logged and done == 0:
-        log_offset(log, done, found, wall_clock_ms())
-    return found
+    if done != 0 or epochs.read_to is None:
+        return required_offset(log, done, POSITIONS) if done >= 0 else None
+    logged = None
+    with suppress(CorruptCheckpointError):
+        logged = required_offset(log, done, POSITIONS)
+    if logged != epochs.read_to:
+        log_offset(log, done, epochs.read_to, wall_clock_ms())
+    return epochs.read_to
 
 
 def local_epoch_run(

@@ -89,6 +89,20 @@ def test_a_position_means_the_same_files_in_a_new_run(run: Run, tmp_path: Path) 
     assert Run(tmp_path).names(0, 2) == [["b", "a"]]
 
 
+def test_two_drivers_agree_on_the_order_of_files(run: Run, tmp_path: Path) -> None:
+    other = Run(tmp_path)
+    run.write("b")
+    assert run.source.latest_position(0, 0) == other.source.latest_position(0, 0) == 1
+    run.write("c")
+    assert run.source.latest_position(1, 1_000) == 2
+    run.write("a")
+    assert (
+        other.source.latest_position(1, 1_000) == 2
+    )  # it has found "a" and "c", and reads the log again
+    assert other.source.latest_position(2, 2_000) == 3
+    assert other.names(0, 3) == Run(tmp_path).names(0, 3) == [["b", "c", "a"]]
+
+
 def test_the_log_is_merged_after_a_hundred_looks(run: Run, tmp_path: Path) -> None:
     for number in range(250):
         run.write(f"{number:03}")

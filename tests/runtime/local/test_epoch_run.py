@@ -44,6 +44,8 @@ from opchain.datastream.window import TumblingEventTimeWindows
 from opchain.runtime.checkpoint.metadata import latest_checkpoint
 from opchain.runtime.checkpoint.storage import checkpoint_storage
 from opchain.runtime.connectors.data_generator import DataGeneratorSource
+from opchain.runtime.epochs.input_log import log_offset, required_offset
+from opchain.runtime.epochs.source_positions import POSITIONS
 from opchain.runtime.errors import CorruptCheckpointError, TaskFailedError
 from opchain.runtime.functions.sink import Committer, Sink, SinkWriter
 from opchain.runtime.job.client import JobStatus
@@ -415,6 +417,20 @@ def test_a_damaged_log_of_offsets_is_an_error(
     (log / "1").write_bytes(whole)
     read_available(tmp_path)
     require_exact(written(tmp_path))
+
+
+def test_the_checkpoint_knows_its_offset_better_than_the_log(tmp_path: Path) -> None:
+    """A driver that was replaced may plan the first micro-batch once more when it wakes."""
+    write_numbers(tmp_path, 0)
+    read_available(tmp_path)
+    log = str(tmp_path / "checkpoints" / "spark")
+    offset = required_offset(log, 0, POSITIONS)
+    assert offset is not None
+    log_offset(log, 0, offset | {POSITIONS: [0]}, 0)
+    write_numbers(tmp_path, 1)
+    read_available(tmp_path)
+    require_exact(written(tmp_path))
+    assert required_offset(log, 0, POSITIONS) == offset
 
 
 def test_an_epoch_that_is_cancelled_leaves_nothing_and_runs_again(
