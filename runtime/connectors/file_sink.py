@@ -22,6 +22,7 @@ from opchain.runtime.connectors.file_buckets import (
     bucket_folder,
 )
 from opchain.runtime.connectors.staged_files import (
+    IN_PROGRESS,
     Compaction,
     FileCommitter,
     StagedFile,
@@ -46,7 +47,6 @@ _LOG = logging.getLogger("opchain.job")
 
 T = TypeVar("T")
 
-_IN_PROGRESS = ".inprogress"
 """The suffix of staged files."""
 
 
@@ -387,7 +387,7 @@ class _FileWriter(SinkWriter[Any]):
         number, self._number = self._number, self._number + 1
         folder = bucket_folder(self._sink.base_path, bucket)
         name = self._sink.naming.name(self._id, number)
-        staged = joined(self._staging, f".{name}{_IN_PROGRESS}")
+        staged = joined(self._staging, f".{name}{IN_PROGRESS}")
         return _Part(self._sink.row_format, _OpenFile(staged, folder, name, number))
 
 

@@ -22,6 +22,7 @@ from __future__ import annotations
 import hashlib
 import re
 import shutil
+import uuid
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -33,12 +34,16 @@ from opchain.runtime.files.file_systems import FileSystem, file_system_of, joine
 from opchain.runtime.functions.sink import Committer, SinkOrigin
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
 
 STAGING = ".opchain"
 """The folder below a sink's output in which files are staged."""
 
+IN_PROGRESS = ".inprogress"
+"""The end of the names of staged files."""
+
+_CLAIM = re.compile(r"\.(?P<attempt>[0-9a-f]{32})(?P<part>\..*)")
 _NOTE = re.compile(r"committed-(?P<checkpoint>\d+)-(?P<digest>[0-9a-f]+)")
 _RESET = "0"
 """The digest in a note that was reset: no file of its checkpoint is moved again."""
@@ -111,10 +116,19 @@ class _Group:
         folder, _, name = self.files[0].path.rpartition("/")
         return joined(folder, f"compacted-{name}")
 
-    @property
-    def staged(self) -> str:
-        """The staged name of the merged file."""
-        return joined(self.files[0].folder, f".{name_of(self.path)}")
+    def merged(self, attempt: str) -> str:
+        """The staged name of the file that an attempt has merged."""
+        return joined(self.files[0].folder, f".{attempt}.{name_of(self.path)}{IN_PROGRESS}")
+
+    def claimed(self, attempt: str) -> str:
+        """The name that an attempt gives the first part. Then its merged file is the one that is shown."""
+        return joined(self.files[0].folder, f".{attempt}{name_of(self.files[0].staged)}")
+
+    def claim_in(self, names: Collection[str]) -> str | None:
+        """The attempt that has renamed the first part; None if there is no such name."""
+        found = (_CLAIM.fullmatch(name) for name in names)
+        part = name_of(self.files[0].staged)
+        return next((match["attempt"] for match in found if match and match["part"] == part), None)
 
 
 def staging_folder(base_path: str, origin: SinkOrigin) -> str:
@@ -172,7 +186,10 @@ class _Staging:
         self.folder = folder
         self._compaction = compaction
         self._files: FileSystem = file_system_of(folder)
-        content = self._files.content(folder)
+        self._look()
+
+    def _look(self) -> None:
+        content = self._files.content(self.folder)
         names = set() if content is None else {name_of(file.path) for file in content.files}
         self.notes = {
             (int(match["checkpoint"]), match["digest"])
@@ -216,7 +233,8 @@ class _Staging:
         return name_of(path) in self._staged
 
     def _is_merged(self, group: _Group) -> bool:
-        return self._is_staged(group.staged) or self._files.status(group.path) is not None
+        is_claimed = group.claim_in(self._staged) is not None
+        return is_claimed or self._files.status(group.path) is not None
 
     def discard(self, confirm: Callable[[], None]) -> None:
         confirm()
@@ -253,39 +271,52 @@ class _Staging:
             self._files.sync_folder(folder)
 
     def _merge(self, group: _Group) -> None:
-        """Merges files; continues where an earlier attempt has stopped."""
-        left = [file for file in group.files if self._is_staged(file.staged)]
-        if not left and not self._is_staged(group.staged):
-            return
-        if len(group.files) == 1:
-            for file in left:
-                with suppress(FileNotFoundError):
-                    self._files.move(file.staged, group.path)
-            return
-        if left and left != group.files and not self._is_staged(group.staged):
-            gone = ", ".join(file.staged for file in group.files if file not in left)
-            raise SinkError(
-                f"{left[0].where}: files were removed before they were merged into {group.path}: {gone}. Restore "
-                f"them, or delete {', '.join(file.staged for file in left)} to continue without their records, and start "
-                "the job again"
-            )
-        if left == group.files:
-            # If all parts exist, an existing merged file may be incomplete.
-            if self._is_staged(group.staged):
-                self._files.delete(group.staged)
-            self._concatenate(group)
-        for file in left:
-            with suppress(
-                FileNotFoundError
-            ):  # a run that has replaced this one has deleted it after merging
-                self._files.delete(file.staged)
-        self._files.sync_folder(self.folder)
-        with suppress(FileNotFoundError):  # an earlier attempt has moved it
-            self._files.move(group.staged, group.path)
+        """Merges files once, even if two drivers do it at the same time.
 
-    def _concatenate(self, group: _Group) -> None:
+        Each attempt writes a merged file of its own. Then it renames the first part, which only one attempt can do. The new
+        name says whose merged file is shown. Every driver moves that file and removes the parts, the first part last.
+        """
+        attempt = group.claim_in(self._staged)
+        while attempt is None:
+            left = [file for file in group.files if self._is_staged(file.staged)]
+            if not left:
+                return  # an earlier attempt has done all of it
+            if len(group.files) == 1:
+                with suppress(FileNotFoundError):
+                    self._files.move(left[0].staged, group.path)
+                return
+            if left != group.files:
+                gone = ", ".join(file.staged for file in group.files if file not in left)
+                raise SinkError(
+                    f"{left[0].where}: files were removed before they were merged into {group.path}: {gone}. Restore "
+                    f"them, or delete {', '.join(file.staged for file in left)} to continue without their records, and start "
+                    "the job again"
+                )
+            attempt = self._claim(group)
+        with suppress(FileNotFoundError):  # another driver has moved it
+            self._files.move(group.merged(attempt), group.path)
+        self._files.sync_folder(group.files[0].bucket)
+        for path in (*(file.staged for file in group.files[1:]), group.claimed(attempt)):
+            with suppress(FileNotFoundError):
+                self._files.delete(path)
+
+    def _claim(self, group: _Group) -> str | None:
+        """Merges files, and renames the first part. None if another driver was faster; then it looks again."""
+        attempt = uuid.uuid4().hex
+        try:
+            self._concatenate(group, group.merged(attempt))
+            self._files.sync_folder(self.folder)
+            self._files.move(group.files[0].staged, group.claimed(attempt))
+        except FileNotFoundError:
+            with suppress(FileNotFoundError):
+                self._files.delete(group.merged(attempt))
+            self._look()
+            return group.claim_in(self._staged)
+        return attempt
+
+    def _concatenate(self, group: _Group, path: str) -> None:
         assert self._compaction is not None
-        merged = self._files.create(group.staged)
+        merged = self._files.create(path)
         try:
             for number, file in enumerate(group.files):
                 if number:

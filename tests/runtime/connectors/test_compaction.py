@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
+import threading
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -18,6 +21,7 @@ from opchain.datastream.connectors.file_system import (
     FileSink,
 )
 from opchain.datastream.formats.csv import CsvBulkWriters, CsvSchema
+from opchain.runtime.connectors import staged_files
 from opchain.runtime.connectors.staged_files import StagedFile, _digest, _Staging
 from opchain.runtime.errors import SinkError, UnsupportedFeatureError
 from opchain.runtime.files.file_systems import LocalFileSystem
@@ -120,6 +124,85 @@ def test_a_commit_that_is_killed_anywhere_is_repeated_without_loss(
         commit(sink, committables)
         assert visible(folder) == [("compacted-part-ID-0", "a\nb\nc\n")]
     assert killed >= 10
+
+
+class Paused:
+    """A commit on a thread of its own, which pauses before one of its calls, or does not."""
+
+    def __init__(self, sink: FileSink[str], committables: list[Any], before: int) -> None:
+        self._left = before
+        self._paused, self._goes_on = threading.Event(), threading.Event()
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, args=(sink, committables))
+
+    def start(self) -> None:
+        """Returns when it pauses or ends."""
+        self._thread.start()
+        assert self._paused.wait(60)
+
+    def finish(self) -> BaseException | None:
+        self._goes_on.set()
+        self._thread.join(60)
+        return self._error
+
+    def step(self) -> None:
+        self._left -= 1
+        if self._left == 0:
+            self._paused.set()
+            assert self._goes_on.wait(60)
+
+    def _run(self, sink: FileSink[str], committables: list[Any]) -> None:
+        _of_thread.set(self)
+        try:
+            commit(sink, committables)
+        except Exception as error:  # noqa: BLE001 - the test looks at it
+            self._error = error
+        finally:
+            self._paused.set()
+
+
+_of_thread: ContextVar[Paused | None] = ContextVar("of_thread", default=None)
+
+
+class AtOnce:
+    """Merges on the thread of the commit."""
+
+    def __init__(self, threads: int) -> None: ...
+
+    def __enter__(self) -> AtOnce:  # noqa: PYI034 - Python 3.10 has no Self
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+    map = staticmethod(map)
+
+
+def test_two_drivers_merge_the_same_files_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first driver is frozen at any step, and again goes on at any step of the second."""
+    for name in (*CALLS, "content"):
+        original = getattr(LocalFileSystem, name)
+
+        def call(self: Any, *args: Any, original: Any = original) -> Any:
+            paused = _of_thread.get()
+            if paused is not None:
+                paused.step()
+            return original(self, *args)
+
+        monkeypatch.setattr(LocalFileSystem, name, call)
+    monkeypatch.setattr(staged_files, "ThreadPoolExecutor", AtOnce)
+    for steps in itertools.product(range(1, 20), repeat=2):
+        folder = tmp_path / "-".join(map(str, steps))
+        sink = compacting(folder)
+        committables = of_subtasks(sink, "a", "b")
+        first, second = (Paused(sink, committables, before) for before in steps)
+        first.start()
+        second.start()
+        first.finish()  # it may fail: it has been replaced
+        second.finish()  # it may fail, too, and then the job starts again
+        commit(sink, committables)
+        assert visible(folder) == [("compacted-part-ID-0", "a\nb\n")], steps
 
 
 def test_files_that_were_removed_before_they_were_merged_are_an_error(tmp_path: Path) -> None:
