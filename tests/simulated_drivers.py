@@ -15,6 +15,7 @@ with the count that its state gives.
 from __future__ import annotations
 
 import argparse
+import copy
 import logging
 import random
 import sys
@@ -154,6 +155,7 @@ class World(Scheduler):
         self.files: dict[str, bytes] = {}
         self.output = OUTPUTS[output](self)
         self.confirmed: set[int] = set()
+        self._idle: list[JobProgram] = []
         self.lost_calls = (OSError, *self.output.failures)
 
     def storage(self, *url: Any) -> CheckpointStorage:
@@ -161,6 +163,15 @@ class World(Scheduler):
         return SimulatedStorage(self, self.files, *url[:1])
 
     def run_job(self, run_id: str) -> None:
+        # A process that has not died may start its job again: its sinks still have their connections.
+        job = self._idle.pop() if self._idle else copy.deepcopy(self.job)
+        try:
+            self._run_job(job, run_id)
+        finally:
+            if not isinstance(sys.exc_info()[1], DriverDiedError):
+                self._idle.append(job)
+
+    def _run_job(self, job: JobProgram, run_id: str) -> None:
         storage = self.storage()
         coordinator = CheckpointCoordinator.open(
             storage,
@@ -174,12 +185,12 @@ class World(Scheduler):
         )
         try:
             self._fall_back(storage, coordinator)
-            epochs = in_process_epochs(self.job, coordinator, storage, staging=STAGING)
+            epochs = in_process_epochs(job, coordinator, storage, staging=STAGING)
             try:
                 require_log(storage, epochs.last_batch)
                 saved = SavedInput(storage)
                 if not epochs.are_over():
-                    LocalEpochJob(self.job, _SETTINGS)._run_epochs(epochs, saved, Path())
+                    LocalEpochJob(job, _SETTINGS)._run_epochs(epochs, saved, Path())
             finally:
                 epochs.tasks.close()
             coordinator.sweep()

@@ -204,12 +204,17 @@ class OutboxCommitter(Committer):
         library = confluent_kafka()
         for attempt in range(_ATTEMPTS):
             # A sender is not reused after a failure. The next sender reads the note again.
-            sender = self._senders.pop(name, None) or _Sender(name, self._properties, first.where)
+            used = self._senders.pop(name, None)
+            sender = used or _Sender(name, self._properties, first.where)
             try:
                 sender.send(staged)
+            except KafkaConnectorError:
+                if used is None:
+                    raise
             except library.KafkaException as error:
                 failure = error
-                if attempt + 1 < _ATTEMPTS and not sender.is_final(error):
+                # The note of a used sender is old if another process has continued the job since.
+                if attempt + 1 < _ATTEMPTS and (used is not None or not sender.is_final(error)):
                     continue
                 raise sender.explained(failure) from failure
             else:
