@@ -95,7 +95,6 @@ def no_note(patches: pytest.MonkeyPatch) -> None:
 FAILING: list[tuple[Break, str, int]] = [
     (log_is_overwritten, "files", 15),
     (log_is_overwritten, "kafka", 18),
-    (log_is_overwritten, "iceberg", 235),
     (no_fences, "files", 115),
     (no_note, "kafka", 15),
     (no_note, "postgresql", 0),
