@@ -42,7 +42,8 @@ class Driver:
         self.may_fail = False
         self.turn = threading.Lock()
         self.turn.acquire()
-        threading.Thread(target=self._run, daemon=True).start()
+        self.thread = threading.Thread(target=self._run, daemon=True)
+        self.thread.start()
 
     def pause(self, *, may_fail: bool) -> str:
         """Waits for its next turn; on the driver's own thread."""
@@ -109,6 +110,8 @@ class Scheduler(ABC):
         self._is_over.acquire()
         if self._failure is not None:
             raise self._failure
+        for driver in self.drivers:
+            driver.thread.join()
 
     def pass_turn(self, driver: Driver) -> None:
         """Lets the next driver go on. Returns at the next turn of this one, or at once if it is over."""
