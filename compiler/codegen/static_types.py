@@ -88,13 +88,20 @@ class ColumnsOf:
 
 @dataclass(frozen=True, slots=True)
 class CombinedOf:
-    """(key, pair) records of a sender that combines, as columns of the keys and of the other field of the pairs.
+    """(key, record) pairs of a sender that combines, as columns of the keys, of type `key`, and of the other fields.
 
-    `key` is the field of the pair that is the key.
+    `key_field` is the field of the record that is the key; None if none is.
     """
 
-    pair: TupleOf
-    key: int
+    record: ColumnsOf
+    key: StaticType | None
+    key_field: int | None
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The key, and the other fields that are sent."""
+        own = "field_key" if self.key_field is None else f"field_{self.key_field}"
+        return own, *(field for field in self.record.variables if field != own)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Protocol
 
-from opchain.runtime.operators.reduce import ABSENT, summed_records
+from opchain.runtime.operators.reduce import ABSENT
 from opchain.runtime.operators.window_folds import WindowFolds
-from opchain.runtime.records.columns import KEY_AND_PAIR, Columns, Layout, Shape
+from opchain.runtime.records.columns import Columns, Layout, Shape, keyed_layout
 from opchain.runtime.state.keys.key_identity import KeyIdentity, key_of
 
 if TYPE_CHECKING:
@@ -245,9 +245,8 @@ class CombiningBatch(PendingBatch):
     """Combines the records of a key into one record before they are sent, in batch mode.
 
     The combined value may have another key, or none. So (key, value) pairs are sent. Generated code updates
-    `combined`, which has state keys; interpreted operators call `append`. If a field of a pair is the key, generated
-    code may keep the other field only, in `sums`. Of Rows and similar records, it may keep the fields that vary (see
-    `summed_records`).
+    `combined`, which has state keys; interpreted operators call `append`. Generated code may keep only the fields that
+    vary, in `sums`: one value for each key, or a tuple. They are sent as columns.
     """
 
     __slots__ = (
@@ -255,12 +254,11 @@ class CombiningBatch(PendingBatch):
         "_folded",
         "_layout",
         "_passed_on",
-        "_shape",
+        "_stores_tuples",
         "_sums_are_older",
         "combined",
         "first",
         "identity",
-        "key_field",
         "reduce",
         "sums",
     )
@@ -280,28 +278,30 @@ class CombiningBatch(PendingBatch):
         self.combined: dict[Any, Any] = {}
         self.sums: dict[Any, Any] = {}
         self.reduce, self.first = reduce, first
-        self.key_field = 0
-        self._layout: tuple[Any, ...] = ()
-        self._shape: Shape | None = None
+        self._layout: Layout = ()
+        self._stores_tuples = False
         self._counted: KeyCounts | None = None
         self._sums_are_older = True
         # The keys counted since the last send, and the keys that are still sent without combining.
         self._folded = 0
         self._passed_on = 0
 
-    def keep_sums(self, key_field: int) -> dict[Any, Any]:
-        """A dictionary of one field of pairs; the field `key_field` is the key."""
-        self.key_field = key_field
+    def keep_sums(self, layout: tuple[Any, ...], shape: Shape | None = None) -> dict[Any, Any]:
+        """A dictionary from state keys to the stored fields of records. The arguments are those of `summed_records`."""
+        numbers = {"key": 0, "sum": 1}
+        self._stores_tuples = "sum" not in layout
+        self._layout = keyed_layout(
+            [
+                field + 1 if isinstance(field, int) else numbers.get(field, field)
+                for field in layout
+            ],
+            shape,
+        )
         return self.sums
 
-    def keep_fields(self, layout: tuple[Any, ...], shape: Shape) -> dict[Any, Any]:
-        """A dictionary from state keys to the stored fields of records, as `summed_records` reads it."""
-        self._layout, self._shape = layout, shape
-        return self.sums
-
-    def count_keys(self, key_field: int) -> list[Any]:
+    def count_keys(self, layout: tuple[Any, ...], shape: Shape | None = None) -> list[Any]:
         """A list of keys. Each entry adds 1 to the sum of its key."""
-        self.key_field = key_field
+        self.keep_sums(layout, shape)
         self._counted = KeyCounts()
         self.sums = self._counted.counts
         return self.values
@@ -349,7 +349,7 @@ class CombiningBatch(PendingBatch):
             if self._passed_on > 0 and not self.combined:
                 self._passed_on -= len(self.values)
                 ones = [1] * len(self.values)
-                self._send(Columns([self.values, ones], KEY_AND_PAIR[self.key_field]), self.values)
+                self._send(Columns([self.values, ones], self._layout), self.values)
             else:
                 self._counted.add(self.values)
                 self._folded += len(self.values)
@@ -365,13 +365,9 @@ class CombiningBatch(PendingBatch):
     def _send_sums(self) -> None:
         if self.sums:
             keys = list(map(key_of, self.sums))
-            records: Sequence[Any]
-            if self._shape is None:
-                records = Columns([keys, list(self.sums.values())], KEY_AND_PAIR[self.key_field])
-            else:
-                fields = summed_records(self.sums, self._layout, self._shape)
-                records = list(zip(keys, fields, strict=True))
-            self._send(records, keys)
+            stored = list(self.sums.values())
+            lists = map(list, zip(*stored, strict=True)) if self._stores_tuples else [stored]
+            self._send(Columns([keys, *lists], self._layout), keys)
             self.sums.clear()
 
     def _send_combined(self) -> None:

@@ -27,13 +27,11 @@ from opchain.runtime.types.row import Row, rows_of
 
 Layout = tuple[tuple[Any, ...], ...]
 """One entry for each field. An empty entry: the next list has the values of the field. One value: the field has this value
-in all records. `TUPLE` and numbers: the field is a tuple, and the lists of these numbers have its fields. If the records
-are not tuples, a last entry has `SHAPE` and a packed `Shape`.
+in all records. If the records are not tuples, a last entry has `SHAPE` and a packed `Shape`. An entry of a field that is
+itself a record is made by `keyed_layout`.
 """
 
 TUPLE, SHAPE = "tuple", "shape"
-KEY_AND_PAIR: tuple[Layout, Layout] = (((), (TUPLE, 0, 1)), ((), (TUPLE, 1, 0)))
-"""Records (key, pair), by the field of the pair that equals the key. One list has keys, the other the other field."""
 
 JSON: Layout = (("json",),)
 """Dicts, as the JSON texts from which they were parsed."""
@@ -100,6 +98,26 @@ def keys_by_record(values: Sequence[Any], keys: list[Any]) -> list[Any]:
     return keys
 
 
+def keyed_layout(fields: Iterable[int | tuple[Any]], shape: Shape | None = None) -> Layout:
+    """The layout of (key, record) pairs, whose first list has the keys.
+
+    Args:
+        fields: For each field of the record, the number of its list, or a tuple with its constant value.
+        shape: The class of the record; None for a tuple.
+
+    >>> list(Columns([["a", "b"], [3, 4]], keyed_layout([1, 0, (None,)])))
+    [('a', (3, 'a', None)), ('b', (4, 'b', None))]
+    """
+    return (), ((TUPLE,) if shape is None else shape.entry) + tuple(fields)
+
+
+def inner_fields(entry: tuple[Any, ...]) -> tuple[Any, ...]:
+    """For an entry of `keyed_layout`, its `fields`. Empty for other entries."""
+    if len(entry) <= 1:
+        return ()
+    return entry[1:] if entry[0] == TUPLE else entry[2:]
+
+
 @lru_cache(maxsize=256)
 def _unpacked(packed: bytes) -> Shape:
     shape: Shape = pickle.loads(packed)
@@ -112,6 +130,10 @@ def shape_of(layout: Layout) -> Shape | None:
     return (
         _unpacked(last[1]) if last and last[0] == SHAPE and len(last) == len((SHAPE, b"")) else None
     )
+
+
+def _inner_shape(entry: tuple[Any, ...]) -> Shape | None:
+    return _unpacked(entry[1]) if entry and entry[0] == SHAPE else None
 
 
 class Columns(Sequence[Any]):
@@ -143,9 +165,12 @@ class Columns(Sequence[Any]):
         own = [position for position, entry in enumerate(layout) if not entry]
         lists = [[record[position] for record in records] for position in own]
         for position, entry in enumerate(layout):
-            for inner, number in enumerate(entry[1:]):
+            inner = _inner_shape(entry)
+            for place, number in enumerate(inner_fields(entry)):
                 if number == len(lists):
-                    lists.append([record[position][inner] for record in records])
+                    whole = [record[position] for record in records]
+                    whole = whole if inner is None else list(map(inner.fields, whole))
+                    lists.append([fields[place] for fields in whole])
         return cls(lists, layout)
 
     @property
@@ -197,8 +222,12 @@ class Columns(Sequence[Any]):
             elif len(entry) == 1:
                 fields.append(repeat(entry[0]))
             else:
-                inner = (self.lists[number] for number in entry[1:])
-                fields.append(zip(*inner, strict=False))
+                inner = (
+                    repeat(field[0]) if isinstance(field, tuple) else self.lists[field]
+                    for field in inner_fields(entry)
+                )
+                tuples, kind = zip(*inner, strict=False), _inner_shape(entry)
+                fields.append(tuples if kind is None else kind.records(tuples))
         tuples = zip(*fields, strict=False)  # a repeated constant has no end
         return tuples if shape is None else shape.records(tuples)
 

@@ -23,7 +23,7 @@ from opchain.runtime.program.vertex_program import (
     OutputProgram,
     VertexProgram,
 )
-from opchain.runtime.records.columns import Columns
+from opchain.runtime.records.columns import Columns, inner_fields
 from opchain.runtime.records.json_texts import are_fields
 
 if TYPE_CHECKING:
@@ -168,7 +168,13 @@ def _by_fields(variables: dict[str, Any]) -> Sequence[Any]:
     values = variables.get("values")
     if not isinstance(values, Columns):
         return []
+    inner = [number for entry in values.layout for number in inner_fields(entry)]
     names = [f"field_{n}" for n, constant in enumerate(values.layout) if not constant]
+    if inner:
+        names = [
+            f"field_{inner.index(number)}" if number in inner else "field_key"
+            for number in range(len(values.lists))
+        ]
     if not all(name in variables for name in names):
         return []
     return [values.record(variables[name] for name in names)]

@@ -351,9 +351,8 @@ _MEANINGS: dict[str, Callable[..., Any]] = {
         number
     ].column(layout, position, shape, is_key=is_key),
     "combined": lambda chain, number: chain.pending[number].combined,
-    "combined_sums": lambda chain, number, key_field: chain.pending[number].keep_sums(key_field),
-    "combined_fields": lambda chain, number, *layout: chain.pending[number].keep_fields(*layout),
-    "counted_keys": lambda chain, number, key_field: chain.pending[number].count_keys(key_field),
+    "combined_sums": lambda chain, number, *layout: chain.pending[number].keep_sums(*layout),
+    "counted_keys": lambda chain, number, *layout: chain.pending[number].count_keys(*layout),
     "output_plain_keys": lambda chain, number: chain.pending[number].identity.plain,
     "output_plain_fields": lambda chain, number: chain.pending[number].identity.plain_fields,
     "output_identify": lambda chain, number: chain.pending[number].identity.of,

@@ -61,9 +61,7 @@ def _rewrite(form: Form, function: Function, loop: ast.For) -> None:
     of_objects = set(map(id, uses))
     others = (node for node in nodes if id(node) not in of_objects)
     names = sum(isinstance(node, ast.Name) and node.id.startswith("self_") for node in nodes)
-    # In batch mode, setting a key fires the timers of the key before.
-    looks = _LOOK if form.program.is_batch else (*_LOOK, "set_key_", "set_state_key_")
-    if not uses or names != len(uses) or not all(_is_harmless(node, looks) for node in others):
+    if not uses or names != len(uses) or not all(_is_harmless(form, node) for node in others):
         return  # an object is handed on as a whole, or something else may see it
     if any(isinstance(node.ctx, ast.Del) for node in uses):
         return
@@ -124,8 +122,8 @@ def _is_of_object(node: ast.AST) -> bool:
     )
 
 
-def _is_harmless(node: ast.AST, looks: tuple[str, ...]) -> bool:
-    """Whether a node runs no code that could see a function object; `looks` are the beginnings of harmless names."""
+def _is_harmless(form: Form, node: ast.AST) -> bool:
+    """Whether a node runs no code that could see a function object."""
     if isinstance(node, ast.Attribute):
         return _is_look_up(node) or node.attr == "__class__" or getattr(node, "is_field", False)
     if isinstance(node, ast.Call):
@@ -135,11 +133,19 @@ def _is_harmless(node: ast.AST, looks: tuple[str, ...]) -> bool:
         if isinstance(called, ast.Attribute):
             return _is_look_up(called) or getattr(node, "is_state", False)
         return isinstance(called, ast.Name) and (
-            called.id in BUILTINS or called.id.startswith(looks)
+            called.id in BUILTINS or called.id.startswith(_LOOK) or _only_sets_key(form, called.id)
         )
     if isinstance(node, ast.comprehension):
         return not _is_of_object(node.iter)
     return not isinstance(node, (ast.Lambda, ast.Await, ast.Yield, ast.YieldFrom, ast.Starred))
+
+
+def _only_sets_key(form: Form, name: str) -> bool:
+    """Whether a call sets the current key, and fires no timers. In batch mode it fires those of the key before."""
+    if not name.startswith(("set_key_", "set_state_key_")):
+        return False
+    operator = form.program.operators[int(name.rpartition("_")[2])]
+    return not (form.program.is_batch and operator.spec.makes_timestamps)
 
 
 def _is_look_up(node: ast.Attribute) -> bool:

@@ -13,79 +13,128 @@
 -   )
 + keys_0.extend(values)
 
-Keys that are counted are gathered in a list, and counted together (runtime/operators/pending_batch.py). Of Rows, named
-tuples, dataclasses and dictionaries a tuple of fields is kept.
+Keys that are counted are gathered in a list, and counted together (runtime/operators/pending_batch.py). One field is kept
+as it is, several as a tuple. They are sent as columns, so the reader builds no records either.
 """
 
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.analysis import types_of
 from opchain.compiler.codegen.rules.store_changed_fields import Narrow, narrowed
-from opchain.compiler.codegen.static_types import CombinedOf, SentRecords, TupleOf, type_of
+from opchain.compiler.codegen.static_types import (
+    ColumnsOf,
+    CombinedOf,
+    SentRecords,
+    StaticType,
+    TupleOf,
+    type_of,
+)
 from opchain.runtime.program.vertex_program import FIRST_OUTPUT
 
 if TYPE_CHECKING:
     from opchain.compiler.codegen.form import Form, Function
 
-_PAIR = 2
-
 
 def count_keys(form: Form) -> None:
-    """Rewrites folds in front of an exchange, where each output has only one."""
-    functions = [item for item in form.functions if not item.name.startswith("fallback_")]
-    folds = [
-        item
-        for function in functions
-        for item in f.all_statements(function.body)
-        if isinstance(item, f.Fold) and item.target is None
+    """Rewrites folds in front of exchanges."""
+    places: dict[str, list[_Place]] = {}
+    for function in form.functions:
+        folds = [
+            item
+            for item in f.all_statements(function.body)
+            if isinstance(item, f.Fold) and item.target is None
+        ]
+        if folds and not function.name.startswith("fallback_"):
+            types = types_of(function, form)
+            for fold in folds:
+                places.setdefault(fold.table, []).append(_Place(function, fold, types))
+    for of_output in places.values():
+        narrows = _alike(form, of_output)
+        if narrows:
+            _rewrite(form, of_output, narrows)
+
+
+class _Place(NamedTuple):
+    """A fold, and the types of its function's variables."""
+
+    function: Function
+    fold: f.Fold
+    types: dict[str, StaticType | None]
+
+
+def _alike(form: Form, places: list[_Place]) -> list[Narrow]:
+    """What is kept of the records of all folds of an output, if it is the same; else nothing."""
+    for keeps_key in (False, True):
+        found = [narrowed(form, *place, keeps_key=keeps_key) for place in places]
+        narrows = [narrow for narrow in found if narrow is not None]
+        layouts = {(repr(each.layout), each.display.shape, each.result.shape) for each in narrows}
+        if len(narrows) == len(places) and len(layouts) == 1:
+            return narrows if narrows[0].display.shape == narrows[0].result.shape else []
+    return []
+
+
+def _rewrite(form: Form, places: list[_Place], narrows: list[Narrow]) -> None:
+    where, narrow = f.operator_of(places[0].fold), narrows[0]
+    number, shape = FIRST_OUTPUT - where, narrow.result.shape
+    keys, *kinds = map(_same, zip(*map(_types, places, narrows), strict=True))
+    constants = [
+        ast.unparse(ast.Constant(*item)) if isinstance(item, tuple) else None
+        for item in narrow.layout
     ]
-    once = {fold.table for fold in folds if sum(other.table == fold.table for other in folds) == 1}
-    for function in functions:
-        _count_keys(form, function, once)
-
-
-def _count_keys(form: Form, function: Function, once: set[str]) -> None:
-    types = types_of(function, form)
-
-    def rewrite(statement: ast.stmt) -> list[ast.stmt] | None:
-        is_combine = isinstance(statement, f.Fold) and statement.table in once
-        narrow = narrowed(form, function, statement, types) if is_combine else None  # type: ignore[arg-type]
-        if narrow is None or narrow.display.shape != narrow.result.shape:
-            return None
-        assert isinstance(statement, f.Fold)
-        where = f.operator_of(statement)
-        if narrow.display.shape is not None:
-            lines = _combined(form, statement, narrow)
-        elif narrow.key is None or not narrow.is_alone or len(narrow.elements) != _PAIR:
-            return None
+    record = ColumnsOf(TupleOf(tuple(kinds)), tuple(constants), shape)
+    form.sent[number] = SentRecords(CombinedOf(record, keys, narrow.key), is_certain=False)
+    layout = (number, narrow.layout, *(() if shape is None else (shape,)))
+    are_counts = all(map(_counts, (place.fold for place in places), narrows))
+    for (function, fold, _), each in zip(places, narrows, strict=True):
+        if are_counts:
+            lines = _counted(form, function, fold, layout)
         else:
-            kinds = TupleOf(tuple(type_of(item, types) for item in narrow.elements))
-            number = FIRST_OUTPUT - where
-            form.sent[number] = SentRecords(CombinedOf(kinds, narrow.key), is_certain=False)
-            if _counts(statement, narrow):
-                lines = _counted(form, function, statement, narrow)
-            else:
-                lines = _combined(form, statement, narrow)
-        return f.with_comment(f.marked(lines, where), f.comment_of(statement))
+            lines = _combined(form, fold, each, layout)
+        lines = f.with_comment(f.marked(lines, where), f.comment_of(fold))
+        function.body = f.rewritten(
+            function.body,
+            lambda item, lines=lines, done=fold: lines if item is done else None,  # type: ignore[misc]
+        )
 
-    function.body = f.rewritten(function.body, rewrite)
+
+def _same(kinds: tuple[StaticType | None, ...]) -> StaticType | None:
+    return kinds[0] if len(set(kinds)) == 1 else None
+
+
+def _types(place: _Place, narrow: Narrow) -> list[StaticType | None]:
+    """The types of the key and of all fields: those of the records, unless combining changes them."""
+    _, fold, types = place
+    kinds = [type_of(element, types) for element in narrow.elements]
+    changed = narrow.added(fold.previous, narrow.parts(f.name(fold.previous)))
+    results = [changed] if narrow.is_alone else changed.elts  # type: ignore[attr-defined]
+    for _ in narrow.stored:
+        stored = [kinds[position] for position in narrow.stored]
+        state = stored[0] if narrow.is_alone else TupleOf(tuple(stored))
+        known = {**types, fold.previous: state}
+        for position, result in zip(narrow.stored, results, strict=True):
+            if type_of(result, known) != kinds[position]:
+                kinds[position] = None
+    return [types.get(fold.key.id), *kinds]
 
 
 def _counts(fold: f.Fold, narrow: Narrow) -> bool:
     """Whether each record adds 1 to a sum that starts with 1."""
     added = ast.unparse(narrow.added(fold.previous, narrow.parts(f.name(fold.previous))))
     is_one = ast.unparse(narrow.elements[narrow.stored[0]]) == "1"
-    return is_one and added in (f"{fold.previous} + 1", f"1 + {fold.previous}")
+    is_sum = narrow.is_alone and narrow.key is not None
+    return is_sum and is_one and added in (f"{fold.previous} + 1", f"1 + {fold.previous}")
 
 
-def _counted(form: Form, function: Function, fold: f.Fold, narrow: Narrow) -> list[ast.stmt]:
+def _counted(
+    form: Form, function: Function, fold: f.Fold, layout: tuple[Any, ...]
+) -> list[ast.stmt]:
     where = f.operator_of(fold)
     number = FIRST_OUTPUT - where
-    name = form.names.bind(f"keys_{number}", "counted_keys", number, narrow.key)
+    name = form.names.bind(f"keys_{number}", "counted_keys", *layout)
     form.remark(where, "counted before the exchange")
     for item in f.all_statements(function.body):
         if f.operator_of(item) == where and (comment := f.comment_of(item)):
@@ -93,13 +142,9 @@ def _counted(form: Form, function: Function, fold: f.Fold, narrow: Narrow) -> li
     return [f.made(f.Append, list=name, value=f.name(fold.key.id))]
 
 
-def _combined(form: Form, fold: f.Fold, narrow: Narrow) -> list[ast.stmt]:
-    where, shape = f.operator_of(fold), narrow.result.shape
-    number = FIRST_OUTPUT - where
-    meaning: tuple[Any, ...] = ("combined_sums", number, narrow.key)
-    if shape is not None:
-        meaning = ("combined_fields", number, narrow.layout, shape)
-    table = form.names.bind(f"sums_to_{number}", *meaning)
+def _combined(form: Form, fold: f.Fold, narrow: Narrow, layout: tuple[Any, ...]) -> list[ast.stmt]:
+    where = f.operator_of(fold)
+    table = form.names.bind(f"sums_to_{FIRST_OUTPUT - where}", "combined_sums", *layout)
     form.remark(where, "summed up before the exchange")
     return f.statements(
         f"{fold.previous} = {table}.get({fold.key.id})\n"

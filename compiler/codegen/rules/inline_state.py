@@ -223,8 +223,10 @@ class _States:
         if is_batch:
             # One key comes after the other: the last one's timers fire, and its state goes, where the next is set.
             backend = self.form.names.bind(f"backend_{index}", "keyed_state", index)
-            text = f"if {state_key} != {backend}.state_key:\n    {ast.unparse(set_key)}"
-            block = [*f.statements(text, index), *rest]
+            current = ast.Attribute(f.name(backend), "state_key", ast.Load())
+            current.is_field = True  # type: ignore[attr-defined]
+            text = f"if {state_key} != current:\n    {ast.unparse(set_key)}"
+            block = [*f.statements(text, index, current=current), *rest]
         else:
             block = _with_key(rest, set_key, _handles(rest, {owner, context}))
         if block[0] is not set_key and not is_batch:

@@ -34,13 +34,12 @@ def read_fields(form: Form) -> None:
     for function in form.batch_functions():
         columns = function.types.get("values")
         if isinstance(columns, CombinedOf):
-            _read_pairs(function, columns)
+            _read_combined(form, function, columns)
         if not isinstance(columns, ColumnsOf) or not function.body:
             continue
         (loop,) = function.body
         assert isinstance(loop, ast.For)
-        fields = [ast.parse(text, mode="eval").body for text in columns.fields]
-        display = Display(fields, columns.shape)
+        display = _display(columns)
         uses = Uses("value", display)
         uses.block(loop.body, is_cold=False)
         if uses.others and not uses.items:
@@ -59,8 +58,8 @@ def read_fields(form: Form) -> None:
                 function.fresh.add(text)
 
 
-def _read_pairs(function: Function, combined: CombinedOf) -> None:
-    """Sums by key from a sender that combined them. Their pairs are not built."""
+def _read_combined(form: Form, function: Function, combined: CombinedOf) -> None:
+    """Records from a sender that combined them, with their keys. The pairs of key and record are not built."""
     (loop,) = function.body
     assert isinstance(loop, ast.For)
     place, unpacked = next(
@@ -72,13 +71,21 @@ def _read_pairs(function: Function, combined: CombinedOf) -> None:
     key, item = both.elts
     assert isinstance(key, ast.Name)
     assert isinstance(item, ast.Name)
-    fields = ["field_0", "field_1"]
+    record, fields = combined.record, combined.variables
     loop.iter = f.expression("values.rows()")
     loop.target = ast.Tuple([f.target(name) for name in fields], ast.Store())
-    function.types["field_0"] = combined.pair.items[combined.key]
-    function.types["field_1"] = combined.pair.items[1 - combined.key]
+    function.types.update(zip(record.fields, record.record.items, strict=True))
+    function.types[fields[0]] = combined.key
     function.fresh.update(fields)
-    pair = ast.Tuple([f.name(name) for name in fields[:: -1 if combined.key else 1]], ast.Load())
     operator = f.operator_of(unpacked)
-    lines = [f.let(key.id, f.name("field_0"), operator), f.let(item.id, pair, operator)]
+    lines = [
+        f.let(key.id, f.name(fields[0]), operator),
+        f.let(item.id, _display(record).expression(form), operator),
+    ]
     loop.body[place : place + 1] = f.with_comment(lines, f.comment_of(unpacked))
+
+
+def _display(columns: ColumnsOf) -> Display:
+    """The record whose fields are variables or constants."""
+    fields = [ast.parse(text, mode="eval").body for text in columns.fields]
+    return Display(fields, columns.shape)

@@ -213,9 +213,14 @@ def _names_of(display: Display) -> ast.expr:
 
 
 def narrowed(  # noqa: PLR0911 - one for each condition
-    form: Form, function: Function, fold: f.Fold, types: dict[str, StaticType | None]
+    form: Form,
+    function: Function,
+    fold: f.Fold,
+    types: dict[str, StaticType | None],
+    *,
+    keeps_key: bool = False,
 ) -> Narrow | None:
-    """What is stored of the records of a fold. None if whole records are stored."""
+    """What is stored of the records of a fold, in any case the key if it `keeps_key`. None if they are stored whole."""
     index = f.operator_of(fold)
     display, result = (display_of(item, form.constants) for item in (fold.value, fold.reduced))
     program = key_program(form, index)
@@ -229,7 +234,7 @@ def narrowed(  # noqa: PLR0911 - one for each condition
     if display.shape != result.shape and (kinds != {Row} or len(has_names) == 1):
         return None
     whole = _by_place(display, result)
-    key = _key_position(function, fold, elements)
+    key = None if keeps_key else _key_position(function, fold, elements)
     if key is not None:
         kind = type_of(elements[key], types)
         if kind not in (int, str) or kind not in key_identity(program.hasher).plain:

@@ -137,7 +137,7 @@ def test_sums_leave_as_pairs(key_field: int, expected: Any) -> None:
         first=None,
         identity=key_identity(),
     )
-    batch.keep_sums(key_field)["a"] = 3
+    batch.keep_sums(("sum", "key") if key_field else ("key", "sum"))["a"] = 3
     batch.finish()
     assert target.batches == [([("a", expected)], None, ["a"])]
 
@@ -149,7 +149,7 @@ def test_keys_that_rarely_repeat_go_on_uncounted_for_a_while(
     monkeypatch.setattr(pending_batch, "PASSED_ON", 3)
     target = Target()
     batch = combining(target, lambda pair: pair[0], max)
-    keys = batch.count_keys(0)
+    keys = batch.count_keys(("key", "sum"))
     sent = []
     for some in ("abca", "de", "ff", "gg", "gh"):
         keys.extend(some)

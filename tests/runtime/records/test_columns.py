@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opchain.runtime.records.columns import JSON, JSON_AND_KEY, KEY_AND_PAIR, Columns
+from opchain.runtime.records.columns import JSON, JSON_AND_KEY, Columns, Shape, keyed_layout
 from opchain.runtime.records.elements import RecordBatch
 from opchain.runtime.records.wire import decode, encode
+from opchain.runtime.types.row import Row
 
 LAYOUTS = [((),), ((), ()), ((), (1,)), ((None,), ()), ((), ("x",), ()), (("a",), (), (2,), ())]
 
@@ -104,11 +105,20 @@ def test_they_travel_as_they_are(layout: Any, count: int, timed: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("key_field", "records"),
-    [(0, [("a", ("a", 3)), ("b", ("b", 4))]), (1, [("a", (3, "a")), ("b", (4, "b"))])],
+    ("layout", "records"),
+    [
+        (keyed_layout([0, 1]), [("a", ("a", 3)), ("b", ("b", 4))]),
+        (keyed_layout([1, 0]), [("a", (3, "a")), ("b", (4, "b"))]),
+        (keyed_layout([1, (True,)]), [("a", (3, True)), ("b", (4, True))]),
+        (keyed_layout([0, 1], Shape(Row)), [("a", Row("a", 3)), ("b", Row("b", 4))]),
+        (
+            keyed_layout([(None,), 1], Shape(dict, ("x", "y"))),
+            [("a", {"x": None, "y": 3}), ("b", {"x": None, "y": 4})],
+        ),
+    ],
 )
-def test_a_key_and_a_pair_that_holds_it_are_two_lists(key_field: int, records: list[Any]) -> None:
-    columns = Columns([["a", "b"], [3, 4]], KEY_AND_PAIR[key_field])
+def test_a_key_and_the_other_fields_of_its_record_are_lists(layout: Any, records: Any) -> None:
+    columns = Columns([["a", "b"], [3, 4]], layout)
     assert list(columns) == records
     assert [columns[0], columns[-1]] == records
     assert list(columns[1:]) == records[1:]
