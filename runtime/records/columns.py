@@ -23,7 +23,7 @@ from typing import Any, overload
 
 from opchain.runtime.records.json_texts import fast_loads
 from opchain.runtime.records.record_pickle import dump_records
-from opchain.runtime.types.row import Row, rows_of
+from opchain.runtime.types.row import Row, row_of, rows_of
 
 Layout = tuple[tuple[Any, ...], ...]
 """One entry for each field. An empty entry: the next list has the values of the field. One value: the field has this value
@@ -52,10 +52,12 @@ class Shape:
     Attributes:
         kind: Row, dict, or a class of named tuples or a dataclass.
         names: The names of the fields; empty for a Row without names.
+        names_vary: Whether the records are Rows whose names are in one more field: a list, or None.
     """
 
     kind: type
     names: tuple[str, ...] = ()
+    names_vary: bool = False
 
     def records(self, fields: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
         """Creates records from their fields.
@@ -63,6 +65,8 @@ class Shape:
         >>> list(Shape(dict, ("x", "y")).records([(1, 2)]))
         [{'x': 1, 'y': 2}]
         """
+        if self.names_vary:
+            return (row_of([*values], names) for *values, names in fields)
         if self.kind is Row:
             return iter(rows_of(self.names or None, fields))
         if self.kind is dict:
@@ -74,6 +78,8 @@ class Shape:
 
     def fields(self, record: Any) -> Sequence[Any]:
         """The fields of a record of this shape."""
+        if self.names_vary:
+            return (*record, record._fields)
         if is_dataclass(self.kind):
             return [getattr(record, name) for name in self.names]
         return tuple(record.values()) if self.kind is dict else tuple(record)

@@ -20,6 +20,7 @@ as it is, several as a tuple. They are sent as columns, so the reader builds no 
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from opchain.compiler.codegen import form as f
@@ -34,8 +35,11 @@ from opchain.compiler.codegen.static_types import (
     type_of,
 )
 from opchain.runtime.program.vertex_program import FIRST_OUTPUT
+from opchain.runtime.records.columns import Shape
+from opchain.runtime.types.row import Row
 
 if TYPE_CHECKING:
+    from opchain.compiler.codegen.displays import Display
     from opchain.compiler.codegen.form import Form, Function
 
 
@@ -73,32 +77,46 @@ def _alike(form: Form, places: list[_Place]) -> list[Narrow]:
         narrows = [narrow for narrow in found if narrow is not None]
         layouts = {(repr(each.layout), each.display.shape, each.result.shape) for each in narrows}
         if len(narrows) == len(places) and len(layouts) == 1:
-            return narrows if narrows[0].display.shape == narrows[0].result.shape else []
+            return narrows
     return []
 
 
 def _rewrite(form: Form, places: list[_Place], narrows: list[Narrow]) -> None:
-    where, narrow = f.operator_of(places[0].fold), narrows[0]
-    number, shape = FIRST_OUTPUT - where, narrow.result.shape
+    where = f.operator_of(places[0].fold)
+    number, shape = FIRST_OUTPUT - where, narrows[0].result.shape
+    names: list[str] = []
+    if shape != narrows[0].display.shape:
+        narrows = [replace(narrow, is_alone=False) for narrow in narrows]
+        names = [_names(form, number, kind) for kind in (narrows[0].display, narrows[0].result)]
+        shape = Shape(Row, names_vary=True)
     keys, *kinds = map(_same, zip(*map(_types, places, narrows), strict=True))
+    fields = narrows[0].layout
+    if names:
+        kinds, fields = [*kinds, None], (*fields, len(narrows[0].stored))
     constants = [
-        ast.unparse(ast.Constant(*item)) if isinstance(item, tuple) else None
-        for item in narrow.layout
+        ast.unparse(ast.Constant(*item)) if isinstance(item, tuple) else None for item in fields
     ]
     record = ColumnsOf(TupleOf(tuple(kinds)), tuple(constants), shape)
-    form.sent[number] = SentRecords(CombinedOf(record, keys, narrow.key), is_certain=False)
-    layout = (number, narrow.layout, *(() if shape is None else (shape,)))
+    form.sent[number] = SentRecords(CombinedOf(record, keys, narrows[0].key), is_certain=False)
+    layout = (number, fields, *(() if shape is None else (shape,)))
     are_counts = all(map(_counts, (place.fold for place in places), narrows))
     for (function, fold, _), each in zip(places, narrows, strict=True):
         if are_counts:
             lines = _counted(form, function, fold, layout)
         else:
-            lines = _combined(form, fold, each, layout)
+            lines = _combined(form, fold, each, layout, names)
         lines = f.with_comment(f.marked(lines, where), f.comment_of(fold))
         function.body = f.rewritten(
             function.body,
             lambda item, lines=lines, done=fold: lines if item is done else None,  # type: ignore[misc]
         )
+
+
+def _names(form: Form, number: int, record: Display) -> str:
+    """A name for the names of a Row's fields. All Rows share the list, which is pickled once per buffer."""
+    if not (record.shape and record.shape.names):
+        return "None"
+    return form.names.bind(f"names_to_{number}", "value", list(record.shape.names))
 
 
 def _same(kinds: tuple[StaticType | None, ...]) -> StaticType | None:
@@ -142,14 +160,20 @@ def _counted(
     return [f.made(f.Append, list=name, value=f.name(fold.key.id))]
 
 
-def _combined(form: Form, fold: f.Fold, narrow: Narrow, layout: tuple[Any, ...]) -> list[ast.stmt]:
+def _combined(
+    form: Form, fold: f.Fold, narrow: Narrow, layout: tuple[Any, ...], names: list[str]
+) -> list[ast.stmt]:
     where = f.operator_of(fold)
     table = form.names.bind(f"sums_to_{FIRST_OUTPUT - where}", "combined_sums", *layout)
     form.remark(where, "summed up before the exchange")
+    first = narrow.state([narrow.elements[position] for position in narrow.stored])
+    added = narrow.added(fold.previous, narrow.parts(f.name(fold.previous)))
+    for state, of_fields in zip((first, added), names, strict=False):
+        state.elts.append(f.expression(of_fields))  # type: ignore[attr-defined]
     return f.statements(
         f"{fold.previous} = {table}.get({fold.key.id})\n"
         f"{table}[{fold.key.id}] = first if {fold.previous} is None else added",
         where,
-        first=narrow.state([narrow.elements[position] for position in narrow.stored]),
-        added=narrow.added(fold.previous, narrow.parts(f.name(fold.previous))),
+        first=first,
+        added=added,
     )

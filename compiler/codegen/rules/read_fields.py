@@ -24,6 +24,8 @@ from opchain.compiler.codegen.displays import Display
 from opchain.compiler.codegen.rules.unpack_records import Uses
 from opchain.compiler.codegen.static_types import ColumnsOf, CombinedOf
 from opchain.runtime.program.vertex_program import NO_OPERATOR
+from opchain.runtime.records.columns import Shape
+from opchain.runtime.types.row import Row
 
 if TYPE_CHECKING:
     from opchain.compiler.codegen.form import Form, Function
@@ -88,4 +90,6 @@ def _read_combined(form: Form, function: Function, combined: CombinedOf) -> None
 def _display(columns: ColumnsOf) -> Display:
     """The record whose fields are variables or constants."""
     fields = [ast.parse(text, mode="eval").body for text in columns.fields]
+    if columns.shape is not None and columns.shape.names_vary:
+        return Display(fields[:-1], Shape(Row), f.name(columns.fields[-1]))
     return Display(fields, columns.shape)

@@ -243,7 +243,10 @@ def narrowed(  # noqa: PLR0911 - one for each condition
         position
         for position, item in enumerate(result.elements)
         if whole.field_read(item, fold.previous) == position
-        or (position == key and ast.dump(item) == ast.dump(elements[position]))
+        or (
+            (position == key or isinstance(item, ast.Constant))
+            and ast.dump(item) == ast.dump(elements[position])
+        )
     }
     stored = tuple(
         position

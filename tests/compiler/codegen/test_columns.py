@@ -313,6 +313,53 @@ class OfTwo(CoMapFunction):
         return value[1] - value[0]
 
 
+NAMED = Types.ROW_NAMED(["n", "sum"], [Types.LONG(), Types.LONG()])
+
+COMBINED: dict[str, tuple[Any, Any, Any, Any]] = {
+    "counts": (lambda n: Row(n, 1), None, 0, lambda a, b: Row(a[0], a[1] + b[1])),
+    "names": (
+        lambda n: Row(n=n, sum=n),
+        None,
+        "n",
+        lambda a, b: Row(n=a.n, sum=a["sum"] + b["sum"]),
+    ),
+    "names that end": (lambda n: Row(n, n), NAMED, 0, lambda a, b: Row(a[0], a[1] + b[1])),
+    "names that begin": (
+        lambda n: Row(n, n, 2),
+        None,
+        0,
+        lambda a, b: Row(n=a[0], x=a[1] + b[1], y=b[2]),
+    ),
+    "another key": (
+        lambda n: {"n": n, "one": 1, "flag": True},
+        None,
+        None,
+        lambda a, b: {"n": a["n"] + b["n"], "one": a["one"] + b["one"], "flag": True},
+    ),
+    "three fields": (lambda n: (n, 1, n), None, 0, lambda a, b: (a[0], 1, a[2] + b[2])),
+}
+
+
+@pytest.mark.parametrize("records", COMBINED)
+def test_records_that_senders_combine_are_the_same(
+    records: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record, kind, field, add = COMBINED[records]
+
+    def draw(env: Any) -> None:
+        made = env.from_sequence(0, 29).rebalance().map(lambda n: n * n % 13)
+        made = made.map(record, output_type=kind)
+        keyed = made.key_by((lambda r: r["n"] % 3) if field is None else lambda r: r[field])
+        seen(keyed.reduce(add), "sums")
+
+    monkeypatch.setattr(pending_batch, "COMBINED_KEYS", 3)
+    ran = [run_form(draw, form, mode="BATCH", parallelism=2, batch_size=4) for form in FORMS]
+    for run in ran:
+        assert repr(run.subtasks("sums")) == repr(ran[0].subtasks("sums"))
+        assert run.counters() == ran[0].counters()
+    assert "in values.rows()" in (job_of(draw, mode="BATCH").vertices[-2].source or "")
+
+
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
 def test_two_inputs_have_fields_of_their_own(form: str, mode: str) -> None:
