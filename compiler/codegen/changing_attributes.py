@@ -5,6 +5,8 @@ Generated code reads the other attributes once per batch. An attribute changes i
 - a method other than `__init__`, on any object;
 - other code of the same file, or of a module that can name the class, on anything but a method's own first parameter;
 - code that gets the object itself. If a method hands on `self`, all attributes may change.
+
+`x.count += 1` and `x.count = x.count + 1` cannot set an attribute that holds a state, because states have no operators.
 """
 
 from __future__ import annotations
@@ -24,27 +26,26 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
 
-def changing_attributes(
-    kind: Any, opening: frozenset[str] = frozenset({"__init__"})
-) -> AbstractSet[str] | None:
-    """The attributes that may change in mid-batch; None if all of them may.
+_INIT, _OPENING = frozenset({"__init__"}), frozenset({"__init__", "open"})
+"""The methods that only run before the records, if they set attributes, and if `open` sets those that hold states."""
 
-    Args:
-        kind: The class of a function object.
-        opening: The methods that only run before the records.
+
+def changing_attributes(kind: Any, *, of_states: bool = False) -> AbstractSet[str] | None:
+    """The attributes of a class of function objects that may change in mid-batch; None if all of them may.
+
+    `of_states` asks for those that hold states.
     """
     if kind.__setattr__ is not object.__setattr__ or kind.__getattribute__ is not (
         object.__getattribute__
     ):
         return None
-    return replaced_attributes(kind, opening)
+    return replaced_attributes(kind, of_states=of_states)
 
 
 @lru_cache(maxsize=256)
-def replaced_attributes(
-    kind: Any, opening: frozenset[str] = frozenset({"__init__"})
-) -> AbstractSet[str] | None:
+def replaced_attributes(kind: Any, *, of_states: bool = False) -> AbstractSet[str] | None:
     """The attributes of a class or its objects that the program sets in mid-batch; None if they are not known."""
+    opening = _OPENING if of_states else _INIT
     bases = [base for base in kind.__mro__ if not _is_ours(base)]
     stores = [_stores_in(file) for file in _files_of(bases)]
     classes = {base.__name__ for base in bases}
@@ -59,7 +60,9 @@ def replaced_attributes(
     called = {used for name, code in methods if name not in opening for used in code.co_names}
     runs_later = [code for name, code in methods if name not in opening or name in called]
     properties = {name for name, value in values if hasattr(type(value), "__set__")}
-    return properties.union(*(found.names for found in stores), *map(_set_by, runs_later))
+    names = [found.names for found in stores]
+    added = [] if of_states else [found.added for found in stores]
+    return properties.union(*names, *added, *map(_set_by, runs_later))
 
 
 _SETS_ANY = frozenset({"__dict__", "__setattr__", "__delattr__", "setattr", "delattr", "vars"})
@@ -128,10 +131,11 @@ def _files_of_module(module: ModuleType) -> set[str]:
 class _Stores:
     """The attributes that a file sets on anything but a method's own first parameter.
 
-    `sets_any` says that their names are computed. `handing_on` has the classes whose methods hand on that parameter.
+    `added` has those of `x.count += 1`. `sets_any` says that their names are computed. `handing_on` has the classes whose methods hand on that parameter.
     """
 
     names: set[str] = field(default_factory=set)
+    added: set[str] = field(default_factory=set)
     handing_on: set[str] = field(default_factory=set)
     sets_any: bool = False
 
@@ -142,12 +146,13 @@ def _stores_in(path: str) -> _Stores:
     search = _Search()
     if tree is not None:
         search.visit(tree)
-    return _Stores(search.names, search.handing_on, search.sets_any)
+    return _Stores(search.names, search.added, search.handing_on, search.sets_any)
 
 
 class _Search(ast.NodeVisitor):
     def __init__(self) -> None:
         self.names: set[str] = set()
+        self.added: set[str] = set()
         self.handing_on: set[str] = set()
         self.sets_any = False
         self._class = ""
@@ -257,12 +262,28 @@ class _Search(ast.NodeVisitor):
         elif isinstance(node, ast.Call) and ast.unparse(node.func) == "vars" and node.args:
             self.sets_any = self.sets_any or not self._is_own(node.args[0])
 
-    def visit_Assign(self, node: ast.Assign | ast.AugAssign | ast.NamedExpr) -> None:
+    def visit_Assign(self, node: ast.Assign | ast.NamedExpr) -> None:
         self._changes(node.value)  # under another name, or by `|=`
-        self.generic_visit(node)
+        target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+        is_sum = isinstance(node.value, ast.BinOp) and ast.unparse(target) in map(
+            ast.unparse, (node.value.left, node.value.right)
+        )
+        if is_sum and not (isinstance(node, ast.Assign) and node.targets[1:]):
+            self._adds(target, node.value)
+        else:
+            self.generic_visit(node)
 
     visit_NamedExpr = visit_Assign  # noqa: N815 - a name of ast
 
     def visit_AugAssign(self, node: ast.AugAssign) -> None:
         self._changes(node.target)
-        self.generic_visit(node)
+        self._adds(node.target, node.value)
+
+    def _adds(self, target: ast.expr, value: ast.expr) -> None:
+        """Notes that an operator is applied to a target, whose result is stored there."""
+        if isinstance(target, ast.Attribute) and not self._is_own(target.value):
+            self.added.add(target.attr)
+            self.visit(target.value)
+        else:
+            self.visit(target)
+        self.visit(value)

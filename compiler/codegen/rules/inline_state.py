@@ -393,7 +393,7 @@ def _states(spec: object) -> dict[str, _State]:
                     if isinstance(item, ast.Attribute) and ast.unparse(item.value) == own:
                         state = _state(node.value, context, definition)
                         found.setdefault(item.attr, []).append(state)
-    changing = changing_attributes(kind, frozenset({"__init__", "open"}))
+    changing = changing_attributes(kind, of_states=True)
     if changing is None:
         return {}
     return {

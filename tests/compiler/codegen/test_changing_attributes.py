@@ -278,7 +278,7 @@ def test_a_state_that_is_replaced_in_a_batch_is_seen_at_once(form: str) -> None:
     assert run_form(draw, form).records("rows") == [1, 3, 6, 10, 5, 11, 18]
 
 
-def changing_in(text: str, tmp_path: Path, other: str = "") -> AbstractSet[str] | None:
+def changing_in(text: str, tmp_path: Path, other: str = "", **how: bool) -> AbstractSet[str] | None:
     """What may change in the class `Fn` of a module, beside another one that imports it."""
     names = {"fn_of_test": text, "other_of_test": f"from fn_of_test import Fn\n{other}"}
     try:
@@ -288,7 +288,7 @@ def changing_in(text: str, tmp_path: Path, other: str = "") -> AbstractSet[str] 
             module = sys.modules[name] = ModuleType(name)
             module.__file__ = str(path)
             exec(compile(path.read_text(), str(path), "exec"), vars(module))  # noqa: S102
-        return changing_attributes(vars(sys.modules["fn_of_test"])["Fn"])
+        return changing_attributes(vars(sys.modules["fn_of_test"])["Fn"], **how)
     finally:
         for name in names:
             sys.modules.pop(name, None)
@@ -319,6 +319,27 @@ def test_what_only_the_constructor_and_other_classes_set_does_not_change(tmp_pat
     found = changing_in(FIXED, tmp_path)
     assert found is not None
     assert not found & {"LIMIT", "x", "map"}
+
+
+@pytest.mark.parametrize(
+    ("statement", "changes", "changes_states"),
+    [
+        ("one.x += 4", True, False),
+        ("one.at.x -= one.x", True, False),
+        ("one.x = 4 + one.x", True, False),
+        ("one.x = one.at.x + 4", True, True),
+        ("one.x = two.x = one.x + 4", True, True),
+        ("one.x = 4", True, True),
+    ],
+)
+def test_a_sum_is_never_stored_in_the_place_of_a_state(
+    statement: str, *, changes: bool, changes_states: bool, tmp_path: Path
+) -> None:
+    other = f"def f(one, two):\n    {statement}"
+    for of_states, expected in ((False, changes), (True, changes_states)):
+        found = changing_in(FIXED, tmp_path, other, of_states=of_states)
+        assert found is not None
+        assert ("x" in found) is expected
 
 
 @pytest.mark.parametrize(
