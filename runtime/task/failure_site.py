@@ -164,7 +164,7 @@ def _whole(record: Any, variables: dict[str, Any]) -> Any:
 
 
 def _by_fields(variables: dict[str, Any]) -> Sequence[Any]:
-    """The tuple of a record whose fields arrived as columns, and which was not built."""
+    """A record whose fields arrived as columns, and which was not built; without the key that a sender added."""
     values = variables.get("values")
     if not isinstance(values, Columns):
         return []
@@ -177,7 +177,8 @@ def _by_fields(variables: dict[str, Any]) -> Sequence[Any]:
         ]
     if not all(name in variables for name in names):
         return []
-    return [values.record(variables[name] for name in names)]
+    record = values.record(variables[name] for name in names)
+    return [record[1] if inner else record]
 
 
 def _in_our_code(

@@ -305,6 +305,25 @@ def test_sums_that_senders_combine_or_pass_on_are_the_same(
         assert other.counters() == ran[0].counters()
 
 
+@pytest.mark.parametrize("factor", [1, 2])
+def test_an_error_shows_the_record_that_senders_combined(factor: int) -> None:
+    whole = sum(range(30))
+
+    def added(a: Any, b: Any) -> Any:
+        return Row(a[0], a[1] + b[1] + 0 // (a[1] + b[1] - whole))
+
+    def draw(env: Any) -> None:
+        records = env.from_sequence(0, 29).rebalance().map(lambda n: Row(0 * n, n))
+        seen(records.key_by(lambda row: row[0] * factor).reduce(added), "sums")
+
+    found = []
+    for form in FORMS:
+        with pytest.raises(ZeroDivisionError) as failure:
+            run_form(draw, form, mode="BATCH", parallelism=2, batch_size=4)
+        found.append(notes_of(failure.value))
+    assert found[0] == found[1] == found[2]
+
+
 class OfTwo(CoMapFunction):
     def map1(self, value: Any) -> Any:
         return value[0] + value[2]
