@@ -43,7 +43,7 @@ def test_it_has_a_section_for_each_report_of_other_systems() -> None:
     page = PAGE.partition("## Bugs of other systems")[2].partition("\n## ")[0]
     sections = page.split("\n### ")[1:]
     reports = {report for text in sections for report in text.partition("\n")[0].split(", ")}
-    spark = ("23243", "38160", "51272", "53575", "24453", "40826")
+    spark = ("23243", "38160", "51272", "53575", "24453", "40826", "54290", "56461")
     flink = ("26403", "25920", "29509", "29512", "29627", "23854", "8086", "23839", "31363")
     wanted = {f"SPARK-{number}" for number in spark} | {f"FLINK-{number}" for number in flink}
     assert reports == wanted | {"iceberg#10892", "paimon#9236"}
