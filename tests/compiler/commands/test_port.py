@@ -59,14 +59,14 @@ def test_imports_that_do_not_resolve_are_listed(tmp_path: Path) -> None:
     program = tmp_path / "job.py"
     program.write_text(
         "from pyflink.datastream import DataStream, Stream\n"
-        "import pyflink.dataset\n"
+        "import pyflink.cep\n"
         "from pyflink.datastream import window, functions\n"
     )
     done = port(program)
     assert done.exit_code == 1
     assert done.stderr.splitlines() == [
         f"{program}:1: opchain.datastream.Stream does not exist",
-        f"{program}:2: opchain.dataset does not exist",
+        f"{program}:2: opchain.cep does not exist",
     ]
 
 

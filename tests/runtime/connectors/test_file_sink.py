@@ -196,7 +196,7 @@ def test_a_format_of_the_wrong_kind_is_refused(tmp_path: Path) -> None:
 def test_a_bucket_check_interval_is_positive(tmp_path: Path) -> None:
     builder = FileSink.for_row_format(str(tmp_path), Encoder.simple_string_encoder())
     assert builder.with_bucket_check_interval(1000) is builder
-    with pytest.raises(ValueError, match="bucket check interval"):
+    with pytest.raises(ValueError, match="with_bucket_check_interval got 0"):
         builder.with_bucket_check_interval(0)
 
 
