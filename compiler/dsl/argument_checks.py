@@ -220,15 +220,6 @@ def refused(what: str, instead: str) -> UnsupportedFeatureError:
     )
 
 
-def refuses(what: str, instead: str) -> Callable[..., Any]:
-    """A method that raises the error of `refused`, for a method that PyFlink has."""
-
-    def refuse(*_arguments: Any, **_keywords: Any) -> Any:
-        raise refused(what, instead)
-
-    return refuse
-
-
 def removed(what: str, instead: str) -> UnsupportedFeatureError:
     """The error for a method of PyFlink 1 that PyFlink 2 does not have. `instead` names the replacement."""
     return UnsupportedFeatureError(
@@ -236,10 +227,12 @@ def removed(what: str, instead: str) -> UnsupportedFeatureError:
     )
 
 
-def refuses_old(what: str, instead: str) -> Callable[..., Any]:
-    """A method that raises the error of `removed`."""
+def refuses(
+    what: str, instead: str, error: Callable[[str, str], UnsupportedFeatureError] = refused
+) -> Callable[..., Any]:
+    """A method that raises an error, `refused` or `removed`, for a method that PyFlink has or had."""
 
     def refuse(*_arguments: Any, **_keywords: Any) -> Any:
-        raise removed(what, instead)
+        raise error(what, instead)
 
     return refuse

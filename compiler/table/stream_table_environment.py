@@ -11,7 +11,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
-from opchain.compiler.dsl.argument_checks import at_call, checked, refused, refuses, refuses_old
+from opchain.compiler.dsl.argument_checks import at_call, checked, refused, refuses, removed
 from opchain.compiler.dsl.data_stream import DataStream
 from opchain.compiler.dsl.environment import StreamExecutionEnvironment
 from opchain.compiler.dsl.stream_dataframe import PlannedDataFrame, never_ends
@@ -1184,4 +1184,6 @@ for _name, _instead in {
     "scan": "call from_path()",
     "sql_update": "call execute_sql()",
 }.items():
-    setattr(StreamTableEnvironment, _name, refuses_old(f"StreamTableEnvironment.{_name}", _instead))
+    setattr(
+        StreamTableEnvironment, _name, refuses(f"StreamTableEnvironment.{_name}", _instead, removed)
+    )

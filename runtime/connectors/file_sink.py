@@ -47,8 +47,6 @@ _LOG = logging.getLogger("opchain.job")
 
 T = TypeVar("T")
 
-"""The suffix of staged files."""
-
 
 class _OpenFile(NamedTuple):
     """A file that is being written, or is complete and was not yet reported to the driver."""

@@ -196,9 +196,10 @@ class WatchedFileSource(UnboundedSource[Any]):
             try:
                 log.append(len(self._found), files)
                 self._found += files
-            except FileExistsError:  # another driver has found files meanwhile
+                self._known |= new.keys()
+            except FileExistsError:  # another driver has added files
                 self._found = log.read()
-            self._known = {file.path for file in self._found}
+                self._known = {file.path for file in self._found}
         return self._found
 
     # Splits

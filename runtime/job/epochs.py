@@ -176,7 +176,6 @@ class Epochs:
     ) -> None:
         self._settings = settings
         self._declined: list[str] = []
-        self._read_to: dict[str, Any] | None = None
         self._job = job
         self._run_id = run_id
         self.tasks = tasks
@@ -288,11 +287,10 @@ class Epochs:
             keeps_event_time=self._settings.savepoint_at_end is not None,
         )
         self._declined.clear()
-        self._read_to = None if read_to is None else dict(read_to)
-        outcome = self._completed(rows, epoch, batch, replaced)
+        outcome = self._completed(rows, epoch, batch, replaced, read_to)
         while outcome is None:
             epoch = replace(epoch, aborted=(*epoch.aborted, checkpoint_id))
-            outcome = self._completed(rows, epoch, batch, replaced)
+            outcome = self._completed(rows, epoch, batch, replaced, read_to)
         reach("completed", checkpoint_id)
         self._phases.ends(CHECKPOINT)
         self._publish(outcome, checkpoint_id, was_dropped=was_dropped)
@@ -382,7 +380,12 @@ class Epochs:
         return [(operator_id, source, read_to) for (operator_id, source), read_to in pairs]
 
     def _completed(
-        self, rows: Any, epoch: Epoch, batch: int, replaced: CheckpointMetadata | None
+        self,
+        rows: Any,
+        epoch: Epoch,
+        batch: int,
+        replaced: CheckpointMetadata | None,
+        read_to: Mapping[str, Any] | None,
     ) -> JobOutcome | None:
         """Runs an epoch and completes its checkpoint; None if the checkpoint failed and the epoch must be retried.
 
@@ -428,7 +431,7 @@ class Epochs:
                     _first_timer(outcome),
                     stored_sources(self.sources),
                     bounded_sources(job),
-                    self._read_to,
+                    None if read_to is None else dict(read_to),
                 ),
                 committables=_committables(job, outcome),
                 plan=self._plan,

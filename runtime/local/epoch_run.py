@@ -239,7 +239,7 @@ class LocalEpochJob(UnboundedJob):
             if self.settings.trigger is Trigger.PROCESSING_TIME:
                 self.cancelled.wait(self.settings.checkpoint_min_pause_ms / 1000)
         if self.cancelled.is_set():
-            raise TaskFailedError("the job was cancelled between two epochs")
+            raise self.cancelled_error("between two epochs")
         return False
 
     def _is_over(self) -> bool:

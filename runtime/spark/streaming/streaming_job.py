@@ -28,7 +28,7 @@ from opchain.runtime.epochs.input_log import (
     last_offset,
 )
 from opchain.runtime.epochs.source_positions import POSITIONS
-from opchain.runtime.errors import CheckpointError, TaskFailedError, one_line_name
+from opchain.runtime.errors import CheckpointError, one_line_name
 from opchain.runtime.job.dependencies import NO_DEPENDENCIES, JobDependencies
 from opchain.runtime.job.streaming_settings import StreamingSettings, Trigger
 from opchain.runtime.job.unbounded_job import UnboundedJob, UnboundedRun
@@ -289,7 +289,7 @@ class StreamingJob(UnboundedJob):
                 raise self._failure from self._failure.__cause__
             raise failure_of(error, self.job, self._seal, unpublished="epoch") from error
         if self.cancelled.is_set():
-            raise TaskFailedError("the job was cancelled between two epochs")
+            raise self.cancelled_error("between two epochs")
         return False
 
     def _triggered(self, writer: Any) -> Any:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from opchain.compiler.dsl.argument_checks import refused, refuses, refuses_old
+from opchain.compiler.dsl.argument_checks import refused, refuses, removed
 from opchain.runtime.errors import UnsupportedFeatureError
 
 
@@ -24,4 +24,4 @@ def test_a_method_of_pyflink_1_names_its_replacement() -> None:
         UnsupportedFeatureError,
         match=r"^T\.scan\(\) \(.*\) is of PyFlink 1, .*: call from_path\(\)$",
     ):
-        refuses_old("T.scan", "call from_path()")("orders")
+        refuses("T.scan", "call from_path()", removed)("orders")
