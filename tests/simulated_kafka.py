@@ -1,4 +1,4 @@
-"""A simulated cluster of Kafka, behind the clients of confluent-kafka: what the exactly-once KafkaSink needs of them.
+"""A simulated Kafka cluster that replaces the clients of confluent-kafka, as far as an exactly-once KafkaSink uses them.
 
 As in Kafka from 3.6 on, which checks each request of a producer against its transaction:
 
@@ -7,8 +7,8 @@ As in Kafka from 3.6 on, which checks each request of a producer against its tra
 - A commit is decided when the coordinator has the request. Messages and offsets become visible later, with the markers.
 - The coordinator aborts a transaction that takes too long, and fences its producer.
 - A read of offsets with `read_committed` is refused while a transaction with an offset of this group is not complete.
-- librdkafka retries requests by itself. A call that failed in spite of that may have reached the broker, may reach it
-  later, or never. After an error of delivery the transaction must be aborted.
+- librdkafka retries requests. A call that still fails may have reached the broker, may reach it later, or never. After
+  an error of delivery the transaction must be aborted.
 """
 
 from __future__ import annotations
@@ -236,7 +236,7 @@ class _Consumer:
         return str(self._group)
 
     def poll(self, timeout: float) -> None:
-        """Waits. Meanwhile the coordinator may end a transaction."""
+        """Waits. The coordinator may end a transaction in this time."""
         self._kafka.ask("wait for the coordinator", lambda: None, changes=False)
         if self._kafka.world.draw.random() < 0.2:
             self._kafka.happen()

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class Output:
-    """A target: what is in it, and what happens to it by itself.
+    """What a simulated job writes to: its content, and its own faults.
 
     Attributes:
         files: The file system of staged output.

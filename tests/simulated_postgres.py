@@ -1,4 +1,4 @@
-"""A simulated server of PostgreSQL, behind `psycopg.connect`: what JdbcSink needs of a connection and of the server.
+"""A simulated PostgreSQL server that replaces `psycopg.connect`, as far as JdbcSink uses it.
 
 It knows the statements of JdbcSink, and no others. As in PostgreSQL with READ COMMITTED:
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 _INIT, _OPENING = frozenset({"__init__"}), frozenset({"__init__", "open"})
-"""The methods that only run before the records, if they set attributes, and if `open` sets those that hold states."""
+"""The methods that only run before the records: for attributes in general, and for attributes that hold states."""
 
 
 def changing_attributes(kind: Any, *, of_states: bool = False) -> AbstractSet[str] | None:
@@ -131,7 +131,8 @@ def _files_of_module(module: ModuleType) -> set[str]:
 class _Stores:
     """The attributes that a file sets on anything but a method's own first parameter.
 
-    `added` has those of `x.count += 1`. `sets_any` says that their names are computed. `handing_on` has the classes whose methods hand on that parameter.
+    `added` has those of `x.count += 1`. `sets_any` says that their names are computed. `handing_on` has the classes whose
+    methods hand on that parameter.
     """
 
     names: set[str] = field(default_factory=set)

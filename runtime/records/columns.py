@@ -191,7 +191,7 @@ class Columns(Sequence[Any]):
         return self.lists[sum(not entry for entry in self.layout[:position])]
 
     def rows(self, *beside: Iterable[Any]) -> Iterable[Any]:
-        """For each record, the values of its fields that have lists, followed by those of `beside`. A single list is returned itself."""
+        """A tuple per record: its values in the lists, and then one of each `beside`. A single list is returned as it is."""
         if beside or len(self.lists) > 1:
             return zip(*self.lists, *beside, strict=False)  # an iterable of `beside` may be endless
         return self.lists[0]

@@ -141,7 +141,7 @@ def _is_harmless(form: Form, node: ast.AST) -> bool:
 
 
 def _only_sets_key(form: Form, name: str) -> bool:
-    """Whether a call sets the current key, and fires no timers. In batch mode it fires those of the key before."""
+    """Whether a call only sets the current key. In batch mode it may also fire the timers of the previous key."""
     if not name.startswith(("set_key_", "set_state_key_")):
         return False
     operator = form.program.operators[int(name.rpartition("_")[2])]

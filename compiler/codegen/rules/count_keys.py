@@ -124,7 +124,7 @@ def _same(kinds: tuple[StaticType | None, ...]) -> StaticType | None:
 
 
 def _types(place: _Place, narrow: Narrow) -> list[StaticType | None]:
-    """The types of the key and of all fields: those of the records, unless combining changes them."""
+    """The types of the key and of all fields. The type of a field is unknown if combining may change it."""
     _, fold, types = place
     kinds = [type_of(element, types) for element in narrow.elements]
     changed = narrow.added(fold.previous, narrow.parts(f.name(fold.previous)))
