@@ -210,7 +210,7 @@ def fresh_of(function: Function, types: Types) -> set[str]:  # noqa: C901, PLR09
             isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name)
         ):
             setting.setdefault(statement.target.id, []).append(None)
-    escaped = _escaping(function) | _held_twice(function)
+    escaped = escaping_of(function) | _held_twice(function)
     fresh = set(function.fresh)
     fresh |= {name for name, kind in types.items() if is_frozen(kind)}
     for _ in range(_PASSES):
@@ -253,7 +253,7 @@ def only_reads_or_fresh(node: ast.expr) -> bool:
     return only_reads(node)
 
 
-def _escaping(function: Function) -> set[str]:  # noqa: C901 - one branch a statement
+def escaping_of(function: Function) -> set[str]:  # noqa: C901 - one branch a statement
     """The variables that are stored, or passed to code that may keep a reference."""
     found: set[str] = set()
     for statement in f.all_statements(function.body):

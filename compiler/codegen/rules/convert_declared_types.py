@@ -19,7 +19,7 @@ from dataclasses import is_dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.codegen import form as f
-from opchain.compiler.codegen.analysis import types_of
+from opchain.compiler.codegen.analysis import escaping_of, types_of
 from opchain.compiler.codegen.displays import Display, FieldReads, display_of
 from opchain.compiler.codegen.static_types import StaticType, TupleOf, plain_type, type_of
 from opchain.runtime.records.columns import Shape
@@ -42,9 +42,15 @@ _WITHOUT_PARTS = (BasicTypeInfo, DateTypeInfo, TimeTypeInfo, TimestampTypeInfo)
 def convert_declared_types(form: Form) -> None:
     """Writes out all conversions."""
     for function in form.functions:
+        converted: dict[str, TypeInformation[Any]] = {}
         while (statement := _next_of(function)) is not None:
             types = types_of(function, form)  # of records converted so far, too
-            lines = _converted(form, function, statement, types)
+            declared = _declared(form, statement)
+            if _is_converted(function, statement.value, declared, converted):
+                lines = [f.let(statement.target.id, statement.value, f.operator_of(statement))]
+            else:
+                lines = _converted(form, function, statement, declared, types)
+            converted[statement.target.id] = declared
             f.with_comment(lines, f.comment_of(statement))
             function.body = f.rewritten(
                 function.body,
@@ -69,6 +75,34 @@ def _forward(function: Function, statement: f.Convert, lines: list[ast.stmt]) ->
         function.body = [f.replaced(item, same) for item in body]
 
 
+def _declared(form: Form, statement: f.Convert) -> TypeInformation[Any]:
+    operator = form.program.operators[f.operator_of(statement)]
+    declared = operator.record_type
+    if statement.tag is not None:
+        declared = dict(operator.side_types)[statement.tag]
+    assert declared is not None
+    return declared
+
+
+def _is_converted(
+    function: Function,
+    value: ast.expr,
+    declared: TypeInformation[Any],
+    converted: dict[str, TypeInformation[Any]],
+) -> bool:
+    """Whether a record has been converted to the same type, and nothing can have changed it since."""
+    if not isinstance(value, ast.Name) or converted.get(value.id) != declared:
+        return False
+    changes = (ast.Assign, ast.AugAssign, ast.Delete)
+    is_changed = any(
+        value.id in f.names_in([node.value])  # type: ignore[attr-defined]
+        for node in f.nodes(function.body)
+        if (isinstance(node, (ast.Attribute, ast.Subscript)) and not isinstance(node.ctx, ast.Load))
+        or (isinstance(node, changes) and f.is_load_of(getattr(node, "value", node), value.id))
+    )
+    return not is_changed and value.id not in escaping_of(function)
+
+
 def nothing_is_left_to_convert(form: Form) -> None:
     """No `Convert` is left."""
     for function in form.functions:
@@ -77,14 +111,13 @@ def nothing_is_left_to_convert(form: Form) -> None:
 
 
 def _converted(
-    form: Form, function: Function, statement: f.Convert, types: dict[str, StaticType | None]
+    form: Form,
+    function: Function,
+    statement: f.Convert,
+    declared: TypeInformation[Any],
+    types: dict[str, StaticType | None],
 ) -> list[ast.stmt]:
     operator, row, value = f.operator_of(statement), statement.target.id, statement.value
-    of_operator = form.program.operators[operator]
-    declared = of_operator.record_type
-    if statement.tag is not None:
-        declared = dict(of_operator.side_types)[statement.tag]
-    assert declared is not None
     display = display_of(value, form.constants)
     if display is not None and isinstance(declared, (RowTypeInfo, TupleTypeInfo)):
         lines = _by_fields(form, function, statement, display, declared, types)

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 from forms import Ran, failure_of, job_of, notes_of, run_form, seen
 
-from opchain.common import Row, Types, WatermarkStrategy
+from opchain.common import Duration, Row, Types, WatermarkStrategy
+from opchain.common.watermark_strategy import TimestampAssigner
 from opchain.compiler.codegen import vertex
 from opchain.compiler.codegen.function_source import Refused, definition_of
 from opchain.compiler.codegen.rules import RULE_NAMES, RULES
@@ -736,6 +737,44 @@ def declared_sums(env: Any) -> None:
     seen(sizes.key_by(lambda pair: pair[0]).sum(1), "sums")
 
 
+class MadeAt(TimestampAssigner):
+    """The time of a record is its size."""
+
+    def extract_timestamp(self, value: Any, record_timestamp: int) -> int:
+        return value.size
+
+
+class Name(str):
+    """A str that becomes a plain one where a record is converted."""
+
+    __slots__ = ()
+
+
+class MadeAndChanged(MadeAt):
+    """It also changes the record, to a value that has not the form of the declared type."""
+
+    def extract_timestamp(self, value: Any, record_timestamp: int) -> int:
+        value[0] = Name(value.name)
+        return value.size
+
+
+def timed_rows(env: Any, assigner: TimestampAssigner) -> None:
+    rows = env.from_sequence(0, 60).map(lambda x: Row(name=f"n{x % 7}", size=x), output_type=MADE)
+    strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(assigner)
+    timed = rows.assign_timestamps_and_watermarks(strategy).key_by(lambda row: row.name)
+    window = timed.window(TumblingEventTimeWindows.of(Duration.of_millis(10)))
+    sums = window.reduce(lambda a, b: Row(name=a.name, size=a.size + b.size))
+    seen(sums.map(lambda row: (row.name, type(row.name).__name__, row.size)), "sizes")
+
+
+def rows_with_times(env: Any) -> None:
+    timed_rows(env, MadeAt())
+
+
+def rows_changed_by_their_assigner(env: Any) -> None:
+    timed_rows(env, MadeAndChanged())
+
+
 def both_kinds(env: Any) -> None:
     dicts = env.from_sequence(0, 60).map(lambda x: f'{{"k": {x % 3}, "n": [{x}]}}').map(json.loads)
     seen(dicts.filter(lambda d: d["k"] == 1).key_by(lambda d: d["k"]), "keyed")
@@ -747,6 +786,14 @@ def test_a_record_made_in_a_try_is_taken_apart() -> None:
     assert "row_of" not in source
     assert "as_declared" not in source
     assert "is_tagged" not in source
+
+
+def test_a_declared_row_is_converted_once() -> None:
+    source = job_of(rows_with_times).vertices[0].source.partition("def fallback_0")[0]
+    assert "as_declared_2" not in source
+    assert "column_0_1.append" in source
+    source = job_of(rows_changed_by_their_assigner).vertices[0].source
+    assert "as_declared_2" in source.partition("def fallback_0")[0]
 
 
 def test_a_sum_of_declared_tuples_is_written_out() -> None:
@@ -763,6 +810,7 @@ def test_filters_at_a_fork_share_a_record() -> None:
 
 PROGRAMS = (
     *(made_in_a_try, declared_sums, both_kinds),
+    *(rows_with_times, rows_changed_by_their_assigner),
     *(classes, sums, windows, parsed, written_json, declared, arithmetic, attributes, states),
     *(in_turn, patterns, declared_rows, reduces, caught, constants, comprehensions),
     *(dataclasses, shapes),
