@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from opchain.compiler.codegen.displays import MAKERS
-from opchain.runtime.connectors.collection import NumberSequenceSource
+from opchain.runtime.connectors.collection import CollectionSource, NumberSequenceSource
 from opchain.runtime.connectors.file_source import FileSource, TextLineSource
 from opchain.runtime.connectors.kafka.source import KafkaSource
 from opchain.runtime.formats.text_lines import TextLineFormat
 from opchain.runtime.program import operator_specs as specs
+from opchain.runtime.records.columns import Columns, Shape, shape_of
 from opchain.runtime.records.record_copy import IMMUTABLE
 from opchain.runtime.types.serialization import SimpleStringSchema
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from opchain.runtime.program.operator_specs import OperatorSpec
-    from opchain.runtime.records.columns import Shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,13 +166,23 @@ _COMPARABLE = (int, float, str, bool)
 
 def records_of(spec: OperatorSpec) -> StaticType | None:
     """The type of a source's records. None for a subclass of a built-in source."""
-    if not isinstance(spec, specs.SourceSpec):
-        return None
-    if type(spec.source) is FileSource:
-        return _RECORDS.get(type(spec.source.file_format))
-    if type(spec.source) is KafkaSource:
-        return _RECORDS.get(type(spec.source.deserializer.schema))
-    return _RECORDS.get(type(spec.source))
+    source: Any = getattr(spec, "source", None)
+    if isinstance(spec, specs.InputFormatSourceSpec):
+        source = spec.function
+    if type(source) is CollectionSource:
+        return _type_of_columns(source.records) if isinstance(source.records, Columns) else None
+    if type(source) is FileSource:
+        return _RECORDS.get(type(source.file_format))
+    if type(source) is KafkaSource:
+        return _RECORDS.get(type(source.deserializer.schema))
+    return _RECORDS.get(type(source))
+
+
+def _type_of_columns(columns: Columns) -> ColumnsOf:
+    """The type of Rows that are known when the program is compiled."""
+    kinds = (_common([*map(type, column)]) for column in columns.lists)
+    record = TupleOf(tuple(kind if kind in IMMUTABLE else None for kind in kinds))
+    return ColumnsOf(record, (None,) * len(columns.lists), shape_of(columns.layout))
 
 
 def type_of_constant(value: Any) -> StaticType | None:

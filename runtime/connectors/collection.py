@@ -14,6 +14,7 @@ from opchain.runtime.errors import InternalError
 from opchain.runtime.functions.sink import Committer, Sink, SinkWriter
 from opchain.runtime.functions.source import Source
 from opchain.runtime.functions.source_sink_functions import ParallelSourceFunction
+from opchain.runtime.records.columns import Columns
 from opchain.runtime.records.elements import RecordBatch
 from opchain.runtime.records.record_copy import own_copy
 from opchain.runtime.records.record_pickle import dump_records
@@ -31,11 +32,13 @@ class CollectionSource(Source[T]):
     """The records in order; each of several subtasks emits a contiguous part.
 
     The records are pickled with the program, so larger data should be in files. Each record is copied when the source is
-    created, even if two records are or share one object. PyFlink pickles each record by itself.
+    created, even if two records are or share one object. PyFlink pickles each record by itself. Rows with the same names
+    are kept, pickled and emitted as columns.
     """
 
     def __init__(self, records: Sequence[T]) -> None:
-        self.records = list(map(own_copy, records))
+        copies = list(map(own_copy, records))
+        self.records: Sequence[T] = Columns.of_rows(copies) or copies
 
     def __repr__(self) -> str:
         return f"CollectionSource of {len(self.records)} records"

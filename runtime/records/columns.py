@@ -23,7 +23,7 @@ from typing import Any, overload
 
 from opchain.runtime.records.json_texts import fast_loads
 from opchain.runtime.records.record_pickle import dump_records
-from opchain.runtime.types.row import Row, row_of, rows_of
+from opchain.runtime.types.row import Row, columns_of_rows, row_of, rows_of
 
 Layout = tuple[tuple[Any, ...], ...]
 """One entry for each field. An empty entry: the next list has the values of the field. One value: the field has this value
@@ -178,6 +178,16 @@ class Columns(Sequence[Any]):
                     whole = whole if inner is None else list(map(inner.fields, whole))
                     lists.append([fields[place] for fields in whole])
         return cls(lists, layout)
+
+    @classmethod
+    def of_rows(cls, records: Sequence[Any]) -> Columns | None:
+        """The columns of records that are all Rows of kind INSERT with the same names. None for other records."""
+        found = columns_of_rows(records)
+        if found is None:
+            return None
+        names, columns = found
+        shape = Shape(Row, tuple(names or ()))
+        return cls(list(map(list, columns)), (*((),) * len(columns), shape.entry))
 
     @property
     def are_folded(self) -> bool:

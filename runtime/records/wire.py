@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 
-VERSION = 2
+VERSION = 3
 _MAGIC = b"OPCH"
 _FIELDS = struct.Struct("<4sBBQ")
 _CHECKSUM = struct.Struct("<I")
@@ -115,19 +115,19 @@ def encode(elements: Sequence[StreamElement]) -> bytes:
         UnpicklableRecordError: A record cannot be pickled. The message names the first such record.
     """
     items = [_ENCODERS[type(element)](element) for element in elements]
-    batches = [element.values for element in elements if type(element) is RecordBatch]
     lists = (
         column
-        for batch in batches
-        for column in (batch.lists if isinstance(batch, Columns) else (batch,))
+        for tag, *fields in items
+        if tag in _WITH_RECORDS
+        for column in ((fields[0],) if tag == _BATCH else fields[0])
     )
     body = dump_flat(items) if all(map(looks_flat, lists)) else None
     try:
         if body is None:
             body = dump_records(items)
     except Exception as error:
-        for batch in batches:
-            unpicklable = unpicklable_record(batch)
+        for batch in (element for element in elements if isinstance(element, RecordBatch)):
+            unpicklable = unpicklable_record(batch.values)
             if unpicklable is not None:
                 raise unpicklable from error
         raise
@@ -154,7 +154,8 @@ def decode(payload: bytes | bytearray | memoryview) -> list[StreamElement]:
     return [_decoder(tag)(*fields) for tag, *fields in items]
 
 
-_BATCH, _WATERMARK, _STATUS, _MARKER, _BARRIER, _END, _COLUMNS = range(7)
+_BATCH, _WATERMARK, _STATUS, _MARKER, _BARRIER, _END, _COLUMNS, _ROWS = range(8)
+_WITH_RECORDS = (_BATCH, _COLUMNS, _ROWS)
 
 _ENCODERS: dict[type, Callable[[Any], tuple[Any, ...]]] = {
     RecordBatch: lambda batch: _of_batch(batch.values, _pack_timestamps(batch.timestamps)),
@@ -175,6 +176,9 @@ _DECODERS: dict[int, Callable[..., StreamElement]] = {
     _COLUMNS: lambda lists, layout, timestamps: RecordBatch(
         Columns(lists, layout), _unpack_timestamps(timestamps)
     ),
+    _ROWS: lambda lists, layout, timestamps: RecordBatch(
+        list(Columns(lists, layout)), _unpack_timestamps(timestamps)
+    ),
     _WATERMARK: Watermark,
     _STATUS: lambda is_idle: WatermarkStatus.IDLE if is_idle else WatermarkStatus.ACTIVE,
     _MARKER: LatencyMarker,
@@ -193,9 +197,10 @@ def _decoder(tag: int) -> Callable[..., StreamElement]:
 
 
 def _of_batch(values: list[Any] | Columns, timestamps: Any) -> tuple[Any, ...]:
-    if isinstance(values, Columns):
-        return _COLUMNS, values.lists, values.layout, timestamps
-    return _BATCH, values, timestamps
+    columns = values if isinstance(values, Columns) else Columns.of_rows(values)
+    if columns is None:
+        return _BATCH, values, timestamps
+    return _COLUMNS if columns is values else _ROWS, columns.lists, columns.layout, timestamps
 
 
 def _pack_timestamps(

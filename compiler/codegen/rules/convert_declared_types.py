@@ -93,14 +93,17 @@ def _is_converted(
     """Whether a record has been converted to the same type, and nothing can have changed it since."""
     if not isinstance(value, ast.Name) or converted.get(value.id) != declared:
         return False
-    changes = (ast.Assign, ast.AugAssign, ast.Delete)
     is_changed = any(
-        value.id in f.names_in([node.value])  # type: ignore[attr-defined]
+        value.id in f.names_in([node.value])
         for node in f.nodes(function.body)
-        if (isinstance(node, (ast.Attribute, ast.Subscript)) and not isinstance(node.ctx, ast.Load))
-        or (isinstance(node, changes) and f.is_load_of(getattr(node, "value", node), value.id))
+        if isinstance(node, (ast.Attribute, ast.Subscript)) and not isinstance(node.ctx, ast.Load)
     )
-    return not is_changed and value.id not in escaping_of(function)
+    has_another_name = any(
+        f.variable_set(node) and f.is_load_of(node.value, value.id)
+        for node in f.nodes(function.body)
+        if isinstance(node, ast.Assign)
+    )
+    return not (is_changed or has_another_name) and value.id not in escaping_of(function)
 
 
 def nothing_is_left_to_convert(form: Form) -> None:

@@ -1,4 +1,4 @@
-"""`sum`, `min`, `max`, `min_by` and `max_by` of a field of tuples are written out as the reduces that they stand for.
+"""`sum`, `min`, `max`, `min_by` and `max_by` of a field are written out as the reduces that they stand for.
 
 >>> change(
 ...     "write_aggregations",
@@ -11,20 +11,24 @@
 -     value_0 = comparable_aggregator_0(previous_0, value)
 +     value_0 = (previous_0[0], max(previous_0[1], field_1))
 
-Only for tuples whose length is known: of other records the aggregation itself finds out what has the field.
+Only for records whose fields are known. Of other records the aggregation itself finds out what has the field.
 """
 
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.analysis import elements_of, types_of
+from opchain.compiler.codegen.displays import Display, display_of
+from opchain.compiler.codegen.static_types import type_of
 from opchain.runtime.functions.key_selectors import FieldAggregation
+from opchain.runtime.types.row import Row
 
 if TYPE_CHECKING:
-    from opchain.compiler.codegen.form import Form
+    from opchain.compiler.codegen.form import Form, Function
     from opchain.compiler.codegen.static_types import StaticType
 
 _COMBINED = {"sum": "old + new", "min": "min(old, new)", "max": "max(old, new)"}
@@ -36,34 +40,47 @@ def write_aggregations(form: Form) -> None:
         types = types_of(function, form)
         for statement in f.all_statements(function.body):
             if isinstance(statement, f.Fold):
-                _write(form, statement, types.get(_record(statement)))
+                aggregation = form.aggregations.get(f.called(statement.reduced or statement))
+                if type(aggregation) is FieldAggregation:
+                    _write(form, statement, aggregation, _record(form, function, statement, types))
 
 
-def _record(fold: f.Fold) -> str:
-    return fold.value.id if isinstance(fold.value, ast.Name) else ""
+def _record(
+    form: Form, function: Function, fold: f.Fold, types: dict[str, StaticType | None]
+) -> Display | None:
+    """The fields and the class of the records that a fold gets."""
+    known = elements_of(type_of(fold.value, types))
+    if known is not None:
+        return Display([ast.Constant(None) for _ in known.items])
+    value, set_in = fold.value, f.stores(function.body)
+    settings = {f.variable_set(item): item for item in f.all_statements(function.body)}
+    while isinstance(value, ast.Name) and value.id in settings and set_in[value.id] == 1:
+        value = settings[value.id].value  # type: ignore[attr-defined]
+    return display_of(value, form.constants)
 
 
-def _write(form: Form, fold: f.Fold, kind: StaticType | None) -> None:
-    record = elements_of(kind)
-    call = fold.reduced
-    if record is None or not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
-        return
-    aggregation = form.aggregations.get(call.func.id)
-    if type(aggregation) is not FieldAggregation:
-        return
-    field = aggregation.field
-    if type(field) is not int or not 0 <= field < len(record.items):
+def _position(display: Display, field: int | str) -> int | None:
+    """The place of the field in a record."""
+    names = () if display.shape is None else display.shape.names
+    if isinstance(field, str):
+        return names.index(field) if field in names else None
+    has_places = display.shape is None or not display.is_mutable or display.shape.kind is Row
+    return field if has_places and 0 <= field < len(display.elements) else None
+
+
+def _write(
+    form: Form, fold: f.Fold, aggregation: FieldAggregation, display: Display | None
+) -> None:
+    position = None if display is None else _position(display, aggregation.field)
+    if display is None or position is None or display.names is not None:
         return
     fold.first = None  # the record has the field
     value, previous = fold.value, f.name(fold.previous)
-    old, new = (ast.Subscript(item, ast.Constant(field), ast.Load()) for item in (previous, value))
+    old, new = (display.read(record, position) for record in (previous, value))
     if aggregation.kind in _COMBINED:
-        items: list[ast.expr] = [
-            ast.Subscript(previous, ast.Constant(position), ast.Load())
-            for position in range(len(record.items))
-        ]
-        items[field] = f.expression(_COMBINED[aggregation.kind], old=old, new=new)
-        fold.reduced = ast.Tuple(items, ast.Load())
+        items = [display.read(previous, place) for place in range(len(display.elements))]
+        items[position] = f.expression(_COMBINED[aggregation.kind], old=old, new=new)
+        fold.reduced = replace(display, elements=items).expression(form)
     else:
         is_better = ("<" if aggregation.kind == "min_by" else ">") + "=" * (
             not aggregation.is_first

@@ -775,6 +775,35 @@ def rows_changed_by_their_assigner(env: Any) -> None:
     timed_rows(env, MadeAndChanged())
 
 
+def fields_by_name(env: Any) -> None:
+    """Aggregations of fields by name, and by index where records have places."""
+    numbers = env.from_sequence(0, 60).map(lambda x: x * 7 % 31)
+    rows = numbers.map(lambda x: Row(key=x % 3, size=x)).key_by(lambda row: row.key)
+    seen(rows.sum("size"), "sums")
+    seen(rows.max_by(1), "rows")
+    dicts = numbers.map(lambda x: {"key": x % 3, "size": x}).key_by(lambda d: d["key"])
+    seen(dicts.min("size"), "dicts")
+    clicks = numbers.map(lambda x: Click(x % 3, x)).key_by(lambda click: click.user)
+    seen(clicks.max("price"), "clicks")
+    seen(clicks.sum(1), "two")
+    orders = numbers.map(lambda x: Order(x % 3, x)).key_by(lambda order: order.user)
+    seen(orders.sum("price").map(lambda order: (order.user, order.price)), "sizes")
+
+
+def collected_rows(env: Any) -> None:
+    some = [(f"n{x % 7}", x) for x in range(40)]
+    rows = env.from_collection(some, type_info=MADE).key_by(lambda row: row.name)
+    seen(rows.reduce(lambda a, b: Row(name=a.name, size=a.size + b.size)), "sizes")
+    seen(rows.sum("size"), "sums")
+    changed = env.from_collection([Row("a", 1), Row("b", 2)]).map(with_more)
+    seen(changed, "changed")
+
+
+def with_more(row: Any) -> Any:
+    row[1] = row[1] + 1
+    return row
+
+
 def both_kinds(env: Any) -> None:
     dicts = env.from_sequence(0, 60).map(lambda x: f'{{"k": {x % 3}, "n": [{x}]}}').map(json.loads)
     seen(dicts.filter(lambda d: d["k"] == 1).key_by(lambda d: d["k"]), "keyed")
@@ -796,6 +825,21 @@ def test_a_declared_row_is_converted_once() -> None:
     assert "as_declared_2" in source.partition("def fallback_0")[0]
 
 
+def test_aggregations_of_fields_by_name_are_written_out() -> None:
+    (sender, *_) = job_of(fields_by_name, mode="BATCH").vertices
+    for compiled in (sender, *job_of(fields_by_name).vertices):
+        code = compiled.source.partition("def fallback_0")[0]
+        assert "sum_aggregator" not in code
+        assert "comparable_aggregator" not in code
+
+
+def test_rows_of_a_collection_are_sent_by_field() -> None:
+    vertices = job_of(collected_rows).vertices
+    source = next(v.source for v in vertices if "Collection Source" in v.name)
+    assert "column_0_1.append(field_1)" in source
+    assert "values_0" not in source
+
+
 def test_a_sum_of_declared_tuples_is_written_out() -> None:
     for mode in ("STREAMING", "BATCH"):
         vertices = job_of(declared_sums, mode=mode).vertices
@@ -811,6 +855,7 @@ def test_filters_at_a_fork_share_a_record() -> None:
 PROGRAMS = (
     *(made_in_a_try, declared_sums, both_kinds),
     *(rows_with_times, rows_changed_by_their_assigner),
+    *(fields_by_name, collected_rows),
     *(classes, sums, windows, parsed, written_json, declared, arithmetic, attributes, states),
     *(in_turn, patterns, declared_rows, reduces, caught, constants, comprehensions),
     *(dataclasses, shapes),

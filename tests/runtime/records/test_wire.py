@@ -3,6 +3,7 @@ from __future__ import annotations
 import pickle
 import struct
 import threading
+from typing import Any
 from zlib import crc32
 
 import pytest
@@ -30,6 +31,7 @@ from opchain.runtime.records.wire import (
     frame,
     unframe,
 )
+from opchain.runtime.types.row import Row, RowKind
 
 LONGS = st.integers(MIN_WATERMARK, MAX_WATERMARK)
 RECORDS = st.one_of(
@@ -90,6 +92,42 @@ def test_any_bytes_are_read(form: type) -> None:
     assert decode(form(encode(ONE_OF_EACH))) == ONE_OF_EACH
 
 
+NAMED = [Row(name="a", number=1), Row(name="b", number=[2])]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        NAMED,
+        [Row(1, None), Row(2, "x")],
+        [*NAMED, Row("c", 3)],
+        [*NAMED, Row(number=3, name="c")],
+        [*NAMED, Row(1, 2, 3)],
+        [*NAMED, ("c", 3)],
+        [Row(), Row()],
+    ],
+)
+def test_rows_are_read_as_they_were(rows: list[Any]) -> None:
+    (batch,) = decode(encode([RecordBatch(rows, list(range(len(rows))))]))
+    assert isinstance(batch, RecordBatch)
+    assert batch == RecordBatch(rows, list(range(len(rows))))
+    assert type(batch.values) is list
+    assert list(map(repr, batch.values)) == list(map(repr, rows))
+
+
+def test_rows_of_another_kind_keep_it() -> None:
+    deleted = Row(1)
+    deleted.set_row_kind(RowKind.DELETE)
+    (batch,) = decode(encode([RecordBatch([Row(1), deleted])]))
+    assert isinstance(batch, RecordBatch)
+    assert [row.get_row_kind() for row in batch.values] == [RowKind.INSERT, RowKind.DELETE]
+
+
+def test_rows_with_the_same_names_take_little_space() -> None:
+    rows = [Row(name="a", number=number) for number in range(1000)]
+    assert len(encode([RecordBatch(rows)])) < len(pickle.dumps(rows, 5)) / 3
+
+
 def test_timestamps_that_are_all_missing_are_none() -> None:
     assert decode(encode([RecordBatch([1, 2], [None, None])])) == [RecordBatch([1, 2])]
 
@@ -109,7 +147,7 @@ def test_the_format_of_this_version_is_what_it_was() -> None:
         (6, (["by", "field"], [1, 2]), ((), ("same",), ()), None),
     ]
     body = pickle.dumps(items, 5)
-    fields = b"OPCH" + bytes([2, 1]) + len(body).to_bytes(8, "little")
+    fields = b"OPCH" + bytes([3, 1]) + len(body).to_bytes(8, "little")
     expected = fields + crc32(fields + body).to_bytes(4, "little") + body
     assert decode(expected) == ONE_OF_EACH
     payload = encode(ONE_OF_EACH)
@@ -158,12 +196,12 @@ def test_any_change_of_a_few_bytes_is_found(elements: list, data: st.DataObject)
         "half a body": (encode(ONE_OF_EACH)[:-5], "it was cut short or changed"),
         "too much": (encode([]) + b"x", "announces 4 bytes and holds 5"),
         "a bare pickle": (pickle.dumps([1, 2, 3] * 9), "not written by opchain"),
-        "newer": (b"OPCH\x09" + encode([])[5:], "in format 9, expected 2: use the same version"),
+        "newer": (b"OPCH\x09" + encode([])[5:], "in format 9, expected 3: use the same version"),
         "another kind": (frame(PayloadKind.REPORT, b""), "is of kind 2, expected kind 1"),
         "corrupt": (encode([])[:-1] + b"x", "were altered in transit"),
         "an unknown tag": (
-            frame(PayloadKind.ELEMENTS, pickle.dumps([(7, 1)])),
-            "an element with tag 7, expected one of [0, 1, 2, 3, 4, 5, 6]",
+            frame(PayloadKind.ELEMENTS, pickle.dumps([(8, 1)])),
+            "an element with tag 8, expected one of [0, 1, 2, 3, 4, 5, 6, 7]",
         ),
     }.values(),
 )
