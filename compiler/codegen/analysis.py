@@ -135,7 +135,7 @@ def _folded(fold: f.Fold, types: Types) -> StaticType | None:
 
 def _keeps_type(node: ast.expr) -> bool:
     """Whether a call of an internal function only replaces values of unusual classes."""
-    return f.called(node).startswith(("identify_", "as_timestamp_", "index"))
+    return f.called(node).startswith(("identify_", "as_timestamp_"))
 
 
 def _typed(node: ast.expr) -> Callable[[Types], StaticType | None]:

@@ -184,7 +184,6 @@ class Form:
     constants: dict[str, Any] = field(default_factory=dict)
     aggregations: dict[str, Any] = field(default_factory=dict)
     received: Mapping[int, SentRecords] = field(default_factory=dict)
-    read_alone: frozenset[int] = frozenset()
     sent: dict[int, SentRecords] = field(default_factory=dict)
     window_folds: dict[int, WindowFold] = field(default_factory=dict)
     remarks: dict[int, list[str]] = field(default_factory=dict)

@@ -198,17 +198,9 @@ class _Lowering:
         function.types["value"] = known
         function.fresh.add("value")
         place = Place("value", "timestamp" if head.timestamps else None, in_batch=True)
-        inside: Lines = []
-        if received.time is not None:
-            inside = f.statements(
-                f"timestamp = {received.time}\n"
-                "if timestamp.__class__ is not int:\n    timestamp = index(timestamp)",
-                NO_OPERATOR,
-            )
         body = self.operator(head, place, number)
         if body:
-            has_times = head.timestamps and received.time is None
-            function.body = [_loop([*inside, *body], has_timestamps=has_times)]
+            function.body = [_loop(body, has_timestamps=head.timestamps)]
         if not received.is_certain:
             f.add_fallback(self.form, function, types={})
             self.names.bind("Columns", "shared")

@@ -111,15 +111,14 @@ class JsonOf:
 
 @dataclass(frozen=True, slots=True)
 class SentRecords:
-    """The known properties of the records of an edge: their type, and the item of a record that is its timestamp.
+    """The known properties of the records of an edge.
 
-    The item is an expression over `value`. It is set if timestamps are not sent beside the records. Unless it
-    `is_certain`, a batch may also be a list of records of unknown types instead of `Columns`. If it `is_typed`, these
-    records have the same types as those in `Columns`. `key_list` is the number of the list of `Columns` with the keys.
+    Unless it `is_certain`, a batch may also be a list of records of unknown types instead of `Columns`. If it
+    `is_typed`, these records have the same types as those in `Columns`. `key_list` is the number of the list of
+    `Columns` with the keys.
     """
 
     type: StaticType | None = None
-    time: str | None = None
     is_certain: bool = True
     is_typed: bool = False
     key_list: int | None = None

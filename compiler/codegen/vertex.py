@@ -50,7 +50,6 @@ def generate_vertex(
     *,
     inline: bool = True,
     received: Mapping[int, SentRecords] | None = None,
-    read_alone: frozenset[int] = frozenset(),
     window_folds: Mapping[int, WindowFold] | None = None,
     until: str | None = None,
     without: Collection[str] = (),
@@ -58,10 +57,10 @@ def generate_vertex(
     """Generates the source of a vertex's chain.
 
     `inline` inlines functions if this is provably equivalent. `received` is the static information about the records of
-    each input. `read_alone` has the numbers of the outputs whose readers read nothing else. `window_folds` says how readers
-    fold records into windows. `until` is the name of the last rule to apply, `without` has names of rules to omit.
+    each input. `window_folds` says how readers fold records into windows. `until` is the name of the last rule to apply,
+    `without` has names of rules to omit.
     """
-    form = Form(program, received=received or {}, read_alone=read_alone)
+    form = Form(program, received=received or {})
     form.window_folds.update(window_folds or {})
     lowered(form)
     for rule in RULES:

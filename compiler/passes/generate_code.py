@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from opchain.runtime.program.vertex_program import (
         InputProgram,
-        OutputProgram,
         VertexProgram,
     )
 
@@ -41,11 +40,6 @@ def generate_code(plan: Plan, until: str | None = None, without: Sequence[str] =
             raise GraphError(f"no rule is called {name!r}; the rules are {', '.join(RULE_NAMES)}")
     program = required(plan.job_program)
     vertices = []
-    heads = frozenset(
-        (vertex.first_task, vertex.inputs[0].channel_base)
-        for vertex in program.vertices
-        if len(vertex.inputs) == 1 and not vertex.chained_sources
-    )
     readers = {vertex.first_task: vertex for vertex in program.vertices}
     sent: dict[tuple[int, int], SentRecords] = {}
     for vertex in program.vertices:
@@ -54,7 +48,6 @@ def generate_code(plan: Plan, until: str | None = None, without: Sequence[str] =
             vertex,
             inline=settings.inline_functions,
             received=received,
-            read_alone=_read_alone(vertex, heads),
             window_folds=_window_folds(vertex, readers) if settings.inline_functions else None,
             until=until,
             without=without,
@@ -70,7 +63,6 @@ def generate_code(plan: Plan, until: str | None = None, without: Sequence[str] =
                 remarks=tuple(
                     (index, tuple(texts)) for index, texts in sorted(code.remarks.items()) if texts
                 ),
-                outputs=tuple(map(_as_sent, vertex.outputs, code.sent)),
                 inputs=tuple(_as_received(edge, received) for edge in vertex.inputs),
             )
         )
@@ -90,21 +82,8 @@ def _received(
     return {number: next(iter(known)) for number, known in found.items() if len(known) == 1}
 
 
-def _as_sent(output: OutputProgram, traveling: SentRecords) -> OutputProgram:
-    return output if traveling.time is None else replace(output, carries_timestamps=False)
-
-
 def _as_received(edge: InputProgram, received: Mapping[int, SentRecords]) -> InputProgram:
-    traveling = received.get(edge.input_number, SentRecords())
-    has_times = edge.carries_timestamps and traveling.time is None
-    return replace(edge, carries_timestamps=has_times, key_list=traveling.key_list)
-
-
-def _read_alone(vertex: VertexProgram, heads: frozenset[tuple[int, int]]) -> frozenset[int]:
-    """The outputs whose readers have no other input."""
-    return frozenset(
-        number for number, output in enumerate(vertex.outputs) if heads.issuperset(output.readers)
-    )
+    return replace(edge, key_list=received.get(edge.input_number, SentRecords()).key_list)
 
 
 def _window_folds(

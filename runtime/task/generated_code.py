@@ -82,7 +82,6 @@ SHARED_NAMES: dict[str, Any] = {
     "NO_TIMESTAMP": MIN_LONG_VALUE,
     "OutputTag": OutputTag,
     "VOID": VOID,
-    "index": operator.index,
     "is_tagged": is_tagged,
     "key_of": key_of,
     "new_tuple": tuple.__new__,

@@ -27,7 +27,6 @@ from opchain.compiler.codegen.rules.inline_state import (
     every_table_is_looked_for,
     inline_state,
 )
-from opchain.compiler.codegen.rules.omit_timestamps import omit_timestamps
 from opchain.compiler.codegen.rules.propagate_copies import propagate_copies
 from opchain.compiler.codegen.rules.read_fields import read_fields
 from opchain.compiler.codegen.rules.read_json import read_json
@@ -78,7 +77,6 @@ RULES: tuple[Rule, ...] = (
     Rule(store_changed_fields),
     Rule(unpack_records),
     Rule(fold_windows),
-    Rule(omit_timestamps),
     Rule(count_keys),
     Rule(propagate_copies),
     Rule(send_fields, nothing_is_sent_twice),

@@ -161,7 +161,6 @@ def _send_fields(
     )
     form.sent[number] = SentRecords(
         columns,
-        form.sent.get(number, SentRecords()).time,
         is_certain=all(function.fallback is None for function, _ in places),
         is_typed=all(
             type_of(send.value, types_of(function, form)) == columns.record

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from forms import FORMS, job_of, run_form, seen
+from forms import FORMS, run_form, seen
 
 from opchain.common import WatermarkStrategy
 from opchain.datastream import KeyedProcessFunction
@@ -66,25 +66,3 @@ def test_timestamps_arrive_however_they_travel(draw: Any, assigner: Any, mode: s
         for name in ("times", "times 0", "times 1"):
             assert run.subtasks(name) == runs[0].subtasks(name)
         assert run.counters() == runs[0].counters()
-
-
-def test_a_timestamp_that_is_an_item_stays_in_the_record() -> None:
-    first, second, *_ = job_of(lambda env: keyed(env, ITEM)).vertices
-    assert "timestamps_0" not in first.source
-    assert "timestamp = value[1]" in second.source
-    assert not first.outputs[0].carries_timestamps
-    assert not second.inputs[0].carries_timestamps
-
-
-@pytest.mark.parametrize(
-    ("draw", "assigner", "mode"),
-    [
-        pytest.param(keyed, SUM, "STREAMING", id="computed"),
-        pytest.param(mapped, ITEM, "STREAMING", id="another record by then"),
-        pytest.param(united, ITEM, "STREAMING", id="one of two inputs"),
-        pytest.param(keyed, ITEM, "BATCH", id="sorted by it on arrival"),
-    ],
-)
-def test_other_timestamps_travel_beside_the_records(draw: Any, assigner: Any, mode: str) -> None:
-    job = job_of(lambda env: draw(env, assigner), mode=mode)
-    assert any("timestamps_0.append" in (vertex.source or "") for vertex in job.vertices)
