@@ -88,14 +88,9 @@ class HeldInterrupts:
     """Delays the exceptions of SIGINT's handler within the block. The handler itself is called at once.
 
     This has an effect only in the main thread, where Python runs handlers, and only if there is a handler.
-
-    Attributes:
-        has_come: Whether Ctrl-C has come. It is set before the handler runs, because pyspark's handler cancels all
-            Spark jobs, which then fail, before it raises.
     """
 
     def __init__(self) -> None:
-        self.has_come = False
         self._previous: Any = None
         self._held: list[BaseException] = []
 
@@ -139,13 +134,10 @@ class HeldInterrupts:
             event.wait(left)
 
     def _hold(self, number: int, frame: FrameType | None) -> None:
-        self.has_come = True
         try:
             self._previous(number, frame)
         except BaseException as error:  # noqa: BLE001 - raised where it is looked for
             self._held.append(error)
-        else:
-            self.has_come = bool(self._held)
 
     def _raise_held(self) -> None:
         if self._held:
@@ -168,6 +160,10 @@ def log_warnings_only() -> None:
     """
     if _LIBRARY.level == logging.NOTSET:
         _LIBRARY.setLevel(logging.WARNING)
+
+
+class CancelledElsewhereError(CancelledError):
+    """The job was cancelled, but not by its client: on Spark's web page, or by pyspark's handler of Ctrl-C."""
 
 
 class JobRun(JobClient):
@@ -218,7 +214,6 @@ class JobRun(JobClient):
         self._result: CompletableFuture[JobExecutionResult] = CompletableFuture()
         self._is_cancelled = threading.Event()
         self._ended = threading.Event()
-        self._interrupts = HeldInterrupts()
         self.at_start: list[Callable[[], object]] = []
         self.at_end: list[Callable[[JobStatus, BaseException | None], object]] = []
         self.last_status: JobStatus | None = None
@@ -241,9 +236,9 @@ class JobRun(JobClient):
             self._run_to_the_end()
             return self
         try:
-            with self._interrupts:
+            with HeldInterrupts() as interrupts:
                 self.start()
-                self._interrupts.wait(self._ended)
+                interrupts.wait(self._ended)
         except KeyboardInterrupt:
             self.end_on_interrupt()
             raise
@@ -280,8 +275,10 @@ class JobRun(JobClient):
             self._stop()
             self._fail(JobStatus.CANCELED, error)
             raise
+        except CancelledElsewhereError as error:
+            self._fail(JobStatus.CANCELED, error)
         except BaseException as error:
-            if self._is_cancelled.is_set() or self._interrupts.has_come:
+            if self._is_cancelled.is_set():
                 cancelled = CancelledError(f"job {self._id} was cancelled")
                 self._fail(JobStatus.CANCELED, cancelled)
             else:

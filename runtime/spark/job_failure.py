@@ -16,6 +16,7 @@ from opchain.runtime.errors import (
     SpillError,
     TaskFailedError,
 )
+from opchain.runtime.job.run import CancelledElsewhereError
 from opchain.runtime.spark.remote_error import (
     ErrorSeal,
     ExecutorTracebackError,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 _STAGE_FAILURE = re.compile(r"Task (\d+) in stage (\d+)\.\d+ failed (\d+) times?")
 _VERSIONS = re.compile(r"PYTHON_VERSION_MISMATCH.*?(\d+\.\d+).*?(\d+\.\d+)", re.DOTALL)
+_CANCELLED = "[SPARK_JOB_CANCELLED]"
 _NO_PROGRAM = re.compile(r'Cannot run program "([^"]+)"')
 _MISSING_OWN = re.compile(r"No module named '(opchain[\w.]*|cloudpickle[\w.]*)'")
 _CAUSED_BY = "Caused by: "
@@ -166,6 +168,15 @@ def _root_cause(stack: str) -> str:
     return f" ({causes[-1].removeprefix(_CAUSED_BY)})" if causes else ""
 
 
+def _cancelled(error: _SparkError) -> BaseException | None:
+    if _CANCELLED not in error.text:
+        return None
+    return CancelledElsewhereError(
+        "Spark's job was cancelled: by Ctrl-C, on Spark's web page or by another call; no output of the "
+        f"{error.unpublished} was published"
+    )
+
+
 def _other_python(error: _SparkError) -> BaseException | None:
     found = _VERSIONS.search(error.text)
     if found is None:
@@ -295,6 +306,7 @@ def _too_much_collected(error: _SparkError) -> BaseException | None:
 
 
 _KNOWN: tuple[Callable[[_SparkError], BaseException | None], ...] = (
+    _cancelled,
     _other_python,
     _no_python,
     _no_opchain,

@@ -19,6 +19,7 @@ from opchain.runtime.errors import (
     UnpicklableRecordError,
 )
 from opchain.runtime.job.client import JobStatus
+from opchain.runtime.job.run import CancelledElsewhereError
 from opchain.runtime.shipping.functions import ship_vertices
 from opchain.runtime.spark import bounded_job
 from opchain.runtime.spark.bounded_job import BoundedJob, spark_run
@@ -334,6 +335,20 @@ def test_a_cancelled_job_ends_and_others_go_on(session: SparkSession, tmp_path: 
         client.get_job_execution_result().result()
     thread.join(240)
     assert other == [3]
+
+
+def test_a_job_is_cancelled_when_all_jobs_of_spark_are(
+    session: SparkSession, tmp_path: Path
+) -> None:
+    """pyspark's handler of Ctrl-C cancels them before it raises KeyboardInterrupt."""
+    job = job_of(lambda env: env.from_collection([1]).flat_map(WaitsForAFile(tmp_path)).print())
+    client = spark_run(job).start()
+    while not (tmp_path / "running").exists():
+        threading.Event().wait(0.02)
+    session.sparkContext.cancelAllJobs()
+    with pytest.raises(CancelledElsewhereError):
+        client.get_job_execution_result().result(240)
+    assert client.get_job_status().result() is JobStatus.CANCELED
 
 
 def test_a_job_that_is_cancelled_before_it_starts_never_does(tmp_path: Path) -> None:

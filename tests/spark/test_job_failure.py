@@ -11,9 +11,9 @@ from opchain.runtime.errors import (
     InternalError,
     SparkUnavailableError,
     SpillError,
-    StreamError,
     TaskFailedError,
 )
+from opchain.runtime.job.run import CancelledElsewhereError
 from opchain.runtime.spark import job_failure
 from opchain.runtime.spark.job_failure import failure_of
 from opchain.runtime.spark.remote_error import ErrorSeal, ExecutorTracebackError
@@ -38,7 +38,12 @@ def job() -> JobProgram:
     return job_of(lambda env: env.from_collection([1]).rebalance().map(str).print(), parallelism=2)
 
 
-KNOWN: dict[str, tuple[str, type[StreamError], str]] = {
+KNOWN: dict[str, tuple[str, type[Exception], str]] = {
+    "it was cancelled": (
+        "org.apache.spark.SparkException: [SPARK_JOB_CANCELLED] Job 3 cancelled as part of cancellation of all jobs",
+        CancelledElsewhereError,
+        "Spark's job was cancelled: by Ctrl-C, .*; no output of the job was published",
+    ),
     "a worker died": (
         ABORTED + "org.apache.spark.SparkException: Python worker exited unexpectedly (crashed).",
         TaskFailedError,
@@ -111,7 +116,7 @@ def test_the_root_cause_in_java_is_named(job: JobProgram) -> None:
 
 @pytest.mark.parametrize(("text", "kind", "message"), KNOWN.values(), ids=KNOWN.keys())
 def test_what_spark_says_becomes_one_sentence(
-    job: JobProgram, text: str, kind: type[StreamError], message: str
+    job: JobProgram, text: str, kind: type[Exception], message: str
 ) -> None:
     spark_error = RuntimeError(text)
     failure = failure_of(spark_error, job, SEAL, [7, 8])

@@ -109,16 +109,6 @@ def test_the_handler_is_called_at_once_and_need_not_raise() -> None:
         interrupts.wait(threading.Event(), longest_s=0)
 
 
-def test_that_an_interrupt_has_come_shows_before_its_handler_is_called() -> None:
-    interrupts = HeldInterrupts()
-    shown: list[bool] = []
-    signal.signal(signal.SIGINT, lambda *_: shown.append(interrupts.has_come))
-    with interrupts:
-        interrupt()
-        assert shown == [True]
-        assert not interrupts.has_come  # the handler has let it pass
-
-
 def test_what_a_handler_of_the_users_raises_is_held_as_well() -> None:
     def leave(*_: Any) -> None:
         raise SystemExit(3)

@@ -11,7 +11,7 @@ import pytest
 
 from opchain.runtime.errors import UnsupportedFeatureError, add_note
 from opchain.runtime.job.client import JobStatus
-from opchain.runtime.job.run import JobRun, log_warnings_only
+from opchain.runtime.job.run import CancelledElsewhereError, JobRun, log_warnings_only
 from opchain.runtime.shipping.outcome import JobOutcome
 
 if TYPE_CHECKING:
@@ -145,33 +145,11 @@ def test_control_c_while_the_job_starts_cancels_it(monkeypatch: pytest.MonkeyPat
     assert run.get_job_status().result() is JobStatus.CANCELED
 
 
-def test_a_job_that_a_handler_of_ctrl_c_makes_fail_is_cancelled() -> None:
-    """As pyspark's does, which cancels Spark's jobs before it raises KeyboardInterrupt."""
-    failed = threading.Event()
-    job = Job()
-    run = JobRun(job.run, job.stop, waits_for_others=True)
-
-    def handle(number: int, frame: Any) -> None:
-        job.failure = RuntimeError("cancelled as part of cancellation of all jobs")
-        job.stop()
-        run.get_job_execution_result().add_done_callback(lambda _: failed.set())
-        assert failed.wait(PATIENCE_S)
-        raise KeyboardInterrupt
-
-    def interrupt() -> None:
-        assert job.running.wait(PATIENCE_S)
-        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
-
-    previous = signal.signal(signal.SIGINT, handle)
-    try:
-        interrupting = threading.Thread(target=interrupt)
-        interrupting.start()
-        with pytest.raises(KeyboardInterrupt):
-            run.run_here()
-        interrupting.join(PATIENCE_S)
-    finally:
-        signal.signal(signal.SIGINT, previous)
+def test_a_job_that_was_cancelled_elsewhere_has_not_failed() -> None:
+    run = finished(Job(CancelledElsewhereError("on a page"))).run_here()
     assert run.get_job_status().result() is JobStatus.CANCELED
+    with pytest.raises(CancelledElsewhereError, match="on a page"):
+        run.get_job_execution_result().result()
 
 
 @pytest.mark.parametrize("waits_for_others", [False, True])
