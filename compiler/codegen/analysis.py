@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from functools import cache, partial
+from functools import cache, partial, reduce
+from operator import or_
 from typing import TYPE_CHECKING
 
 from opchain.compiler.codegen import form as f
@@ -280,28 +281,31 @@ def escaping_of(function: Function) -> set[str]:  # noqa: C901 - one branch a st
 def _held_twice(function: Function) -> set[str]:
     """The variables whose object has another variable that is used later: one may be emitted, and then changed."""
     found: set[str] = set()
+    uses = cache(lambda: _uses(function.body))  # few functions have such variables
     for statement in f.all_statements(function.body):
         if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Name):
             held = statement.value.id
-            if not getattr(statement, "is_fork", False) and _uses(function.body, held) > 1:
+            if not getattr(statement, "is_fork", False) and uses()[held] > 1:
                 found |= {held, *f.stores([statement])}
     return found
 
 
-def _uses(block: list[ast.stmt], variable: str) -> int:
-    """The maximum number of times that an object is passed on or changed, on one path through a block."""
-    total = 0
+def _uses(block: list[ast.stmt]) -> Counter[str]:
+    """How often the object of each variable is passed on or changed, at most, on one path through a block."""
+    total: Counter[str] = Counter()
     for statement in block:
         if getattr(statement, "is_fork", False):
             continue
-        inner = [_uses(item, variable) for item in f.blocks(statement)]
-        total += max(inner, default=0) if isinstance(statement, ast.If) else sum(inner)
+        inner = [_uses(item) for item in f.blocks(statement)]
+        once = sum(inner, Counter())
+        total += reduce(or_, inner, Counter()) if isinstance(statement, ast.If) else once
         if isinstance(statement, (ast.For, ast.While, f.ForEachResult)) and inner:
-            total += 0 if variable in f.stores([statement]) else sum(inner)
+            set_here = f.stores([statement])
+            total += Counter({name: uses for name, uses in once.items() if name not in set_here})
         for expression in f.own_expressions(statement):
             if not isinstance(expression, ast.Name) or isinstance(expression.ctx, ast.Load):
                 changed = getattr(expression, "value", None) if _is_target(expression) else None
-                total += variable in _names(expression if changed is None else changed)
+                total.update(_names(expression if changed is None else changed))
     return total
 
 

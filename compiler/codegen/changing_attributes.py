@@ -98,11 +98,14 @@ def _files_of(bases: list[type]) -> set[str]:
     """The files with the methods of classes, and the files of modules that can name one of the classes."""
     files = {code.co_filename for base in bases for _, code in _codes(base)}
     homes = {base.__module__ for base in bases}
-    named = {id(thing) for thing in (*bases, *(sys.modules.get(home) for home in homes))}
+    classes = {id(base) for base in bases}
     for name, module in list(sys.modules.items()):
         if not _is_users(name, module):
             continue
-        if name in homes or any(id(value) in named for value in vars(module).values()):
+        if name in homes or any(
+            id(value) in classes or (isinstance(value, ModuleType) and value.__name__ in homes)
+            for value in vars(module).values()
+        ):
             files |= _files_of_module(module)
     return files
 

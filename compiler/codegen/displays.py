@@ -10,7 +10,6 @@ Rules treat them alike. A record is not created if only its fields are read. A r
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from typing import TYPE_CHECKING, Any
@@ -138,14 +137,14 @@ class FieldReads(ast.NodeTransformer):
         """The node, or its replacement."""
         position = self._display.field_read(node, self._variable)
         if position is not None and position in self._fields:
-            return copy.deepcopy(self._fields[position])
+            return f.copied(self._fields[position])
         return super().visit(node)
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         """The record itself."""
         if self._whole is None or not f.is_load_of(node, self._variable):
             return node
-        return copy.deepcopy(self._whole)
+        return f.copied(self._whole)
 
 
 def display_of(node: ast.expr | None, constants: Mapping[str, Any]) -> Display | None:

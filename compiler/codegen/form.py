@@ -21,6 +21,7 @@ from __future__ import annotations
 import ast
 import copy
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from opchain.compiler.codegen.names import Names
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from opchain.compiler.codegen.window_folds import WindowFold
 
 Node = TypeVar("Node", bound=ast.AST)
+Tree = TypeVar("Tree", bound="ast.AST | list[Any]")
 
 
 class ForEachResult(ast.stmt):
@@ -290,14 +292,28 @@ def comment_of(statement: ast.AST) -> str | None:
 # Inspecting and changing statements
 
 
+_BLOCKS = ("side", "body", "orelse", "finalbody")
+
+_WITHOUT_NODES = {"attr", "ctx", "id", "kind", "kwd_attrs", "names", "op", "ops"}
+"""Fields with text, or with nodes that have no fields."""
+
+
+@cache
+def _part_names(fields: tuple[str, ...]) -> tuple[str, ...]:
+    """The fields that may have nodes."""
+    return tuple(part for part in fields if part not in _WITHOUT_NODES)
+
+
 def blocks(statement: ast.AST) -> Iterator[list[ast.stmt]]:
     """The blocks of a statement."""
-    for part in ("side", "body", "orelse", "finalbody"):
-        block = getattr(statement, part, None)
-        if isinstance(block, list):
-            yield block
-    for handler in getattr(statement, "handlers", ()):
-        yield handler.body
+    for part in _BLOCKS:
+        if part in statement._fields:
+            block = getattr(statement, part, None)
+            if isinstance(block, list):
+                yield block
+    if "handlers" in statement._fields:
+        for handler in statement.handlers:  # type: ignore[attr-defined]
+            yield handler.body
 
 
 def all_statements(block: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
@@ -309,14 +325,16 @@ def all_statements(block: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def walk(root: ast.AST) -> Iterator[ast.AST]:
-    """The nodes of a tree, as `ast.walk` in half the time, without contexts and operators, which have no fields."""
+    """The nodes of a tree, as `ast.walk` in a third of the time, without contexts and operators, which have no fields."""
     found = [root]
     for node in found:
-        for name_of_part in node._fields:
-            part = getattr(node, name_of_part, None)
+        for part_name in _part_names(node._fields):
+            part = getattr(node, part_name, None)
+            if not part:
+                continue
             if isinstance(part, list):
-                found += [item for item in part if isinstance(item, ast.AST)]
-            elif isinstance(part, ast.AST) and part._fields:
+                found += filter(None, part)  # a key of `{**other}` is None
+            elif isinstance(part, ast.AST):
                 found.append(part)
         yield node
 
@@ -357,8 +375,12 @@ def is_load_of(node: ast.AST, variable: str) -> bool:
 
 def reads(node: ast.AST | Sequence[ast.AST], variable: str) -> int:
     """How often a variable is read."""
-    nodes = node if isinstance(node, (list, tuple)) else [node]
-    return sum(is_load_of(item, variable) for root in nodes for item in walk(root))  # type: ignore[arg-type]
+    roots: Sequence[ast.AST] = [node] if isinstance(node, ast.AST) else node
+    return sum(
+        isinstance(item, ast.Name) and item.id == variable and isinstance(item.ctx, ast.Load)
+        for root in roots
+        for item in walk(root)
+    )
 
 
 def flattened(found: Iterable[ast.stmt | list[ast.stmt]]) -> list[ast.stmt]:
@@ -396,19 +418,18 @@ def is_call_of(node: ast.AST, names: set[str]) -> bool:
 def stores(block: Sequence[ast.stmt]) -> dict[str, int]:
     """How often each variable is set in a block. A copy of a record does not count."""
     found: dict[str, int] = {}
-    for statement in block:
-        inside = list(walk(statement))
-        kept = {id(node.target) for node in inside if isinstance(node, CopyIfMutable)}
-        for node in inside:
-            if id(node) in kept:
-                continue
-            name = None
-            if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+    copied: set[int] = set()
+    for node in nodes(block):
+        name = None
+        if isinstance(node, ast.Name):
+            if not isinstance(node.ctx, ast.Load) and id(node) not in copied:
                 name = node.id
-            elif isinstance(node, ast.ExceptHandler):
-                name = node.name
-            if name is not None:
-                found[name] = found.get(name, 0) + 1
+        elif isinstance(node, CopyIfMutable):
+            copied.add(id(node.target))  # it is walked later than its statement
+        elif isinstance(node, ast.ExceptHandler):
+            name = node.name
+        if name is not None:
+            found[name] = found.get(name, 0) + 1
     return found
 
 
@@ -425,6 +446,37 @@ def rewritten(
     return done
 
 
+_SHARED = (ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)
+
+
+def copied(tree: Tree) -> Tree:
+    """A copy of a node or block, as `copy.deepcopy` in a third of the time. Contexts and operators are shared."""
+    return _copied(tree, {})  # type: ignore[no-any-return]
+
+
+def _copied(part: Any, done: dict[int, Any]) -> Any:  # noqa: PLR0911 - one a kind of part
+    """`done` has the copies by the ids of the originals: a block may be in a tree twice, as in `by_tag`."""
+    if isinstance(part, ast.AST):
+        if isinstance(part, _SHARED):
+            return part
+    elif not isinstance(part, (list, tuple, dict)):
+        return part
+    found = done.get(id(part))
+    if found is not None:
+        return found
+    if isinstance(part, list):
+        done[id(part)] = new_list = []
+        new_list += [_copied(item, done) for item in part]
+        return new_list
+    if isinstance(part, tuple):
+        return tuple(_copied(item, done) for item in part)
+    if isinstance(part, dict):
+        return {key: _copied(item, done) for key, item in part.items()}
+    done[id(part)] = new = part.__class__.__new__(part.__class__)
+    vars(new).update({key: _copied(item, done) for key, item in vars(part).items()})
+    return new
+
+
 class _Replaced(ast.NodeTransformer):
     def __init__(self, parts: Mapping[str, ast.expr]) -> None:
         self._parts = parts
@@ -435,7 +487,7 @@ class _Replaced(ast.NodeTransformer):
             return node
         if isinstance(part, ast.Name):
             return ast.Name(part.id, node.ctx)
-        return copy.deepcopy(part)
+        return copied(part)
 
     def visit_ExceptHandler(self, node: ast.ExceptHandler) -> ast.ExceptHandler:
         part = self._parts.get(node.name or "")
@@ -447,7 +499,7 @@ class _Replaced(ast.NodeTransformer):
 
 def replaced(node: Node, parts: Mapping[str, ast.expr]) -> Node:
     """A copy of a tree with expressions instead of names."""
-    found: Node = _Replaced(parts).visit(copy.deepcopy(node))
+    found: Node = _Replaced(parts).visit(copied(node))
     return found
 
 

@@ -17,7 +17,6 @@ emitted after the `try`:
 from __future__ import annotations
 
 import ast
-import copy
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
@@ -120,7 +119,7 @@ def _try(statement: ast.Try, rest: Lines, give: Give, definition: Definition) ->
                 f"{definition.name} returns in a try, but not in its except (line {handler.lineno}); "
                 "return from each except"
             )
-        behind = [] if _leaves(handler.body) else copy.deepcopy(rest)
+        behind = [] if _leaves(handler.body) else f.copied(rest)
         handler.body = structured([*handler.body, *behind], give, definition)
     if body_returns:
         statement.body, statement.orelse = structured(statement.body, give, definition), []

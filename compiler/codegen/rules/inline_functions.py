@@ -329,7 +329,7 @@ class _Inliner:
 
     def _body(self, definition: Definition, call: ast.Call, operator: int) -> Lines:
         """The statements of a function over the arguments of a call."""
-        body = [_Unannotated().visit(copy.deepcopy(line)) for line in definition.body]
+        body = [_Unannotated().visit(f.copied(line)) for line in definition.body]
         check_body(body, definition)
         callee = self._callee_of(call)
         constants = _Attributes(self, definition, callee)
@@ -659,7 +659,7 @@ def _value_given(give: Give) -> Callable[[ast.expr | None], Lines]:
 
 def _assigned(targets: list[ast.expr], value: ast.expr) -> Lines:
     """The statement that sets variables."""
-    return [ast.Assign(copy.deepcopy(targets), value, lineno=0)]
+    return [ast.Assign(f.copied(targets), value, lineno=0)]
 
 
 def _evaluated(value: ast.expr) -> Lines:

@@ -374,7 +374,7 @@ class _EqualExpressions(ast.NodeTransformer):
 
     def visit(self, node: ast.AST) -> Any:
         if isinstance(node, (ast.Name, ast.Call)) and ast.unparse(node) in self._parts:
-            return copy.deepcopy(self._parts[ast.unparse(node)])
+            return f.copied(self._parts[ast.unparse(node)])
         return super().visit(node)
 
 
@@ -672,7 +672,7 @@ def _with_key(block: Lines, set_key: ast.stmt, handles: set[str]) -> Lines:
         return [set_key, *block]
     for item in readers:
         for inner in f.blocks(item):
-            inner[:] = _with_key(inner, copy.deepcopy(set_key), handles)
+            inner[:] = _with_key(inner, f.copied(set_key), handles)
     return block
 
 

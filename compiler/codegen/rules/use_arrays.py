@@ -28,7 +28,6 @@ A batch goes through the loop if numpy is missing, or if an attribute is not an 
 from __future__ import annotations
 
 import ast
-import copy
 from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.codegen import form as f
@@ -65,7 +64,7 @@ def use_arrays(form: Form) -> None:
     arrays = _Arrays(form, form.program.batch_size)
     try:
         arrays.bounds["value"] = _within(spec.source.start, spec.source.end)
-        arrays.block(copy.deepcopy(loop.body))
+        arrays.block(f.copied(loop.body))
     except _Loop as reason:
         form.remark(0, f"not on arrays: {reason}")
         return

@@ -278,16 +278,21 @@ def test_a_state_that_is_replaced_in_a_batch_is_seen_at_once(form: str) -> None:
     assert run_form(draw, form).records("rows") == [1, 3, 6, 10, 5, 11, 18]
 
 
+def run_in(module: ModuleType, text: str, tmp_path: Path) -> None:
+    """Runs a text as the file of a module."""
+    path = tmp_path / f"{module.__name__}.py"
+    path.write_text(textwrap.dedent(text))
+    module.__file__ = str(path)
+    exec(compile(path.read_text(), str(path), "exec"), vars(module))  # noqa: S102
+
+
 def changing_in(text: str, tmp_path: Path, other: str = "", **how: bool) -> AbstractSet[str] | None:
     """What may change in the class `Fn` of a module, beside another one that imports it."""
     names = {"fn_of_test": text, "other_of_test": f"from fn_of_test import Fn\n{other}"}
     try:
         for name, content in names.items():
-            path = tmp_path / f"{name}.py"
-            path.write_text(textwrap.dedent(content))
-            module = sys.modules[name] = ModuleType(name)
-            module.__file__ = str(path)
-            exec(compile(path.read_text(), str(path), "exec"), vars(module))  # noqa: S102
+            sys.modules[name] = module = ModuleType(name)
+            run_in(module, content, tmp_path)
         return changing_attributes(vars(sys.modules["fn_of_test"])["Fn"], **how)
     finally:
         for name in names:
@@ -319,6 +324,18 @@ def test_what_only_the_constructor_and_other_classes_set_does_not_change(tmp_pat
     found = changing_in(FIXED, tmp_path)
     assert found is not None
     assert not found & {"LIMIT", "x", "map"}
+
+
+@pytest.mark.parametrize("has_it", [False, True])
+def test_of_a_module_that_was_loaded_without_a_name_only_users_are_searched(
+    has_it: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alone, other = ModuleType("fn_of_test"), ModuleType("other_of_test")
+    run_in(alone, FIXED, tmp_path)
+    monkeypatch.setitem(sys.modules, "other_of_test", other)
+    vars(other)["known"] = alone if has_it else None
+    run_in(other, "def f(one):\n    one.x = 4", tmp_path)
+    assert ("x" in (changing_attributes(vars(alone)["Fn"]) or ())) is has_it
 
 
 @pytest.mark.parametrize(
