@@ -34,6 +34,8 @@ from opchain.datastream.state import ListStateDescriptor, ValueStateDescriptor
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from opchain import DataStream, StreamExecutionEnvironment
+
 GAP, MINUTE, DISORDER = 30_000, 60_000, 2_000
 KEPT = 3
 
@@ -124,6 +126,11 @@ PROGRAMS: dict[str, tuple[Any, Any]] = {
 def program(name: str, paths: list[str], mode: str) -> Any:
     """The compiled program."""
     env = environment(execution__runtime_mode=mode)
+    return job_of(drawn(env, name, paths), str(Path(paths[0]).parent), 1)
+
+
+def drawn(env: StreamExecutionEnvironment, name: str, paths: list[str]) -> DataStream[Any]:
+    """The stream of the program's results."""
     key, function = PROGRAMS[name]
     strategy = WatermarkStrategy.for_bounded_out_of_orderness(Duration.of_millis(DISORDER))
     clicks = (
@@ -131,7 +138,7 @@ def program(name: str, paths: list[str], mode: str) -> Any:
         .map(json.loads)
         .assign_timestamps_and_watermarks(strategy.with_timestamp_assigner(Times()))
     )
-    return job_of(clicks.key_by(key).process(function()), str(Path(paths[0]).parent), 1)
+    return clicks.key_by(key).process(function())
 
 
 def by_hand(name: str, paths: list[str]) -> tuple[int, int]:

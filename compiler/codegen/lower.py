@@ -34,6 +34,7 @@ from opchain.compiler.codegen.static_types import (
     records_of,
 )
 from opchain.runtime.errors import one_line_name
+from opchain.runtime.functions.co_grouping import InputTagger, UnionKeySelector
 from opchain.runtime.functions.function import has_lifecycle, may_use_state
 from opchain.runtime.functions.process_functions import has_on_timer
 from opchain.runtime.functions.window import ProcessAllWindowFunction, ProcessWindowFunction
@@ -394,7 +395,9 @@ class _Lowering:
             return [*lines, *self._combine(number, output, place, f"-> {label}, combined here")]
         key = None
         if output.key is not None:
-            key = self._key_call(output.key, f"to_{number}", ("output_key", number), place)
+            key = self._key_call(
+                output.key, f"to_{number}", ("output_key", number), place, operator
+            )
         self.names.bind(f"keys_{number}", "keys", number)
         self.names.bind(f"values_{number}", "values", number)
         self.names.bind(f"timestamps_{number}", "timestamps", number)
@@ -453,10 +456,23 @@ class _Lowering:
         return ast.Call(f.name(name), list(arguments), [])
 
     def _key_call(
-        self, key: KeyProgram, where: str, path: tuple[Any, ...], place: Place
+        self,
+        key: KeyProgram,
+        where: str,
+        path: tuple[Any, ...],
+        place: Place,
+        sender: OperatorProgram | None = None,
     ) -> ast.expr:
-        name = self._function_name(key.selector, "key", where, path)
-        return self.call_of(name, key.selector, "get_key", place.record)
+        selector: Any = key.selector
+        record: ast.expr = place.record
+        tagger = None if sender is None else getattr(sender.spec, "function", None)
+        union = getattr(selector, "__self__", selector)
+        if type(tagger) is InputTagger and type(union) is UnionKeySelector:
+            selector = getattr(union, tagger.of_number).get_key
+            path = ("attribute_of", ("owner_of", path), f"{tagger.of_number}.get_key")
+            record = f.expression("record[1]", record=place.record)
+        name = self._function_name(selector, "key", where, path)
+        return self.call_of(name, selector, "get_key", record)
 
     def key_of(self, operator: OperatorProgram, place: Place, number: int) -> ast.expr:
         """The key of a record of input `number`."""
@@ -492,7 +508,12 @@ class _Lowering:
     def map(self, operator: OperatorProgram, place: Place, _number: int) -> Lines:
         """`value_1 = parse_1(value)`."""
         index = operator.index
-        result = f.let(f"value_{index}", self.applied(operator, "map", place.record), index)
+        function = _function(operator)
+        if type(function) is InputTagger:  # of a join
+            made: ast.expr = ast.Tuple([ast.Constant(function.number), place.record], ast.Load())
+        else:
+            made = self.applied(operator, "map", place.record)
+        result = f.let(f"value_{index}", made, index)
         lines = [
             *self.set_key_of_rich(operator, place),
             *f.with_comment([result], _comment(operator)),

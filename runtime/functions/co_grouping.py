@@ -36,6 +36,11 @@ class InputTagger(MapFunction[Any, tuple[int, Any]]):
     def __init__(self, number: int) -> None:
         self.number = number
 
+    @property
+    def of_number(self) -> str:
+        """The name of the input's selector in a UnionKeySelector."""
+        return "first" if self.number == FIRST else "second"
+
     def map(self, value: Any) -> tuple[int, Any]:
         """The record with the number of its input."""
         return (self.number, value)
@@ -66,15 +71,13 @@ class UnionKeySelector(_Wrapper, KeySelector[tuple[int, Any], Any]):
         first = as_function(KeySelector, selector1)
         second = as_function(KeySelector, selector2)
         super().__init__(first, second)
-        self._selectors: tuple[None, KeySelector[Any, Any], KeySelector[Any, Any]]
-        self._selectors = (None, first, second)
+        self.first: KeySelector[Any, Any] = first
+        self.second: KeySelector[Any, Any] = second
 
     def get_key(self, value: tuple[int, Any]) -> Any:
         """The key of a tagged record."""
         number, record = value
-        selector = self._selectors[number]
-        assert selector is not None
-        return selector.get_key(record)
+        return (self.first if number == FIRST else self.second).get_key(record)
 
 
 class CoGroupWindowFunction(_Wrapper, WindowFunction[tuple[int, Any], Any, Any, Any]):

@@ -371,7 +371,7 @@ _MEANINGS: dict[str, Callable[..., Any]] = {
     ),
     "window_function": lambda chain, index: _window_function(chain.operators[index].spec),
     "owner_of": lambda chain, path: _owner(_found(chain, path)),
-    "attribute_of": lambda chain, path, name: getattr(_found(chain, path), name),
+    "attribute_of": lambda chain, path, name: operator.attrgetter(name)(_found(chain, path)),
     "class_with": lambda chain, path, name: next(
         kind for kind in type(_found(chain, path)).__mro__ if name in vars(kind)
     ),

@@ -811,6 +811,18 @@ def with_more(row: Any) -> Any:
     return row
 
 
+def joined_windows(env: Any) -> None:
+    strategy: Any = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(
+        lambda row, _: row["at"]
+    )
+    dicts = env.from_sequence(0, 60).map(lambda x: {"key": x % 5, "at": x})
+    timed = dicts.assign_timestamps_and_watermarks(strategy)
+    others = timed.filter(lambda row: row["at"] % 3 == 0)
+    keyed = timed.join(others).where(lambda row: row["key"]).equal_to(lambda row: row["at"] % 7)
+    window = keyed.window(TumblingEventTimeWindows.of(Duration.of_millis(20)))
+    seen(window.apply(lambda one, other: (one["at"], other["at"])), "joined")
+
+
 def both_kinds(env: Any) -> None:
     dicts = env.from_sequence(0, 60).map(lambda x: f'{{"k": {x % 3}, "n": [{x}]}}').map(json.loads)
     seen(dicts.filter(lambda d: d["k"] == 1).key_by(lambda d: d["k"]), "keyed")
@@ -840,6 +852,13 @@ def test_aggregations_of_fields_by_name_are_written_out() -> None:
         assert "comparable_aggregator" not in code
 
 
+def test_joins_call_the_key_selector_of_each_input() -> None:
+    *senders, _ = job_of(joined_windows).vertices
+    code = "".join(v.source.partition("def fallback_0")[0] for v in senders)
+    assert "% 7)" in code
+    assert "get_key" not in code
+
+
 def test_rows_of_a_collection_are_sent_by_field() -> None:
     vertices = job_of(collected_rows).vertices
     source = next(v.source for v in vertices if "Collection Source" in v.name)
@@ -862,7 +881,7 @@ def test_filters_at_a_fork_share_a_record() -> None:
 PROGRAMS = (
     *(made_in_a_try, declared_sums, both_kinds),
     *(rows_with_times, rows_changed_by_their_assigner),
-    *(fields_by_name, collected_rows),
+    *(fields_by_name, collected_rows, joined_windows),
     *(classes, sums, windows, parsed, written_json, declared, arithmetic, attributes, states),
     *(in_turn, patterns, declared_rows, reduces, caught, constants, comprehensions),
     *(dataclasses, shapes),

@@ -1,0 +1,97 @@
+"""What each rewrite rule of the code generator gains: programs with all rules against the same programs without one.
+
+    python -m benchmarks.rules [--records 40000] [--rounds 3] [RULE ...]
+
+The programs are those of `spellings`, `stateful`, `operators` and `as_written`, in both modes. Only programs whose code a
+rule changes are run. For each rule: how many programs it changes, and CPU time without the rule divided by CPU time with
+all rules, as the median and as the three greatest. Above 1, the rule gains.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from benchmarks import as_written, operators, spellings, stateful
+from benchmarks.environment import environment
+from benchmarks.in_process import job_of, measured, run
+from opchain.compiler.codegen.rules import RULE_NAMES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from opchain import DataStream, StreamExecutionEnvironment
+
+    Draw = Callable[[StreamExecutionEnvironment], DataStream[Any]]
+
+
+def programs(folder: str, records: int) -> Iterator[tuple[str, Draw, Any]]:
+    """The name of each program, the function that draws it, and the field of a result that is added up."""
+    given = spellings.made(folder, records)
+    for workload, spelled in spellings.SPELLINGS.items():
+        for name, spelling in spelled.items():
+            yield f"{workload} {name}", lambda env, s=spelling: s.draw(env, given), spelling.field
+    clicks = stateful.made(folder, records)
+    for name in stateful.PROGRAMS:
+        yield f"stateful {name}", lambda env, name=name: stateful.drawn(env, name, clicks), 1
+    paths = operators.made(folder, records)
+    for name, (draw, _) in operators.PROGRAMS.items():
+        yield f"operators {name}", lambda env, draw=draw: draw(env, paths, records), 1
+    events = as_written.made(folder, records)
+    for name, (draw, _) in as_written.PROGRAMS.items():
+        yield f"as written {name}", lambda env, draw=draw: draw(env, events), None
+
+
+def gains_of(
+    draw: Draw, field: Any, mode: str, folder: str, rules: Sequence[str], rounds: int
+) -> dict[str, float]:
+    """By rule that changes the code of a program: CPU time without the rule, divided by CPU time with all rules."""
+
+    def compiled(without: str) -> Any:
+        env = environment(execution__runtime_mode=mode, opchain__codegen__without=without)
+        return job_of(draw(env), folder, field)
+
+    def code(job: Any) -> list[str]:
+        return [vertex.source for vertex in job.vertices]
+
+    whole = compiled("")
+    jobs = {rule: compiled(rule) for rule in rules}
+    jobs = {rule: job for rule, job in jobs.items() if code(job) != code(whole)}
+    times: dict[str, list[float]] = {}
+    for _ in range(rounds if jobs else 0):
+        for rule, job in {"": whole, **jobs}.items():
+            times.setdefault(rule, []).append(measured(partial(run, job, folder))[0])
+    return {rule: min(times[rule]) / min(times[""]) for rule in jobs}
+
+
+def main() -> None:
+    """Measures the rules."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("rules", nargs="*", default=list(RULE_NAMES))
+    parser.add_argument("--records", type=int, default=40_000, help="a multiple of 4")
+    parser.add_argument("--rounds", type=int, default=3)
+    given = parser.parse_args()
+    gains: dict[str, list[tuple[float, str]]] = {rule: [] for rule in given.rules}
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as results:
+        for mode in ("STREAMING", "BATCH"):
+            for name, draw, field in programs(folder, given.records):
+                found = gains_of(draw, field, mode, results, given.rules, given.rounds)
+                for rule, gain in found.items():
+                    gains[rule].append((gain, f"{name}, {mode}"))
+    for rule, measurements in gains.items():
+        if not measurements:
+            print(f"{rule:24} changes no program")
+            continue
+        greatest = sorted(measurements, reverse=True)[:3]
+        median = statistics.median(gain for gain, _ in measurements)
+        print(
+            f"{rule:24} {len(measurements):3} programs, median {median:.2f}, greatest",
+            "; ".join(f"{gain:.2f} {name}" for gain, name in greatest),
+        )
+
+
+if __name__ == "__main__":
+    main()
