@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from opchain.compiler.codegen.static_types import SentRecords, StaticType
     from opchain.compiler.codegen.window_folds import WindowFold
+    from opchain.compiler.codegen.window_selections import WindowSelection
 
 Node = TypeVar("Node", bound=ast.AST)
 Tree = TypeVar("Tree", bound="ast.AST | list[Any]")
@@ -187,7 +188,7 @@ class Form:
     aggregations: dict[str, Any] = field(default_factory=dict)
     received: Mapping[int, SentRecords] = field(default_factory=dict)
     sent: dict[int, SentRecords] = field(default_factory=dict)
-    window_folds: dict[int, WindowFold] = field(default_factory=dict)
+    window_folds: dict[int, WindowFold | WindowSelection] = field(default_factory=dict)
     remarks: dict[int, list[str]] = field(default_factory=dict)
 
     @property

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from opchain.compiler.codegen.window_folds import WindowFold
+    from opchain.compiler.codegen.window_selections import WindowSelection
     from opchain.runtime.program.vertex_program import VertexProgram
 
 
@@ -50,7 +51,7 @@ def generate_vertex(
     *,
     inline: bool = True,
     received: Mapping[int, SentRecords] | None = None,
-    window_folds: Mapping[int, WindowFold] | None = None,
+    window_folds: Mapping[int, WindowFold | WindowSelection] | None = None,
     until: str | None = None,
     without: Collection[str] = (),
 ) -> GeneratedVertex:

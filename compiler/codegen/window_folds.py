@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.form import Form
 from opchain.compiler.codegen.static_types import StaticType, never_raises, type_of
+from opchain.compiler.codegen.window_selections import HELD, WindowSelection, selection_of
 from opchain.runtime.functions.function import has_lifecycle
 from opchain.runtime.operators.windows.aligned_window_operator import is_aligned
 from opchain.runtime.program import operator_specs as specs
@@ -22,9 +23,6 @@ if TYPE_CHECKING:
     from opchain.runtime.program.vertex_program import VertexProgram
 
     Types = dict[str, StaticType | None]
-
-HELD = "held_0"
-"""The variable of the folded value."""
 
 _ORDERS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 
@@ -82,8 +80,8 @@ class WindowFold:
         return kind if _int_of(first) is not None else None
 
 
-def window_fold(vertex: VertexProgram) -> WindowFold | None:
-    """The fold of a vertex's windows, over `value` alone; None if senders cannot fold.
+def window_fold(vertex: VertexProgram) -> WindowFold | WindowSelection | None:
+    """The fold of a vertex's windows, over `value` alone, or their selection; None if senders can do neither.
 
     The windows have no gaps, and drop late records. Otherwise the exact timestamps or the records themselves are needed.
     """
@@ -110,20 +108,51 @@ def window_fold(vertex: VertexProgram) -> WindowFold | None:
     inline_functions(form)
     write_aggregations(form)
     loop = next(item for item in form.functions if item.name == "process_0")
-    found = None if loop.guards else fold_of(spec, loop.body)
+    found: WindowFold | WindowSelection | None = None
+    if not loop.guards:
+        found = _selection(spec, loop.body) or fold_of(spec, loop.body)
     if found is None:
         return None
-    names = {
-        node.id
-        for part in (found.first, found.folded)
-        for node in ast.walk(part)
-        if isinstance(node, ast.Name)
-    }
+    parts = (found.rank,) if isinstance(found, WindowSelection) else (found.first, found.folded)
+    names = {node.id for part in parts for node in ast.walk(part) if isinstance(node, ast.Name)}
     return found if names <= {"value", HELD, "min", "max"} else None
 
 
 def fold_of(spec: specs.WindowSpec, body: list[ast.stmt]) -> WindowFold | None:
     """The fold in a loop that adds records to windows; None if it is more than two expressions."""
+    found = _update(body)
+    if found is None:
+        return None
+    choice, rest = found
+    first, folded = _value(choice.body, _tuples(body)), _value(choice.orelse or rest, {})
+    if first is None or folded is None:
+        return None
+    return WindowFold(_pace(spec), first, folded, is_reduce=bool(choice.orelse))
+
+
+def _selection(spec: specs.WindowSpec, body: list[ast.stmt]) -> WindowSelection | None:
+    """The selection in a loop that adds records to windows."""
+    found = _update(body)
+    if found is None:
+        return None
+    choice, rest = found
+    if not choice.orelse:
+        return selection_of(_pace(spec), choice.body, rest)
+    if [ast.unparse(item) for item in choice.body] != [f"{HELD} = value"]:
+        return None
+    return selection_of(_pace(spec), [], choice.orelse)
+
+
+def _pace(spec: specs.WindowSpec) -> tuple[int, int, int]:
+    pace: tuple[int, int, int] = spec.assigner.pace  # type: ignore[attr-defined]
+    return pace
+
+
+def _update(body: list[ast.stmt]) -> tuple[ast.If, list[ast.stmt]] | None:
+    """The statements of a loop that change the contents of a window: if it is new, and afterwards.
+
+    For a reduce, there is nothing afterwards: the branch for earlier contents is in the `if`.
+    """
     blocks = [body, *(block for item in f.all_statements(body) for block in f.blocks(item))]
     starts = [
         (block, place)
@@ -139,11 +168,7 @@ def fold_of(spec: specs.WindowSpec, body: list[ast.stmt]) -> WindowFold | None:
         return None
     if ast.unparse(rest.pop()) != f"pane_0[key_0] = {HELD}" or (choice.orelse and rest):
         return None
-    first, folded = _value(choice.body, _tuples(body)), _value(choice.orelse or rest, {})
-    if first is None or folded is None:
-        return None
-    pace = spec.assigner.pace  # type: ignore[attr-defined]
-    return WindowFold(pace, first, folded, is_reduce=bool(choice.orelse))
+    return choice, rest
 
 
 def _tuples(block: list[ast.stmt]) -> dict[str, ast.expr]:

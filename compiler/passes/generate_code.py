@@ -17,6 +17,7 @@ from opchain.runtime.state.keys.pyflink_keys import hash_pickled
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from opchain.compiler.codegen.window_selections import WindowSelection
     from opchain.runtime.program.vertex_program import (
         InputProgram,
         VertexProgram,
@@ -88,7 +89,7 @@ def _as_received(edge: InputProgram, received: Mapping[int, SentRecords]) -> Inp
 
 def _window_folds(
     vertex: VertexProgram, readers: Mapping[int, VertexProgram]
-) -> dict[int, WindowFold]:
+) -> dict[int, WindowFold | WindowSelection]:
     """By output, how the windows of its only reader fold records."""
     found = {
         number: window_fold(readers[output.first_target])

@@ -11,6 +11,7 @@ of a window keep the order of their first records.
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections import Counter
 from typing import TYPE_CHECKING, Any
@@ -26,7 +27,12 @@ if TYPE_CHECKING:
 TRIED = 4096
 """The number of records after which a sender decides whether folding pays."""
 REPEATED = 2
-"""How many records a partial result must have on average. Otherwise folding costs more than it saves."""
+"""How many records must be folded for each sent record on average. Otherwise folding costs more than it saves."""
+ADDED = ("record", "records")
+"""Partial results that are one record or a list of records. The sender has omitted records that the window's function
+would ignore. The function itself adds the others.
+"""
+
 PASSED_ON = 256
 """How often the records are sent as they are, before folding is tried again."""
 
@@ -49,27 +55,27 @@ class WindowFolds:
         self.is_allowed = True
         self._pending = pending
         self._layout = ((FOLDED, *kinds),)
+        self._has_lists = kinds == ("records",)
         self._earliest, self._latest = MIN_LONG_VALUE + 2 * size, MAX_LONG_VALUE - 2 * size
         self._runs: list[tuple[int, int, dict[Any, Any]]] = []
         self._tried = self._sent = self._passed_on = 0
 
-    def run_for(self, start: int) -> tuple[int, dict[Any, Any] | None]:
-        """The slice and the folded values of a new run, by key. None instead of values: its records are not folded."""
+    def run_for(self, start: int) -> dict[Any, Any] | None:
+        """The folded values of a new run of a slice, by key. None if its records are not folded."""
         if self._passed_on or not self.is_allowed or not self._earliest < start < self._latest:
             self.flush()
-            return start, None
+            return None
         if not self._runs:
             self._pending.flush()
         run: dict[Any, Any] = {}
         self._runs.append((start, len(self.seen), run))
-        return start, run
+        return run
 
-    def end_run(self) -> tuple[None, None]:
-        """Sends all runs, because the next record cannot be folded: its key is of an unusual class."""
+    def end_run(self) -> None:
+        """Sends all runs, because the next record cannot be folded: its key or its rank is of an unusual class."""
         self._tried += 1
         self._sent += 1
         self.flush()
-        return None, None
 
     def flush(self) -> None:
         """Sends the partial results in the order of their first records."""
@@ -90,7 +96,7 @@ class WindowFolds:
             held += run.values()
             times += [start] * len(counted)
         self._tried += len(seen)
-        self._sent += len(keys)
+        self._sent += sum(map(len, held)) if self._has_lists else len(keys)
         seen.clear()
         runs.clear()
         if self._tried >= TRIED:
@@ -129,12 +135,19 @@ _MERGES: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def merger(kinds: tuple[str, ...]) -> Callable[[Any, Any], Any]:
+def merger(
+    kinds: tuple[str, ...], added: Callable[[Any, Any], Any] | None = None
+) -> Callable[[Any, Any], Any]:
     """The function that merges a later partial result into an earlier one.
+
+    If the partial results are records, `added` adds a record to the contents of a window.
 
     >>> merger(("max",))(3, 5), merger(("tuple", "first", "sum"))(("a", 1), ("a", 2))
     (5, ('a', 3))
     """
+    if kinds[0] in ADDED:
+        assert added is not None
+        return added if kinds == ("record",) else _adding_all(added)
     if kinds[0] != "tuple":
         return _MERGES[kinds[0]]
     merges = [_MERGES[kind] for kind in kinds[1:]]
@@ -143,3 +156,10 @@ def merger(kinds: tuple[str, ...]) -> Callable[[Any, Any], Any]:
         return tuple([merge(a, b) for merge, a, b in zip(merges, held, later, strict=True)])
 
     return merged
+
+
+def _adding_all(added: Callable[[Any, Any], Any]) -> Callable[[Any, list[Any]], Any]:
+    def all_added(contents: Any, records: list[Any]) -> Any:
+        return functools.reduce(added, records, contents)
+
+    return all_added

@@ -15,13 +15,14 @@
 ...     .reduce(lambda a, b: (a[0], a[1] + b[1])),
 ...     vertex=1,
 ... )
-+ slice_to_0 = None
++ slice_to_0 = end_to_0 = 0
 -   column_0_0.append(item_0_0)
 -   column_0_1.append(value)
 -   timestamps_0.append(timestamp_1)
-+   start_to_0 = timestamp_1 - timestamp_1 % 1000
-+   if start_to_0 != slice_to_0:
-+     slice_to_0, run_to_0 = run_for_to_0(start_to_0)
++   if not slice_to_0 <= timestamp_1 < end_to_0:
++     slice_to_0 = timestamp_1 - timestamp_1 % 1000
++     end_to_0 = slice_to_0 + 1000
++     run_to_0 = run_for_to_0(slice_to_0)
 +   if run_to_0 is None:
 +     column_0_0.append(item_0_0)
 +     column_0_1.append(value)
@@ -33,27 +34,34 @@
 
 The boundaries of all windows cut time into slices. So a sender can fold the records of a slice, and the window operator
 merges the results (runtime/operators/window_folds.py). Associative are sums, minima and maxima of ints, the first and the
-last record, and tuples of them. Records whose key is not plain are sent as they are, and so are all records if most keys
-come once in a batch. The aggregate's own `merge` is not used: without merging windows, programs may leave it empty.
+last record, and tuples of them. If the windows keep the records with the greatest or least int, the sender omits the records
+that the window would ignore (window_selections.py). Records whose key is not plain, or whose compared value is not an int,
+are sent as they are, and so are all records if most keys come once in a batch. The aggregate's own `merge` is not used:
+without merging windows, programs may leave it empty.
 """
 
 from __future__ import annotations
 
 import ast
 import math
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.analysis import types_of
 from opchain.compiler.codegen.displays import FieldReads, display_of
-from opchain.compiler.codegen.static_types import type_of
-from opchain.compiler.codegen.window_folds import HELD, WindowFold
+from opchain.compiler.codegen.static_types import never_raises, type_of
+from opchain.compiler.codegen.window_folds import WindowFold
+from opchain.compiler.codegen.window_selections import HELD, WindowSelection, rank_of_held
 from opchain.runtime.program.vertex_program import FIRST_OUTPUT, NO_OPERATOR
 from opchain.runtime.state.keys.key_identity import PLAIN_CLASSES
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from opchain.compiler.codegen.form import Form, Function
+    from opchain.compiler.codegen.static_types import StaticType
 
 
 def fold_windows(form: Form) -> None:
@@ -74,7 +82,7 @@ def fold_windows(form: Form) -> None:
         ((function, send),) = sends
         rewrite = partial(_replaced, send, lines)
         function.body = f.rewritten(function.body, rewrite)
-        function.before += f.statements(f"slice_to_{number} = None", NO_OPERATOR)
+        function.before += f.statements(f"slice_to_{number} = end_to_{number} = 0", NO_OPERATOR)
         form.remark(f.operator_of(send), "folded into windows before the exchange")
 
 
@@ -82,8 +90,23 @@ def _replaced(send: f.Send, lines: list[ast.stmt], item: ast.stmt) -> list[ast.s
     return lines if item is send else None
 
 
-def _folded(  # noqa: C901 - one branch for each form of a record
-    form: Form, function: Function, send: f.Send, fold: WindowFold
+@dataclass(frozen=True, slots=True)
+class _Partial:
+    """How the sender keeps a partial result.
+
+    Attributes:
+        kinds: How the window operator merges it: see `runtime.operators.window_folds.merger`.
+        adds: The statements that add a record, in terms of `run`, `key` and `held`.
+        checked: An expression that must be an int, if its type is unknown.
+    """
+
+    kinds: tuple[str, ...]
+    adds: list[ast.stmt]
+    checked: ast.expr | None = None
+
+
+def _folded(
+    form: Form, function: Function, send: f.Send, fold: WindowFold | WindowSelection
 ) -> list[ast.stmt] | None:
     """The statements that fold a record. None if the fold is not associative for its type."""
     number, time = send.number, send.time
@@ -95,6 +118,7 @@ def _folded(  # noqa: C901 - one branch for each form of a record
     operator, where = f.operator_of(send), FIRST_OUTPUT - number
     lines = [f.let(f"key_to_{number}", send.key, where)]
     display = display_of(send.value, form.constants)
+    of_record: Callable[[ast.expr], ast.expr]
     if display is not None and display.shape is None:
         elements: list[ast.expr] = []
         for place, item in enumerate(display.elements):
@@ -106,63 +130,122 @@ def _folded(  # noqa: C901 - one branch for each form of a record
             types[f"item_to_{number}_{place}"] = type_of(item, types)
         send.value = ast.Tuple(elements, ast.Load())
         reads = FieldReads(display, "value", elements, send.value)
-        first, folded = (reads.visit(f.replaced(item, {})) for item in (fold.first, fold.folded))
+        of_record = lambda item: reads.visit(f.replaced(item, {}))  # noqa: E731
     elif isinstance(send.value, ast.Name):
-        first, folded = (
-            f.replaced(item, {"value": send.value}) for item in (fold.first, fold.folded)
-        )
+        of_record = partial(_with_record, send.value)
     else:
         return None
-    fold = WindowFold(fold.pace, first, folded, fold.is_reduce)
-    kinds = fold.kinds(types, set())
-    if kinds is None:
-        return None
-    if not fold.is_reduce:
-        first = _after_first(first, folded, kinds)
-        if first is None:
-            return None
-    kinds = tuple("first" if kind == "same" else kind for kind in kinds)
-    is_count = (
-        kinds == ("sum",) and ast.unparse(first) == "1" and ast.unparse(folded) == f"{HELD} + 1"
+    partial_result = (
+        _selected(fold, of_record, types, send)
+        if isinstance(fold, WindowSelection)
+        else _combined(fold, of_record, types, number)
     )
-    if is_count:
-        kinds = ("count",)
+    if partial_result is None:
+        return None
+    kinds = partial_result.kinds
     size, slide, offset = fold.pace
     names = {
         name: form.names.bind(f"{name}_to_{number}", "window_folds", number, name, kinds, size)
         for name in ("seen", "run_for", "end_run")
     }
-    key, run, slice_, now = (f"{word}_to_{number}" for word in ("key", "run", "slice", "start"))
+    key, run, slice_, end = (f"{word}_to_{number}" for word in ("key", "run", "slice", "end"))
+    step = math.gcd(size, slide)
     since = f"({time.id} - {offset})" if offset else time.id  # type: ignore[union-attr]
     lines += f.statements(
-        f"{now} = {time.id} - {since} % {math.gcd(size, slide)}\n"  # type: ignore[union-attr]
-        f"if {now} != {slice_}:\n"
-        f"    {slice_}, {run} = {names['run_for']}({now})",
+        f"if not {slice_} <= {time.id} < {end}:\n"  # type: ignore[union-attr]
+        f"    {slice_} = {time.id} - {since} % {step}\n"  # type: ignore[union-attr]
+        f"    {end} = {slice_} + {step}\n"
+        f"    {run} = {names['run_for']}({slice_})",
         where,
     )
-    key_type = type_of(send.key, types)
-    if key_type not in PLAIN_CLASSES:
+    unusual = []
+    if type_of(send.key, types) not in PLAIN_CLASSES:
         plain = form.names.bind(f"plain_keys_to_{number}", "value", frozenset(PLAIN_CLASSES))
+        unusual.append(f"{key}.__class__ not in {plain}")
+    if partial_result.checked is not None:
+        lines.append(f.let(f"rank_to_{number}", partial_result.checked, where))
+        unusual.append(f"rank_to_{number}.__class__ is not int")
+    if unusual:
+        is_unusual = unusual[0] if len(unusual) == 1 else f"({' or '.join(unusual)})"
         lines += f.statements(
-            f"if {run} is not None and {key}.__class__ not in {plain}:\n"
-            f"    {slice_}, {run} = {names['end_run']}()",
+            f"if {run} is not None and {is_unusual}:\n"
+            f"    {run} = {names['end_run']}()\n"
+            f"    {end} = {slice_}",
             where,
         )
-    held = f"held_to_{number}"
-    folds = f.statements(f"{names['seen']}.append({key})", where)
-    if not is_count:
-        later = f.replaced(folded, {HELD: f.name(held)})
-        folds += f.statements(
-            f"{held} = {run}.get({key})\n{run}[{key}] = first if {held} is None else later",
-            where,
-            first=first,
-            later=later,
-        )
+    folds = f.statements(f"{names['seen']}.append({key})", where) + partial_result.adds
     send.key = f.name(key)
     return f.with_comment(
         [*lines, *f.marked([ast.If(f.expression(f"{run} is None"), [send], folds)], where)],
         (f.comment_of(send) or "") + ", folded here",
     )
+
+
+def _with_record(record: ast.expr, item: ast.expr) -> ast.expr:
+    return f.replaced(item, {"value": record})
+
+
+def _combined(
+    fold: WindowFold,
+    of_record: Callable[[ast.expr], ast.expr],
+    types: dict[str, StaticType | None],
+    number: int,
+) -> _Partial | None:
+    """A partial result that is one value. None if the fold is not associative for the type of the record."""
+    fold = WindowFold(fold.pace, of_record(fold.first), of_record(fold.folded), fold.is_reduce)
+    kinds = fold.kinds(types, set())
+    if kinds is None:
+        return None
+    first: ast.expr | None = fold.first
+    if not fold.is_reduce:
+        first = _after_first(fold.first, fold.folded, kinds)
+    if first is None:
+        return None
+    kinds = tuple("first" if kind == "same" else kind for kind in kinds)
+    if (
+        kinds == ("sum",)
+        and ast.unparse(first) == "1"
+        and ast.unparse(fold.folded) == f"{HELD} + 1"
+    ):
+        return _Partial(("count",), [])
+    held, run, key = f"held_to_{number}", f"run_to_{number}", f"key_to_{number}"
+    later = f.replaced(fold.folded, {HELD: f.name(held)})
+    adds = f.statements(
+        f"{held} = {run}.get({key})\n{run}[{key}] = first if {held} is None else later",
+        FIRST_OUTPUT - number,
+        first=first,
+        later=later,
+    )
+    return _Partial(kinds, adds)
+
+
+def _selected(
+    selection: WindowSelection,
+    of_record: Callable[[ast.expr], ast.expr],
+    types: dict[str, StaticType | None],
+    send: f.Send,
+) -> _Partial | None:
+    """A partial result that is the records which are not ignored. None if reading the rank may have other effects."""
+    number, rank = send.number, of_record(selection.rank)
+    if not (never_raises(rank, types) or f.item_variable(rank)):
+        return None
+    is_int = type_of(rank, types) is int
+    held, run, key = f"held_to_{number}", f"run_to_{number}", f"key_to_{number}"
+    new = rank if is_int else f.name(f"rank_to_{number}")
+    old = rank_of_held(selection.rank, held, is_list=selection.keeps_ties)
+    is_better = ast.BoolOp(
+        ast.Or(),
+        [f.expression(f"{held} is None"), ast.Compare(new, [selection.replaces()], [old])],
+    )
+    kept = "[record]" if selection.keeps_ties else "record"
+    text = f"{held} = {run}.get({key})\nif is_better:\n    {run}[{key}] = {kept}"
+    if selection.keeps_ties:
+        text += f"\nelif new == old:\n    {held}.append(record)"
+    adds = f.statements(
+        text, FIRST_OUTPUT - number, is_better=is_better, record=send.value, new=new, old=old
+    )
+    kinds = ("records",) if selection.keeps_ties else ("record",)
+    return _Partial(kinds, adds, None if is_int else rank)
 
 
 def _after_first(first: ast.expr, folded: ast.expr, kinds: tuple[str, ...]) -> ast.expr | None:

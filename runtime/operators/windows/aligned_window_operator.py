@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.functions.window import TimeWindow
 from opchain.runtime.operators.process import emit_where_read
-from opchain.runtime.operators.window_folds import FoldedRecords, merger
+from opchain.runtime.operators.window_folds import ADDED, FoldedRecords, merger
 from opchain.runtime.operators.windows.evaluation import has_clear
 from opchain.runtime.operators.windows.window_operator import KeyedWindowOperator, WindowOperator
 from opchain.runtime.operators.windows.window_state import (
@@ -153,6 +153,7 @@ class AlignedWindowOperator(KeyedWindowOperator):
         self.plain, self.identify = self.backend.identity.plain, self.backend.identity.of
         self._key: Any = None
         self._merge: Callable[[Any, Any], Any]
+        self._folds_are_contents: bool
         self._timers: InternalTimerService
 
     @property
@@ -182,7 +183,8 @@ class AlignedWindowOperator(KeyedWindowOperator):
     def process_folded(self, batch: Columns, timestamps: Sequence[int]) -> None:
         """Merges partial results that a sender has folded into their windows. The timestamps are starts of slices."""
         kinds, lists = batch.layout[0][1:], batch.lists
-        merge = self._merge = merger(kinds)
+        merge = self._merge = merger(kinds, self.contents.added)
+        is_contents = self._folds_are_contents = kinds[0] not in ADDED
         self.records_in += sum(lists[1])
         for key, count, held, start in zip(lists[0], lists[1], lists[-1], timestamps, strict=True):
             self._key = key
@@ -192,12 +194,14 @@ class AlignedWindowOperator(KeyedWindowOperator):
                 panes = self.panes_for(latest, key, FoldedRecords(count, held), start)
             for pane in panes:
                 earlier = pane.get(key)
-                pane[key] = held if earlier is None else merge(earlier, held)
+                pane[key] = held if earlier is None and is_contents else merge(earlier, held)
 
     def _added(self, contents: Any, value: Any) -> Any:
         if value.__class__ is not FoldedRecords:
             return self.contents.added(contents, value)
-        return value.held if contents is None else self._merge(contents, value.held)
+        if contents is None and self._folds_are_contents:
+            return value.held
+        return self._merge(contents, value.held)
 
     def panes_for(
         self, latest: int, key: Any, value: Any, timestamp: int

@@ -51,6 +51,76 @@ class Several(Count):
         return total + value[1], count + 1, max(most, value[1])
 
 
+class Greatest(AggregateFunction[Any, Any, Any]):
+    """The records with the greatest second field, several on a tie."""
+
+    def create_accumulator(self) -> Any:
+        return []
+
+    def add(self, value: Any, accumulator: Any) -> Any:
+        if not accumulator or value[1] // 10 > accumulator[0][1] // 10:
+            return [value]
+        if value[1] // 10 == accumulator[0][1] // 10:
+            accumulator.append(value)
+        return accumulator
+
+    def get_result(self, accumulator: Any) -> Any:
+        return accumulator[:]
+
+    def merge(self, acc_a: Any, acc_b: Any) -> Any:
+        raise NotImplementedError
+
+
+class Least(Greatest):
+    def add(self, value: Any, accumulator: Any) -> Any:
+        rank = value[1] % 5
+        if not accumulator:
+            return [value]
+        least = accumulator[0][1] % 5
+        if least > rank:
+            return [value]
+        return [*accumulator, value] if rank == least else accumulator
+
+
+class FirstOfLeast(Greatest):
+    def create_accumulator(self) -> Any:
+        return None
+
+    def add(self, value: Any, accumulator: Any) -> Any:
+        if accumulator is None or value[1] % 5 < accumulator[1] % 5:
+            return value
+        return accumulator
+
+    def get_result(self, accumulator: Any) -> Any:
+        return accumulator
+
+
+def later_of_greatest(a: Any, b: Any) -> Any:
+    if b[1] % 7 >= a[1] % 7:
+        return b
+    return a
+
+
+class SameOrGreater(Greatest):
+    """Keeps all records that are not less than the first."""
+
+    def add(self, value: Any, accumulator: Any) -> Any:
+        if not accumulator or value[1] >= accumulator[0][1]:
+            accumulator.append(value)
+        return accumulator
+
+
+class Changed(Greatest):
+    """Looks at the accumulator after it has changed it."""
+
+    def add(self, value: Any, accumulator: Any) -> Any:
+        if not accumulator or value[1] > accumulator[0][1]:
+            accumulator = [value]
+        if value[1] == accumulator[0][1]:
+            accumulator.append(value)
+        return accumulator
+
+
 FOLDS: dict[str, Any] = {
     "count": lambda windows: windows.aggregate(Count()),
     "several": lambda windows: windows.aggregate(Several()),
@@ -58,6 +128,11 @@ FOLDS: dict[str, Any] = {
     "least": lambda windows: windows.reduce(lambda a, b: (a[0], min(a[1], b[1]))),
     "first": lambda windows: windows.reduce(lambda a, _: a),
     "last": lambda windows: windows.reduce(lambda _, b: b),
+    "all greatest": lambda windows: windows.aggregate(Greatest()),
+    "all least": lambda windows: windows.aggregate(Least()),
+    "first of the least": lambda windows: windows.aggregate(FirstOfLeast()),
+    "first of the greatest": lambda windows: windows.reduce(lambda a, b: a if a[1] >= b[1] else b),
+    "last of the greatest": lambda windows: windows.reduce(later_of_greatest),
 }
 ASSIGNERS: dict[str, Any] = {
     "tumbling": TumblingEventTimeWindows.of(20),
@@ -183,6 +258,31 @@ def test_folding_stops_where_most_keys_come_once(monkeypatch: pytest.MonkeyPatch
     assert ran.records("folded") == run_form(drawn, "interpreted", batch_size=25).records("folded")
 
 
+def test_folding_stops_where_most_records_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: list[int] = []
+    monkeypatch.setattr(window_folds, "TRIED", 50)
+    process = AlignedWindowOperator.process_folded
+
+    def noted(self: Any, batch: Any, timestamps: Any) -> None:
+        sizes.append(sum(map(len, batch.lists[-1])))
+        process(self, batch, timestamps)
+
+    monkeypatch.setattr(AlignedWindowOperator, "process_folded", noted)
+
+    def drawn(env: Any) -> None:
+        strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(
+            lambda row, _: row[2]
+        )
+        rows = env.from_sequence(0, 499).map(lambda x: (x % 2, 7, x)).set_parallelism(1)
+        timed = rows.assign_timestamps_and_watermarks(strategy).set_parallelism(1)
+        windows = timed.key_by(lambda row: row[0]).window(TumblingEventTimeWindows.of(1000))
+        seen(windows.aggregate(Greatest()), "ties")
+
+    ran = run_form(drawn, batch_size=25)
+    assert 50 <= sum(sizes) < 100
+    assert ran.records("ties") == run_form(drawn, "interpreted", batch_size=25).records("ties")
+
+
 def test_keys_that_are_not_plain_keep_their_place() -> None:
     def drawn(env: Any) -> None:
         strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(
@@ -203,6 +303,13 @@ NOT_FOLDED: dict[str, Any] = {
     "a difference": lambda windows: windows.reduce(lambda a, b: (a[0], a[1] - b[1])),
     "late records fire again": lambda windows: windows.allowed_lateness(5).aggregate(Count()),
     "a longer record": lambda windows: windows.reduce(lambda a, b: (a[0],)),
+    "records that are greater too": lambda windows: windows.aggregate(SameOrGreater()),
+    "an accumulator after a change": lambda windows: windows.aggregate(Changed()),
+    "two fields": lambda windows: windows.reduce(lambda a, b: a if a[0] >= b[1] else b),
+    "two ranks": lambda windows: windows.reduce(
+        lambda a, b: a if a[1] > b[1] or a[0] > b[0] else b
+    ),
+    "records that differ": lambda windows: windows.reduce(lambda a, b: a if a[1] != b[1] else b),
 }
 
 
@@ -214,6 +321,67 @@ def test_folds_that_are_not_associative_are_left_to_the_window(fold: str) -> Non
     job = job_of(drawn)
     assert not folds(job)
     assert run_job(job).subtasks("folded") == run_form(drawn, "interpreted").subtasks("folded")
+
+
+RANKS: dict[str, Any] = {
+    "floats": lambda x: float("nan") if x % 5 == 0 else x / 2,
+    "ints and floats": lambda x: (x % 4, x % 6 / 2)[x % 3 % 2],
+    "texts": lambda x: str(x % 13),
+}
+
+
+@pytest.mark.parametrize("ranks", RANKS)
+@pytest.mark.parametrize("fold", ["all greatest", "first of the greatest"])
+def test_records_whose_ranks_are_no_ints_are_sent(ranks: str, fold: str) -> None:
+    class Greatest2(Greatest):
+        def add(self, value: Any, accumulator: Any) -> Any:
+            if not accumulator or value[1] > accumulator[0][1]:
+                return [value]
+            if value[1] == accumulator[0][1]:
+                accumulator.append(value)
+            return accumulator
+
+    def drawn(env: Any) -> None:
+        strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(
+            lambda row, _: row[2]
+        )
+        rank = RANKS[ranks]
+        rows = env.from_sequence(0, 99).map(lambda x: (x % 3, rank(x), x))
+        keyed = rows.assign_timestamps_and_watermarks(strategy).key_by(lambda row: row[0])
+        windows = keyed.window(TumblingEventTimeWindows.of(20))
+        found = windows.aggregate(Greatest2()) if "all" in fold else FOLDS[fold](windows)
+        seen(found.map(repr), "greatest")
+
+    job = job_of(drawn, batch_size=16)
+    assert folds(job)
+    expected = run_form(drawn, "interpreted", batch_size=16)
+    assert run_job(job).subtasks("greatest") == expected.subtasks("greatest")
+
+
+def test_windows_of_a_whole_stream_get_one_partial_result_of_a_batch(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sizes: list[int] = []
+    process = AlignedWindowOperator.process_folded
+
+    def noted(self: Any, batch: Any, timestamps: Any) -> None:
+        sizes.append(len(batch))
+        process(self, batch, timestamps)
+
+    monkeypatch.setattr(AlignedWindowOperator, "process_folded", noted)
+
+    def drawn(env: Any) -> None:
+        strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(
+            lambda row, _: row[1]
+        )
+        rows = env.from_sequence(0, 99).map(lambda x: (x % 7, x)).set_parallelism(1)
+        timed = rows.assign_timestamps_and_watermarks(strategy).set_parallelism(1)
+        windows = timed.window_all(TumblingEventTimeWindows.of(1000))
+        seen(windows.reduce(lambda a, b: a if a[0] >= b[0] else b), "greatest")
+
+    ran = run_form(drawn, batch_size=50)
+    assert ran.records("greatest") == [(6, 6)]
+    assert 1 <= sum(sizes) < 5
 
 
 def test_late_records_that_are_read_are_not_folded() -> None:
