@@ -29,7 +29,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from opchain.runtime.operators.windows.aligned_window_operator import AlignedWindowOperator
-from opchain.runtime.records.arrays import by_part, entries_at, joined, stable_order
+from opchain.runtime.records.arrays import by_part, entries_at, joined, stable_order, taker
 from opchain.runtime.records.buffer_store import BufferStore
 from opchain.runtime.records.columns import JSON, JSON_AND_KEY, Columns, Layout
 from opchain.runtime.records.elements import Buffer, EndOfInput, RecordBatch, Watermark
@@ -210,7 +210,7 @@ class Arrivals:
         self,
         keys: Sequence[int],
         times: _Column | None,
-        columns: Sequence[_Column],
+        columns: Iterable[_Column],
         layout: Layout | None = None,
     ) -> None:
         self.keys = keys
@@ -224,10 +224,10 @@ class Arrivals:
         values, times = batch.values, batch.timestamps
         if times is not None and None in times:
             times = [MIN_LONG_VALUE if time is None else time for time in times]
-        lists = values.lists if isinstance(values, Columns) else (values,)
-        layout = values.layout if isinstance(values, Columns) else None
         packed = None if times is None else _packed(times)
-        return cls(keys, packed, list(map(_packed, lists)), layout)
+        if isinstance(values, Columns):
+            return cls(keys, packed, map(_packed, values.lists), values.layout)
+        return cls(keys, packed, [_packed(values)])
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -262,11 +262,16 @@ class Arrivals:
         self.columns = [list(self.values())]
         self.layout = None
 
-    def taken(self, places: Sequence[int]) -> Arrivals:
-        """The records at some positions, at least one, in lists."""
-        times = None if self.times is None else list(entries_at(self.times, places))
-        columns = [list(entries_at(entries, places)) for entries in self.columns]
-        return Arrivals(entries_at(self.keys, places), times, columns, self.layout)
+    def taker(self) -> Callable[[Sequence[int]], Arrivals]:
+        """A function that returns the records at some positions, at least one, in lists."""
+        times = None if self.times is None else taker(self.times)
+        columns, layout = list(map(taker, self.columns)), self.layout
+
+        def taken(places: Sequence[int]) -> Arrivals:
+            own = None if times is None else times(places)
+            return Arrivals(places, own, (column(places) for column in columns), layout)
+
+        return taken
 
 
 def _joined(entries: _Column, more: _Column) -> _Column:
@@ -287,14 +292,15 @@ class KeysInOrder(NamedTuple):
     turns: Sequence[tuple[int, int]]
 
 
-def _packed(entries: list[Any]) -> _Column:
+def _packed(entries: Sequence[Any]) -> _Column:
     """A copy of the entries, with 8 bytes per entry if that is possible."""
-    kinds = set(map(type, entries))
-    code = _CODES.get(kinds.pop()) if len(kinds) == 1 else None
+    code = _CODES.get(type(entries[0])) if entries else None
     try:
-        return list(entries) if code is None else array(code, entries)
+        if code is not None and len(set(map(type, entries))) == 1:
+            return array(code, entries)
     except OverflowError:
-        return list(entries)
+        pass
+    return list(entries)
 
 
 class _Numbered(dict[Any, int]):
@@ -344,13 +350,14 @@ class ArrivalStore:
             )
             order = stable_order(*times, ranks)
             in_order = entries_at(ranks, order)
+            sizes, take = list(map(len, held)), [each.taker() for each in held]
             first = 0
             while first < len(order):
                 last = min(first + BATCH_SIZE, len(order)) - 1
                 end = bisect_right(in_order, in_order[last], last)
-                places, turns = by_part(order[first:end], list(map(len, held)))
+                places, turns = by_part(order[first:end], sizes)
                 yield KeysInOrder(
-                    {numbers[part]: held[part].taken(each) for part, each in places.items()},
+                    {numbers[part]: take[part](each) for part, each in places.items()},
                     [(numbers[part], count) for part, count in turns],
                 )
                 first = end
@@ -388,13 +395,13 @@ class ArrivalStore:
         for number, arrivals in inputs.items():
             ranks = entries_at(rank_of, arrivals.keys)
             order = stable_order(ranks)
-            in_order = entries_at(ranks, order)
+            in_order, take = entries_at(ranks, order), arrivals.taker()
             for group in sorted(set(groups)):
                 low, high = bisect_left(groups, group), bisect_right(groups, group)
                 first, end = bisect_left(in_order, low), bisect_left(in_order, high)
                 if first == end:
                     continue
-                of_group = arrivals.taken(order[first:end])
+                of_group = take(order[first:end])
                 of_records = [rank - low for rank in in_order[first:end]]
                 held = (of_records, of_group.times, of_group.columns, of_group.layout)
                 keys_of_group = [keys[number] for number in by_rank[low:high]]
