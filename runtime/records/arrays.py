@@ -117,7 +117,7 @@ def taker(entries: Sequence[Any]) -> Callable[[Sequence[int]], list[Any]]:
         if isinstance(entries, array)
         else np.fromiter(entries, object, len(entries))
     )
-    return lambda places: held[places].tolist()  # type: ignore[no-any-return]
+    return lambda places: held[places].tolist()
 
 
 def joined(columns: Sequence[Sequence[int]]) -> Sequence[int]:

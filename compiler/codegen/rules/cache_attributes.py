@@ -149,9 +149,11 @@ def _only_sets_key(form: Form, name: str) -> bool:
 
 
 def _is_look_up(node: ast.Attribute) -> bool:
-    """Whether a node is `table_0.get`."""
+    """Whether a node is `table_0.get` or `table_0.pop`."""
     owner = node.value
-    return node.attr == "get" and isinstance(owner, ast.Name) and owner.id.startswith(_TABLES)
+    return (
+        node.attr in ("get", "pop") and isinstance(owner, ast.Name) and owner.id.startswith(_TABLES)
+    )
 
 
 class _Variables(ast.NodeTransformer):

@@ -30,8 +30,21 @@
 
 The rule applies to value, list and map states that `open` gets from its context. At the start of a batch, the code checks
 once whether each state is a plain dictionary: in memory, and without a time to live. If not, a copy of the function that
-calls the state objects processes the batch. The current key is set only before code that may read it and, in batch mode,
-when the key changes. If changes of state are tracked, the backend gets all keys of a batch before the batch runs.
+calls the state objects processes the batch. The current key is set only before code that may read it. If changes of
+state are tracked, the backend gets all keys of a batch before the batch runs.
+
+In batch mode, the records of a key follow each other. The key is set when it changes. The entries of a key are in
+variables until the next key, if only this code can see them:
+
+    if field_0 != last_key_0:
+        if held_0_last is not None:
+            table_0_last[last_key_0] = held_0_last
+        set_key_0(field_0)
+        last_key_0 = field_0
+        held_0_last = table_0_last.pop(field_0, None)
+    if not (held_0_last != field_1):
+    ...
+    held_0_last = field_1
 
 Event-time timers of the function are registered and deleted directly in the operator's timer queue, with the current
 key as an argument. This saves the calls of the TimerService:
@@ -66,7 +79,7 @@ from opchain.runtime.types.type_information import TypeInformation
 from opchain.runtime.types.types import Types
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from opchain.compiler.codegen.form import Form, Function
 
@@ -95,9 +108,7 @@ _STATEMENTS = {
         "held = table.get(key)\n"
         "if held is None:\n    table[key] = [first]\nelse:\n    held.append(first)"
     ),
-    ("list", "update", 1): (
-        f"held = list(first)\nif held:\n    table[key] = held\nelse:\n    {_CLEAR}"
-    ),
+    ("list", "update", 1): f"table[key] = list(first)\nif not table[key]:\n    {_CLEAR}",
     ("map", "put", 2): (
         "held = table.get(key)\n"
         "if held is None:\n    table[key] = {first: second}\nelse:\n    held[first] = second"
@@ -108,6 +119,19 @@ _STATEMENTS = {
     ),
 }
 """What the methods of hash_map_states do, by kind, method and number of arguments."""
+
+_AS_HELD = (
+    ("held = table.get(key)\n", ""),
+    ("table.get(key)", "held"),
+    ("table.get(key, ", "(held or "),
+    (_CLEAR, "held = None"),
+    ("key not in table", "held is None"),
+    ("key in table", "held is not None"),
+    ("table[key]", "held"),
+)
+"""How the texts change if the entry of the key is in the variable `held`."""
+_STORE = "if held is not None:\n    table[key] = held"
+_TAKE = f"held = {_CLEAR}"
 
 _WRITES = ("update", "add", "put")
 _TIMERS = {"register_event_time_timer": "add", "delete_event_time_timer": "discard"}
@@ -199,14 +223,13 @@ class _States:
         number = self.function.name.rpartition("_")[2]
         plain.name = f"calls_{number}"
         types = types_of(self.function, self.form)
-        current_key = f"{context}.get_current_key()"
-        is_read = any(ast.unparse(node) == current_key for node in _calls_in(rest))
-        before, state_key, key_read = self._state_key(index, key, types, is_read=is_read)
+        before, state_key, key_read = self._state_key(index, key, types, rest)
         if before:
             select = self.form.names.bind(f"set_state_key_{index}", "set_state_key", index)
             (set_key,) = f.statements(f"{select}({state_key})", index)
         touch = self._touch(index, position, key)
         is_batch = self.form.program.is_batch
+        lookups = []
         for name in used:
             table = f"table_{index}_{name}"
             kind, declared, items = states[name]
@@ -216,35 +239,70 @@ class _States:
             )
             self.function.guards.insert(0, f.expression(f"({table} := {found}()) is not None"))
             held = f"held_{index}_{name}"
-            lookups = _LookUps(self.form, owner, name, kind, items, table, state_key, held)
-            rest = lookups.block(rest, types)
-        replacements: dict[str, ast.expr] = {current_key: f.name(key_read)}
-        rest = self._without_context(rest, index, state_key, types, replacements)
+            lookups.append(_LookUps(self.form, owner, name, kind, items, table, state_key, held))
+
+        def looked_up(*, is_held: bool) -> Lines:
+            block = copy.deepcopy(rest)
+            for each in lookups:
+                block = each.block(block, types, is_held=is_held)
+            return self._without_context(block, index, state_key, types, key_read)
+
         if is_batch:
-            # One key comes after the other: the last one's timers fire, and its state goes, where the next is set.
-            backend = self.form.names.bind(f"backend_{index}", "keyed_state", index)
-            current = ast.Attribute(f.name(backend), "state_key", ast.Load())
-            current.is_field = True  # type: ignore[attr-defined]
-            text = f"if {state_key} != current:\n    {ast.unparse(set_key)}"
-            block = [*f.statements(text, index, current=current), *rest]
+            block = self._key_by_key(set_key, state_key, lookups, looked_up)
         else:
-            block = _with_key(rest, set_key, _handles(rest, {owner, context}))
-        if block[0] is not set_key and not is_batch:
-            text = f"if values:\n    {ast.unparse(set_key)}"
-            self.function.after += f.statements(text, NO_OPERATOR)
-        if touch is not None and not is_batch:
-            self.function.before += touch
+            block = looked_up(is_held=False)
+            block = _with_key(block, set_key, _handles(block, {owner, context}))
+            if block[0] is not set_key:
+                text = f"if values:\n    {ast.unparse(set_key)}"
+                self.function.after += f.statements(text, NO_OPERATOR)
+            self.function.before += touch or []
         self.loop.body = [*self.loop.body[:position], *before, *block]
         self.function.fallback = plain.name
         self.form.functions.insert(self.form.functions.index(self.function) + 1, plain)
         self.form.remark(index, f"looks up in tables: {', '.join(map(repr, sorted(used)))}")
 
+    def _key_by_key(
+        self,
+        set_key: ast.stmt,
+        key: str,
+        lookups: list[_LookUps],
+        looked_up: Callable[..., Lines],
+    ) -> Lines:
+        """The block for batch mode, where the records of a key follow each other.
+
+        Where the next key is set, the timers of the previous one fire, and its state is dropped. The states of a key are
+        in variables, unless two inputs take turns, or unknown code may look for the states.
+        """
+        index = f.operator_of(set_key)
+        block = looked_up(is_held=True)
+        handles = _handles(block, {f"self_{index}", f"context_{index}"})
+        is_seen = any(_reads_key(item, index, handles) for item in block)
+        if index or self.form.takes_turns or is_seen:
+            backend = self.form.names.bind(f"backend_{index}", "keyed_state", index)
+            last: ast.expr = ast.Attribute(f.name(backend), "state_key", ast.Load())
+            last.is_field = True  # type: ignore[attr-defined]
+            lookups, variables = [], []
+            block = looked_up(is_held=False)
+        else:
+            last = f.name(f"last_key_{index}")
+            variables = [last.id, *(each.held for each in lookups)]
+            self.function.before += f.statements(" = ".join([*variables, "None"]), NO_OPERATOR)
+        (change,) = f.statements(f"if {key} != last:\n    pass", index, last=last)
+        assert isinstance(change, ast.If)
+        store = [line for each in lookups for line in each.lines(_STORE, index, key=last)]
+        take = [line for each in lookups for line in each.lines(_TAKE, index)]
+        change.body = [*store, set_key]
+        if lookups:
+            change.body += [*f.statements(f"{variables[0]} = {key}", index), *take]
+        self.function.after += copy.deepcopy(store)
+        return [change, *block]
+
     def _state_key(
-        self, index: int, key: str, types: dict[str, Any], *, is_read: bool
+        self, index: int, key: str, types: dict[str, Any], block: Lines
     ) -> tuple[Lines, str, str]:
         """The variables of the key that stands for a key in tables, and of the current key, after lines that set them.
 
-        The current key is set only if it `is_read`.
+        The current key is set only if the block reads it.
         """
         program, names = key_program(self.form, index), self.form.names
         if program is not None and types.get(key) in key_identity(program.hasher).plain:
@@ -256,7 +314,7 @@ class _States:
         identify = names.bind(f"identify_{index}", "identify", index)
         kept, current = f"state_key_{index}", f"current_key_{index}"
         text = f"{kept} = {key}\nif {unusual}:\n    {kept} = {identify}({key})"
-        if is_read:
+        if any(ast.unparse(node) == _current_key(index) for node in _calls_in(block)):
             names.bind("key_of", "shared")
             text = f"{current} = {text}\n    {current} = key_of({kept})"
         return f.statements(text, index), kept, current
@@ -267,12 +325,11 @@ class _States:
         index: int,
         key: str,
         types: dict[str, Any],
-        parts: dict[str, ast.expr],
+        current_key: str,
     ) -> Lines:
-        """A block without those calls of the context whose result is a variable.
+        """A block without those calls of the context whose result is a variable, such as `current_key`.
 
-        The context gets the time of the record only if the block reads it. `parts` has the calls and their
-        replacements.
+        The context gets the time of the record only if the block reads it.
         """
         context = f"context_{index}"
         sets_time = next(
@@ -283,7 +340,7 @@ class _States:
         if isinstance(sets_time, ast.Assign):
             time = f.expression("NO_TIMESTAMP if time is None else time", time=sets_time.value)
         self.form.names.bind("NO_TIMESTAMP", "shared")
-        parts = parts | {f"{context}.timestamp()": time}
+        parts = {_current_key(index): f.name(current_key), f"{context}.timestamp()": time}
         service, stores = f"{context}.timer_service()", f.stores(block)
         named = [
             item
@@ -360,6 +417,10 @@ class _States:
         tracks = self.form.names.bind(f"tracks_{index}", "tracks_changes", index)
         touch = self.form.names.bind(f"touch_{index}", "touch", index)
         return f.statements(f"if {tracks}():\n    {touch}(keys)", index, keys=keys)
+
+
+def _current_key(index: int) -> str:
+    return f"context_{index}.get_current_key()"
 
 
 class _EqualExpressions(ast.NodeTransformer):
@@ -533,15 +594,21 @@ class _LookUps(ast.NodeTransformer):
         self._name = name
         self._kind = kind
         self._items = items
-        self._held = held
+        self.held = held
+        self._is_held = False
         self._parts: dict[str, ast.expr] = {
             "table": f.name(table),
             "key": f.name(key),
             "held": f.name(held),
         }
 
-    def block(self, block: Lines, types: dict[str, Any]) -> Lines:
+    def lines(self, text: str, operator: int, **parts: ast.expr) -> Lines:
+        """Statements with this state's table, key and variable."""
+        return f.statements(text, operator, **(self._parts | parts))
+
+    def block(self, block: Lines, types: dict[str, Any], *, is_held: bool) -> Lines:
         """The block with statements and expressions replaced."""
+        self._is_held = is_held
         done = f.rewritten(block, lambda statement: self._statement(statement, types))
         return [self.visit(statement) for statement in done]
 
@@ -561,29 +628,38 @@ class _LookUps(ast.NodeTransformer):
         if tests is None:
             return None
         is_one_value = method == "update" and self._kind == "value"
-        if is_one_value and (tests or _is_never_none(call.args[0], types)):
+        if is_one_value and (self._is_held or tests or _is_never_none(call.args[0], types)):
             text = "table[key] = first"
         lines: Lines = []
         parts = dict(self._parts)
         is_used_once = text == "table[key] = first" and not any(tests)
         for position, (part, argument) in enumerate(zip(("first", "second"), call.args)):  # noqa: B905 - two at most
             if not (is_used_once or _is_simple(argument)):
-                variable = f"{self._held}_{part}"
+                variable = f"{self.held}_{part}"
                 lines.append(f.let(variable, argument, operator))
                 call.args[position] = f.name(variable)
             parts[part] = call.args[position]
-        stored = f.statements(text, operator, **parts)
+        stored = f.statements(self._text(text), operator, **parts)
         condition = " and ".join(filter(None, tests))
         if condition:
             is_right = f.expression(condition, **parts)
-            stored = f.marked([ast.If(is_right, stored, [ast.Expr(call)])], operator)
-            call.is_state = call.func.is_field = True  # type: ignore[attr-defined]
+            called = self._called(call, operator, replaces_entry=is_one_value)
+            stored = f.marked([ast.If(is_right, stored, called)], operator)
         lines += stored
         comment = f.comment_of(statement)
         place = next((n.user_line for n in ast.walk(call) if hasattr(n, "user_line")), None)
         for line in f.all_statements(lines):
             line.user_line = place  # type: ignore[attr-defined]
         return f.with_comment(lines, comment)
+
+    def _called(self, call: ast.Call, operator: int, *, replaces_entry: bool) -> Lines:
+        """The call of the state itself."""
+        call.is_state = call.func.is_field = True  # type: ignore[attr-defined]
+        if not self._is_held:
+            return [ast.Expr(call)]
+        call.has_key = True  # type: ignore[attr-defined]
+        store = [] if replaces_entry else self.lines(_STORE, operator)
+        return [*store, ast.Expr(call), *self.lines(_TAKE, operator)]
 
     def _tests(
         self, method: str, arguments: list[ast.expr], types: dict[str, Any]
@@ -619,7 +695,7 @@ class _LookUps(ast.NodeTransformer):
         lines: Lines = []
         for position, argument in enumerate(call.args):
             if not _is_simple(argument) and not isinstance(argument, ast.Starred):
-                variable = f"{self._held}_argument"
+                variable = f"{self.held}_argument"
                 lines.append(f.let(variable, argument, f.operator_of(statement)))
                 call.args[position] = f.name(variable)
         return [*f.with_comment(lines, f.comment_of(statement)), statement]
@@ -631,12 +707,18 @@ class _LookUps(ast.NodeTransformer):
         if text is None or not all(map(_is_simple, node.args)):
             return node
         first = dict(zip(("first",), node.args, strict=False))
-        found = f.expression(text, **self._parts, **first)
+        found = f.expression(self._text(text), **self._parts, **first)
         for item in ast.walk(node):
             if hasattr(item, "user_line"):
                 found.user_line = item.user_line  # type: ignore[attr-defined]
                 break
         return found
+
+    def _text(self, text: str) -> str:
+        """The text of a method, adapted if the entry of the key is in a variable."""
+        for part, held in _AS_HELD if self._is_held else ():
+            text = text.replace(part, held)
+        return text
 
 
 def _is_simple(node: ast.expr) -> bool:
@@ -692,7 +774,7 @@ def _reads_key_itself(statement: ast.stmt, handles: set[str]) -> bool:
     if any(f.reads(item, name) for item in called_by_syntax for name in handles):
         return True
     for call in parts:
-        if not isinstance(call, ast.Call):
+        if not isinstance(call, ast.Call) or getattr(call, "has_key", False):
             continue
         called = call.func
         if any(f.reads(call, name) for name in handles):

@@ -141,22 +141,23 @@ class KeySortedInput:
     def _keep(self, number: int, batch: RecordBatch, select: Callable[[Any], Any]) -> None:
         values, key_list = batch.values, self._key_lists.get(number)
         if key_list is None or not isinstance(values, Columns):
-            keys = [select(value) for value in values]
+            keys, key_list = [select(value) for value in values], None
         else:
-            keys = list(values.lists[key_list])
+            keys = values.lists[key_list]
             if values.layout == JSON_AND_KEY:
                 batch = replace(batch, values=Columns(values.lists[:key_list], JSON))
+                key_list = None
         if isinstance(batch.values, Columns) and batch.values.layout != JSON:
             self._layouts[number] = batch.values.layout
         if not self._identity.plain.issuperset(map(type, keys)):
-            keys = list(map(self._identity.of, keys))
+            keys, key_list = list(map(self._identity.of, keys)), None
         if self._windows is not None and self._takes_any_order is not None:
             self._keys_in_order.update(dict.fromkeys(keys))
             if self._takes_any_order(batch.values):
                 self._is_unsorted = True
                 self._chain.process_batch(number, batch.values, batch.timestamps)
                 return
-        self._store.add(number, keys, batch)
+        self._store.add(number, keys, batch, key_list)
 
     def _feed(self, keys: KeysInOrder) -> None:
         """Processes records. Inputs take turns, in generated code or with a batch per turn."""
@@ -201,33 +202,37 @@ class Arrivals:
     """Records of one input as lists: the numbers of their keys, timestamps (None if no record has one), and values.
 
     Values are held by field if all of them came as `Columns` of one layout, else in one list. A list of ints or floats
-    is an array.
+    is an array. If the keys are a field, `key_list` is the place of the list that is left out.
     """
 
-    __slots__ = ("columns", "keys", "layout", "times")
+    __slots__ = ("columns", "key_list", "keys", "layout", "times")
 
     def __init__(
         self,
         keys: Sequence[int],
         times: _Column | None,
-        columns: Iterable[_Column],
+        columns: list[_Column],
         layout: Layout | None = None,
+        key_list: int | None = None,
     ) -> None:
         self.keys = keys
         self.times = times
-        self.columns = list(columns)
+        self.columns = columns
         self.layout = layout
+        self.key_list = key_list
 
     @classmethod
-    def of_batch(cls, keys: Sequence[int], batch: RecordBatch) -> Arrivals:
-        """The records of a batch."""
+    def of_batch(
+        cls, keys: Sequence[int], batch: RecordBatch, key_list: int | None = None
+    ) -> Arrivals:
+        """The records of a batch. `key_list` is the number of its list that equals the keys, if there is one."""
         values, times = batch.values, batch.timestamps
-        if times is not None and None in times:
-            times = [MIN_LONG_VALUE if time is None else time for time in times]
-        packed = None if times is None else _packed(times)
-        if isinstance(values, Columns):
-            return cls(keys, packed, map(_packed, values.lists), values.layout)
-        return cls(keys, packed, [_packed(values)])
+        lists = list(values.lists) if isinstance(values, Columns) else [values]
+        layout = values.layout if isinstance(values, Columns) else None
+        if key_list is not None:
+            del lists[key_list]
+        packed = None if times is None else _packed_times(times)
+        return cls(keys, packed, list(map(_packed, lists)), layout, key_list)
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -240,7 +245,7 @@ class Arrivals:
         return len(self) * (sum(fields) + PLACE_BYTES + are_records * RECORD_BYTES)
 
     def values(self) -> Sequence[Any]:
-        """The records."""
+        """The records, which have all lists."""
         lists = [column if isinstance(column, list) else list(column) for column in self.columns]
         return lists[0] if self.layout is None else Columns(lists, self.layout)
 
@@ -248,28 +253,28 @@ class Arrivals:
         """The timestamps; the smallest number for records without timestamp."""
         return _NO_TIME * len(self) if self.times is None else self.times
 
-    def extend(self, others: Arrivals) -> None:
-        """Adds the records of others."""
-        if self.layout != others.layout:
-            self._become_records()
-            others._become_records()
+    def extend(self, others: Arrivals, keys: Sequence[Any] = ()) -> None:
+        """Adds the records of others. `keys` has all keys by number."""
+        if (self.layout, self.key_list) != (others.layout, others.key_list):
+            for each in (self, others):
+                everything = each.taker(keys)(range(len(each)))
+                each.columns, each.layout, each.key_list = [list(everything.values())], None, None
         if self.times is not None or others.times is not None:
             self.times = _joined(self.all_times(), others.all_times())
         self.keys = _joined(self.keys, others.keys)  # type: ignore[arg-type]
         self.columns = list(map(_joined, self.columns, others.columns))
 
-    def _become_records(self) -> None:
-        self.columns = [list(self.values())]
-        self.layout = None
-
-    def taker(self) -> Callable[[Sequence[int]], Arrivals]:
-        """A function that returns the records at some positions, at least one, in lists."""
+    def taker(self, keys: Sequence[Any]) -> Callable[[Sequence[int]], Arrivals]:
+        """A function that returns the records at some positions, at least one, in lists. `keys` has the keys by number."""
         times = None if self.times is None else taker(self.times)
-        columns, layout = list(map(taker, self.columns)), self.layout
+        columns, key_at = list(map(taker, self.columns)), taker(keys)
+        key_list, numbers, layout = self.key_list, self.keys, self.layout
 
         def taken(places: Sequence[int]) -> Arrivals:
-            own = None if times is None else times(places)
-            return Arrivals(places, own, (column(places) for column in columns), layout)
+            lists: list[_Column] = [column(places) for column in columns]
+            if key_list is not None:
+                lists.insert(key_list, key_at(entries_at(numbers, places)))
+            return Arrivals(places, None if times is None else times(places), lists, layout)
 
         return taken
 
@@ -303,11 +308,25 @@ def _packed(entries: Sequence[Any]) -> _Column:
     return list(entries)
 
 
+def _packed_times(times: Sequence[int | None]) -> _Column:
+    """A copy of timestamps; the smallest number for records without timestamp."""
+    try:
+        return array("q", times)
+    except TypeError:
+        return _packed([MIN_LONG_VALUE if time is None else time for time in times])
+    except OverflowError:
+        return list(times)
+
+
 class _Numbered(dict[Any, int]):
-    """Numbers keys in the order of first appearance."""
+    """Numbers keys in the order of first appearance. `entries` are the keys in this order."""
+
+    def __init__(self) -> None:
+        self.entries: list[Any] = []
 
     def __missing__(self, key: Any) -> int:
-        number = self[key] = len(self)
+        number = self[key] = len(self.entries)
+        self.entries.append(key)
         return number
 
 
@@ -325,13 +344,15 @@ class ArrivalStore:
         self._inputs: dict[int, Arrivals] = {}
         self._keys = _Numbered()
 
-    def add(self, number: int, keys: Iterable[Any], batch: RecordBatch) -> None:
-        """Adds records of an input, with their state keys."""
+    def add(
+        self, number: int, keys: Iterable[Any], batch: RecordBatch, key_list: int | None = None
+    ) -> None:
+        """Adds records of an input, with their state keys. These may be one of the batch's lists."""
         numbered = array("q", list(map(self._keys.__getitem__, keys)))  # array takes a list faster
-        arrivals = Arrivals.of_batch(numbered, batch)
+        arrivals = Arrivals.of_batch(numbered, batch, key_list)
         held = self._inputs.setdefault(number, arrivals)
         if held is not arrivals:
-            held.extend(arrivals)
+            held.extend(arrivals, self._keys.entries)
         if sum(each.memory_bytes for each in self._inputs.values()) >= self._limit:
             self._pickle()
 
@@ -340,7 +361,7 @@ class ArrivalStore:
 
         All records of a key are in one batch.
         """
-        for inputs in self._sorted_keys():
+        for keys, inputs in self._sorted_keys():
             numbers, held = zip(*sorted(inputs.items()), strict=True)
             ranks = joined([each.keys for each in held])
             times = (
@@ -350,7 +371,7 @@ class ArrivalStore:
             )
             order = stable_order(*times, ranks)
             in_order = entries_at(ranks, order)
-            sizes, take = list(map(len, held)), [each.taker() for each in held]
+            sizes, take = list(map(len, held)), [each.taker(keys) for each in held]
             first = 0
             while first < len(order):
                 last = min(first + BATCH_SIZE, len(order)) - 1
@@ -367,21 +388,22 @@ class ArrivalStore:
         self._begin()
         self._pickles.close()
 
-    def _sorted_keys(self) -> Iterator[dict[int, Arrivals]]:
-        """Records of some key groups, in the order of key groups. `keys` has the ranks of their keys."""
+    def _sorted_keys(self) -> Iterator[tuple[Sequence[Any], dict[int, Arrivals]]]:
+        """The keys of some key groups, in the order of key groups, and their records with the places of their keys."""
         if self._sequence:
             self._pickle()
             yield from self._pickled_groups()
         elif self._inputs:
-            inputs, rank_of = self._inputs, stable_order(self._by_rank()[0])
+            keys, inputs, by_rank = self._keys.entries, self._inputs, self._by_rank()[0]
+            rank_of = stable_order(by_rank)
             self._begin()
             for arrivals in inputs.values():
                 arrivals.keys = entries_at(rank_of, arrivals.keys)
-            yield inputs
+            yield entries_at(keys, by_rank), inputs
 
     def _by_rank(self) -> tuple[Sequence[int], Sequence[int]]:
         """The number of each key and its key group, in the order of ranks."""
-        groups = self._router.key_groups_of(list(map(key_of, self._keys)))
+        groups = self._router.key_groups_of(list(map(key_of, self._keys.entries)))
         by_rank = stable_order(groups)
         return by_rank, entries_at(groups, by_rank)
 
@@ -389,13 +411,13 @@ class ArrivalStore:
         """Pickles the records in memory by key group, and within a key group by key."""
         if not self._inputs:
             return
-        keys, inputs, (by_rank, groups) = list(self._keys), self._inputs, self._by_rank()
+        keys, inputs, (by_rank, groups) = self._keys.entries, self._inputs, self._by_rank()
         rank_of = stable_order(by_rank)
         self._begin()
         for number, arrivals in inputs.items():
             ranks = entries_at(rank_of, arrivals.keys)
             order = stable_order(ranks)
-            in_order, take = entries_at(ranks, order), arrivals.taker()
+            in_order, take = entries_at(ranks, order), arrivals.taker(keys)
             for group in sorted(set(groups)):
                 low, high = bisect_left(groups, group), bisect_right(groups, group)
                 first, end = bisect_left(in_order, low), bisect_left(in_order, high)
@@ -409,7 +431,7 @@ class ArrivalStore:
                 self._pickles.add(Buffer(0, group, 0, self._sequence, payload))
                 self._sequence += 1
 
-    def _pickled_groups(self) -> Iterator[dict[int, Arrivals]]:
+    def _pickled_groups(self) -> Iterator[tuple[Sequence[Any], dict[int, Arrivals]]]:
         for _, buffers in groupby(self._pickles, key=attrgetter("order")):
             inputs: dict[int, Arrivals] = {}
             numbered = _Numbered()
@@ -421,7 +443,7 @@ class ArrivalStore:
                     inputs[number].extend(arrivals)
                 else:
                     inputs[number] = arrivals
-            yield inputs
+            yield numbered.entries, inputs
 
 
 def _pickled(pickleable: tuple[Any, ...]) -> bytes:

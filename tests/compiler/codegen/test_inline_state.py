@@ -92,6 +92,46 @@ class Timers(KeyedProcessFunction[Any, Any, Any]):
             ctx.timer_service().register_event_time_timer(timestamp + 3)
 
 
+class Notices(KeyedProcessFunction[Any, Any, Any]):
+    """Catches what states refuse. A record is (key, what to do, a number)."""
+
+    def open(self, runtime_context: Any) -> None:
+        self.last = runtime_context.get_state(ValueStateDescriptor("last", Types.LONG()))
+        self.many = runtime_context.get_list_state(ListStateDescriptor("many", Types.LONG()))
+        self.free = runtime_context.get_list_state(ListStateDescriptor("free"))
+        self.by_name = runtime_context.get_map_state(
+            MapStateDescriptor("by_name", Types.LONG(), Types.LONG())
+        )
+
+    def process_element(self, value: Any, ctx: Any) -> Any:
+        what, number = value[1], value[2]
+        refused = False
+        try:
+            self.many.add(number if what % 3 else "x")
+            self.by_name.put(number % 3, number if what != 2 else "x")
+            self.last.update(True if what % 2 else str(number) if number % 2 else number)
+        except TypeError:
+            refused = True
+        if what == 7:
+            self.last.clear()
+            self.many.clear()
+        elif what == 6:
+            self.by_name.clear()
+        elif what == 5:
+            self.by_name.remove(number % 3)
+        self.free.update(range(number % 3))
+        ctx.timer_service().register_event_time_timer(number)
+        yield (
+            *(refused, self.last.value(), self.many.get(), self.free.get()),
+            *(self.by_name.get(1), self.by_name.contains(2), self.by_name.is_empty()),
+            *(list(self.by_name.keys()), list(self.by_name.values())),
+            list(self.by_name.items()),
+        )
+
+    def on_timer(self, timestamp: int, ctx: Any) -> Any:
+        yield timestamp, ctx.get_current_key(), self.last.value(), self.many.get()
+
+
 class First(FlatMapFunction[Any, Any]):
     def open(self, runtime_context: Any) -> None:
         self.seen = runtime_context.get_state(ValueStateDescriptor("seen", Types.BOOLEAN()))
@@ -124,7 +164,7 @@ KEYS = st.sampled_from(["a", "b", 1, 1.0, True, None, 0.0, -0.0, (1, "x")])
 @settings(max_examples=8, deadline=None)
 @given(st.lists(st.tuples(KEYS, st.integers(0, 7), st.integers(0, 9)), max_size=30))
 @pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
-@pytest.mark.parametrize("function", [Everything(), Timers()])
+@pytest.mark.parametrize("function", [Everything(), Timers(), Notices()])
 def test_every_method_does_the_same_in_each_form(
     function: Any, mode: str, records: list[Any]
 ) -> None:
@@ -135,8 +175,8 @@ def test_every_method_does_the_same_in_each_form(
     assert inlined.counters() == interpreted.counters()
 
 
-def fast_source(function: Any, records: Any = (("a", 1, 2),)) -> str:
-    source = job_of(by_key(function, list(records))).vertices[-1].source
+def fast_source(function: Any, records: Any = (("a", 1, 2),), mode: str = "STREAMING") -> str:
+    source = job_of(by_key(function, list(records)), mode=mode).vertices[1].source
     assert source is not None
     return source.split("def calls_0")[0]
 
@@ -153,6 +193,32 @@ def test_handles_become_tables_and_the_key_is_set_where_it_is_asked_for() -> Non
     assert "table_0_seen[state_key_0] = True" in source
     assert source.count("set_state_key_0(state_key_0)") == 1
     assert source.index("set_state_key_0(state_key_0)") > source.index("if values:")
+
+
+@pytest.mark.parametrize("function", [Timers(), Notices(), First()])
+def test_in_batch_mode_the_entries_of_a_key_are_in_variables(function: Any) -> None:
+    source = fast_source(function, mode="BATCH")
+    assert "if state_key_0 != last_key_0:" in source
+    assert ".get(state_key_0)" not in source
+    assert "[last_key_0] = held_0_" in source
+
+
+class Asks(Timers):
+    """Calls code that may look for the state."""
+
+    def process_element(self, value: Any, ctx: Any) -> Any:
+        self.last.update((self.last.value() or 0) + 1)
+        yield value, self.last.value(), ctx.timer_service().current_processing_time() > 0
+
+
+def test_in_batch_mode_unknown_code_finds_the_entries() -> None:
+    source = fast_source(Asks(), mode="BATCH")
+    assert "table_0_last.get(state_key_0)" in source
+    assert "last_key_0" not in source
+    records = [("a", 1, 1), ("b", 2, 2), ("a", 3, 3)]
+    interpreted = run_form(by_key(Asks(), records), "interpreted", mode="BATCH")
+    inlined = run_form(by_key(Asks(), records), mode="BATCH")
+    assert inlined.records("results") == interpreted.records("results")
 
 
 class BySyntax(KeyedProcessFunction[Any, Any, Any]):

@@ -236,6 +236,29 @@ def test_records_sent_by_field_give_the_same(
     assert values == sorted_run([*whole, *ends(0)])[0]
 
 
+@given(
+    st.lists(st.tuples(st.integers(0, 5), st.integers(), st.booleans()), min_size=1),
+    st.integers(1, 4000),
+)
+def test_keys_that_are_a_field_are_put_back(
+    records: list[tuple[int, int, bool]], memory_bytes: int
+) -> None:
+    stores = ArrivalStore(memory_bytes, KeyRouter(128, 1)), ArrivalStore(2**40, KeyRouter(128, 1))
+    for key, number, is_by_field in records:
+        columns = Columns([[number], [key]], ((), ()))
+        whole = RecordBatch([(number, key)], None)
+        batch = RecordBatch(columns, None) if is_by_field else whole
+        stores[0].add(0, [key], batch, 1 if is_by_field else None)
+        stores[1].add(0, [key], whole)
+    found, expected = (
+        [record for batch in store.batches() for record in batch.inputs[0].values()]
+        for store in stores
+    )
+    assert found == expected
+    for store in stores:
+        store.close()
+
+
 def test_keys_of_records_sent_by_field_are_fed_by_field() -> None:
     columns = Columns([["a", "b", "a"], [1, 2, 3]], ((), ()))
     _, chain = sorted_run([InputElement(0, 0, RecordBatch(columns, [3, 2, 1])), *ends(0)])
