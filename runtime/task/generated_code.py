@@ -8,6 +8,7 @@ import json
 import linecache
 import operator
 from functools import lru_cache, partial
+from itertools import islice
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
@@ -82,6 +83,7 @@ SHARED_NAMES: dict[str, Any] = {
     "NO_TIMESTAMP": MIN_LONG_VALUE,
     "OutputTag": OutputTag,
     "VOID": VOID,
+    "islice": islice,
     "is_tagged": is_tagged,
     "key_of": key_of,
     "new_tuple": tuple.__new__,
@@ -166,6 +168,7 @@ def _in_one_turn(function: Callable[..., Any], values: Any, *times: Any) -> None
     next(turns)
     if len(values):
         turns.send(len(values))
+    turns.send(0)
 
 
 def side_number(chain: OperatorChain, index: int, tag: str) -> int:

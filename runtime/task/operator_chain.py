@@ -211,6 +211,8 @@ class OperatorChain:
             return False
         for number, count in turns:
             running[number].send(count)
+        for each in running.values():
+            each.send(0)
         self.on_batch_end()
         return True
 

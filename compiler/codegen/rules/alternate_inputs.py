@@ -14,15 +14,21 @@
 ...     vertex=1,
 ...     mode="BATCH",
 ... )
-+ turn = 0
-+   if not turn:
-+     turn = (yield)
-+   turn -= 1
+- for value in values:
+-   value_0 = value + 1
+-   values_0.append(value_0)
++ records = iter(values)
++ turn = (yield)
++ while turn:
++   for value in islice(records, turn):
++     value_0 = value + 1
++     values_0.append(value_0)
++   turn = (yield)
 + yield
 
 Batch mode sorts the records of both inputs by key. So there may be only one record before the other input comes. A call
 per turn took 5 microseconds. A generator continues where it stopped, which takes 0.1 (OperatorChain.process_turns).
-Each turn begins with the number of its records. At its end a function yields once more.
+Each turn begins with the number of its records, and 0 ends the turns. At its end a function yields once more.
 """
 
 from __future__ import annotations
@@ -34,6 +40,8 @@ from opchain.compiler.codegen import form as f
 from opchain.runtime.program.vertex_program import NO_OPERATOR
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from opchain.compiler.codegen.form import Form
 
 
@@ -44,14 +52,25 @@ def alternate_inputs(form: Form) -> None:
         for item in form.batch_functions()
         if "values" in item.arguments and not item.name.startswith("batch_")
     ]
-    loops = [item.body[0] for item in functions if len(item.body) == 1]
+    loops = [loop for item in functions for loop in _loops(item.body)]
     if not form.takes_turns or len(loops) != len(functions):
         return
-    if not all(isinstance(loop, ast.For) for loop in loops):
-        return
+    form.names.bind("islice", "shared")
     for function, loop in zip(functions, loops, strict=True):
-        assert isinstance(loop, ast.For)
-        function.before += f.statements("turn = 0", NO_OPERATOR)
-        loop.body[:0] = f.statements("if not turn:\n    turn = yield\nturn -= 1", NO_OPERATOR)
+        begin = "records = iter(values)\nturn = yield"
+        function.before += f.statements(begin, NO_OPERATOR, values=loop.iter)
+        loop.iter = f.expression("islice(records, turn)")
+        (turns,) = f.statements("while turn:\n    turn = yield", NO_OPERATOR)
+        turns.body[:0] = function.body  # type: ignore[attr-defined]
+        function.body = [turns]
         function.at_end += f.statements("yield", NO_OPERATOR)
         function.takes_turns = True
+
+
+def _loops(body: list[ast.stmt]) -> Iterator[ast.For]:
+    """The loops over the records: in a `try` if attributes are stored after it."""
+    for statement in body:
+        if isinstance(statement, ast.For):
+            yield statement
+        elif isinstance(statement, ast.Try):
+            yield from _loops(statement.body)

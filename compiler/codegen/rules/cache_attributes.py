@@ -46,7 +46,7 @@ _TABLES = ("sums_", "table_", "panes_", "pane_")
 
 def cache_attributes(form: Form) -> None:
     """Rewrites the loops of functions over batches."""
-    for function in () if form.takes_turns else form.batch_functions():
+    for function in form.batch_functions():
         if function.name.startswith("process_") and len(function.body) == 1:
             (loop,) = function.body
             if isinstance(loop, ast.For):

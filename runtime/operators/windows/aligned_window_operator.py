@@ -81,22 +81,29 @@ class KeyByKeyWindowOperator(WindowOperator):
     def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
         super().__init__(program, context, output)
         self._size, self._slide, self._offset = self.assigner.pace  # type: ignore[attr-defined]
-        self._held: dict[int, Any] = {}
+        self._plain, self._identify = self.backend.identity.plain, self.backend.identity.of
+        self._held: dict[int, list[Any]] = {}
 
     def process_element(self, value: Any, timestamp: int | None) -> None:
         """Adds the record to its windows, the latest first."""
-        self.backend.set_current_key(self.select_key(value))
+        key = self.select_key(value)
+        if key.__class__ not in self._plain:
+            key = self._identify(key)
+        if key != self.backend.state_key:
+            self.backend.set_current_state_key(key)
         if timestamp is None:
             self.refuse(value)
-        held, added = self._held, self.contents.kind.added
+        held = self._held
         latest = timestamp - (timestamp - self._offset) % self._slide
         for start in range(latest, timestamp - self._size, -self._slide):
-            if start not in held:
-                window = TimeWindow(start, start + self._size)
-                self.lateness.cleanup_time(window)  # raises for an end after the largest timestamp
-                if not held:
-                    self.timers.register_event_time_timer(window, window.max_timestamp())
-            held[start] = added(held.get(start), value)
+            if start in held:
+                held[start].append(value)
+                continue
+            window = TimeWindow(start, start + self._size)
+            self.lateness.cleanup_time(window)  # raises for an end after the largest timestamp
+            if not held:
+                self.timers.register_event_time_timer(window, window.max_timestamp())
+            held[start] = [value]
 
     def on_event_time(self, time: int, window: Any) -> None:  # noqa: ARG002 - one timer stands for all windows
         """Fires all windows of the key."""
@@ -106,10 +113,8 @@ class KeyByKeyWindowOperator(WindowOperator):
         held, self._held = self._held, {}
         for start in sorted(held):
             window = TimeWindow(start, start + self._size)
-            elements = self.contents.kind.elements(held.pop(start))
             self.evaluation.context.enter(window)
-            if elements is not None:
-                yield self.backend.current_key, window, elements
+            yield self.backend.current_key, window, held.pop(start)
             self.evaluation.clear(window)
 
 
