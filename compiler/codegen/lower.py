@@ -36,6 +36,7 @@ from opchain.compiler.codegen.static_types import (
 from opchain.runtime.errors import one_line_name
 from opchain.runtime.functions.co_grouping import InputTagger, UnionKeySelector
 from opchain.runtime.functions.function import has_lifecycle, may_use_state
+from opchain.runtime.functions.key_selectors import NullByteKeySelector
 from opchain.runtime.functions.process_functions import has_on_timer
 from opchain.runtime.functions.window import ProcessAllWindowFunction, ProcessWindowFunction
 from opchain.runtime.operators.windows.aligned_window_operator import has_plain_windows, is_aligned
@@ -466,9 +467,11 @@ class _Lowering:
         selector: Any = key.selector
         record: ast.expr = place.record
         tagger = None if sender is None else getattr(sender.spec, "function", None)
-        union = getattr(selector, "__self__", selector)
-        if type(tagger) is InputTagger and type(union) is UnionKeySelector:
-            selector = getattr(union, tagger.of_number).get_key
+        owner = getattr(selector, "__self__", selector)
+        if type(owner) is NullByteKeySelector:
+            return ast.Constant(0)
+        if type(tagger) is InputTagger and type(owner) is UnionKeySelector:
+            selector = getattr(owner, tagger.of_number).get_key
             path = ("attribute_of", ("owner_of", path), f"{tagger.of_number}.get_key")
             record = f.expression("record[1]", record=place.record)
         name = self._function_name(selector, "key", where, path)
