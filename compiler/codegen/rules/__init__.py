@@ -14,6 +14,7 @@ from opchain.compiler.codegen.rules.convert_declared_types import (
 )
 from opchain.compiler.codegen.rules.count_keys import count_keys
 from opchain.compiler.codegen.rules.count_once import count_once, nothing_is_counted_by_record
+from opchain.compiler.codegen.rules.decide_in_branches import decide_in_branches
 from opchain.compiler.codegen.rules.detect_str_results import detect_str_results
 from opchain.compiler.codegen.rules.drop_copies import drop_copies
 from opchain.compiler.codegen.rules.extend_lists import extend_lists
@@ -62,6 +63,7 @@ class Rule:
 
 RULES: tuple[Rule, ...] = (
     Rule(inline_functions, every_call_is_accounted_for),
+    Rule(decide_in_branches),
     Rule(read_json),
     Rule(write_json),
     Rule(read_fields),

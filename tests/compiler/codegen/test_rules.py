@@ -823,6 +823,35 @@ def joined_windows(env: Any) -> None:
     seen(window.apply(lambda one, other: (one["at"], other["at"])), "joined")
 
 
+def row_or_none(text: str) -> Any:
+    try:
+        size = int(text)
+    except ValueError:
+        return None
+    return Row(name=text[:1], size=size)
+
+
+def pair_or_none(text: str) -> Any:
+    if "7" in text:
+        return None
+    if "x" in text:
+        return None
+    return text[:1], int(text)
+
+
+def filters_of_none(env: Any) -> None:
+    texts = env.from_sequence(0, 60).map(lambda x: "x" if x % 5 == 0 else str(x * 37))
+    rows = texts.map(row_or_none, output_type=MADE).filter(lambda row: row is not None)
+    seen(rows.key_by(lambda row: row.name).sum("size"), "sums")
+    pairs = texts.map(pair_or_none).filter(lambda p: p is not None and p[1] > 100)
+    seen(pairs.map(lambda pair: (pair[1], pair[0])), "pairs")
+    parsed = texts.map(row_or_none)
+    seen(parsed.filter(lambda row: row is not None).map(lambda row: row.size), "sizes")
+    seen(parsed.map(lambda row: "none" if row is None else row.name), "names")
+    either = texts.map(lambda text: (text, 1) if text > "5" else None)
+    seen(either.filter(lambda pair: pair is not None), "one")
+
+
 def both_kinds(env: Any) -> None:
     dicts = env.from_sequence(0, 60).map(lambda x: f'{{"k": {x % 3}, "n": [{x}]}}').map(json.loads)
     seen(dicts.filter(lambda d: d["k"] == 1).key_by(lambda d: d["k"]), "keyed")
@@ -859,6 +888,12 @@ def test_joins_call_the_key_selector_of_each_input() -> None:
     assert "get_key" not in code
 
 
+def test_rows_behind_a_filter_of_none_are_sent_by_field() -> None:
+    source = job_of(filters_of_none).vertices[0].source.partition("def fallback_0")[0]
+    assert "column_0_1.append" in source
+    assert "is None" not in source.partition("for_")[0]
+
+
 def test_rows_of_a_collection_are_sent_by_field() -> None:
     vertices = job_of(collected_rows).vertices
     source = next(v.source for v in vertices if "Collection Source" in v.name)
@@ -881,7 +916,7 @@ def test_filters_at_a_fork_share_a_record() -> None:
 PROGRAMS = (
     *(made_in_a_try, declared_sums, both_kinds),
     *(rows_with_times, rows_changed_by_their_assigner),
-    *(fields_by_name, collected_rows, joined_windows),
+    *(fields_by_name, collected_rows, joined_windows, filters_of_none),
     *(classes, sums, windows, parsed, written_json, declared, arithmetic, attributes, states),
     *(in_turn, patterns, declared_rows, reduces, caught, constants, comprehensions),
     *(dataclasses, shapes),

@@ -1,0 +1,123 @@
+"""A filter of None moves to the branch that sets a record.
+
+>>> def parsed(text):
+...     try:
+...         number = int(text)
+...     except ValueError:
+...         return None
+...     return (number % 7, number)
+>>> change(
+...     "decide_in_branches",
+...     lambda numbers: numbers.map(lambda x: f"{x}").map(parsed).filter(lambda pair: pair is not None),
+... )
+- before_values_0 = len(values_0)
++ before_column_0_0 = len(column_0_0)
+-     value_2 = None
++     pass
+-     value_2 = (number_2 % 7, number_2)
+-   if value_2 is None:
+-     continue
+-   values_0.append(value_2)
++     item_2_0 = number_2 % 7
++     column_0_0.append(item_2_0)
++     column_0_1.append(number_2)
+
+So other rules know the record that passes the filter, and need not build it.
+"""
+
+from __future__ import annotations
+
+import ast
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from opchain.compiler.codegen import form as f
+from opchain.compiler.codegen.displays import display_of
+
+if TYPE_CHECKING:
+    from opchain.compiler.codegen.form import Form
+
+    Block = list[ast.stmt]
+
+
+def decide_in_branches(form: Form) -> None:
+    """Moves the code behind such filters."""
+    for function in form.functions:
+        for block in [function.body, *_blocks(function.body)]:
+            _decide(form, function.body, block)
+
+
+def _blocks(block: Block) -> list[Block]:
+    return [inner for item in f.all_statements(block) for inner in f.blocks(item)]
+
+
+def _decide(form: Form, body: Block, block: Block) -> None:
+    places = [place for place, item in enumerate(block) if not isinstance(item, f.Count)]
+    for place, later in pairwise(places):
+        test, branches = block[later], block[place]
+        if not (isinstance(test, ast.If) and isinstance(branches, (ast.If, ast.Try))):
+            continue
+        asked = _asked(test.test)
+        if asked is None or test.orelse:
+            continue
+        variable, more = asked
+        ends = _ends(branches, variable)
+        known = [end for end in ends or () if not _sets_none(end[-1])]
+        if ends is None or len(known) != 1:
+            continue
+        (end,) = known
+        if display_of(end[-1].value, form.constants) is None:  # type: ignore[attr-defined]
+            continue
+        if f.reads(body, variable) != f.reads(test, variable):
+            continue  # None is read elsewhere
+        for other in ends:
+            if other is not end:
+                other[-1:] = f.marked([ast.Pass()], f.operator_of(other[-1]))
+        kept = (
+            test.body
+            if more is None
+            else f.marked([ast.If(more, test.body, [])], f.operator_of(test))
+        )
+        end += f.with_comment(kept, f.comment_of(test))
+        block.pop(later)
+        _decide(form, body, block)
+        return
+
+
+def _asked(test: ast.expr) -> tuple[str, ast.expr | None] | None:
+    """The variable of `variable is not None`, and what else is asked of it."""
+    first, more = test, None
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+        first, *others = test.values
+        more = others[0] if len(others) == 1 else ast.BoolOp(ast.And(), others)
+    match first:
+        case ast.Compare(
+            left=ast.Name(id=name), ops=[ast.IsNot()], comparators=[ast.Constant(value=None)]
+        ):
+            return name, more
+    return None
+
+
+def _ends(statement: ast.stmt, variable: str) -> list[Block] | None:
+    """The blocks whose last statement sets the variable, one of which always runs last. None if there may be others."""
+    blocks: list[Block]
+    if isinstance(statement, ast.If):
+        blocks = [statement.body, statement.orelse]
+    elif isinstance(statement, ast.Try) and not statement.finalbody:
+        blocks = [statement.orelse, *(handler.body for handler in statement.handlers)]
+    else:
+        return None
+    found: list[Block] = []
+    for block in blocks:
+        if not block:
+            return None
+        inner = [block] if f.variable_set(block[-1]) == variable else _ends(block[-1], variable)
+        if inner is None:
+            return None
+        found += inner
+    return found
+
+
+def _sets_none(statement: ast.stmt) -> bool:
+    value = getattr(statement, "value", None)
+    return isinstance(value, ast.Constant) and value.value is None
