@@ -61,7 +61,7 @@ def _decide(form: Form, body: Block, block: Block) -> None:
         if asked is None or test.orelse:
             continue
         variable, more = asked
-        ends = _ends(branches, variable)
+        ends = _ends([branches], variable)
         known = [end for end in ends or () if not _sets_none(end[-1])]
         if ends is None or len(known) != 1:
             continue
@@ -98,23 +98,31 @@ def _asked(test: ast.expr) -> tuple[str, ast.expr | None] | None:
     return None
 
 
-def _ends(statement: ast.stmt, variable: str) -> list[Block] | None:
-    """The blocks whose last statement sets the variable, one of which always runs last. None if there may be others."""
-    blocks: list[Block]
-    if isinstance(statement, ast.If):
-        blocks = [statement.body, statement.orelse]
-    elif isinstance(statement, ast.Try) and not statement.finalbody:
-        blocks = [statement.orelse, *(handler.body for handler in statement.handlers)]
+def _ends(block: Block, variable: str) -> list[Block] | None:
+    """The blocks whose last statement sets the variable, one of which always runs last. None if there may be others.
+
+    While an exception is handled the variable is set to None: what follows must not run there.
+    """
+    if not block:
+        return None
+    last = block[-1]
+    if f.variable_set(last) == variable:
+        return [block]
+    handled: list[Block] = []
+    if isinstance(last, ast.If):
+        inner = [last.body, last.orelse]
+    elif isinstance(last, ast.Try) and not last.finalbody:
+        inner, handled = [last.orelse], [handler.body for handler in last.handlers]
     else:
         return None
     found: list[Block] = []
-    for block in blocks:
-        if not block:
+    for each in (*inner, *handled):
+        ends = _ends(each, variable)
+        if ends is None or (
+            any(each is one for one in handled) and not all(_sets_none(end[-1]) for end in ends)
+        ):
             return None
-        inner = [block] if f.variable_set(block[-1]) == variable else _ends(block[-1], variable)
-        if inner is None:
-            return None
-        found += inner
+        found += ends
     return found
 
 

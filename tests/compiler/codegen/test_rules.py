@@ -839,6 +839,15 @@ def pair_or_none(text: str) -> Any:
     return text[:1], int(text)
 
 
+def size_of_failure(text: str) -> Any:
+    """Returns a record while an exception is handled, which is over when it is emitted."""
+    try:
+        size = int(text)
+    except ValueError as error:
+        return text, len(str(error))
+    return None if size else (text, 0)
+
+
 def filters_of_none(env: Any) -> None:
     texts = env.from_sequence(0, 60).map(lambda x: "x" if x % 5 == 0 else str(x * 37))
     rows = texts.map(row_or_none, output_type=MADE).filter(lambda row: row is not None)
@@ -850,6 +859,8 @@ def filters_of_none(env: Any) -> None:
     seen(parsed.map(lambda row: "none" if row is None else row.name), "names")
     either = texts.map(lambda text: (text, 1) if text > "5" else None)
     seen(either.filter(lambda pair: pair is not None), "one")
+    failed = texts.map(size_of_failure).filter(lambda pair: pair is not None)
+    seen(failed.map(lambda pair: (*pair, sys.exc_info()[0])), "changed")
 
 
 def both_kinds(env: Any) -> None:
