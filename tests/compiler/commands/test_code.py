@@ -54,4 +54,7 @@ def test_a_rule_may_be_left_out_and_another_be_the_last(write: Any, run: Any) ->
     assert run("code", "clicks.py", "--until", "inline_state").stdout == without
     done = run("code", "clicks.py", "--without", "fly")
     assert (done.exit_code, done.stdout) == (2, "")
-    assert "no rule is called 'fly'; the rules are inline_functions, decide_in_branches, read_json" in done.stderr
+    assert (
+        "no rule is called 'fly'; the rules are inline_functions, decide_in_branches, read_json"
+        in done.stderr
+    )
