@@ -325,6 +325,11 @@ def all_statements(block: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
             yield from all_statements(inner)
 
 
+def all_blocks(block: list[ast.stmt]) -> list[list[ast.stmt]]:
+    """A block, and the blocks of all its statements."""
+    return [block, *(inner for item in all_statements(block) for inner in blocks(item))]
+
+
 def walk(root: ast.AST) -> Iterator[ast.AST]:
     """The nodes of a tree, as `ast.walk` in a third of the time, without contexts and operators, which have no fields."""
     found = [root]
@@ -355,6 +360,16 @@ def variable_set(statement: ast.AST | None) -> str:
     if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
         return statement.targets[0].id if len(statement.targets) == 1 else ""
     return ""
+
+
+def values_set_once(block: Sequence[ast.stmt]) -> dict[str, ast.expr]:
+    """The values of the variables that are set once, by `variable = value`."""
+    set_in = stores(block)
+    return {
+        variable: item.value  # type: ignore[attr-defined]
+        for item in all_statements(block)
+        if set_in.get(variable := variable_set(item)) == 1
+    }
 
 
 def own_expressions(statement: ast.stmt) -> Iterator[ast.expr]:

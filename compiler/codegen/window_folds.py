@@ -153,10 +153,9 @@ def _update(body: list[ast.stmt]) -> tuple[ast.If, list[ast.stmt]] | None:
 
     For a reduce, there is nothing afterwards: the branch for earlier contents is in the `if`.
     """
-    blocks = [body, *(block for item in f.all_statements(body) for block in f.blocks(item))]
     starts = [
         (block, place)
-        for block in blocks
+        for block in f.all_blocks(body)
         for place, item in enumerate(block)
         if isinstance(item, ast.Assign) and ast.unparse(item) == f"{HELD} = pane_0.get(key_0)"
     ]

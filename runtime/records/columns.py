@@ -201,7 +201,7 @@ class Columns(Sequence[Any]):
         return self.lists[sum(not entry for entry in self.layout[:position])]
 
     def rows(self, *beside: Iterable[Any]) -> Iterable[Any]:
-        """A tuple per record: its values in the lists, and then one of each `beside`. A single list is returned as it is."""
+        """For each record, its values in the lists, and its entry in each `beside`, as a tuple. One list alone is returned itself."""
         if beside or len(self.lists) > 1:
             return zip(*self.lists, *beside, strict=False)  # an iterable of `beside` may be endless
         return self.lists[0]

@@ -41,14 +41,10 @@ if TYPE_CHECKING:
 
 
 def decide_in_branches(form: Form) -> None:
-    """Moves the code behind such filters."""
+    """Moves the code after each filter of None."""
     for function in form.functions:
-        for block in [function.body, *_blocks(function.body)]:
+        for block in f.all_blocks(function.body):
             _decide(form, function.body, block)
-
-
-def _blocks(block: Block) -> list[Block]:
-    return [inner for item in f.all_statements(block) for inner in f.blocks(item)]
 
 
 def _decide(form: Form, body: Block, block: Block) -> None:

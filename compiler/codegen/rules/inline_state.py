@@ -242,7 +242,7 @@ class _States:
             lookups.append(_LookUps(self.form, owner, name, kind, items, table, state_key, held))
 
         def looked_up(*, is_held: bool) -> Lines:
-            block = copy.deepcopy(rest)
+            block = f.copied(rest)
             for each in lookups:
                 block = each.block(block, types, is_held=is_held)
             return self._without_context(block, index, state_key, types, key_read)
@@ -294,7 +294,7 @@ class _States:
         change.body = [*store, set_key]
         if lookups:
             change.body += [*f.statements(f"{variables[0]} = {key}", index), *take]
-        self.function.after += copy.deepcopy(store)
+        self.function.after += f.copied(store)
         return [change, *block]
 
     def _state_key(

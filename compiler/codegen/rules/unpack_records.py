@@ -277,12 +277,7 @@ def _listed(
 ) -> tuple[Display, list[Sequence[ast.expr]]] | None:
     """How the records look that a loop goes over, and the fields of each, where all are alike."""
     assert isinstance(loop.iterable, _LISTED)
-    set_in = f.stores(function.body)
-    known = {
-        f.variable_set(item): item.value  # type: ignore[attr-defined]
-        for item in f.all_statements(function.body)
-        if set_in.get(f.variable_set(item)) == 1
-    }
+    known = f.values_set_once(function.body)
     rows: list[Sequence[ast.expr]] = []
     displays: list[Display] = []
     for element in loop.iterable.elts:
@@ -325,8 +320,7 @@ def _candidate(form: Form, function: Function, done: set[str]) -> tuple[str, Dis
 
 def _is_read_behind(setting: ast.stmt, name: str, body: Block) -> bool:
     """Whether a variable is only read behind the statement that sets it, in the same block or in blocks in this one."""
-    blocks = [body, *(inner for item in f.all_statements(body) for inner in f.blocks(item))]
-    (block,) = (block for block in blocks if any(item is setting for item in block))
+    (block,) = (block for block in f.all_blocks(body) if any(item is setting for item in block))
     return f.reads(block, name) == f.reads(body, name)
 
 

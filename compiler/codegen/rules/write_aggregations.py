@@ -28,7 +28,7 @@ from opchain.runtime.functions.key_selectors import FieldAggregation
 from opchain.runtime.types.row import Row
 
 if TYPE_CHECKING:
-    from opchain.compiler.codegen.form import Form, Function
+    from opchain.compiler.codegen.form import Form
     from opchain.compiler.codegen.static_types import StaticType
 
 _COMBINED = {"sum": "old + new", "min": "min(old, new)", "max": "max(old, new)"}
@@ -37,25 +37,30 @@ _COMBINED = {"sum": "old + new", "min": "min(old, new)", "max": "max(old, new)"}
 def write_aggregations(form: Form) -> None:
     """Rewrites calls of aggregations in folds."""
     for function in form.functions:
-        types = types_of(function, form)
-        for statement in f.all_statements(function.body):
-            if isinstance(statement, f.Fold):
-                aggregation = form.aggregations.get(f.called(statement.reduced or statement))
-                if type(aggregation) is FieldAggregation:
-                    _write(form, statement, aggregation, _record(form, function, statement, types))
+        folds = [
+            (item, aggregation)
+            for item in f.all_statements(function.body)
+            if isinstance(item, f.Fold)
+            and item.reduced is not None
+            and type(aggregation := form.aggregations.get(f.called(item.reduced)))
+            is FieldAggregation
+        ]
+        if folds:
+            types, values = types_of(function, form), f.values_set_once(function.body)
+            for fold, aggregation in folds:
+                _write(form, fold, aggregation, _record(form, fold, types, values))
 
 
 def _record(
-    form: Form, function: Function, fold: f.Fold, types: dict[str, StaticType | None]
+    form: Form, fold: f.Fold, types: dict[str, StaticType | None], values: dict[str, ast.expr]
 ) -> Display | None:
     """The fields and the class of the records that a fold gets."""
     known = elements_of(type_of(fold.value, types))
     if known is not None:
         return Display([ast.Constant(None) for _ in known.items])
-    value, set_in = fold.value, f.stores(function.body)
-    settings = {f.variable_set(item): item for item in f.all_statements(function.body)}
-    while isinstance(value, ast.Name) and value.id in settings and set_in[value.id] == 1:
-        value = settings[value.id].value  # type: ignore[attr-defined]
+    value = fold.value
+    while isinstance(value, ast.Name) and value.id in values:
+        value = values[value.id]
     return display_of(value, form.constants)
 
 

@@ -17,6 +17,8 @@ from opchain.runtime.operators import window_folds
 from opchain.runtime.operators.windows.aligned_window_operator import AlignedWindowOperator
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from opchain.runtime.program.vertex_program import JobProgram
 
 REMARK = "folded into windows before the exchange"
@@ -226,29 +228,28 @@ def test_partial_results_count_all_their_late_records(
         assert sum(dropped) == 90
 
 
-def test_partial_results_are_sent_instead_of_records(monkeypatch: pytest.MonkeyPatch) -> None:
+def noted_sizes(monkeypatch: pytest.MonkeyPatch, size_of: Callable[[Any], int] = len) -> list[int]:
+    """A list that gets the size of each batch of partial results that a window operator takes."""
     sizes: list[int] = []
     process = AlignedWindowOperator.process_folded
 
     def noted(self: Any, batch: Any, timestamps: Any) -> None:
-        sizes.append(len(batch))
+        sizes.append(size_of(batch))
         process(self, batch, timestamps)
 
     monkeypatch.setattr(AlignedWindowOperator, "process_folded", noted)
+    return sizes
+
+
+def test_partial_results_are_sent_instead_of_records(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = noted_sizes(monkeypatch)
     run_form(lambda env: draw(env, 100, 1, 2, TumblingEventTimeWindows.of(1000), FOLDS["count"]))
     assert 2 <= sum(sizes) < 10
 
 
 def test_folding_stops_where_most_keys_come_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    sizes: list[int] = []
     monkeypatch.setattr(window_folds, "TRIED", 50)
-    process = AlignedWindowOperator.process_folded
-
-    def noted(self: Any, batch: Any, timestamps: Any) -> None:
-        sizes.append(len(batch))
-        process(self, batch, timestamps)
-
-    monkeypatch.setattr(AlignedWindowOperator, "process_folded", noted)
+    sizes = noted_sizes(monkeypatch)
 
     def drawn(env: Any) -> None:
         draw(env, 500, 1, 1000, TumblingEventTimeWindows.of(1000), FOLDS["count"])
@@ -259,15 +260,8 @@ def test_folding_stops_where_most_keys_come_once(monkeypatch: pytest.MonkeyPatch
 
 
 def test_folding_stops_where_most_records_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    sizes: list[int] = []
     monkeypatch.setattr(window_folds, "TRIED", 50)
-    process = AlignedWindowOperator.process_folded
-
-    def noted(self: Any, batch: Any, timestamps: Any) -> None:
-        sizes.append(sum(map(len, batch.lists[-1])))
-        process(self, batch, timestamps)
-
-    monkeypatch.setattr(AlignedWindowOperator, "process_folded", noted)
+    sizes = noted_sizes(monkeypatch, lambda batch: sum(map(len, batch.lists[-1])))
 
     def drawn(env: Any) -> None:
         strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(
@@ -361,14 +355,7 @@ def test_records_whose_ranks_are_no_ints_are_sent(ranks: str, fold: str) -> None
 def test_windows_of_a_whole_stream_get_one_partial_result_of_a_batch(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    sizes: list[int] = []
-    process = AlignedWindowOperator.process_folded
-
-    def noted(self: Any, batch: Any, timestamps: Any) -> None:
-        sizes.append(len(batch))
-        process(self, batch, timestamps)
-
-    monkeypatch.setattr(AlignedWindowOperator, "process_folded", noted)
+    sizes = noted_sizes(monkeypatch)
 
     def drawn(env: Any) -> None:
         strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(

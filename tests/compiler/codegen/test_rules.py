@@ -957,7 +957,7 @@ def state_of(form: Form) -> Any:
 
 
 def noting_effects(rules: Sequence[Rule], effective: set[int]) -> list[Rule]:
-    """The rules. The positions of those that change the form of a vertex are added to the set."""
+    """The same rules. A rule that changes the form of a vertex adds its position to the set."""
 
     def noting(position: int, rule: Rule) -> Rule:
         @wraps(rule.apply)
