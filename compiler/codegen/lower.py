@@ -20,8 +20,10 @@ user's function on the keys of a window that fires.
 from __future__ import annotations
 
 import ast
+import builtins
 from collections import deque
 from dataclasses import dataclass, replace
+from inspect import cleandoc
 from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.codegen import form as f
@@ -70,11 +72,13 @@ from opchain.runtime.watermarks.strategy import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from opchain.compiler.codegen.form import Form
+    from opchain.compiler.codegen.names import Names
 
     Lines = list[ast.stmt]
+
 
 DEEPEST = 12
 """Loops within each other after which the rest of a chain moves into a function of its own."""
@@ -158,6 +162,36 @@ class ChainTree:
         )
 
 
+class _OperatorCode(ast.NodeTransformer):
+    """Puts names and parts into the text of `_Lowering.code`."""
+
+    def __init__(self, names: Names, index: int, parts: Mapping[str, ast.expr | Lines]) -> None:
+        self._names = names
+        self._index = index
+        self._parts = parts
+
+    def visit_Expr(self, node: ast.Expr) -> ast.AST | Lines:
+        part = self._parts.get(node.value.id) if isinstance(node.value, ast.Name) else None
+        return part if isinstance(part, list) else self.generic_visit(node)
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        if not (isinstance(node.value, ast.Name) and node.value.id == "op"):
+            return self.generic_visit(node)
+        own = f"{node.attr}_{self._index}"
+        return f.name(self._names.bind(own, "attribute", self._index, node.attr))
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        if node.id not in self._parts:
+            if node.id.isupper():
+                self._names.bind(node.id, "shared")
+            elif not hasattr(builtins, node.id):
+                return ast.Name(f"{node.id}_{self._index}", node.ctx)
+            return node
+        part = self._parts[node.id]
+        assert isinstance(part, ast.expr)
+        return f.copied(part)
+
+
 class _Lowering:
     def __init__(self, form: Form) -> None:
         self.form = form
@@ -168,6 +202,18 @@ class _Lowering:
         self._todo: deque[Callable[[], None]] = deque()
         self._known: set[str] = set()
         self._function: f.Function
+
+    def code(
+        self, operator: OperatorProgram, place: Place, text: str, **parts: ast.expr | Lines
+    ) -> Lines:
+        """Statements of an operator, written like a method of its class.
+
+        `value` and `time` are those of the record, `op.pane_for` is the operator's attribute, and names in capitals are shared by
+        all operators. All other names are variables of this operator, unless `parts` has an expression or a block for them.
+        """
+        parts = {"value": place.record, "time": place.time or ast.Constant(None), **parts}
+        written = _OperatorCode(self.names, operator.index, parts).visit(ast.parse(cleandoc(text)))
+        return f.marked(written.body, operator.index)
 
     # Functions
 
@@ -498,8 +544,8 @@ class _Lowering:
         """Makes the record's key the current one."""
         index = operator.index
         self.names.bind(f"set_key_{index}", "set_key", index)
-        key = f.let(f"key_{index}", self.key_of(operator, place, number), index)
-        return [key, *f.statements(f"set_key_{index}(key_{index})", index)]
+        selected = self.key_of(operator, place, number)
+        return self.code(operator, place, "key = selected; set_key(key)", selected=selected)
 
     def set_key_of_rich(self, operator: OperatorProgram, place: Place, number: int = 0) -> Lines:
         """On a keyed stream a function may use keyed state: its key is set before each call."""
@@ -753,36 +799,32 @@ class _Lowering:
         if not is_written_out:
             return self.call(operator, place, number)
         lines: Lines = []
-        index = operator.index
-        if strategy.timestamp_assigner is not None:
-            assigned = f"timestamp_{index}"
-            so_far = f.expression("NO_TIMESTAMP")
-            if place.timestamp is not None:
-                so_far = f.expression(
-                    f"NO_TIMESTAMP if {place.timestamp} is None else {place.timestamp}"
-                )
+        index, assigner = operator.index, strategy.timestamp_assigner
+        if assigner is not None:
             self.names.bind("NO_TIMESTAMP", "shared")
-            name = self.names.bind(f"time_of_{index}", "attribute", index, "time_of")
-            assigner = strategy.timestamp_assigner
-            function = (
-                getattr(assigner, "function", assigner)
-                if isinstance(assigner, FunctionTimestampAssigner)
-                else assigner
+            time = place.timestamp
+            so_far = (
+                "NO_TIMESTAMP" if time is None else f"NO_TIMESTAMP if {time} is None else {time}"
             )
-            owner = self.names.bind(
-                f"assigner_{index}", "attribute", index, "strategy.timestamp_assigner"
-            )
+            is_wrapped = isinstance(assigner, FunctionTimestampAssigner)
             call = self.call_of(
-                name, function, "extract_timestamp", place.record, so_far, owner=owner
+                self.names.bind(f"time_of_{index}", "attribute", index, "time_of"),
+                assigner.function if is_wrapped else assigner,  # type: ignore[attr-defined]
+                "extract_timestamp",
+                place.record,
+                f.expression(so_far),
+                owner=self.names.bind(
+                    f"assigner_{index}", "attribute", index, "strategy.timestamp_assigner"
+                ),
             )
-            convert = self.names.bind(f"as_timestamp_{index}", "attribute", index, "as_timestamp")
-            lines = f.with_comment([f.let(assigned, call, index)], _comment(operator))
-            lines += f.statements(
-                f"if {assigned}.__class__ is not int:\n"
-                f"    {assigned} = {convert}({assigned}, {place.value})",
-                index,
-            )
-            place = replace(place, timestamp=assigned)
+            text = """
+                timestamp = assigned
+                if timestamp.__class__ is not int:
+                    timestamp = op.as_timestamp(timestamp, value)
+                """
+            assigns = self.code(operator, place, text, assigned=call)
+            lines = f.with_comment(assigns, _comment(operator))
+            place = replace(place, timestamp=f"timestamp_{index}")
         if place.timestamp is not None and not self.program.is_batch:
             greatest = f"greatest_{index}"
             self.names.bind("NO_TIMESTAMP", "shared")
@@ -800,7 +842,7 @@ class _Lowering:
         """Windows of time or of a count, with the default trigger, are written out. All others are called."""
         spec = operator.spec
         assert isinstance(spec, specs.WindowSpec)
-        index, key = operator.index, f"key_{operator.index}"
+        index = operator.index
         write = self._window_writer(operator)
         called = self.call(operator, place, number) if write is None else []
         self.add_emit_function(operator)
@@ -809,17 +851,19 @@ class _Lowering:
             self._later(f"fire_{index}", lambda: self._fire_function(operator))
         if write is None:
             return called
-        for name in ("plain", "identify"):
-            self.names.bind(f"{name}_{index}", "attribute", index, name)
-        lines = f.with_comment(
-            [f.let(key, self.key_of(operator, place, 0), index)], _comment(operator)
-        )
-        lines.append(_identified(key, f"plain_{index}", f"identify_{index}"))
+        selected = """
+            key = selected
+            if key.__class__ not in op.plain:
+                key = op.identify(key)
+            """
+        lines = self.code(operator, place, selected, selected=self.key_of(operator, place, 0))
         if spec.assigner.is_event_time():
-            self.names.bind(f"refuse_{index}", "attribute", index, "refuse")
-            refuse = f"if {place.timestamp} is None:\n    refuse_{index}({place.value})"
-            lines += f.statements(refuse, index)
-        return f.marked([*lines, *write(operator, place)], index)
+            refused = """
+                if time is None:
+                    op.refuse(value)
+                """
+            lines += self.code(operator, place, refused)
+        return [*f.with_comment(lines, _comment(operator)), *write(operator, place)]
 
     def _window_writer(
         self, operator: OperatorProgram
@@ -842,108 +886,87 @@ class _Lowering:
 
     def _processing_time(self, operator: OperatorProgram, place: Place) -> Lines:
         """The code of `ProcessingTimeWindowOperator.process_element`, after its key is known."""
-        index = operator.index
-        key, pane = f"key_{index}", f"pane_{index}"
-        for name in ("open_panes", "await_end"):
-            self.names.bind(f"{name}_{index}", "attribute", index, name)
-        add = [
-            *f.statements(
-                f"if {key} not in {pane}:\n    await_end_{index}({key}, {pane})",
-                index,
-            ),
-            *self._add(operator, place, "contents.kind", f"{pane}.get({key})", f"{pane}[{key}]"),
-        ]
-        panes = f.expression(f"open_panes_{index}()")
-        return [ast.For(f.target(pane), panes, add, [], lineno=0)]
+        text = """
+            for pane in op.open_panes():
+                if key not in pane:
+                    op.await_end(key, pane)
+                add
+            """
+        add = self._add(operator, place, "contents.kind", "pane.get(key)", "pane[key]")
+        return self.code(operator, place, text, add=add)
 
     def _counted(self, operator: OperatorProgram, place: Place) -> Lines:
         """The code of `CountWindowOperator.process_element`, after its key is known."""
-        index = operator.index
-        key, window = f"key_{index}", f"window_{index}"
-        counted = self.names.bind(f"counted_{index}", "attribute", index, "counted")
-        count_for = self.names.bind(f"count_for_{index}", "attribute", index, "count_for")
-        lines = f.statements(f"{window} = {counted}.get({key})", index)
-        looks = f.statements(f"{count_for}({key}, {place.value}, {place.timestamp})", index)
-        adds = f.statements(f"{window}.left -= 1", index)
-        adds += self._add(operator, place, "contents.kind", f"{window}.held", f"{window}.held")
-        is_looked_at = f.expression(f"{window} is None or {window}.left == 1")
-        return [*lines, ast.If(is_looked_at, looks, adds)]
+        text = """
+            window = op.counted.get(key)
+            if window is None or window.left == 1:
+                op.count_for(key, value, time)
+            else:
+                window.left -= 1
+                add
+            """
+        add = self._add(operator, place, "contents.kind", "window.held", "window.held")
+        return self.code(operator, place, text, add=add)
 
     def _session(self, operator: OperatorProgram, place: Place) -> Lines:
         """The code of `SessionWindowOperator.process_element`, after its key is known."""
-        index, time = operator.index, place.timestamp
-        spec = operator.spec
-        assert isinstance(spec, specs.WindowSpec)
-        for name in ("latest_session", "next_change", "session_for"):
-            self.names.bind(f"{name}_{index}", "attribute", index, name)
-        gap = ast.unparse(ast.Constant(getattr(spec.assigner, "session_gap", None)))
-        if gap == "None":
-            gap_of = self.names.bind(f"gap_of_{index}", "attribute", index, "gap_of")
-            gap = f"{gap_of}({place.value})"
-        session, end, changed = (
-            f"session_{index}",
-            f"session_end_{index}",
-            f"sessions_changed_{index}",
+        index, assigner = operator.index, operator.spec.assigner  # type: ignore[attr-defined]
+        self._function.before += f.statements(
+            f"sessions_changed_{index} = op_{index}.changed", NO_OPERATOR
         )
-        self._function.before += f.statements(f"{changed} = op_{index}.changed", NO_OPERATOR)
-        lines = f.statements(
-            f"{end} = {time} + {gap}\n"
-            f"{session} = latest_session_{index}.get(key_{index})\n"
-            f"if {session} is None or not {session}.start <= {time} <= {session}.end or "
-            f"{end} > {MAX_LONG_VALUE}:\n"
-            f"    {session} = session_for_{index}(key_{index}, {place.value}, {time}, {end})\n"
-            f"elif {end} > {session}.end:\n"
-            f"    {session}.end = {end}\n"
-            f"    {session}.change = next_change_{index}()",
-            index,
-        )
-        note = f"if {changed} is not None:\n    {changed}[key_{index}] = None"
-        taken_in = [
-            *f.statements(note, index),
-            *self._add(operator, place, "contents.kind", f"{session}.held", f"{session}.held"),
-        ]
-        return [*lines, ast.If(f.expression(f"{session} is not None"), taken_in, [])]
+        gap = getattr(assigner, "session_gap", None)
+        text = f"""
+            session_end = time + {"op.gap_of(value)" if gap is None else gap}
+            session = op.latest_session.get(key)
+            if session is None or not session.start <= time <= session.end or session_end > {MAX_LONG_VALUE}:
+                session = op.session_for(key, value, time, session_end)
+            elif session_end > session.end:
+                session.end = session_end
+                session.change = op.next_change()
+            if session is not None:
+                if sessions_changed is not None:
+                    sessions_changed[key] = None
+                add
+            """
+        add = self._add(operator, place, "contents.kind", "session.held", "session.held")
+        return self.code(operator, place, text, add=add)
 
     def _aligned(self, operator: OperatorProgram, place: Place) -> Lines:
         """The code of `AlignedWindowOperator.process_element`, after its key is known.
 
         The operator itself handles windows that are new, late or have fired (`pane_for`, `panes_for`).
         """
-        index, time = operator.index, place.timestamp
         size, slide, offset = operator.spec.assigner.pace  # type: ignore[attr-defined]
-        key, start, pane = f"key_{index}", f"start_{index}", f"pane_{index}"
-        add = self._add(operator, place, "contents", f"{pane}.get({key})", f"{pane}[{key}]")
-        since = f"({time} - {offset})" if offset else f"{time}"
-        lines: Lines = [f.let(start, f.expression(f"{time} - {since} % {slide}"), index)]
+        add = self._add(operator, place, "contents", "pane.get(key)", "pane[key]")
+        since = f"(time - {offset})" if offset else "time"
+        start = self.code(operator, place, f"start = time - {since} % {slide}")
         if slide < size:
-            for name in ("panes_since", "panes_for"):
-                self.names.bind(f"{name}_{index}", "attribute", index, name)
-            panes = f"panes_{index}"
-            lines += f.statements(
-                f"{panes} = panes_since_{index}.get({start})\n"
-                f"if {panes} is None:\n"
-                f"    {panes} = panes_for_{index}({start}, {key}, {place.value}, {time})",
-                index,
-            )
-            lines.append(ast.For(f.target(pane), f.name(panes), add, [], lineno=0))
-            return lines
-        for name in ("panes", "pane_for", "skip"):
-            self.names.bind(f"{name}_{index}", "attribute", index, name)
-        inner = f.statements(
-            f"{pane} = panes_{index}.get({start})\n"
-            f"if {pane} is None:\n"
-            f"    {pane} = pane_for_{index}({start}, {key}, {place.value}, {time})",
-            index,
-        )
-        inner.append(ast.If(f.expression(f"{pane} is not None"), add, []))
+            text = """
+                panes = op.panes_since.get(start)
+                if panes is None:
+                    panes = op.panes_for(start, key, value, time)
+                for pane in panes:
+                    add
+                """
+            return [*start, *self.code(operator, place, text, add=add)]
+        text = """
+            pane = op.panes.get(start)
+            if pane is None:
+                pane = op.pane_for(start, key, value, time)
+            if pane is not None:
+                add
+            """
+        inside = self.code(operator, place, text, add=add)
         if slide > size:
-            between = ast.If(
-                f.expression(f"{time} - {start} >= {size}"),
-                f.statements(f"skip_{index}({place.value}, {time})", index),
-                inner,
-            )
-            inner = f.with_comment([between], "between two windows")
-        return [*lines, *inner]
+            text = f"""
+                if time - start >= {size}:
+                    op.skip(value, time)
+                else:
+                    inside
+                """
+            between = self.code(operator, place, text, inside=inside)
+            inside = f.with_comment(between, "between two windows")
+        return [*start, *inside]
 
     def _add(
         self, operator: OperatorProgram, place: Place, contents: str, read: str, entry: str
@@ -952,44 +975,54 @@ class _Lowering:
         index = operator.index
         spec = operator.spec
         assert isinstance(spec, specs.WindowSpec)
-        held = f"held_{index}"
-        lines = f.statements(f"{held} = {read}", index)
+        held = f.name(f"held_{index}")
         owner = self.names.bind(f"self_{index}", "window_function", index)
         if spec.reduce is not None:
             name = self.names.function(spec.reduce, "reduce", index)
             self.names.bind(name, "attribute", index, f"{contents}.reduce")
-            reduced = self.call_of(
-                name, spec.reduce, "reduce", f.name(held), place.record, owner=owner
-            )
             path = ("attribute", index, f"{contents}.first")
-            begin = self._first(spec.reduce, f"first_{index}", path, place.record) or place.record
-            choice = ast.If(
-                f.expression(f"{held} is None"),
-                [f.let(held, begin, index)],
-                [f.let(held, reduced, index)],
+            text = f"""
+                held = {read}
+                if held is None:
+                    held = begin
+                else:
+                    held = reduced
+                {entry} = held
+                """
+            return self.code(
+                operator,
+                place,
+                text,
+                begin=self._first(spec.reduce, f"first_{index}", path, place.record)
+                or place.record,
+                reduced=self.call_of(name, spec.reduce, "reduce", held, place.record, owner=owner),
             )
-            lines += [choice, *f.statements(f"{entry} = {held}", index)]
-        elif spec.aggregate is not None:
+        if spec.aggregate is not None:
             create = self.names.bind(f"create_{index}", "attribute", index, f"{contents}.create")
             name = self.names.function(spec.aggregate, "add", index)
             self.names.bind(name, "attribute", index, f"{contents}.fold_in")
-            first = self.call_of(create, spec.aggregate, "create_accumulator", owner=owner)
-            added = self.call_of(
-                name, spec.aggregate, "add", place.record, f.name(held), owner=owner
+            text = f"""
+                held = {read}
+                if held is None:
+                    held = begin
+                held = added
+                {entry} = held
+                """
+            return self.code(
+                operator,
+                place,
+                text,
+                begin=self.call_of(create, spec.aggregate, "create_accumulator", owner=owner),
+                added=self.call_of(name, spec.aggregate, "add", place.record, held, owner=owner),
             )
-            missing = ast.If(f.expression(f"{held} is None"), [f.let(held, first, index)], [])
-            lines += [
-                missing,
-                f.let(held, added, index),
-                *f.statements(f"{entry} = {held}", index),
-            ]
-        else:
-            lines += f.statements(
-                f"if {held} is None:\n    {entry} = [{place.value}]\n"
-                f"else:\n    {held}.append({place.value})",
-                index,
-            )
-        return f.marked(lines, index)
+        text = f"""
+            held = {read}
+            if held is None:
+                {entry} = [value]
+            else:
+                held.append(value)
+            """
+        return self.code(operator, place, text)
 
 
 LOWERINGS: dict[type[specs.OperatorSpec], Callable[[_Lowering, Any, Place, int], Lines]] = {
