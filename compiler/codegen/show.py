@@ -62,7 +62,7 @@ class _Function:
         if function.fallback is not None and function.guards:
             test = ast.BoolOp(ast.And(), function.guards)
             guard = test if len(function.guards) > 1 else function.guards[0]
-            text.add(1, f"if not {_operand(guard)}:")
+            text.add(1, f"if {_negated(guard)}:")
             call = f"{function.fallback}({function.arguments})"
             text.add(2, f"return (yield from {call})" if function.takes_turns else f"return {call}")
         ends = None if function.is_batch else "return"
@@ -95,19 +95,21 @@ class _Function:
 
     # Python's statements with suites
 
-    def _if(self, statement: ast.If, depth: int, ends: str | None) -> None:
+    def _if(self, statement: ast.If, depth: int, ends: str | None, word: str = "if") -> None:
         test = statement.test
         if ends and not statement.orelse:
             self.line(depth, f"if {_negated(test)}:", statement)
             self._text.add(depth + 1, ends)
             self.block(statement.body, depth, ends)
             return
-        self.line(depth, f"if {ast.unparse(test)}:", statement)
+        self.line(depth, f"{word} {ast.unparse(test)}:", statement)
         self.block(statement.body, depth + 1, ends)
         if ends and statement.orelse:
             if not _leaves(statement.body):
                 self._text.add(depth + 1, ends)
             self.block(statement.orelse, depth, ends)
+        elif len(statement.orelse) == 1 and type(other := statement.orelse[0]) is ast.If:
+            self._if(other, depth, None, "elif")
         elif statement.orelse:
             self._text.add(depth, "else:")
             self.block(statement.orelse, depth + 1, ends)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +13,12 @@ import pytest
 from click.testing import CliRunner
 from example_outputs import EXAMPLES, GROWING, NAMES, RUNS, Run, by_key
 
-from opchain import StreamExecutionEnvironment
+from opchain import RuntimeExecutionMode, StreamExecutionEnvironment
 from opchain.compiler.cli import main
 from opchain.testing import KeyedOneInputOperatorHarness, assert_plan_matches
 
 GOLDEN = Path(__file__).parent.parent / "golden"
+CODE = GOLDEN / "code"
 
 
 def example(name: str) -> Any:
@@ -37,6 +41,27 @@ def test_the_plan_is_the_golden_one(name: str) -> None:
     env = StreamExecutionEnvironment.get_execution_environment()
     example(name).build(env)
     assert_plan_matches(env, GOLDEN / f"example_{name}.job-graph")
+
+
+@pytest.mark.parametrize("mode", ["streaming", "batch"])
+@pytest.mark.parametrize("name", NAMES)
+def test_the_generated_code_is_the_golden_one(name: str, mode: str) -> None:
+    env = StreamExecutionEnvironment.get_execution_environment()
+    env.set_runtime_mode(RuntimeExecutionMode[mode.upper()])
+    example(name).build(env)
+    assert_plan_matches(env, CODE / f"{name}.{mode}", stage="generated")
+
+
+def test_generated_code_is_clean(tmp_path: Path) -> None:
+    pytest.importorskip("ruff", reason="ruff is not installed")
+    for golden in CODE.iterdir():
+        for number, module in enumerate(re.split("(?m)^# vertex .*$", golden.read_text("utf-8"))):
+            (tmp_path / f"{golden.name}_{number}.py").write_text(module, "utf-8")
+    # F821: names in the text that are bound on executors are undefined for ruff.
+    rules = ["--isolated", "--select", "E4,E7,E9,F", "--ignore", "F821"]
+    check = [sys.executable, "-m", "ruff", "check", *rules, "."]
+    done = subprocess.run(check, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -16,7 +16,7 @@
 ...     lambda numbers: numbers.map(lambda x: (x % 7, x)).key_by(lambda row: row[0]).flat_map(Changes()),
 ...     vertex=1,
 ... )
-+ if not ((table_0_last := table_0_last_found()) is not None):
++ if (table_0_last := table_0_last_found()) is None:
 +   return calls_0(values)
 + if tracks_0():
 +   touch_0([field_0 for field_0, field_1 in values.rows()])

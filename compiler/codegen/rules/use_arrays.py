@@ -8,7 +8,7 @@
 -     continue
 -   column_0_0.append(item_1_0)
 -   column_0_1.append(value)
-+ if not ((value := numbers_of(values)) is not None):
++ if (value := numbers_of(values)) is None:
 +   return loop_0(values)
 + item_1_0 = value % 7
 + keep_2 = item_1_0 > 3
