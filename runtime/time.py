@@ -302,6 +302,8 @@ def timer_millis(time: Any) -> int:
     Raises:
         TypeError: It is not a number.
     """
+    if time.__class__ is int:
+        return time
     millis = whole_millis(time)
     if millis is None:
         raise TypeError(

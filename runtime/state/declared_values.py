@@ -7,7 +7,6 @@ it is written. States of a type that accepts any value are not checked.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.functions.record_functions import AggregateFunction
@@ -60,9 +59,9 @@ def check_writes(state: Any, descriptor: StateDescriptor[Any]) -> None:
     if is_list:
         _check_list(state, check)
     elif isinstance(descriptor, ReducingStateDescriptor):
-        state.add = partial(_checked_write, check, state.add)
+        state.add = _checked_write(check, state.add)
     elif not isinstance(descriptor, AggregatingStateDescriptor):
-        state.update = partial(_checked_write, check, state.update)
+        state.update = _checked_write(check, state.update)
 
 
 def with_checked_function(descriptor: Any) -> Any:
@@ -124,10 +123,13 @@ def _checked(check: Check, value: Any) -> Any:
     return value
 
 
-def _checked_write(check: Check, write: Check, value: Any) -> None:
-    if value is not None:  # None clears the state
-        check(value)
-    write(value)
+def _checked_write(check: Check, write: Check) -> Check:
+    def checked(value: Any) -> None:
+        if value is not None:  # None clears the state
+            check(value)
+        write(value)
+
+    return checked
 
 
 def _check_list(state: Any, check: Check) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from enum import Enum
+from functools import cache
 from typing import TYPE_CHECKING, Any, Generic, NoReturn
 
 from opchain.runtime.java_objects import no_java
@@ -91,61 +92,73 @@ class BasicTypeInfo(TypeInformation[T]):
         return self.basic_type.value
 
     @staticmethod
+    @cache
     def STRING_TYPE_INFO() -> BasicTypeInfo[str]:
         """A str."""
         return BasicTypeInfo(BasicType.STRING)
 
     @staticmethod
+    @cache
     def BOOLEAN_TYPE_INFO() -> BasicTypeInfo[bool]:
         """A bool."""
         return BasicTypeInfo(BasicType.BOOLEAN)
 
     @staticmethod
+    @cache
     def BYTE_TYPE_INFO() -> BasicTypeInfo[int]:
         """An int of 8 bits."""
         return BasicTypeInfo(BasicType.BYTE)
 
     @staticmethod
+    @cache
     def SHORT_TYPE_INFO() -> BasicTypeInfo[int]:
         """An int of 16 bits."""
         return BasicTypeInfo(BasicType.SHORT)
 
     @staticmethod
+    @cache
     def INT_TYPE_INFO() -> BasicTypeInfo[int]:
         """An int of 32 bits."""
         return BasicTypeInfo(BasicType.INT)
 
     @staticmethod
+    @cache
     def LONG_TYPE_INFO() -> BasicTypeInfo[int]:
         """An int of 64 bits."""
         return BasicTypeInfo(BasicType.LONG)
 
     @staticmethod
+    @cache
     def FLOAT_TYPE_INFO() -> BasicTypeInfo[float]:
         """A float of single precision."""
         return BasicTypeInfo(BasicType.FLOAT)
 
     @staticmethod
+    @cache
     def DOUBLE_TYPE_INFO() -> BasicTypeInfo[float]:
         """A float."""
         return BasicTypeInfo(BasicType.DOUBLE)
 
     @staticmethod
+    @cache
     def CHAR_TYPE_INFO() -> BasicTypeInfo[str]:
         """A str that is one UTF-16 code unit."""
         return BasicTypeInfo(BasicType.CHAR)
 
     @staticmethod
+    @cache
     def BIG_INT_TYPE_INFO() -> BasicTypeInfo[int]:
         """An int of any size."""
         return BasicTypeInfo(BasicType.BIG_INT)
 
     @staticmethod
+    @cache
     def BIG_DEC_TYPE_INFO() -> BasicTypeInfo[Decimal]:
         """A Decimal."""
         return BasicTypeInfo(BasicType.BIG_DEC)
 
     @staticmethod
+    @cache
     def INSTANT_TYPE_INFO() -> InstantTypeInfo:
         """An Instant."""
         return InstantTypeInfo(BasicType.INSTANT)

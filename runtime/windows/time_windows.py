@@ -97,7 +97,23 @@ class WindowStagger(Enum):
     """The windows of a subtask start relative to the processing time of its first record."""
 
 
-class _TumblingWindows(_TimeWindows[Any]):
+class _RegularWindows(_TimeWindows[Any]):
+    """Windows that start at regular intervals.
+
+    Consecutive records get the same objects. So most look-ups of a window need not compare it, nor compute its hash code.
+    """
+
+    _latest: tuple[range, list[TimeWindow]] = range(0), []
+
+    def _windows_around(self, time: int, size: int, slide: int, offset: int) -> list[TimeWindow]:
+        starts = range(time - (time - offset) % slide, time - size, -slide)
+        latest = self._latest
+        if latest[0] != starts:
+            latest = self._latest = starts, [TimeWindow(start, start + size) for start in starts]
+        return latest[1].copy()
+
+
+class _TumblingWindows(_RegularWindows):
     def __init__(
         self, size: int, offset: int, stagger: WindowStagger = WindowStagger.ALIGNED
     ) -> None:
@@ -149,8 +165,7 @@ class _TumblingWindows(_TimeWindows[Any]):
         stagger_ms = self._stagger_ms
         if stagger_ms is None:
             stagger_ms = self._stagger_ms = self._choose_stagger(context)
-        start = time - (time - self._offset - stagger_ms) % self._size
-        return [TimeWindow(start, start + self._size)]
+        return self._windows_around(time, self._size, self._size, self._offset + stagger_ms)
 
     def _choose_stagger(self, context: WindowAssigner.WindowAssignerContext) -> int:
         """The offset of the subtask: restored from its state, or newly chosen."""
@@ -187,7 +202,7 @@ class TumblingProcessingTimeWindows(_TumblingWindows, _ByProcessingTime[Any]):
     """Windows of a fixed size without gaps, in processing time."""
 
 
-class _SlidingWindows(_TimeWindows[Any]):
+class _SlidingWindows(_RegularWindows):
     def __init__(self, size: int, slide: int, offset: int) -> None:
         if abs(offset) >= slide or size <= 0:
             raise ValueError(
@@ -220,11 +235,7 @@ class _SlidingWindows(_TimeWindows[Any]):
     def _windows_at(
         self, element: Any, time: int, context: WindowAssigner.WindowAssignerContext
     ) -> list[TimeWindow]:
-        last_start = time - (time - self._offset) % self._slide
-        return [
-            TimeWindow(start, start + self._size)
-            for start in range(last_start, time - self._size, -self._slide)
-        ]
+        return self._windows_around(time, self._size, self._slide, self._offset)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._size}, {self._slide}, {self._offset})"

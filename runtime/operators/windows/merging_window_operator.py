@@ -130,12 +130,13 @@ class MergingWindowOperator(WindowOperator):
         is_skipped = True
         for new in windows:
             window = active.add(new, self._merge)
-            if self.lateness.is_window_late(window, self.timers.current_watermark):
+            cleanup_time = self.lateness.cleanup_time(window)
+            if self.lateness.is_over(cleanup_time, self.timers.current_watermark):
                 active.remove(window)
                 continue
             is_skipped = False
             self.contents.select(active.state_window(window))
-            self.add_element(window, value, timestamp)
+            self.add_element(window, value, timestamp, cleanup_time)
         self._store(active)
         if is_skipped:
             self.skip(value, timestamp)

@@ -20,7 +20,6 @@ from opchain.runtime.operators.windows.evaluation import (
 from opchain.runtime.operators.windows.window_state import (
     CONTENTS,
     TIMERS,
-    declare_contents,
     window_state_of,
 )
 from opchain.runtime.state.keyed.hash_map_backend import HashMapKeyedStateBackend
@@ -76,7 +75,11 @@ class Lateness:
 
     def is_window_late(self, window: Window, watermark: int) -> bool:
         """Whether the window has expired, so it takes no more records."""
-        return self.is_event_time and self.cleanup_time(window) <= watermark
+        return self.is_over(self.cleanup_time(window), watermark)
+
+    def is_over(self, cleanup_time: int, watermark: int) -> bool:
+        """`is_window_late` of a window with this cleanup time."""
+        return self.is_event_time and cleanup_time <= watermark
 
     def is_element_late(self, timestamp: int | None, watermark: int) -> bool:
         """Whether a record that was added to no window is late: it goes to the late output, or is counted as dropped.
@@ -161,10 +164,6 @@ class TriggerContext(Trigger.OnMergeContext):
 
     # Calls of the operator
 
-    def on_element(self, value: Any, timestamp: int) -> TriggerResult:
-        """Calls the trigger's `on_element` for the current window."""
-        return self._trigger.on_element(value, timestamp, self.window, self)
-
     def on_event_time(self, time: int) -> TriggerResult:
         """Calls the trigger's `on_event_time` for the current window."""
         return self._trigger.on_event_time(time, self.window, self)
@@ -231,13 +230,14 @@ class WindowOperator(KeyedWindowOperator):
         self.assigner = self.spec.assigner
         self.assigner_context = AssignerContext(self)
         self.contents = window_state_of(self)
+        self._on_element = self.spec.trigger.on_element
         self.timers: InternalTimerService
         self.trigger: TriggerContext
 
     def open(self) -> None:
         """Opens the functions and the timer service."""
         super().open()
-        declare_contents(self)
+        self.contents.open(self)
         self.timers = self.context.timers.service(TIMERS, self)
         self.trigger = TriggerContext(
             self.spec.trigger, self.timers, self.backend, self.context.metrics
@@ -253,22 +253,33 @@ class WindowOperator(KeyedWindowOperator):
         event_time = MIN_LONG_VALUE if timestamp is None else timestamp
         windows = self.assigner.assign_windows(value, event_time, self.assigner_context)
         is_skipped = True
+        lateness = self.lateness
         for window in windows:
-            if not self.lateness.is_window_late(window, self.timers.current_watermark):
+            cleanup_time = lateness.cleanup_time(window)
+            if not lateness.is_over(cleanup_time, self.timers.current_watermark):
                 is_skipped = False
                 self.contents.select(window)
-                self.add_element(window, value, timestamp)
+                self.add_element(window, value, timestamp, cleanup_time)
         if is_skipped:
             self.skip(value, timestamp)
 
-    def add_element(self, window: Any, value: Any, timestamp: int | None) -> None:
+    def add_element(
+        self, window: Any, value: Any, timestamp: int | None, cleanup_time: int
+    ) -> None:
         """Adds a record to a window whose contents are selected, and calls the trigger."""
         self.contents.add(value, timestamp)
-        trigger = self.trigger
-        trigger.window = window
-        result = trigger.on_element(value, MIN_LONG_VALUE if timestamp is None else timestamp)
-        self._follow(result, window, timestamp)
-        self._register_cleanup(window)
+        context = self.trigger
+        context.window = window
+        time = MIN_LONG_VALUE if timestamp is None else timestamp
+        result = self._on_element(value, time, window, context)
+        if result is not TriggerResult.CONTINUE:
+            self._follow(result, window, timestamp)
+        if cleanup_time == MAX_LONG_VALUE:
+            return  # no watermark passes the largest timestamp
+        if self.lateness.is_event_time:
+            self.timers.register_event_time_timer(window, cleanup_time)
+        else:
+            self.timers.register_processing_time_timer(window, cleanup_time)
 
     def on_event_time(self, time: int, window: Any) -> None:
         """Takes an event-time timer of the current key."""
@@ -300,25 +311,15 @@ class WindowOperator(KeyedWindowOperator):
     def _follow(self, result: TriggerResult, window: Any, time: int | None) -> None:
         if result is TriggerResult.CONTINUE:
             return
-        if not isinstance(result, TriggerResult):
+        if result.__class__ is not TriggerResult:
             raise TypeError(
                 f"trigger {self.spec.trigger!r} returned {short_repr(result)}; it must return a "
                 f"TriggerResult, such as TriggerResult.CONTINUE"
             )
-        is_fire, is_purge = result.value
-        if is_fire:
+        if result is not TriggerResult.PURGE:
             self.contents.emit(window, time)
-        if is_purge:
+        if result is not TriggerResult.FIRE:
             self.contents.clear()
-
-    def _register_cleanup(self, window: Any) -> None:
-        time = self.lateness.cleanup_time(window)
-        if time == MAX_LONG_VALUE:
-            return  # no watermark passes the largest timestamp
-        if self.lateness.is_event_time:
-            self.trigger.register_event_time_timer(time)
-        else:
-            self.trigger.register_processing_time_timer(time)
 
     def delete_cleanup(self, window: Any) -> None:
         """Deletes the cleanup timer of a window, which must be the trigger's current window."""

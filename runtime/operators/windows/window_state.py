@@ -170,13 +170,16 @@ class WindowState:
         self._backend = operator.backend
         self._evaluation = operator.evaluation
         self.kind: Contents = contents_of(operator.spec)
-        self._window: Any = None
+        self._state: Any = None
         self._pane: MutableMapping[Any, Any] = {}
+
+    def open(self, operator: KeyedWindowOperator) -> None:
+        """Declares the state."""
+        self._state = declare_contents(operator)
 
     def select(self, window: Any) -> None:
         """Chooses a window; for windows that merge, a state window."""
-        self._window = window
-        self._pane = self._backend.table(CONTENTS, window)
+        self._pane = self._state.set_current_namespace(window)
 
     def add(self, value: Any, timestamp: int | None) -> None:  # noqa: ARG002 - evictors need it
         """Adds a record."""
@@ -200,10 +203,8 @@ class WindowState:
                 self._evaluation.emit(self._backend.current_key, window, elements, time)
 
     def clear(self) -> None:
-        """Drops the contents. The window must be selected again before a record is added."""
+        """Drops the contents."""
         self._pane.pop(self._backend.state_key, None)
-        if not self._pane:
-            self._backend.leave(CONTENTS, self._window)
 
     def merge(self, target: Any, sources: Iterable[Any]) -> None:
         """Moves the contents of windows into another window. They are merged first, in their order, and then appended.
@@ -263,9 +264,9 @@ def window_state_of(operator: KeyedWindowOperator) -> WindowState:
     return (WindowState if operator.spec.evictor is None else EvictedWindowState)(operator)
 
 
-def declare_contents(operator: KeyedWindowOperator) -> None:
-    """Declares the kind of state of the contents, which snapshots contain."""
-    operator.backend.namespaced_state(_descriptor_of(operator.spec))
+def declare_contents(operator: KeyedWindowOperator) -> Any:
+    """Declares the kind of state of the contents, which snapshots contain. Returns the state."""
+    return operator.backend.namespaced_state(_descriptor_of(operator.spec))
 
 
 def _descriptor_of(spec: WindowSpec) -> Any:

@@ -50,18 +50,19 @@ class HashMapState:
         self._namespace: Any = VOID
         self._entries = table.space(VOID)
 
-    def set_current_namespace(self, namespace: Any) -> None:
-        """Makes a namespace the current one of this state."""
+    def set_current_namespace(self, namespace: Any) -> MutableMapping[Any, Any]:
+        """Makes a namespace the current one of this state. Returns its dictionary."""
         table = self._table
         if table.touched is not None and namespace is not VOID:
             table.touched.note(namespace, self._backend.state_key)
         if namespace is self._namespace:
-            return
+            return self._entries
         left = self._namespace
         self._namespace = table.current = namespace
         if not self._entries:
             table.leave(left)
         self._entries = table.space(namespace)
+        return self._entries
 
     def entries_of(self, backend: KeyedStateBackend) -> MutableMapping[Any, Any] | None:
         """The dictionary, if the state belongs to this backend and its namespace is VOID."""

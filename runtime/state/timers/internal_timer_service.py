@@ -121,10 +121,8 @@ class InternalTimerService:
     def advance_watermark(self, watermark: int) -> None:
         """Fires the timers that are due at a watermark."""
         self.current_watermark = watermark
-        pop, select = self.event_timers.pop_until, self._backend.set_current_state_key
-        fire = self._target.on_event_time
-        while (timer := pop(watermark)) is not None:
-            time, namespace, state_key = timer
+        select, fire = self._backend.set_current_state_key, self._target.on_event_time
+        for time, namespace, state_key in self.event_timers.due(watermark):
             select(state_key)
             fire(time, namespace)
 
@@ -193,9 +191,9 @@ class BatchTimerService(InternalTimerService):
         if is_idle or watermark != MAX_LONG_VALUE:
             return
         self.current_watermark = MAX_LONG_VALUE
-        pop, fire = self.event_timers.pop_until, self._target.on_event_time
-        while (timer := pop(MAX_LONG_VALUE)) is not None:
-            fire(timer[0], timer[1])  # all are of the current key
+        fire = self._target.on_event_time
+        for time, namespace, _ in self.event_timers.due(MAX_LONG_VALUE):
+            fire(time, namespace)  # all are of the current key
         self._on_processing_time(MAX_LONG_VALUE)
         self.current_watermark = MIN_LONG_VALUE
 

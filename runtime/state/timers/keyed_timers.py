@@ -141,32 +141,33 @@ class KeyedTimers:
 
     def pop_until(self, time: int) -> tuple[int, Any, Any] | None:
         """Removes and returns the first timer, (time, namespace, state key), if it is due at a time."""
-        heap = self._heap
-        while heap and heap[0] <= time:
-            first = heap[0]
+        return next(self.due(time), None)
+
+    def due(self, time: int) -> Iterator[tuple[int, Any, Any]]:
+        """Removes and yields the timers that are due at a time. Others may be added and deleted meanwhile."""
+        while self._heap and self._heap[0] <= time:
+            first = self._heap[0]
             namespaces = self._by_time[first]
-            if namespaces.__class__ is tuple:
-                heapq.heappop(heap)
+            if isinstance(namespaces, tuple):
+                heapq.heappop(self._heap)
                 del self._by_time[first]
-                self.count -= 1
-                timer: tuple[int, Any, Any] = (first, *namespaces)
-                if self.journal is not None:
-                    self.journal.setdefault(timer, True)
-                return timer
-            assert isinstance(namespaces, dict)
+                namespace, state_key = namespaces
+                self._removed(first, namespace, state_key)
+                yield first, namespace, state_key
+                continue
             walk = self._walks.get(first)
             if walk is None:
                 walk = self._walks[first] = _walk(namespaces)
-            found = next(walk, None)
-            if found is not None:
-                namespace, state_key = found
+            for namespace, state_key in walk:
                 del namespaces[namespace][state_key]
                 self._removed(first, namespace, state_key)
-                return first, namespace, state_key
-            del self._walks[first]
-            if not any(namespaces.values()):
-                self._drop_first_time()
-        return None
+                yield first, namespace, state_key
+                if self._heap[0] < first:
+                    break  # an earlier timer was added
+            else:
+                del self._walks[first]
+                if not any(namespaces.values()):
+                    self._drop_first_time()
 
     def at(self, time: int) -> dict[Any, Keys]:
         """The keys of each namespace that has timers at a time. Do not change the dictionary."""
