@@ -898,12 +898,13 @@ class _Lowering:
     def _counted(self, operator: OperatorProgram, place: Place) -> Lines:
         """The code of `CountWindowOperator.process_element`, after its key is known."""
         text = """
-            window = op.counted.get(key)
-            if window is None or window.left == 1:
+            counts = op.counted.get(key)
+            if counts is None or counts.left == 1:
                 op.count_for(key, value, time)
             else:
-                window.left -= 1
-                add
+                counts.left -= 1
+                for window in counts.windows:
+                    add
             """
         add = self._add(operator, place, "contents.kind", "window.held", "window.held")
         return self.code(operator, place, text, add=add)

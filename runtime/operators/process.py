@@ -93,13 +93,12 @@ class FlatMapOperator(ElementWiseOperator):
             )
 
 
+PAIR = 2
+
+
 def is_tagged(result: Any) -> bool:
     """Whether a result of a process function is a (tag, value) pair, for a side output."""
-    return (
-        result.__class__ is tuple
-        and len(result) == 2  # noqa: PLR2004 - a pair
-        and isinstance(result[0], OutputTag)
-    )
+    return result.__class__ is tuple and len(result) == PAIR and isinstance(result[0], OutputTag)
 
 
 def emit_results(output: Output, results: Iterable[Any] | None, timestamp: int | None) -> None:
@@ -108,7 +107,8 @@ def emit_results(output: Output, results: Iterable[Any] | None, timestamp: int |
         return
     collect = output.collect
     for result in results:
-        if result.__class__ is tuple and is_tagged(result):
+        # The condition of `is_tagged`, without the call.
+        if result.__class__ is tuple and len(result) == PAIR and isinstance(result[0], OutputTag):
             output.collect_to(result[0].tag_id, result[1], timestamp)
         else:
             collect(result, timestamp)

@@ -96,17 +96,28 @@ class GlobalWindows(WindowAssigner[Any, GlobalWindow]):
         return "GlobalWindows()"
 
 
-class _CountWindows(WindowAssigner[Any, CountWindow]):
-    def __init__(self, window_size: int, descriptor_name: str) -> None:
+class CountWindowAssigner(WindowAssigner[Any, CountWindow]):
+    """Windows of `window_size` records of a key. A window starts every `window_slide` records."""
+
+    def __init__(self, window_size: int, window_slide: int, descriptor_name: str) -> None:
         self.window_size = _positive(window_size, "window size", self)
+        self.window_slide = _positive(window_slide, "window slide", self)
         self.count = ValueStateDescriptor(descriptor_name, Types.LONG())
 
-    def _count_up(self, context: WindowAssigner.WindowAssignerContext) -> int:
-        """Counts the record, and returns how many records of the key came before it."""
+    def numbers_at(self, position: int) -> range:
+        """The windows of the record that comes after `position` records of the key, the latest one first."""
+        latest = position // self.window_slide
+        earliest = max(0, -((self.window_size - 1 - position) // self.window_slide))
+        return range(latest, earliest - 1, -1)
+
+    def assign_windows(
+        self, element: Any, timestamp: int, context: WindowAssigner.WindowAssignerContext
+    ) -> list[CountWindow]:
+        """Counts the record, and returns the incomplete windows of the key, the latest one first."""
         state = context.get_runtime_context().get_state(self.count)
-        before = state.value() or 0
-        state.update(before + 1)
-        return before
+        position = state.value() or 0
+        state.update(position + 1)
+        return list(map(CountWindow, self.numbers_at(position)))
 
     def get_default_trigger(self, env: Any = None) -> PurgingTrigger[Any, CountWindow]:
         """Fires and purges when the window is full.
@@ -124,11 +135,11 @@ class _CountWindows(WindowAssigner[Any, CountWindow]):
         return False
 
 
-class CountTumblingWindowAssigner(_CountWindows):
+class CountTumblingWindowAssigner(CountWindowAssigner):
     """Windows of `window_size` records of a key, without overlap."""
 
     def __init__(self, window_size: int) -> None:
-        super().__init__(window_size, "tumble-count-assigner")
+        super().__init__(window_size, window_size, "tumble-count-assigner")
 
     @staticmethod
     def of(window_size: int) -> CountTumblingWindowAssigner:
@@ -139,22 +150,15 @@ class CountTumblingWindowAssigner(_CountWindows):
         """
         return CountTumblingWindowAssigner(window_size)
 
-    def assign_windows(
-        self, element: Any, timestamp: int, context: WindowAssigner.WindowAssignerContext
-    ) -> list[CountWindow]:
-        """Returns the current window of the key."""
-        return [CountWindow(self._count_up(context) // self.window_size)]
-
     def __repr__(self) -> str:
         return f"CountTumblingWindowAssigner({self.window_size})"
 
 
-class CountSlidingWindowAssigner(_CountWindows):
+class CountSlidingWindowAssigner(CountWindowAssigner):
     """Windows of `window_size` records of a key. A window starts every `window_slide` records."""
 
     def __init__(self, window_size: int, window_slide: int) -> None:
-        super().__init__(window_size, "slide-count-assigner")
-        self._window_slide = _positive(window_slide, "window slide", self)
+        super().__init__(window_size, window_slide, "slide-count-assigner")
 
     @staticmethod
     def of(window_size: int, window_slide: int) -> CountSlidingWindowAssigner:
@@ -165,17 +169,8 @@ class CountSlidingWindowAssigner(_CountWindows):
         """
         return CountSlidingWindowAssigner(window_size, window_slide)
 
-    def assign_windows(
-        self, element: Any, timestamp: int, context: WindowAssigner.WindowAssignerContext
-    ) -> list[CountWindow]:
-        """Returns the incomplete windows of the key, the latest one first."""
-        position = self._count_up(context)
-        latest = position // self._window_slide
-        earliest = max(0, -((self.window_size - 1 - position) // self._window_slide))
-        return [CountWindow(number) for number in range(latest, earliest - 1, -1)]
-
     def __repr__(self) -> str:
-        return f"CountSlidingWindowAssigner({self.window_size}, {self._window_slide})"
+        return f"CountSlidingWindowAssigner({self.window_size}, {self.window_slide})"
 
 
 def _positive(number: int, what: str, assigner: WindowAssigner[Any, Any]) -> int:

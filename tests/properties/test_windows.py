@@ -30,7 +30,10 @@ from opchain.runtime.program.operator_specs import WindowSpec
 from opchain.runtime.testing.operator_harness import KeyedOneInputOperatorHarness
 from opchain.runtime.types.output_tag import OutputTag
 from opchain.runtime.windows.data_triggers import CountTrigger, PurgingTrigger
-from opchain.runtime.windows.global_windows import CountTumblingWindowAssigner
+from opchain.runtime.windows.global_windows import (
+    CountSlidingWindowAssigner,
+    CountTumblingWindowAssigner,
+)
 from opchain.runtime.windows.time_windows import (
     DynamicEventTimeSessionWindows,
     EventTimeSessionWindows,
@@ -431,20 +434,26 @@ class SamePurgingTrigger(PurgingTrigger[Any, Any]):
 @settings(max_examples=100)
 @given(
     keys=st.lists(st.sampled_from("aaabbc"), max_size=40),
-    size=st.integers(1, 4),
+    windows=st.lists(st.tuples(st.integers(1, 4), st.integers(1, 5)), min_size=2, max_size=2),
+    is_tumbling=st.booleans(),
     shape=st.sampled_from(sorted(SHAPES)),
     cut=st.integers(0, 40),
 )
 def test_count_windows_fire_as_those_of_the_general_operator(
-    keys: list[str], size: int, shape: str, cut: int
+    keys: list[str], windows: list[tuple[int, int]], is_tumbling: bool, shape: str, cut: int
 ) -> None:
-    """The job starts again at the cut, with the state that either operator left."""
+    """The job starts again at the cut with other windows, and with the state that either operator left."""
 
-    def fired(triggers: list[Any]) -> list[Any]:
+    def fired(*kinds: type[PurgingTrigger[Any, Any]]) -> list[Any]:
         found: list[Any] = []
         snapshots, number = None, 0
-        for trigger, part in zip(triggers, (keys[:cut], keys[cut:]), strict=True):
-            assigner = CountTumblingWindowAssigner.of(size)
+        for kind, part, (size, slide) in zip(kinds, (keys[:cut], keys[cut:]), windows, strict=True):
+            trigger = kind(CountTrigger(size))
+            assigner = (
+                CountTumblingWindowAssigner.of(size)
+                if is_tumbling
+                else CountSlidingWindowAssigner.of(size, slide)
+            )
             arguments = {**SHAPES[shape], "function": Numbered()}
             spec = WindowSpec(assigner=assigner, trigger=trigger, **arguments)
             is_general = isinstance(trigger, SamePurgingTrigger)
@@ -463,10 +472,10 @@ def test_count_windows_fire_as_those_of_the_general_operator(
                 found.append(harness.state_entry_count())
         return found
 
-    fast, general = PurgingTrigger(CountTrigger(size)), SamePurgingTrigger(CountTrigger(size))
-    expected = fired([general, general])
-    assert fired([fast, fast]) == fired([general, fast]) == fired([fast, general]) == expected
-    if size == 1 and keys:
+    fast, general = PurgingTrigger, SamePurgingTrigger
+    expected = fired(general, general)
+    assert fired(fast, fast) == fired(general, fast) == fired(fast, general) == expected
+    if windows[0] == (1, 1) and cut and keys:
         assert any(isinstance(item, list) and item for item in expected)
 
 

@@ -25,7 +25,11 @@ from opchain.runtime.operators.windows.window_state import (
 from opchain.runtime.state.keyed.hash_map_backend import HashMapKeyedStateBackend
 from opchain.runtime.time import MAX_LONG_VALUE, MIN_LONG_VALUE, timer_millis
 from opchain.runtime.windows.data_triggers import CountTrigger, PurgingTrigger
-from opchain.runtime.windows.global_windows import CountTumblingWindowAssigner
+from opchain.runtime.windows.global_windows import (
+    CountSlidingWindowAssigner,
+    CountTumblingWindowAssigner,
+    CountWindowAssigner,
+)
 from opchain.runtime.windows.time_windows import (
     SlidingProcessingTimeWindows,
     TumblingProcessingTimeWindows,
@@ -311,7 +315,7 @@ class WindowOperator(KeyedWindowOperator):
     def _follow(self, result: TriggerResult, window: Any, time: int | None) -> None:
         if result is TriggerResult.CONTINUE:
             return
-        if result.__class__ is not TriggerResult:
+        if not isinstance(result, TriggerResult):
             raise TypeError(
                 f"trigger {self.spec.trigger!r} returned {short_repr(result)}; it must return a "
                 f"TriggerResult, such as TriggerResult.CONTINUE"
@@ -408,41 +412,55 @@ def has_plain_counts(spec: WindowSpec) -> bool:
     """Whether CountWindowOperator runs a spec."""
     assigner, trigger = spec.assigner, spec.trigger
     return (
-        type(assigner) is CountTumblingWindowAssigner
+        type(assigner) in (CountTumblingWindowAssigner, CountSlidingWindowAssigner)
         and type(trigger) is PurgingTrigger
         and type(trigger.nested_trigger) is CountTrigger
-        and trigger.nested_trigger.window_size == assigner.window_size
+        and trigger.nested_trigger.window_size == assigner.window_size  # type: ignore[attr-defined]
         and spec.evictor is None
     )
 
 
 class _CountedWindow:
-    """The window of a key that is being filled.
+    """A window of a key that is being filled.
 
-    After `left` more records the operator has to look at it: `count` records will be in it then, and the key will have
-    had `total` of them.
+    It is full when the key has had `full_at` records, and takes no more when it has had `end`. Both are the same, unless
+    the restored job had windows of another size.
     """
 
-    __slots__ = ("count", "held", "left", "total")
+    __slots__ = ("end", "full_at", "held")
 
-    count: int
+    end: int
+    full_at: int
     held: Any
+
+
+class _CountedKey:
+    """The open windows of a key, the latest first.
+
+    After `left` more records the operator has to look at them. The key will have had `total` records then.
+    """
+
+    __slots__ = ("left", "total", "windows")
+
     left: int
     total: int
 
+    def __init__(self, windows: list[_CountedWindow]) -> None:
+        self.windows = windows
+
 
 class CountWindowOperator(WindowOperator):
-    """A shortcut for tumbling count windows with the default trigger.
+    """A shortcut for count windows with the default trigger.
 
     The windows that change are objects. A snapshot writes them into the tables of assigner, trigger and contents.
     """
 
     most_in_memory = 100_000
-    """With a backend on disk: the number of objects after which they are written to its tables."""
+    """With a backend on disk: the number of keys after which their windows are written to its tables."""
 
     def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
         super().__init__(program, context, output)
-        self.counted: dict[Any, _CountedWindow] = {}
+        self.counted: dict[Any, _CountedKey] = {}
         self.plain, self.identify = self.backend.identity.plain, self.backend.identity.of
         self._is_in_memory = type(self.backend) is HashMapKeyedStateBackend
 
@@ -450,84 +468,98 @@ class CountWindowOperator(WindowOperator):
         """Opens the functions, and declares the counts."""
         super().open()
         assigner, counter = self.spec.assigner, self.spec.trigger.nested_trigger  # type: ignore[attr-defined]
-        assert isinstance(assigner, CountTumblingWindowAssigner)
-        self._size, self._of_window = assigner.window_size, counter.count.name
+        assert isinstance(assigner, CountWindowAssigner)
+        self._size, self._numbers_at = assigner.window_size, assigner.numbers_at
+        self._slide, self._of_window = assigner.window_slide, counter.count.name
         self.context.runtime_context.get_state(assigner.count)
         self.backend.namespaced_state(counter.count)
         self._totals = self.backend.table(assigner.count.name)
 
     def process_element(self, value: Any, timestamp: int | None) -> None:
-        """Puts the record into the window of its key, and fires the window if it is full."""
+        """Puts the record into the windows of its key, and fires a window that is full."""
         self.backend.set_current_key(self.select_key(value))
         key = self.backend.state_key
-        window = self.counted.get(key)
-        if window is None or window.left == 1:
+        counted = self.counted.get(key)
+        if counted is None or counted.left == 1:
             self.count_for(key, value, timestamp)
         else:
-            window.left -= 1
-            window.held = self.contents.kind.added(window.held, value)
+            counted.left -= 1
+            for window in counted.windows:
+                window.held = self.contents.kind.added(window.held, value)
 
     def count_for(self, key: Any, value: Any, timestamp: int | None) -> None:
-        """Adds a record whose window is not in memory, or is full with this record."""
+        """Adds a record whose windows are not in memory, or of which one is full with this record, or the first one."""
         self.backend.set_current_state_key(key)
-        window = self.counted.get(key)
-        if window is None:
-            window = self.counted[key] = self._opened(key)
-        kind = self.contents.kind
-        window.held = kind.added(window.held, value)
-        window.left -= 1
-        if window.left:
+        counted = self.counted.get(key)
+        if counted is None:
+            counted = self.counted[key] = self._opened(key)
+        kind, windows, total = self.contents.kind, counted.windows, counted.total
+        counted.left = left = counted.left - 1
+        for window in windows:
+            held = window.held = kind.added(window.held, value)
+            if left == 0 and window.full_at == total:
+                window.held, window.full_at = None, total + self._size
+                elements = None if held is None else kind.elements(held)
+                if elements is not None:
+                    number = self._number_of(window)
+                    self.evaluation.emit(self.backend.current_key, number, elements, timestamp)
+        if left:
             return
-        total, count, held = window.total, window.count, window.held
-        if count == self._size:
-            count, window.held = 0, None
-            elements = None if held is None else kind.elements(held)
-            if elements is not None:
-                number = CountWindow((total - 1) // self._size)
-                self.evaluation.emit(self.backend.current_key, number, elements, timestamp)
-        if total % self._size == 0:
-            # The restored job may have had another size, so the window may not be full.
-            self._put(key, total - 1, count, window.held)
-            count, window.held = self._taken(key, total)
-        self._look_later(window, total, count)
+        if windows and windows[-1].end == total:
+            self._put(key, windows.pop(), total)
+        if total % self._slide == 0:
+            windows.insert(0, self._taken(key, total // self._slide, total))
+        self._look_later(counted, total)
 
-    def _opened(self, key: Any) -> _CountedWindow:
+    def _opened(self, key: Any) -> _CountedKey:
         if not self._is_in_memory and len(self.counted) >= self.most_in_memory:
             self._save()
             self.backend.set_current_state_key(key)
-        window, total = _CountedWindow(), self._totals.get(key, 0)
-        count, window.held = self._taken(key, total)
-        self._look_later(window, total, count)
+        total = self._totals.get(key, 0)
+        numbers = self._numbers_at(total)
+        counted = _CountedKey([self._taken(key, number, total) for number in numbers])
+        self._look_later(counted, total)
+        return counted
+
+    def _look_later(self, counted: _CountedKey, total: int) -> None:
+        """The operator looks when a window is full, when it has its last record, and before the first record of a window."""
+        look_at = total + self._slide - total % self._slide
+        for window in counted.windows:
+            look_at = min(look_at, window.end, window.full_at)
+        counted.left = look_at - total
+        counted.total = look_at
+
+    def _taken(self, key: Any, number: int, total: int) -> _CountedWindow:
+        """A window, with the count and the contents in the tables. They are removed there."""
+        window = _CountedWindow()
+        window.end = window.full_at = number * self._slide + self._size
+        window.held = None
+        if self._totals:
+            name, backend = CountWindow(number), self.backend
+            count = backend.table(self._of_window, name).pop(key, 0)
+            window.full_at = total + max(1, self._size - count)
+            window.held = backend.table(CONTENTS, name).pop(key, None)
+            for state in (self._of_window, CONTENTS):
+                if not backend.table(state, name):
+                    backend.leave(state, name)
         return window
 
-    def _look_later(self, window: _CountedWindow, total: int, count: int) -> None:
-        window.left = min(self._size - count, self._size - total % self._size)
-        window.total, window.count = total + window.left, count + window.left
+    def _number_of(self, window: _CountedWindow) -> CountWindow:
+        return CountWindow((window.end - self._size) // self._slide)
 
-    def _taken(self, key: Any, total: int) -> tuple[int, Any]:
-        """The count and the contents in the tables, of the window of the next record. They are removed there."""
-        if not self._totals:
-            return 0, None
-        number, backend = CountWindow(total // self._size), self.backend
-        count = backend.table(self._of_window, number).pop(key, 0)
-        held = backend.table(CONTENTS, number).pop(key, None)
-        for name in (self._of_window, CONTENTS):
-            if not backend.table(name, number):
-                backend.leave(name, number)
-        return count, held
-
-    def _put(self, key: Any, total: int, count: int, held: Any) -> None:
-        if count:
-            number = CountWindow(total // self._size)
+    def _put(self, key: Any, window: _CountedWindow, total: int) -> None:
+        if count := total + self._size - window.full_at:
+            number = self._number_of(window)
             self.backend.table(self._of_window, number)[key] = count
-            self.backend.table(CONTENTS, number)[key] = held
+            self.backend.table(CONTENTS, number)[key] = window.held
 
     def _save(self) -> None:
         """Writes all windows into the tables."""
-        for key, window in self.counted.items():
+        for key, counted in self.counted.items():
             self.backend.set_current_state_key(key)
-            self._totals[key] = total = window.total - window.left
-            self._put(key, total, window.count - window.left, window.held)
+            self._totals[key] = total = counted.total - counted.left
+            for window in counted.windows:
+                self._put(key, window, total)
         self.counted.clear()
 
     def snapshot_state(self, checkpoint_id: int, timestamp_ms: int) -> OperatorSnapshot:
@@ -542,8 +574,8 @@ class CountWindowOperator(WindowOperator):
 
 
 class KeyByKeyCountWindowOperator(CountWindowOperator):
-    """Runs tumbling count windows in batch mode, where only the current key has an open one."""
+    """Runs count windows in batch mode, where only the current key has open ones."""
 
-    def _opened(self, key: Any) -> _CountedWindow:
+    def _opened(self, key: Any) -> _CountedKey:
         self.counted.clear()
         return super()._opened(key)

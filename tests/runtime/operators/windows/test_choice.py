@@ -80,7 +80,8 @@ class Clears(ProcessWindowFunction[Any, Any, Any, Any]):
         (WindowOperator, {"assigner": GlobalWindows.create()}, False),
         (CountWindowOperator, {"assigner": CountTumblingWindowAssigner.of(3)}, False),
         (KeyByKeyCountWindowOperator, {"assigner": CountTumblingWindowAssigner.of(3)}, True),
-        (WindowOperator, {"assigner": CountSlidingWindowAssigner.of(3, 2)}, False),
+        (CountWindowOperator, {"assigner": CountSlidingWindowAssigner.of(3, 2)}, False),
+        (KeyByKeyCountWindowOperator, {"assigner": CountSlidingWindowAssigner.of(3, 2)}, True),
         (
             WindowOperator,
             {
