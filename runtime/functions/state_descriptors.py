@@ -58,32 +58,47 @@ class StateDescriptor(ABC, Generic[S_co]):
     def __init__(self, name: str, type_info: TypeInformation[Any] | None = None) -> None:
         if not isinstance(name, str) or not name:
             raise ValueError(f"the name of a state is {name!r}; it must be a non-empty string")
-        self.name = name
-        self.type_info: TypeInformation[Any] = _declared(name, type_info)
-        self.ttl_config: StateTtlConfig | None = None
+        self._name = name
+        self._type_info = _declared(name, type_info)
+        self._ttl_config: StateTtlConfig | None = None
+
+    @property
+    def name(self) -> str:
+        """The name of the state."""
+        return self._name
+
+    @property
+    def type_info(self) -> TypeInformation[Any]:
+        """The type of the value, the list, the map, or the accumulator."""
+        return self._type_info
+
+    @property
+    def ttl_config(self) -> StateTtlConfig | None:
+        """The time to live. None if the state never expires."""
+        return self._ttl_config
 
     def get_name(self) -> str:
         """The name of the state."""
-        return self.name
+        return self._name
 
     def enable_time_to_live(self, ttl_config: StateTtlConfig) -> None:
         """Sets a time to live. Call it before the descriptor is used to get the state."""
-        self.ttl_config = ttl_config
+        self._ttl_config = ttl_config
 
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):
             return NotImplemented
-        return (self.name, self.type_info, self.ttl_config) == (
-            other.name,
-            other.type_info,
-            other.ttl_config,
+        return (self._name, self._type_info, self._ttl_config) == (
+            other._name,
+            other._type_info,
+            other._ttl_config,
         )
 
     def __hash__(self) -> int:
-        return hash((type(self).__name__, self.name))
+        return hash((type(self).__name__, self._name))
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.name!r}, {self.type_info!r})"
+        return f"{type(self).__name__}({self._name!r}, {self._type_info!r})"
 
 
 class ValueStateDescriptor(StateDescriptor[ValueState[T]], Generic[T]):

@@ -247,12 +247,13 @@ class HashMapKeyedStateBackend(KeyedStateBackend):
         return state
 
     def _state(self, known: dict[str, Any], descriptor: StateDescriptor[Any]) -> Any:
-        state = known.get(descriptor.name)
+        name = descriptor.name
+        state = known.get(name)
         if state is None:
             table = self._described_table(descriptor)
-            state = known[descriptor.name] = self._new_state(table, descriptor)
-        elif self._tables[descriptor.name].descriptor is not descriptor:
-            self._tables[descriptor.name].require(descriptor, self._where)
+            state = known[name] = self._new_state(table, descriptor)
+        elif self._tables[name].descriptor is not descriptor:
+            self._tables[name].require(descriptor, self._where)
         return state
 
     def _described_table(self, descriptor: StateDescriptor[Any]) -> StateTable:
