@@ -22,6 +22,7 @@ from opchain.datastream.functions import (
 )
 from opchain.datastream.state import ValueStateDescriptor
 from opchain.datastream.window import (
+    CountTrigger,
     EventTimeSessionWindows,
     ProcessingTimeSessionWindows,
     PurgingTrigger,
@@ -223,7 +224,7 @@ def test_without_inlining_every_function_is_called() -> None:
         lambda keyed: keyed.window(ProcessingTimeSessionWindows.with_gap(3)).reduce(max),
         lambda keyed: keyed.window(TumblingProcessingTimeWindows.of(3)).aggregate(OpenedCount()),
         lambda keyed: keyed.window(TEN).trigger(PurgingTrigger(EventTimeTrigger())).reduce(max),
-        lambda keyed: keyed.count_window(3, 2).reduce(max),
+        lambda keyed: keyed.count_window(3, 2).trigger(CountTrigger(3)).reduce(max),
     ],
 )
 def test_other_windows_are_called(draw: Any) -> None:
@@ -233,17 +234,19 @@ def test_other_windows_are_called(draw: Any) -> None:
 
 
 @pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
-@pytest.mark.parametrize("size", [1, 2, 3, 100])
-def test_count_windows_are_written_out(mode: str, size: int) -> None:
+@pytest.mark.parametrize(
+    ("size", "slide"), [(1, 0), (2, 0), (3, 0), (100, 0), (3, 1), (3, 2), (2, 5)]
+)
+def test_count_windows_are_written_out(mode: str, size: int, slide: int) -> None:
     def draw(env: Any) -> None:
         pairs = env.from_sequence(0, 60).map(lambda x: (x % 5, x)).key_by(lambda pair: pair[0])
-        windows = pairs.count_window(size)
+        windows = pairs.count_window(size, slide)
         seen(windows.reduce(lambda a, b: (a[0], a[1] + b[1])), "reduced")
         seen(windows.aggregate(Count()), "aggregated")
         seen(windows.apply(Listed()), "applied")
 
     ran = run_form(draw, mode=mode, batch_size=7)
-    assert "window_0.left -= 1" in str(ran.job.vertices[1].source)
+    assert "counts_0.left -= 1" in str(ran.job.vertices[1].source)
     for form in ("interpreted", "generated"):
         expected = run_form(draw, form, mode=mode, batch_size=7)
         for name in ("reduced", "aggregated", "applied"):
