@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 _ORDERS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 
+_IN_ORDER = {"sum": "{} + {}", "min": "min({}, {})", "max": "max({}, {})"}
+"""The forms of a fold whose values may be of any numbers: the window folds them one by one, in their order."""
+
 
 @dataclass(frozen=True, slots=True)
 class WindowFold:
@@ -45,8 +48,9 @@ class WindowFold:
     def kinds(self, types: Types, keys: set[str]) -> tuple[str, ...] | None:
         """How two folded values are merged: "sum", "min", "max", "first" or "last"; None if the fold is not associative.
 
-        For tuples, "tuple" and the kinds of all fields. A field is "same" if it equals one of the `keys` or a constant. No
-        expression can raise an exception, except for reading an item of the record.
+        For tuples, "tuple" and the kinds of all fields. A field is "same" if it equals one of the `keys` or a constant. If
+        the values may be other numbers than ints, the kind is "sums", "mins" or "maxs": a sum of floats depends on their
+        order. No expression can raise an exception, except for reading an item of the record.
         """
         first, folded = self.first, self.folded
         if not isinstance(folded, ast.Tuple):
@@ -70,14 +74,19 @@ class WindowFold:
             return "same" if is_same else "first"
         if self.is_reduce and ast.unparse(folded) == ast.unparse(first):
             return "last"
-        kind, new = _combined_with(folded, old)
-        if new is None or f.reads(new, HELD) or type_of(new, types) is not int:
+        kind, new = combined_with(folded, old)
+        if self.is_reduce:  # it begins with the first record
+            begins = new is not None and ast.unparse(first) == ast.unparse(new)
+        else:
+            begins = _int_of(first) is not None
+        if new is None or not begins or f.reads(new, HELD):
             return None
         if not (never_raises(new, types) or f.item_variable(new)):
             return None
-        if self.is_reduce:  # a reduce begins with the first record
-            return kind if ast.unparse(first) == ast.unparse(new) else None
-        return kind if _int_of(first) is not None else None
+        is_in_order = ast.unparse(folded) == _IN_ORDER[kind].format(old, ast.unparse(new))
+        if type_of(new, types) is not int:
+            kind = f"{kind}s" if is_in_order else ""
+        return kind or None
 
 
 def window_fold(vertex: VertexProgram) -> WindowFold | WindowSelection | None:
@@ -210,7 +219,7 @@ def _int_of(node: ast.expr) -> int | None:
     return -node.value if is_negative else node.value
 
 
-def _combined_with(folded: ast.expr, old: str) -> tuple[str, ast.expr | None]:
+def combined_with(folded: ast.expr, old: str) -> tuple[str, ast.expr | None]:
     """The kind of a fold, "sum", "min" or "max", and the other operand. None if an expression does not combine the old value with another."""
     kind = "sum"
     if isinstance(folded, ast.BinOp) and isinstance(folded.op, ast.Add):

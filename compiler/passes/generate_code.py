@@ -12,7 +12,7 @@ from opchain.compiler.codegen.window_folds import WindowFold, window_fold
 from opchain.compiler.graph.plan import Plan, required
 from opchain.runtime.errors import GraphError, InternalError
 from opchain.runtime.program.vertex_program import Shipping
-from opchain.runtime.state.keys.pyflink_keys import hash_pickled
+from opchain.runtime.state.keys.key_identity import key_identity
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -96,7 +96,7 @@ def _window_folds(
         for number, output in enumerate(vertex.outputs)
         if output.shipping is Shipping.KEY_GROUP
         and output.key is not None
-        and output.key.hasher in (None, hash_pickled)
+        and key_identity(output.key.hasher).plain
         and output.carries_timestamps
         and not output.others
     }

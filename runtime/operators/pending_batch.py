@@ -172,10 +172,10 @@ class PendingBatch:
         self.has_columns_first = False
         self.folds: WindowFolds | None = None
 
-    def folded(self, kinds: tuple[str, ...], size: int) -> WindowFolds:
+    def folded(self, kinds: tuple[str, ...], size: int, step: int) -> WindowFolds:
         """The partial results of windows that generated code folds before this exchange."""
         if self.folds is None:
-            self.folds = WindowFolds(self, kinds, size)
+            self.folds = WindowFolds(self, kinds, size, step)
         return self.folds
 
     def append(self, value: Any, timestamp: int | None) -> None:

@@ -5,8 +5,9 @@ same time. So the sender may fold the records that a batch has for a key and a s
 the window's function is associative (compiler/codegen/rules/fold_windows.py). A partial result has the number of its
 records, which counters and the count of late records need. It is sent before the next watermark, like the records.
 
-A run is a sequence of records of one slice. If records go back and forth between slices, there are more runs. So the keys
-of a window keep the order of their first records.
+A run is a sequence of records of one slice. If records go back and forth between the slices of sliding windows, there are
+more runs. So the keys of a window keep the order of their first records. A slice of tumbling windows is a window, and has
+only one run.
 """
 
 from __future__ import annotations
@@ -23,82 +24,93 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from opchain.runtime.operators.pending_batch import PendingBatch
+    from opchain.runtime.operators.windows.window_state import Contents
 
-TRIED = 4096
+TRIED = 1024
 """The number of records after which a sender decides whether folding pays."""
-REPEATED = 2
+REPEATED = 4
 """How many records must be folded for each sent record on average. Otherwise folding costs more than it saves."""
 ADDED = ("record", "records")
 """Partial results that are one record or a list of records. The sender has omitted records that the window's function
 would ignore. The function itself adds the others.
 """
 
+LISTED: dict[str, Callable[[Any, Any], Any]] = {"sums": operator.add, "mins": min, "maxs": max}
+"""Partial results that are the list of all values, which the receiver folds one by one. The sum of floats depends on the
+order of addition, and a minimum on the place of NaN.
+"""
+
 PASSED_ON = 256
-"""How often the records are sent as they are, before folding is tried again."""
+"""The number of batches that are sent as they are, before folding is tried again."""
 
 
 class WindowFolds:
-    """The partial results that one output has not sent yet. Generated code fills `seen` and the runs.
+    """The partial results that one output has not sent yet. Generated code fills the runs.
 
     Args:
         pending: The output's records that are not folded. Only one of both has records at a time.
         kinds: How partial results are merged: see `merger`.
         size: The size of the windows in milliseconds.
+        step: The size of the slices.
 
     Attributes:
-        seen: The keys of all records, in their order.
         is_allowed: False if records are sent as they are. The digests of recorded epochs must not depend on batches.
     """
 
-    def __init__(self, pending: PendingBatch, kinds: tuple[str, ...], size: int) -> None:
-        self.seen: list[Any] = []
+    def __init__(self, pending: PendingBatch, kinds: tuple[str, ...], size: int, step: int) -> None:
         self.is_allowed = True
         self._pending = pending
         self._layout = ((FOLDED, *kinds),)
         self._has_lists = kinds == ("records",)
+        self._is_tumbling = step == size
         self._earliest, self._latest = MIN_LONG_VALUE + 2 * size, MAX_LONG_VALUE - 2 * size
-        self._runs: list[tuple[int, int, dict[Any, Any]]] = []
+        # The runs by the start of their slice, or by their number.
+        self._runs: dict[int, tuple[int, dict[Any, Any], list[Any]]] = {}
         self._tried = self._sent = self._passed_on = 0
 
-    def run_for(self, start: int) -> dict[Any, Any] | None:
-        """The folded values of a new run of a slice, by key. None if its records are not folded."""
+    def run_for(self, start: int) -> tuple[dict[Any, Any] | None, list[Any]]:
+        """The folded values of a slice's run by key, and the keys of all its records, in their order.
+
+        The values are None if the records of the slice are not folded.
+        """
         if self._passed_on or not self.is_allowed or not self._earliest < start < self._latest:
-            self.flush()
-            return None
+            self._send()
+            return None, []
         if not self._runs:
             self._pending.flush()
-        run: dict[Any, Any] = {}
-        self._runs.append((start, len(self.seen), run))
-        return run
+        number = start if self._is_tumbling else len(self._runs)
+        _, run, seen = self._runs.setdefault(number, (start, {}, []))
+        return run, seen
 
     def end_run(self) -> None:
-        """Sends all runs, because the next record cannot be folded: its key or its rank is of an unusual class."""
+        """Sends all runs, because the next record cannot be folded: its key or a value is of an unusual class."""
         self._tried += 1
         self._sent += 1
-        self.flush()
+        self._send()
 
     def flush(self) -> None:
-        """Sends the partial results in the order of their first records."""
+        """Sends the partial results, since the batch has ended."""
         if self._passed_on:
             self._passed_on -= 1
+        self._send()
+
+    def _send(self) -> None:
+        """Sends the partial results in the order of their first records."""
         if not self._runs:
             return
-        seen, runs = self.seen, self._runs
-        ends = [first for _, first, _ in runs[1:]] + [len(seen)]
         keys: list[Any] = []
         counts: list[int] = []
         held: list[Any] = []
         times: list[int | None] = []
-        for (start, first, run), end in zip(runs, ends, strict=True):
-            counted = Counter(seen[first:end])
+        for start, run, seen in self._runs.values():
+            counted = Counter(seen)
             keys += counted
             counts += counted.values()
             held += run.values()
             times += [start] * len(counted)
-        self._tried += len(seen)
+        self._runs.clear()
+        self._tried += sum(counts)
         self._sent += sum(map(len, held)) if self._has_lists else len(keys)
-        seen.clear()
-        runs.clear()
         if self._tried >= TRIED:
             if self._tried < REPEATED * self._sent:
                 self._passed_on = PASSED_ON
@@ -125,6 +137,11 @@ def _last(_held: Any, later: Any) -> Any:
     return later
 
 
+def are_contents(kinds: tuple[str, ...]) -> bool:
+    """Whether the first partial result of a window is its contents. Otherwise it is merged into None."""
+    return not {*ADDED, *LISTED} & {*kinds}
+
+
 _MERGES: dict[str, Callable[[Any, Any], Any]] = {
     "count": operator.add,
     "sum": operator.add,
@@ -135,25 +152,53 @@ _MERGES: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def merger(
-    kinds: tuple[str, ...], added: Callable[[Any, Any], Any] | None = None
-) -> Callable[[Any, Any], Any]:
-    """The function that merges a later partial result into an earlier one.
+def merger(kinds: tuple[str, ...], contents: Contents) -> Callable[[Any, Any], Any]:
+    """The function that merges a later partial result into the contents of a window.
 
-    If the partial results are records, `added` adds a record to the contents of a window.
-
-    >>> merger(("max",))(3, 5), merger(("tuple", "first", "sum"))(("a", 1), ("a", 2))
+    >>> from opchain.runtime.operators.windows.window_state import ReducedContents
+    >>> contents = ReducedContents(max)
+    >>> merger(("max",), contents)(3, 5), merger(("tuple", "first", "sum"), contents)(("a", 1), ("a", 2))
     (5, ('a', 3))
+    >>> merger(("tuple", "first", "sums"), contents)(("a", 0.5), ("a", [1, 2.5]))
+    ('a', 4.0)
     """
     if kinds[0] in ADDED:
-        assert added is not None
-        return added if kinds == ("record",) else _adding_all(added)
-    if kinds[0] != "tuple":
+        return contents.added if kinds == ("record",) else _adding_all(contents.added)
+    is_tuple = kinds[0] == "tuple"
+    fields = kinds[1:] if is_tuple else kinds
+    if {*LISTED} & {*kinds}:
+        return _folding_lists(fields, getattr(contents, "create", None), is_tuple=is_tuple)
+    if not is_tuple:
         return _MERGES[kinds[0]]
-    merges = [_MERGES[kind] for kind in kinds[1:]]
+    merges = [_MERGES[kind] for kind in fields]
 
     def merged(held: tuple[Any, ...], later: tuple[Any, ...]) -> tuple[Any, ...]:
         return tuple([merge(a, b) for merge, a, b in zip(merges, held, later, strict=True)])
+
+    return merged
+
+
+def _folding_lists(
+    fields: tuple[str, ...], create: Callable[[], Any] | None, *, is_tuple: bool
+) -> Callable[[Any, Any], Any]:
+    """Folds the values of a list one by one. Without contents, a reduce begins with its first value."""
+    folds = [LISTED.get(kind) for kind in fields]
+
+    def merged(held: Any, later: Any) -> Any:
+        later = later if is_tuple else (later,)
+        if held is None and create is not None:
+            held = create()
+        if held is None:
+            found = [
+                part if fold is None else functools.reduce(fold, part)
+                for fold, part in zip(folds, later, strict=True)
+            ]
+        else:
+            found = [
+                a if fold is None else functools.reduce(fold, part, a)
+                for fold, a, part in zip(folds, held if is_tuple else (held,), later, strict=True)
+            ]
+        return tuple(found) if is_tuple else found[0]
 
     return merged
 

@@ -22,7 +22,7 @@
 +   if not slice_to_0 <= timestamp_1 < end_to_0:
 +     slice_to_0 = timestamp_1 - timestamp_1 % 1000
 +     end_to_0 = slice_to_0 + 1000
-+     run_to_0 = run_for_to_0(slice_to_0)
++     run_to_0, seen_to_0 = run_for_to_0(slice_to_0)
 +   if run_to_0 is None:
 +     column_0_0.append(item_0_0)
 +     column_0_1.append(value)
@@ -32,19 +32,59 @@
 +   held_to_0 = run_to_0.get(item_0_0)
 +   run_to_0[item_0_0] = (item_0_0, value) if held_to_0 is None else (held_to_0[0], held_to_0[1] + value)
 
+A sum of floats sends lists:
+
+>>> halves = lambda numbers: numbers.map(lambda x: (x / 2, x)).set_parallelism(1)
+>>> change(
+...     "fold_windows",
+...     lambda numbers: halves(numbers)
+...     .assign_timestamps_and_watermarks(strategy)
+...     .set_parallelism(1)
+...     .key_by(lambda row: row[1] % 7)
+...     .window(TumblingEventTimeWindows.of(1000))
+...     .reduce(lambda a, b: (a[0] + b[0], a[1])),
+...     vertex=1,
+... )
++ slice_to_0 = end_to_0 = 0
+-   keys_0.append(value % 7)
+-   column_0_0.append(item_0_0)
+-   column_0_1.append(value)
+-   timestamps_0.append(timestamp_1)
++   key_to_0 = value % 7
++   if not slice_to_0 <= timestamp_1 < end_to_0:
++     slice_to_0 = timestamp_1 - timestamp_1 % 1000
++     end_to_0 = slice_to_0 + 1000
++     run_to_0, seen_to_0 = run_for_to_0(slice_to_0)
++   if run_to_0 is None:
++     keys_0.append(key_to_0)
++     column_0_0.append(item_0_0)
++     column_0_1.append(value)
++     timestamps_0.append(timestamp_1)
++     continue
++   seen_to_0.append(key_to_0)
++   held_to_0 = run_to_0.get(key_to_0)
++   if held_to_0 is None:
++     run_to_0[key_to_0] = ([item_0_0], value)
++     continue
++   held_to_0[0].append(item_0_0)
+
 The boundaries of all windows cut time into slices. So a sender can fold the records of a slice, and the window operator
 merges the results (runtime/operators/window_folds.py). Associative are sums, minima and maxima of ints, the first and the
-last record, and tuples of them. If the windows keep the records with the greatest or least int, the sender omits the records
-that the window would ignore (window_selections.py). Records whose key is not plain, or whose compared value is not an int,
-are sent as they are, and so are all records if most keys come once in a batch. The aggregate's own `merge` is not used:
-without merging windows, programs may leave it empty.
+last record, and tuples of them. A sum of floats depends on the order of addition. So if the type of a value is unknown, or
+float, the partial result is the list of the numbers of a key. The window adds them one by one, which is still cheaper than
+one record for each number: a program with 50 keys takes 0.8 of the time.
+
+If the windows keep the records with the greatest or least int, the sender omits the records that the window would ignore
+(window_selections.py). Records whose key is not plain, or whose value is of another class, are sent as they are. So are all
+records if most keys come only a few times in a batch. The aggregate's own `merge` is not used: without merging windows,
+programs may leave it empty.
 """
 
 from __future__ import annotations
 
 import ast
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -52,10 +92,11 @@ from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.analysis import types_of
 from opchain.compiler.codegen.displays import FieldReads, display_of
 from opchain.compiler.codegen.static_types import never_raises, type_of
-from opchain.compiler.codegen.window_folds import WindowFold
+from opchain.compiler.codegen.window_folds import WindowFold, combined_with
 from opchain.compiler.codegen.window_selections import HELD, WindowSelection, rank_of_held
+from opchain.runtime.operators.window_folds import LISTED
 from opchain.runtime.program.vertex_program import FIRST_OUTPUT, NO_OPERATOR
-from opchain.runtime.state.keys.key_identity import PLAIN_CLASSES
+from opchain.runtime.state.keys.key_identity import key_identity
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -97,12 +138,14 @@ class _Partial:
     Attributes:
         kinds: How the window operator merges it: see `runtime.operators.window_folds.merger`.
         adds: The statements that add a record, in terms of `run`, `key` and `held`.
-        checked: An expression that must be an int, if its type is unknown.
+        checked: Variables and the expressions of unknown type that they hold.
+        classes: The classes that the variables must have.
     """
 
     kinds: tuple[str, ...]
     adds: list[ast.stmt]
-    checked: ast.expr | None = None
+    checked: dict[str, ast.expr] = field(default_factory=dict)
+    classes: frozenset[type] = frozenset({int})
 
 
 def _folded(
@@ -144,27 +187,25 @@ def _folded(
         return None
     kinds = partial_result.kinds
     size, slide, offset = fold.pace
-    names = {
-        name: form.names.bind(f"{name}_to_{number}", "window_folds", number, name, kinds, size)
-        for name in ("seen", "run_for", "end_run")
-    }
-    key, run, slice_, end = (f"{word}_to_{number}" for word in ("key", "run", "slice", "end"))
     step = math.gcd(size, slide)
+    names = {
+        name: form.names.bind(
+            f"{name}_to_{number}", "window_folds", number, name, kinds, size, step
+        )
+        for name in ("run_for", "end_run")
+    }
+    key, run, seen, slice_, end = (
+        f"{word}_to_{number}" for word in ("key", "run", "seen", "slice", "end")
+    )
     since = f"({time.id} - {offset})" if offset else time.id  # type: ignore[union-attr]
     lines += f.statements(
         f"if not {slice_} <= {time.id} < {end}:\n"  # type: ignore[union-attr]
         f"    {slice_} = {time.id} - {since} % {step}\n"  # type: ignore[union-attr]
         f"    {end} = {slice_} + {step}\n"
-        f"    {run} = {names['run_for']}({slice_})",
+        f"    {run}, {seen} = {names['run_for']}({slice_})",
         where,
     )
-    unusual = []
-    if type_of(send.key, types) not in PLAIN_CLASSES:
-        plain = form.names.bind(f"plain_keys_to_{number}", "value", frozenset(PLAIN_CLASSES))
-        unusual.append(f"{key}.__class__ not in {plain}")
-    if partial_result.checked is not None:
-        lines.append(f.let(f"rank_to_{number}", partial_result.checked, where))
-        unusual.append(f"rank_to_{number}.__class__ is not int")
+    unusual = _unusual(form, send, partial_result, types, lines)
     if unusual:
         is_unusual = unusual[0] if len(unusual) == 1 else f"({' or '.join(unusual)})"
         lines += f.statements(
@@ -173,12 +214,35 @@ def _folded(
             f"    {end} = {slice_}",
             where,
         )
-    folds = f.statements(f"{names['seen']}.append({key})", where) + partial_result.adds
+    folds = f.statements(f"{seen}.append({key})", where) + partial_result.adds
     send.key = f.name(key)
     return f.with_comment(
         [*lines, *f.marked([ast.If(f.expression(f"{run} is None"), [send], folds)], where)],
         (f.comment_of(send) or "") + ", folded here",
     )
+
+
+def _unusual(
+    form: Form,
+    send: f.Send,
+    partial_result: _Partial,
+    types: dict[str, StaticType | None],
+    lines: list[ast.stmt],
+) -> list[str]:
+    """The conditions for which a record is not folded. Their variables are set in `lines`."""
+    number, unusual = send.number, []
+    hasher = form.program.outputs[number].key.hasher  # type: ignore[union-attr]
+    plain_classes = key_identity(hasher).plain
+    if type_of(send.key, types) not in plain_classes:  # type: ignore[operator, arg-type]
+        plain = form.names.bind(f"plain_keys_to_{number}", "value", plain_classes)
+        unusual.append(f"key_to_{number}.__class__ not in {plain}")
+    if partial_result.checked:
+        usual = form.names.bind(f"usual_to_{number}", "value", partial_result.classes)
+        for name, checked in partial_result.checked.items():
+            if not f.is_load_of(checked, name):
+                lines.append(f.let(name, checked, FIRST_OUTPUT - number))
+            unusual.append(f"{name}.__class__ not in {usual}")
+    return unusual
 
 
 def _with_record(record: ast.expr, item: ast.expr) -> ast.expr:
@@ -196,6 +260,8 @@ def _combined(
     kinds = fold.kinds(types, set())
     if kinds is None:
         return None
+    if {*LISTED} & {*kinds}:
+        return _listed(fold, kinds, types, number)
     first: ast.expr | None = fold.first
     if not fold.is_reduce:
         first = _after_first(fold.first, fold.folded, kinds)
@@ -217,6 +283,50 @@ def _combined(
         later=later,
     )
     return _Partial(kinds, adds)
+
+
+def _listed(
+    fold: WindowFold, kinds: tuple[str, ...], types: dict[str, StaticType | None], number: int
+) -> _Partial | None:
+    """A partial result with the lists of all values. None if a field is the last value, which is not listed."""
+    is_tuple, held = kinds[0] == "tuple", f"held_to_{number}"
+    fields = kinds[1:] if is_tuple else kinds
+    if "last" in fields:
+        return None
+    firsts, folded = (
+        part.elts if isinstance(part, ast.Tuple) and is_tuple else [part]
+        for part in (fold.first, fold.folded)
+    )
+    begun: list[ast.expr] = []
+    appends: list[ast.stmt] = []
+    checked: dict[str, ast.expr] = {}
+    for place, (kind, first, item) in enumerate(zip(fields, firsts, folded, strict=True)):
+        if kind in ("first", "same"):
+            begun.append(first)
+            continue
+        old = f"[{place}]" * is_tuple
+        _, new = combined_with(item, HELD + old)
+        assert new is not None
+        if type_of(new, types) not in (int, float):
+            name = new.id if isinstance(new, ast.Name) else f"new_to_{number}_{place}"
+            checked[name], new = new, f.name(name)
+        begun.append(ast.List([new], ast.Load()))
+        appends += f.statements(f"{held}{old}.append(new)", FIRST_OUTPUT - number, new=new)
+    run, key = f"run_to_{number}", f"key_to_{number}"
+    begin = f.statements(
+        f"{run}[{key}] = begun",
+        FIRST_OUTPUT - number,
+        begun=ast.Tuple(begun, ast.Load()) if is_tuple else begun[0],
+    )
+    adds = [
+        *f.statements(f"{held} = {run}.get({key})", FIRST_OUTPUT - number),
+        ast.If(f.expression(f"{held} is None"), begin, appends),
+    ]
+    kinds = tuple(_LIST_KINDS.get(kind, kind) for kind in kinds)
+    return _Partial(kinds, f.marked(adds, FIRST_OUTPUT - number), checked, frozenset({int, float}))
+
+
+_LIST_KINDS = {"same": "first", "sum": "sums", "min": "mins", "max": "maxs"}
 
 
 def _selected(
@@ -245,7 +355,7 @@ def _selected(
         text, FIRST_OUTPUT - number, is_better=is_better, record=send.value, new=new, old=old
     )
     kinds = ("records",) if selection.keeps_ties else ("record",)
-    return _Partial(kinds, adds, None if is_int else rank)
+    return _Partial(kinds, adds, {} if is_int else {f"rank_to_{number}": rank})
 
 
 def _after_first(first: ast.expr, folded: ast.expr, kinds: tuple[str, ...]) -> ast.expr | None:

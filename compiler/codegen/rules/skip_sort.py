@@ -87,7 +87,7 @@ def _is_fold(form: Form, function: Function) -> bool:
         return False
     keys = {"key_0", *(ast.unparse(n.value) for n in loop.body if _sets_key(n))}  # type: ignore[attr-defined]
     kinds = fold.kinds(types_of(function, form), keys)
-    return kinds is not None and not {"first", "last"} & {*kinds}
+    return kinds is not None and {*kinds} <= {"tuple", "same", "sum", "min", "max"}
 
 
 def _sets_key(statement: ast.stmt) -> bool:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.functions.window import TimeWindow
 from opchain.runtime.operators.process import emit_where_read
-from opchain.runtime.operators.window_folds import ADDED, FoldedRecords, merger
+from opchain.runtime.operators.window_folds import FoldedRecords, are_contents, merger
 from opchain.runtime.operators.windows.evaluation import has_clear
 from opchain.runtime.operators.windows.window_operator import KeyedWindowOperator, WindowOperator
 from opchain.runtime.operators.windows.window_state import (
@@ -188,8 +188,8 @@ class AlignedWindowOperator(KeyedWindowOperator):
     def process_folded(self, batch: Columns, timestamps: Sequence[int]) -> None:
         """Merges partial results that a sender has folded into their windows. The timestamps are starts of slices."""
         kinds, lists = batch.layout[0][1:], batch.lists
-        merge = self._merge = merger(kinds, self.contents.added)
-        is_contents = self._folds_are_contents = kinds[0] not in ADDED
+        merge = self._merge = merger(kinds, self.contents)
+        is_contents = self._folds_are_contents = are_contents(kinds)
         self.records_in += sum(lists[1])
         for key, count, held, start in zip(lists[0], lists[1], lists[-1], timestamps, strict=True):
             self._key = key

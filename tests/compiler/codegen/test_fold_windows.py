@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -9,7 +11,7 @@ from forms import job_of, run_form, run_job, seen
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from opchain.common import WatermarkStrategy
+from opchain.common import Types, WatermarkStrategy
 from opchain.datastream import OutputTag
 from opchain.datastream.functions import AggregateFunction
 from opchain.datastream.window import SlidingEventTimeWindows, TumblingEventTimeWindows
@@ -17,7 +19,7 @@ from opchain.runtime.operators import window_folds
 from opchain.runtime.operators.windows.aligned_window_operator import AlignedWindowOperator
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from opchain.runtime.program.vertex_program import JobProgram
 
@@ -195,6 +197,143 @@ def test_folding_changes_no_result_order_or_count(
     ):
         assert ran.subtasks("folded") == plain.subtasks("folded")
         assert ran.counters() == plain.counters()
+
+
+class Mean(Count):
+    def create_accumulator(self) -> Any:
+        return 0, 0
+
+    def add(self, value: Any, accumulator: Any) -> Any:
+        return accumulator[0] + value[1], accumulator[1] + 1
+
+    def get_result(self, accumulator: Any) -> Any:
+        return accumulator[0] / accumulator[1]
+
+
+class Range(Count):
+    def create_accumulator(self) -> Any:
+        return 3, 0
+
+    def add(self, value: Any, accumulator: Any) -> Any:
+        return min(accumulator[0], value[1]), max(accumulator[1], value[1])
+
+
+class Total(Mean):
+    def create_accumulator(self) -> Any:
+        return 1
+
+    def add(self, value: Any, accumulator: Any) -> Any:
+        return accumulator + value[1]
+
+    def get_result(self, accumulator: Any) -> Any:
+        return accumulator
+
+
+ONE_BY_ONE: dict[str, Any] = {
+    "sum": lambda windows: windows.reduce(lambda a, b: (a[0], a[1] + b[1], a[2])),
+    "least": lambda windows: windows.reduce(lambda a, b: (a[0], min(a[1], b[1]), a[2])),
+    "greatest": lambda windows: windows.reduce(lambda a, b: (a[0], max(a[1], b[1]), a[2])),
+    "mean": lambda windows: windows.aggregate(Mean()),
+    "range": lambda windows: windows.aggregate(Range()),
+    "total": lambda windows: windows.aggregate(Total()),
+}
+NUMBERS = (1, 2, -3, 10**20, 0.1, 0.2, 1e300, -0.0, math.nan, math.inf, True, Fraction(1, 3))
+
+
+def draw_numbers(env: Any, numbers: Sequence[Any], assigner: Any, fold: Any, senders: int) -> None:
+    """Out-of-order records with values whose type is unknown at compile time."""
+    strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(
+        lambda row, _: row[2]
+    )
+    rows = env.from_sequence(1, 200).set_parallelism(senders)
+    pairs = rows.map(lambda x: (x, numbers[x % len(numbers)])).set_parallelism(senders)
+    rows = pairs.map(lambda pair: (pair[0] % 3, pair[1], pair[0] - pair[0] * 7 % 11))
+    timed = rows.set_parallelism(senders).assign_timestamps_and_watermarks(strategy)
+    windows = timed.set_parallelism(senders).key_by(lambda row: row[0]).window(assigner)
+    seen(fold(windows).map(repr), "folded")
+
+
+@pytest.mark.parametrize("fold", ONE_BY_ONE)
+@settings(max_examples=12, deadline=None)
+@given(
+    assigner=st.sampled_from((*ASSIGNERS,)),
+    numbers=st.one_of(
+        st.lists(st.sampled_from(NUMBERS), min_size=1),
+        st.lists(st.sampled_from((1, 0.1, 0.2)), min_size=1),
+    ),
+    batch_size=st.sampled_from((7, 64)),
+    senders=st.sampled_from((1, 2)),
+)
+def test_numbers_of_unknown_types_are_folded_one_by_one(
+    fold: str, assigner: str, numbers: list[Any], batch_size: int, senders: int
+) -> None:
+    def drawn(env: Any) -> None:
+        draw_numbers(env, numbers, ASSIGNERS[assigner], ONE_BY_ONE[fold], senders)
+
+    job = job_of(drawn, batch_size=batch_size)
+    assert folds(job)
+    ran = run_job(job)
+    expected = run_form(drawn, "interpreted", batch_size=batch_size)
+    assert ran.subtasks("folded") == expected.subtasks("folded")
+    assert ran.counters() == expected.counters()
+
+
+@pytest.mark.parametrize("number", [None, "a"])
+def test_values_that_are_no_numbers_fail_in_the_window(number: Any) -> None:
+    def drawn(env: Any) -> None:
+        draw_numbers(env, [1, 2, 3, number], ASSIGNERS["tumbling"], ONE_BY_ONE["sum"], 1)
+
+    job = job_of(drawn)
+    assert folds(job)
+    with pytest.raises(TypeError) as expected:
+        run_form(drawn, "interpreted")
+    with pytest.raises(TypeError) as failed:
+        run_job(job)
+    assert str(failed.value) == str(expected.value)
+    assert "TumblingEventTimeWindows" in failed.value.__notes__[0]
+
+
+@pytest.mark.parametrize(
+    ("key_type", "keys"),
+    [
+        (Types.INT(), (1, 2, 1.5, 2.0)),
+        (Types.STRING(), ("a", "b")),
+        (Types.DOUBLE(), (0.0, -0.0, 1.0)),
+    ],
+)
+def test_declared_keys_are_folded_if_their_class_is_plain(
+    key_type: Any, keys: tuple[Any, ...]
+) -> None:
+    def drawn(env: Any) -> None:
+        strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(
+            lambda x, _: x
+        )
+        timed = env.from_sequence(0, 60).assign_timestamps_and_watermarks(strategy)
+        keyed = timed.key_by(lambda x: keys[x % len(keys)], key_type=key_type)
+        seen(keyed.window(TumblingEventTimeWindows.of(10)).reduce(lambda a, b: a + b), "sums")
+
+    job = job_of(drawn)
+    assert folds(job) is (key_type != Types.DOUBLE())
+    assert run_job(job).subtasks("sums") == run_form(drawn, "interpreted").subtasks("sums")
+
+
+def test_a_tumbling_window_gets_one_partial_result_of_out_of_order_records(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sizes = noted_sizes(monkeypatch)
+
+    def drawn(env: Any) -> None:
+        strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(
+            lambda row, _: row[1]
+        )
+        rows = env.from_sequence(0, 49).map(lambda x: (x % 2, x % 3 * 10)).set_parallelism(1)
+        timed = rows.assign_timestamps_and_watermarks(strategy).set_parallelism(1)
+        windows = timed.key_by(lambda row: row[0]).window(TumblingEventTimeWindows.of(10))
+        seen(windows.aggregate(Count()), "counts")
+
+    ran = run_form(drawn, batch_size=50)
+    assert sum(ran.records("counts")) == 50
+    assert sum(sizes) == 6
 
 
 @pytest.mark.parametrize("parallelism", [1, 2])
