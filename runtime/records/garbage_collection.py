@@ -7,6 +7,7 @@ long, and the changes of 1,000 keys five times as long.
 
 from __future__ import annotations
 
+import functools
 import gc
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -52,3 +53,13 @@ def collector_paused() -> Iterator[None]:
     finally:
         if was_on:
             gc.enable()
+
+
+@functools.cache
+def freeze_imports() -> None:
+    """Excludes the objects that exist now from all collections, once in a process.
+
+    pyspark collects garbage after each task. Scanning the modules took it 30 ms of CPU time, and the rest of a small task
+    12 ms. Called before a process loads the functions of its first task, so their objects are still collected.
+    """
+    gc.freeze()

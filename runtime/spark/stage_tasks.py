@@ -12,7 +12,7 @@ from opchain.runtime.errors import add_note, show_notes
 from opchain.runtime.functions.sink import NO_LINEAGE, SinkWriter
 from opchain.runtime.job.dependencies import working_folder
 from opchain.runtime.records.buffer_store import BufferStore
-from opchain.runtime.records.garbage_collection import relaxed_collector
+from opchain.runtime.records.garbage_collection import freeze_imports, relaxed_collector
 from opchain.runtime.shipping.functions import task_program
 from opchain.runtime.spark.dataframes import batches_of_frames
 from opchain.runtime.spark.exchange import addressed, receive, to_frame
@@ -114,6 +114,7 @@ class StageTasks:
 
     def __call__(self, partition: int, frames: Iterable[bytes]) -> Iterator[bytes]:
         """Runs the tasks of a partition."""
+        freeze_imports()
         buffers = self._run(self.stage.slots[partition], frames)
         if self.following is None and self.gives_rows:
             return batches_of_frames(buffers)

@@ -5,7 +5,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from opchain.runtime.records.garbage_collection import CONTAINERS, relaxed_collector
+from opchain.runtime.records.garbage_collection import (
+    CONTAINERS,
+    freeze_imports,
+    relaxed_collector,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,3 +65,16 @@ def test_garbage_in_cycles_is_still_collected() -> None:
             gc.callbacks.remove(watch)
     assert kept
     assert collected
+
+
+def test_what_exists_is_frozen_once() -> None:
+    freeze_imports.cache_clear()
+    gc.unfreeze()
+    freeze_imports()
+    frozen = gc.get_freeze_count()
+    assert frozen > 1000
+    later = [[number] for number in range(1000)]
+    freeze_imports()
+    assert gc.get_freeze_count() <= frozen
+    assert gc.is_tracked(later[0])
+    gc.unfreeze()
