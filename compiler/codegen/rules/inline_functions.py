@@ -97,6 +97,8 @@ def inline_functions(form: Form) -> None:
         plain = copy.deepcopy(function) if inliner.can_watch else function
         function.body = inliner.block(function.body)
         function.body = [Makers(form).visit(statement) for statement in function.body]
+        if function.name.startswith("fire_"):
+            function.body = [_CurrentWindow().visit(statement) for statement in function.body]
         if not inliner.watched:
             continue
         unchanged = form.names.bind(
@@ -111,6 +113,17 @@ def every_call_is_accounted_for(form: Form) -> None:
     """No name of a user's local variable is left without a meaning: every callee is bound."""
     for name in form.callees:
         assert name in form.names.bindings, name
+
+
+class _CurrentWindow(ast.NodeTransformer):
+    """Replaces `context_0.window()` by the variable of the window that fires."""
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        self.generic_visit(node)
+        match node:
+            case ast.Call(ast.Attribute(ast.Name(id=name), "window"), [], []):
+                return f.name("window") if name.startswith("context_") else node
+        return node
 
 
 class _Inliner:

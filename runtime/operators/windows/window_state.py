@@ -100,7 +100,7 @@ class AggregatedContents:
 
     def elements(self, contents: Any) -> Iterable[Any] | None:
         """The one result."""
-        result = self.result(contents)
+        result = None if contents is None else self.result_of(contents)
         return None if result is None else (result,)
 
     def merge(self, contents: Any, others: Any) -> Any:

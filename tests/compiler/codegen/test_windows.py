@@ -323,7 +323,7 @@ def test_the_function_of_a_window_is_inlined() -> None:
     assert fire.splitlines()[1:] == [
         "    for key_0, elements_0 in due:",
         "        for number_0 in elements_0:",
-        "            value_0 = f'{key_0} {context_0.window().start} {number_0}'",
+        "            value_0 = f'{key_0} {window.start} {number_0}'",
         "            emit_0(value_0, timestamp)",
     ]
 
