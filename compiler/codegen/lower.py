@@ -14,7 +14,7 @@ Every function of the user's is called, every record counted, every key selected
 An operator that emits outside record processing (timers, watermarks, end of input) is called as an object.
 Everything downstream of it becomes a function `emit_I`, so the code of each operator appears once. If blocks would nest
 too deeply for CPython, the rest of the chain becomes a function `run_I`. A function `fire_I` runs the
-user's function on the keys of a window that fires.
+user's function on the keys of a window that fires, or its `on_timer` for the event-time timers that are due.
 """
 
 from __future__ import annotations
@@ -346,6 +346,26 @@ class _Lowering:
         ]
         loop = ast.For(each, f.name("due"), body, [], lineno=0)
         function.body = f.marked([loop], index)
+
+    def _timers_function(self, operator: OperatorProgram) -> None:
+        """The loop over the event-time timers that are due, in place of `KeyedFunctionOperator.on_event_time`."""
+        index = operator.index
+        about = f"What '{operator.name}' makes of event-time timers"
+        function = self._open(f"fire_{index}", "due", about, is_batch=True)
+        context = self.names.bind(f"context_{index}", "context", index)
+        name = self.names.bind(f"on_timer_{index}", "method", index, "on_timer")
+        owner = self.names.bind(f"self_{index}", "function", index)
+        parts = f.name("timestamp"), f.name(context)
+        call = self.call_of(name, _function(operator), "on_timer", *parts, owner=owner)
+        lines = f.statements(f"{context}._timestamp = timestamp", index)
+        if not self.program.is_batch:  # there, all timers are of the current key
+            self.names.bind(f"set_state_key_{index}", "set_state_key", index)
+            lines += f.statements(f"set_state_key_{index}(key_{index})", index)
+        place = Place("", "timestamp", in_batch=False)
+        lines += self._emits_results(operator, place, call, calls_emit=True)
+        shown = ["timestamp", f"namespace_{index}", f"key_{index}"]
+        each = ast.Tuple([f.target(item) for item in shown], ast.Store())
+        function.body = f.marked([ast.For(each, f.name("due"), lines, [], lineno=0)], index)
 
     # Operators
 
@@ -682,6 +702,8 @@ class _Lowering:
 
     def keyed_process(self, operator: OperatorProgram, place: Place, number: int) -> Lines:
         """The code of `process`, after the record's key is set."""
+        if _emits_by_timer(operator):
+            self._later(f"fire_{operator.index}", lambda: self._timers_function(operator))
         lines = self.set_key(operator, place, number)
         return [*lines, *self.process(operator, place, number)]
 

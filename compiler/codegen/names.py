@@ -34,6 +34,8 @@ _OURS = frozenset(
             "interleaved",
             "json_object",
             "keep",
+            "namespace",
+            "on_timer",
         ),
         *("loop", "numbers_of", "objects", "read_json", "self", "sums_to", "unchanged"),
         *("as_declared", "as_timestamp", "attribute", "batch", "column", "flush", "plain", "row"),

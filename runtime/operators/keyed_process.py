@@ -24,7 +24,7 @@ from opchain.runtime.state.keyed.keyed_backend import VOID, KeyedStateBackend
 from opchain.runtime.time import TimeDomain, timer_millis
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from opchain.runtime.program.vertex_program import OperatorProgram
     from opchain.runtime.state.timers.internal_timer_service import InternalTimerService
@@ -110,9 +110,13 @@ class KeyedProcessContext(
 
 
 class KeyedFunctionOperator(UserFunctionOperator):
-    """An operator whose function has keyed state and timers. The timers fire in this operator."""
+    """An operator whose function has keyed state and timers. The timers fire in this operator.
+
+    `fire` is generated code. It replaces `on_event_time`, for all timers that are due.
+    """
 
     function_context: KeyedContext
+    fire: Callable[[Iterator[tuple[int, Any, Any]]], None] | None = None
 
     def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
         super().__init__(program, context, output)
@@ -121,9 +125,9 @@ class KeyedFunctionOperator(UserFunctionOperator):
 
     def open(self) -> None:
         """Restores the timers, then opens the function."""
-        self.function_context._timers = KeyedTimerService(  # noqa: SLF001 - the operator owns its context
-            self.context.timers.service(USER_TIMERS, self)
-        )
+        timers = self.context.timers.service(USER_TIMERS, self)
+        timers.fire_due = self._fire_due if self.fire else timers.fire_due
+        self.function_context._timers = KeyedTimerService(timers)  # noqa: SLF001 - the operator owns its context
         super().open()
 
     def event_timers(self) -> KeyedTimers:
@@ -137,6 +141,13 @@ class KeyedFunctionOperator(UserFunctionOperator):
     def on_processing_time(self, time: int, _namespace: Any) -> None:
         """Emits what the function yields for a processing-time timer."""
         self._fire(TimeDomain.PROCESSING_TIME, emit_processing_time_results, time)
+
+    def _fire_due(self, due: Iterator[tuple[int, Any, Any]]) -> None:
+        assert self.fire is not None
+        function_context = self.function_context
+        function_context._domain = TimeDomain.EVENT_TIME  # noqa: SLF001 - the operator owns its context
+        self.fire(due)
+        function_context._timestamp = function_context._domain = None  # noqa: SLF001
 
     def _fire(self, domain: TimeDomain, emit: Callable[..., None], time: int) -> None:
         function_context = self.function_context

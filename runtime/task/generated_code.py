@@ -150,7 +150,8 @@ def bind_generated_code(chain: OperatorChain) -> None:
         if f"batch_{index}" in module:
             chain.operators[index].emit_batch = module[f"batch_{index}"]  # type: ignore[attr-defined]
         if f"fire_{index}" in module:
-            chain.operators[index].evaluation.fire = module[f"fire_{index}"]  # type: ignore[attr-defined]
+            owner: Any = chain.operators[index]
+            getattr(owner, "evaluation", owner).fire = module[f"fire_{index}"]
         for tag in output.sides:
             output.sides[tag] = module[f"emit_{index}_{side_number(chain, index, tag)}"]
 

@@ -31,6 +31,8 @@ from opchain.runtime.state.timers.keyed_timers import KeyedTimers, TimerChanges
 from opchain.runtime.time import MAX_LONG_VALUE, MIN_LONG_VALUE
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from opchain.runtime.mailbox.processing_time_service import (
         ProcessingTimeService,
         TimerHandle,
@@ -68,6 +70,8 @@ class InternalTimerService:
         self._processing_time = processing_time
         self._target = target
         self.event_timers = event_timers
+        # Fires event-time timers. Replaced by operators that take all timers that are due at once.
+        self.fire_due: Callable[[Iterator[tuple[int, Any, Any]]], None] = self._call_target
         self._processing_timers = processing_timers
         # The clock calls back once, at the time of the first processing-time timer.
         self._call: TimerHandle | None = None
@@ -121,8 +125,11 @@ class InternalTimerService:
     def advance_watermark(self, watermark: int) -> None:
         """Fires the timers that are due at a watermark."""
         self.current_watermark = watermark
+        self.fire_due(self.event_timers.due(watermark))
+
+    def _call_target(self, due: Iterator[tuple[int, Any, Any]]) -> None:
         select, fire = self._backend.set_current_state_key, self._target.on_event_time
-        for time, namespace, state_key in self.event_timers.due(watermark):
+        for time, namespace, state_key in due:
             select(state_key)
             fire(time, namespace)
 
@@ -191,11 +198,14 @@ class BatchTimerService(InternalTimerService):
         if is_idle or watermark != MAX_LONG_VALUE:
             return
         self.current_watermark = MAX_LONG_VALUE
-        fire = self._target.on_event_time
-        for time, namespace, _ in self.event_timers.due(MAX_LONG_VALUE):
-            fire(time, namespace)  # all are of the current key
+        self.fire_due(self.event_timers.due(MAX_LONG_VALUE))
         self._on_processing_time(MAX_LONG_VALUE)
         self.current_watermark = MIN_LONG_VALUE
+
+    def _call_target(self, due: Iterator[tuple[int, Any, Any]]) -> None:
+        fire = self._target.on_event_time
+        for time, namespace, _ in due:  # all are of the current key
+            fire(time, namespace)
 
     def _await(self, time: int) -> None:
         """Does nothing, because batch mode does not wait for the clock."""
