@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from typing import Any
 
 import pytest
@@ -335,3 +336,94 @@ def test_side_outputs_are_written_out(mode: str, object_reuse: str) -> None:
     assert all(ran.counters() == runs[0].counters() for ran in runs)
     loop = runs[-1].job.vertices[0].source.partition("def process_0")[2].partition("\ndef ")[0]
     assert loop.count("emit_side_") == 1  # of a tag that is made for a record
+
+
+class Alarms(KeyedProcessFunction[Any, Any, Any]):
+    """Uses everything that the context of a timer has. A record is (key, number)."""
+
+    def __init__(self) -> None:
+        self.fired = 0
+
+    def open(self, runtime_context: Any) -> None:
+        self.sum = runtime_context.get_state(ValueStateDescriptor("sum", Types.LONG()))
+
+    def process_element(self, value: Any, ctx: Any) -> Any:
+        self.sum.update((self.sum.value() or 0) + value[1])
+        for later in (value[1], value[1] + 3):
+            ctx.timer_service().register_event_time_timer(later)
+        try:
+            ctx.time_domain()
+        except RuntimeError:
+            yield "record", value, self.fired
+
+    def on_timer(self, timestamp: int, ctx: Any) -> Any:
+        self.fired += 1
+        timers = ctx.timer_service()
+        timers.delete_event_time_timer(timestamp + 1)
+        if timestamp % 4 == 0:
+            timers.register_event_time_timer(timestamp - 2)
+            timers.register_event_time_timer(timestamp + 30)
+            return
+        yield ctx.get_current_key(), timestamp, ctx.timestamp(), ctx.time_domain(), self.sum.value()
+        yield SIDE, (timestamp, self.fired, timers.current_watermark())
+
+
+class Values(KeyedProcessFunction[Any, Any, Any]):
+    """Its results are a list, or None."""
+
+    def process_element(self, value: Any, ctx: Any) -> Any:
+        ctx.timer_service().register_event_time_timer(value[1] + 5)
+
+    def on_timer(self, timestamp: int, ctx: Any) -> Any:
+        if timestamp % 2:
+            return None
+        return [timestamp, ctx.get_current_key()]
+
+
+class SecondField(TimestampAssigner):
+    def extract_timestamp(self, value: Any, record_timestamp: int) -> int:
+        number: int = value[1]
+        return number
+
+
+def timers_of(function: Any) -> Any:
+    def draw(env: Any) -> None:
+        strategy: Any = WatermarkStrategy.for_monotonous_timestamps()
+        stream = env.from_collection([(key, number) for number in range(40) for key in "abba"])
+        stream = stream.assign_timestamps_and_watermarks(
+            strategy.with_timestamp_assigner(SecondField())
+        )
+        results = stream.key_by(lambda record: record[0]).process(function)
+        seen(results, "results")
+        seen(results.get_side_output(SIDE), "side")
+
+    return draw
+
+
+@pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
+@pytest.mark.parametrize("function", [Alarms(), Values()], ids=["alarms", "values"])
+def test_on_timer_is_inlined(function: Any, mode: str) -> None:
+    draw = timers_of(function)
+    inlined, expected = (
+        run_form(draw, form, mode=mode, batch_size=7) for form in ("inlined", "interpreted")
+    )
+    source = inlined.job.vertices[1].source
+    assert source is not None
+    assert "on_timer_0(" not in source.split("def fire_0(due):")[1].split("\n\n\n")[0]
+    for name in ("results", "side"):
+        assert inlined.subtasks(name) == expected.subtasks(name)
+    assert inlined.counters() == expected.counters()
+    assert inlined.records("results")
+
+
+class Zeroes(Values):
+    def on_timer(self, timestamp: int, ctx: Any) -> Any:
+        yield timestamp // (timestamp - 9)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_an_error_in_on_timer_names_its_line_and_its_operator(form: str) -> None:
+    error = failure_of(timers_of(Zeroes()), form)
+    assert isinstance(error, ZeroDivisionError)
+    assert "timestamp // (timestamp - 9)" in "".join(traceback.format_exception(error))
+    assert "KeyedProcess" in "".join(error.__notes__)
