@@ -9,7 +9,8 @@ There is one heap entry per time, and one dictionary per time and namespace. Tri
 record, which is one look-up here. The end of a window is one heap entry, even with a million keys. If a time has only
 one timer, as most times of session timers have, there is no dictionary. Such a timer takes 150 bytes instead of 500,
 and at most two thirds of the time. Deleting a timer is a look-up, too. A time without timers leaves the heap when it
-reaches the top, or when most times in the heap have no timers.
+reaches the top, or when most times in the heap have no timers. Until then it keeps the places of namespaces, except of
+VOID. So a time may be in the heap more than once.
 
 For incremental checkpoints, a journal records the timers that were added and removed. The frame of a key group (see
 keyed_snapshot.py) is then a pickle of (2, number, {name: (event changes, processing changes)}). The changes of a
@@ -31,6 +32,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.functions.window import TimeWindow
+from opchain.runtime.state.keyed.keyed_backend import VOID
 from opchain.runtime.state.keyed.keyed_changes import KEEPS_PLACE
 from opchain.runtime.state.keyed.state_table import newest
 from opchain.runtime.state.keys.key_identity import KeyIdentity, key_of
@@ -119,7 +121,10 @@ class KeyedTimers:
         if found.__class__ is tuple:
             if found != (namespace, state_key):
                 return
-            self._by_time[time] = {namespace: {}}
+            if namespace is VOID:
+                del self._by_time[time]
+            else:
+                self._by_time[time] = {namespace: {}}
         else:
             keys = found.get(namespace) if isinstance(found, dict) else None
             if keys is None or state_key not in keys:
@@ -133,7 +138,7 @@ class KeyedTimers:
         """The time of the first timer, or None."""
         heap = self._heap
         while heap:
-            found = self._by_time[heap[0]]
+            found = self._by_time.get(heap[0], {})
             if isinstance(found, tuple) or any(found.values()):
                 return heap[0]
             self._drop_first_time()
@@ -147,7 +152,10 @@ class KeyedTimers:
         """Removes and yields the timers that are due at a time. Others may be added and deleted meanwhile."""
         while self._heap and self._heap[0] <= time:
             first = self._heap[0]
-            namespaces = self._by_time[first]
+            namespaces = self._by_time.get(first)
+            if namespaces is None:
+                self._drop_first_time()
+                continue
             if isinstance(namespaces, tuple):
                 heapq.heappop(self._heap)
                 del self._by_time[first]
@@ -214,7 +222,7 @@ class KeyedTimers:
 
     def _drop_first_time(self) -> None:
         time = heapq.heappop(self._heap)
-        del self._by_time[time]
+        self._by_time.pop(time, None)
         if time == self._last_time:
             self._last_time = None
 

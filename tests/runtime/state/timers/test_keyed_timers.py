@@ -2,9 +2,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from opchain.runtime.state.keyed.keyed_backend import VOID
 from opchain.runtime.state.timers.keyed_timers import KeyedTimers
 
 
@@ -97,15 +99,32 @@ def test_the_place_of_the_last_registration_is_forgotten_with_its_time() -> None
     assert len(timers) == 1
 
 
-def test_timers_that_are_always_moved_do_not_pile_up() -> None:
+@pytest.mark.parametrize("namespace", [None, VOID])
+def test_timers_that_are_always_moved_do_not_pile_up(namespace: Any) -> None:
     timers = KeyedTimers()
     for time in range(10_000):
-        timers.add(time + 1000, None, "a")
-        timers.discard(time + 999, None, "a")
+        timers.add(time + 1000, namespace, "a")
+        timers.discard(time + 999, namespace, "a")
     assert len(timers) == 1
     assert len(timers._heap) < 200
     assert len(timers._by_time) < 200
-    assert drained(timers, 10**6) == [(10_999, None, "a")]
+    assert drained(timers, 10**6) == [(10_999, namespace, "a")]
+
+
+@pytest.mark.parametrize("namespace", [None, VOID])
+def test_a_timer_that_is_always_registered_again_does_not_pile_up(namespace: Any) -> None:
+    timers = KeyedTimers()
+    timers.add(7, namespace, "b")
+    timers.discard(7, namespace, "b")
+    for _ in range(10_000):
+        timers.add(5, namespace, "a")
+        timers.discard(5, namespace, "a")
+    assert timers.add(5, namespace, "a")
+    assert len(timers._heap) < 200
+    assert timers.next_time() == 5
+    assert drained(timers) == [(5, namespace, "a")]
+    assert timers.next_time() is None
+    assert not timers._heap
 
 
 def test_sweeping_spares_the_time_that_is_being_given_out() -> None:
@@ -130,17 +149,21 @@ class TimersAgainstAList(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.timers = KeyedTimers()
-        self.model: list[tuple[int, str, int]] = []
+        self.model: list[tuple[int, Any, int]] = []
 
-    @rule(time=st.integers(-3, 6), namespace=st.sampled_from("vw"), key=st.integers(0, 3))
-    def add(self, time: int, namespace: str, key: int) -> None:
+    @rule(
+        time=st.integers(-3, 6), namespace=st.sampled_from(["v", "w", VOID]), key=st.integers(0, 3)
+    )
+    def add(self, time: int, namespace: Any, key: int) -> None:
         timer = (time, namespace, key)
         assert self.timers.add(*timer) is (timer not in self.model)
         if timer not in self.model:
             self.model.append(timer)
 
-    @rule(time=st.integers(-3, 6), namespace=st.sampled_from("vw"), key=st.integers(0, 3))
-    def discard(self, time: int, namespace: str, key: int) -> None:
+    @rule(
+        time=st.integers(-3, 6), namespace=st.sampled_from(["v", "w", VOID]), key=st.integers(0, 3)
+    )
+    def discard(self, time: int, namespace: Any, key: int) -> None:
         self.timers.discard(time, namespace, key)
         if (time, namespace, key) in self.model:
             self.model.remove((time, namespace, key))
@@ -161,7 +184,7 @@ class TimersAgainstAList(RuleBasedStateMachine):
     @invariant()
     def the_same_timers_wait(self) -> None:
         assert len(self.timers) == len(self.model)
-        assert sorted(self.timers) == sorted(self.model)
+        assert sorted(self.timers, key=repr) == sorted(self.model, key=repr)
         assert self.timers.next_time() == min((time for time, _, _ in self.model), default=None)
 
 
