@@ -48,7 +48,8 @@ class _ByEventTime(_TimeWindows[T_contra]):
 
         A record without timestamp is an error. Flink puts it into a session at the smallest timestamp.
         """
-        check_timestamp(element, timestamp, self)
+        if timestamp <= MIN_LONG_VALUE:
+            check_timestamp(element, timestamp, self)
         return self._windows_at(element, timestamp, context)
 
     def get_default_trigger(self, env: Any = None) -> EventTimeTrigger:
