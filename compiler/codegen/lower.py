@@ -925,7 +925,7 @@ class _Lowering:
                 op.count_for(key, value, time)
             else:
                 counts.left -= 1
-                for window in counts.windows:
+                for window in counts:
                     add
             """
         add = self._add(operator, place, "contents.kind", "window.held", "window.held")

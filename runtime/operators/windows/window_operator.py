@@ -434,19 +434,16 @@ class _CountedWindow:
     held: Any
 
 
-class _CountedKey:
+class _CountedKey(list[_CountedWindow]):
     """The open windows of a key, the latest first.
 
     After `left` more records the operator has to look at them. The key will have had `total` records then.
     """
 
-    __slots__ = ("left", "total", "windows")
+    __slots__ = ("left", "total")
 
     left: int
     total: int
-
-    def __init__(self, windows: list[_CountedWindow]) -> None:
-        self.windows = windows
 
 
 class CountWindowOperator(WindowOperator):
@@ -484,7 +481,7 @@ class CountWindowOperator(WindowOperator):
             self.count_for(key, value, timestamp)
         else:
             counted.left -= 1
-            for window in counted.windows:
+            for window in counted:
                 window.held = self.contents.kind.added(window.held, value)
 
     def count_for(self, key: Any, value: Any, timestamp: int | None) -> None:
@@ -493,9 +490,9 @@ class CountWindowOperator(WindowOperator):
         counted = self.counted.get(key)
         if counted is None:
             counted = self.counted[key] = self._opened(key)
-        kind, windows, total = self.contents.kind, counted.windows, counted.total
+        kind, total = self.contents.kind, counted.total
         counted.left = left = counted.left - 1
-        for window in windows:
+        for window in counted:
             held = window.held = kind.added(window.held, value)
             if left == 0 and window.full_at == total:
                 window.held, window.full_at = None, total + self._size
@@ -505,10 +502,12 @@ class CountWindowOperator(WindowOperator):
                     self.evaluation.emit(self.backend.current_key, number, elements, timestamp)
         if left:
             return
-        if windows and windows[-1].end == total:
-            self._put(key, windows.pop(), total)
+        used = None
+        if counted and counted[-1].end == total:
+            used = counted.pop()
+            self._put(key, used, total)
         if total % self._slide == 0:
-            windows.insert(0, self._taken(key, total // self._slide, total))
+            counted.insert(0, self._taken(key, total // self._slide, total, used))
         self._look_later(counted, total)
 
     def _opened(self, key: Any) -> _CountedKey:
@@ -517,21 +516,26 @@ class CountWindowOperator(WindowOperator):
             self.backend.set_current_state_key(key)
         total = self._totals.get(key, 0)
         numbers = self._numbers_at(total)
-        counted = _CountedKey([self._taken(key, number, total) for number in numbers])
+        counted = _CountedKey(self._taken(key, number, total) for number in numbers)
         self._look_later(counted, total)
         return counted
 
     def _look_later(self, counted: _CountedKey, total: int) -> None:
         """The operator looks when a window is full, when it has its last record, and before the first record of a window."""
         look_at = total + self._slide - total % self._slide
-        for window in counted.windows:
+        for window in counted:
             look_at = min(look_at, window.end, window.full_at)
         counted.left = look_at - total
         counted.total = look_at
 
-    def _taken(self, key: Any, number: int, total: int) -> _CountedWindow:
-        """A window, with the count and the contents in the tables. They are removed there."""
-        window = _CountedWindow()
+    def _taken(
+        self, key: Any, number: int, total: int, used: _CountedWindow | None = None
+    ) -> _CountedWindow:
+        """A window, with the count and the contents in the tables. They are removed there.
+
+        The object of a window that was used before is used again.
+        """
+        window = used or _CountedWindow()
         window.end = window.full_at = number * self._slide + self._size
         window.held = None
         if self._totals:
@@ -558,7 +562,7 @@ class CountWindowOperator(WindowOperator):
         for key, counted in self.counted.items():
             self.backend.set_current_state_key(key)
             self._totals[key] = total = counted.total - counted.left
-            for window in counted.windows:
+            for window in counted:
                 self._put(key, window, total)
         self.counted.clear()
 
