@@ -22,6 +22,7 @@ from opchain.runtime.functions.window import ProcessWindowFunction
 from opchain.runtime.operators.windows.aligned_window_operator import AlignedWindowOperator
 from opchain.runtime.operators.windows.session_window_operator import SessionWindowOperator
 from opchain.runtime.operators.windows.window_operator import (
+    CountWindowOperator,
     ProcessingTimeWindowOperator,
     WindowOperator,
 )
@@ -32,7 +33,11 @@ from opchain.runtime.testing.operator_harness import (
     KeyedTwoInputOperatorHarness,
 )
 from opchain.runtime.time import Duration
-from opchain.runtime.windows.global_windows import CountTrigger
+from opchain.runtime.windows.data_triggers import CountTrigger
+from opchain.runtime.windows.global_windows import (
+    CountSlidingWindowAssigner,
+    CountTumblingWindowAssigner,
+)
 from opchain.runtime.windows.time_windows import (
     EventTimeSessionWindows,
     SlidingEventTimeWindows,
@@ -149,6 +154,8 @@ OPERATORS: dict[str, Callable[[], Any]] = {
     "merging": windows(SESSIONS, SameTrigger()),
     "processing time": windows(TumblingProcessingTimeWindows.of(10)),
     "processing time sliding": windows(SlidingProcessingTimeWindows.of(12, 5), function=Counting()),
+    "count": windows(CountTumblingWindowAssigner.of(3)),
+    "count sliding": windows(CountSlidingWindowAssigner.of(5, 2)),
 }
 
 ELEMENT = st.tuples(
@@ -280,6 +287,8 @@ def test_each_operator_is_run_by_the_class_that_it_is_here_for() -> None:
         ("counting", WindowOperator),
         ("sessions", SessionWindowOperator),
         ("processing time", ProcessingTimeWindowOperator),
+        ("count", CountWindowOperator),
+        ("count sliding", CountWindowOperator),
     ):
         assert type(Run(name).harness.operator) is kind
 
