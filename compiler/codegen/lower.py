@@ -919,17 +919,25 @@ class _Lowering:
 
     def _counted(self, operator: OperatorProgram, place: Place) -> Lines:
         """The code of `CountWindowOperator.process_element`, after its key is known."""
+        assigner = operator.spec.assigner  # type: ignore[attr-defined]
+        is_tumbling = assigner.window_slide == assigner.window_size
         text = """
             counts = op.counted.get(key)
             if counts is None or counts.left == 1:
                 op.count_for(key, value, time)
             else:
                 counts.left -= 1
-                for window in counts:
-                    add
+                added
             """
-        add = self._add(operator, place, "contents.kind", "window.held", "window.held")
-        return self.code(operator, place, text, add=add)
+        held = "counts.held" if is_tumbling else "window.held"
+        added = self._add(operator, place, "contents.kind", held, held)
+        if not is_tumbling:
+            each = """
+                for window in (*counts.later, counts):
+                    added
+                """
+            added = self.code(operator, place, each, added=added)
+        return self.code(operator, place, text, added=added)
 
     def _session(self, operator: OperatorProgram, place: Place) -> Lines:
         """The code of `SessionWindowOperator.process_element`, after its key is known."""

@@ -416,6 +416,7 @@ def has_plain_counts(spec: WindowSpec) -> bool:
         and type(trigger) is PurgingTrigger
         and type(trigger.nested_trigger) is CountTrigger
         and trigger.nested_trigger.window_size == assigner.window_size  # type: ignore[attr-defined]
+        and assigner.window_slide <= assigner.window_size  # type: ignore[attr-defined]
         and spec.evictor is None
     )
 
@@ -434,14 +435,15 @@ class _CountedWindow:
     held: Any
 
 
-class _CountedKey(list[_CountedWindow]):
-    """The open windows of a key, the latest first.
+class _CountedKey(_CountedWindow):
+    """The oldest open window of a key. `later` has the others, the latest first.
 
     After `left` more records the operator has to look at them. The key will have had `total` records then.
     """
 
-    __slots__ = ("left", "total")
+    __slots__ = ("later", "left", "total")
 
+    later: list[_CountedWindow] | tuple[()]
     left: int
     total: int
 
@@ -481,7 +483,7 @@ class CountWindowOperator(WindowOperator):
             self.count_for(key, value, timestamp)
         else:
             counted.left -= 1
-            for window in counted:
+            for window in (*counted.later, counted):
                 window.held = self.contents.kind.added(window.held, value)
 
     def count_for(self, key: Any, value: Any, timestamp: int | None) -> None:
@@ -492,7 +494,7 @@ class CountWindowOperator(WindowOperator):
             counted = self.counted[key] = self._opened(key)
         kind, total = self.contents.kind, counted.total
         counted.left = left = counted.left - 1
-        for window in counted:
+        for window in (*counted.later, counted):
             held = window.held = kind.added(window.held, value)
             if left == 0 and window.full_at == total:
                 window.held, window.full_at = None, total + self._size
@@ -502,12 +504,18 @@ class CountWindowOperator(WindowOperator):
                     self.evaluation.emit(self.backend.current_key, number, elements, timestamp)
         if left:
             return
-        used = None
-        if counted and counted[-1].end == total:
-            used = counted.pop()
-            self._put(key, used, total)
-        if total % self._slide == 0:
-            counted.insert(0, self._taken(key, total // self._slide, total, used))
+        latest = total // self._slide
+        if counted.end == total:
+            self._put(key, counted, total)
+            if counted.later:
+                oldest = counted.later.pop()
+                counted.end, counted.full_at = oldest.end, oldest.full_at
+                counted.held = oldest.held
+            else:
+                self._take(key, latest, total, counted)
+        if total % self._slide == 0 and counted.end != latest * self._slide + self._size:
+            new = self._take(key, latest, total, _CountedWindow())
+            counted.later = [new, *counted.later]
         self._look_later(counted, total)
 
     def _opened(self, key: Any) -> _CountedKey:
@@ -515,27 +523,24 @@ class CountWindowOperator(WindowOperator):
             self._save()
             self.backend.set_current_state_key(key)
         total = self._totals.get(key, 0)
-        numbers = self._numbers_at(total)
-        counted = _CountedKey(self._taken(key, number, total) for number in numbers)
+        *later, oldest = self._numbers_at(total)
+        counted = _CountedKey()
+        self._take(key, oldest, total, counted)
+        counted.later = [self._take(key, n, total, _CountedWindow()) for n in later] or ()
         self._look_later(counted, total)
         return counted
 
     def _look_later(self, counted: _CountedKey, total: int) -> None:
         """The operator looks when a window is full, when it has its last record, and before the first record of a window."""
         look_at = total + self._slide - total % self._slide
-        for window in counted:
-            look_at = min(look_at, window.end, window.full_at)
+        look_at = min(look_at, counted.end, counted.full_at)
+        for window in counted.later:
+            look_at = min(look_at, window.full_at)
         counted.left = look_at - total
         counted.total = look_at
 
-    def _taken(
-        self, key: Any, number: int, total: int, used: _CountedWindow | None = None
-    ) -> _CountedWindow:
-        """A window, with the count and the contents in the tables. They are removed there.
-
-        The object of a window that was used before is used again.
-        """
-        window = used or _CountedWindow()
+    def _take(self, key: Any, number: int, total: int, window: _CountedWindow) -> _CountedWindow:
+        """Gives a window the count and the contents in the tables. They are removed there. Returns the window."""
         window.end = window.full_at = number * self._slide + self._size
         window.held = None
         if self._totals:
@@ -562,7 +567,7 @@ class CountWindowOperator(WindowOperator):
         for key, counted in self.counted.items():
             self.backend.set_current_state_key(key)
             self._totals[key] = total = counted.total - counted.left
-            for window in counted:
+            for window in (*counted.later, counted):
                 self._put(key, window, total)
         self.counted.clear()
 

@@ -234,7 +234,7 @@ def test_other_windows_are_called(draw: Any) -> None:
 
 @pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
 @pytest.mark.parametrize(
-    ("size", "slide"), [(1, 0), (2, 0), (3, 0), (100, 0), (3, 1), (3, 2), (2, 5)]
+    ("size", "slide"), [(1, 0), (2, 0), (3, 0), (100, 0), (3, 1), (3, 2), (6, 2)]
 )
 def test_count_windows_are_written_out(mode: str, size: int, slide: int) -> None:
     def draw(env: Any) -> None:

@@ -81,6 +81,7 @@ class Clears(ProcessWindowFunction[Any, Any, Any, Any]):
         (CountWindowOperator, {"assigner": CountTumblingWindowAssigner.of(3)}, False),
         (KeyByKeyCountWindowOperator, {"assigner": CountTumblingWindowAssigner.of(3)}, True),
         (CountWindowOperator, {"assigner": CountSlidingWindowAssigner.of(3, 2)}, False),
+        (WindowOperator, {"assigner": CountSlidingWindowAssigner.of(2, 3)}, False),
         (KeyByKeyCountWindowOperator, {"assigner": CountSlidingWindowAssigner.of(3, 2)}, True),
         (
             WindowOperator,
