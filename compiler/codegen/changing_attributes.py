@@ -43,17 +43,23 @@ def changing_attributes(kind: Any, *, of_states: bool = False) -> AbstractSet[st
 
 
 @lru_cache(maxsize=256)
-def replaced_attributes(kind: Any, *, of_states: bool = False) -> AbstractSet[str] | None:
-    """The attributes of a class or its objects that the program sets in mid-batch; None if they are not known."""
+def replaced_attributes(
+    kind: Any, *, of_states: bool = False, of_class: bool = False
+) -> AbstractSet[str] | None:
+    """The attributes of a class or its objects that the program sets in mid-batch; None if they are not known.
+
+    `of_class` asks for methods of the class. Code that gets an object does not replace these.
+    """
     opening = _OPENING if of_states else _INIT
     bases = [base for base in kind.__mro__ if not _is_ours(base)]
     stores = [_stores_in(file) for file in _files_of(bases)]
     classes = {base.__name__ for base in bases}
-    if any(found.sets_any or found.handing_on & classes for found in stores):
+    values = [(name, value) for base in bases for name, value in _members(base)]
+    is_handed_on = any(found.handing_on & classes for found in stores) or any(
+        hasattr(getattr(value, "__func__", value), "__wrapped__") for _, value in values
+    )  # a decorator's function gets the object
+    if any(found.sets_any for found in stores) or (is_handed_on and not of_class):
         return None
-    values = [(name, value) for base in bases for name, value in vars(base).items()]
-    if any(hasattr(getattr(value, "__func__", value), "__wrapped__") for _, value in values):
-        return None  # a decorator's function gets the object
     methods = [(name, code) for base in bases for name, code in _codes(base)]
     if any(not _SETS_ANY.isdisjoint(code.co_names) for _, code in methods):
         return None
@@ -75,9 +81,22 @@ def _is_ours(base: type) -> bool:
     return base is Generic or base.__module__.partition(".")[0] in ("builtins", "opchain")
 
 
+def _members(base: type) -> list[tuple[str, Any]]:
+    """The attributes of a class, without the methods that the dataclasses module wrote."""
+    members = vars(base).items()
+    if "__dataclass_params__" not in vars(base):
+        return list(members)
+    return [(name, value) for name, value in members if not _is_generated(value)]
+
+
+def _is_generated(value: Any) -> bool:
+    code = getattr(getattr(value, "__wrapped__", value), "__code__", None)
+    return getattr(code, "co_filename", "") == "<string>"
+
+
 def _codes(base: type) -> Iterator[tuple[str, CodeType]]:
     """The code of a class with the name of its method, and the code of functions within."""
-    for name, value in vars(base).items():
+    for name, value in _members(base):
         found = [getattr(value, part, None) for part in ("__func__", "fget", "fset", "fdel")]
         codes = [item.__code__ for item in (value, *found) if isinstance(item, FunctionType)]
         while codes:

@@ -519,6 +519,10 @@ class _Lowering:
             self.form.aggregations[name] = instance
             return ast.Call(f.name(name), list(arguments), [])
         path = self.names.bindings[name]
+        if instance is not None and instance is not function:  # a bound method
+            owner = self.names.bind(f"self_of_{name}", "owner_of", path)
+            if isinstance(instance, type):
+                self.form.constants[owner] = instance
         self.form.callees[name] = f.Callee(plain, path, owner, instance)
         return ast.Call(f.name(name), list(arguments), [])
 

@@ -62,6 +62,7 @@ _OURS = frozenset(
             "panes",
             "panes_for",
             "panes_since",
+            "part",
             "plain_keys",
         ),
         *("plain_fields", "plain_fields_to", "set_state_key", "state_key", "current_key"),

@@ -22,12 +22,14 @@
 +     column_0_0.append(item_2_0)
 +     column_0_1.append(number_2)
 
-So other rules know the record that passes the filter, and need not build it.
+So other rules know the record that passes the filter, and need not build it. A record that is made at the end of a `try` is
+made behind it from the values of its fields, which may raise.
 """
 
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -57,6 +59,8 @@ def _decide(form: Form, body: Block, block: Block) -> None:
         if asked is None or test.orelse:
             continue
         variable, more = asked
+        if isinstance(branches, ast.Try):
+            _split(form, branches, variable)
         ends = _ends([branches], variable)
         known = [end for end in ends or () if not _sets_none(end[-1])]
         if ends is None or len(known) != 1:
@@ -68,7 +72,7 @@ def _decide(form: Form, body: Block, block: Block) -> None:
             continue  # None is read elsewhere
         for other in ends:
             if other is not end:
-                other[-1:] = f.marked([ast.Pass()], f.operator_of(other[-1]))
+                other[-1:] = [] if other[1:] else f.marked([ast.Pass()], f.operator_of(other[0]))
         kept = (
             test.body
             if more is None
@@ -78,6 +82,23 @@ def _decide(form: Form, body: Block, block: Block) -> None:
         block.pop(later)
         _decide(form, body, block)
         return
+
+
+def _split(form: Form, block: ast.Try, variable: str) -> None:
+    """Moves a record that is made at the end of a `try` behind it: only the values of its fields may raise."""
+    last = block.body[-1]
+    display = display_of(getattr(last, "value", None), form.constants)
+    handled = [_ends(handler.body, variable) for handler in block.handlers]
+    is_none = all(ends and all(_sets_none(end[-1]) for end in ends) for ends in handled)
+    is_last = f.variable_set(last) == variable and not (block.orelse or block.finalbody)
+    if display is None or not (is_last and is_none):
+        return
+    operator = f.operator_of(last)
+    parts = [f"part_{operator}_{number}" for number in range(len(display.elements))]
+    fields = [f.let(*each, operator) for each in zip(parts, display.elements, strict=True)]
+    block.body[-1:] = f.with_comment(fields, f.comment_of(last))
+    made = replace(display, elements=[*map(f.name, parts)]).expression(form)
+    block.orelse = [f.let(variable, made, operator)]
 
 
 def _asked(test: ast.expr) -> tuple[str, ast.expr | None] | None:

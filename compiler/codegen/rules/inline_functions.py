@@ -7,7 +7,7 @@
 +   value_1 = value % 7
 
 This applies to lambdas, functions, generators (the code that processes x replaces `yield x`), methods of function classes,
-and the small functions that these call. The body replaces the call if:
+bound methods, class methods such as `Click.from_json`, and the small functions that these call. The body replaces the call if:
 
 - its source is the function's code (function_source.py);
 - each of its names is a builtin, a constant that is sent with the function, or a global name, which is looked up where
@@ -462,6 +462,8 @@ class _Inliner:
             value, attribute = node.func.value, node.func.attr
             if not isinstance(value, ast.Name):
                 continue
+            if isinstance(callee.instance, type) and value.id == own:
+                continue
             if value.id == own and callee.instance is not None:
                 kind: Any = type(callee.instance)
                 method = inspect.getattr_static(kind, attribute, None)
@@ -497,7 +499,7 @@ class _Inliner:
         definition: Definition,
         callee: Callee,
     ) -> None:
-        """The call of a function of a module, or of a static method of a class."""
+        """The call of a function of a module, or of a static method or class method of a class."""
         try:
             space = meaning_of(name, definition).value
         except Refused:
@@ -505,11 +507,26 @@ class _Inliner:
         function = vars_of(space).get(attribute)
         is_known = isinstance(space, ModuleType) and callable(function)
         if not is_known:
-            is_static = type(space) is type and isinstance(function, staticmethod)
-            changing = replaced_attributes(space) if is_static else None
+            is_method = type(space) is type and isinstance(function, (staticmethod, classmethod))
+            changing = replaced_attributes(space, of_class=True) if is_method else None
             if changing is None or attribute in changing:
                 return
-        node.func = f.name(self._global(callee, (name, attribute), function))
+        bind = self._class_method if isinstance(function, classmethod) else self._global
+        node.func = f.name(bind(callee, (name, attribute), function))
+
+    def _class_method(
+        self, callee: Callee, names: tuple[str, str], method: classmethod[Any, ..., Any]
+    ) -> str:
+        """The name of generated code for a class method. Its class is the object of the call."""
+        kind = meaning_of(names[0], definition_of(callee.function)).value
+        owner = self._global(callee, names[:1], kind)
+        where = owner.rpartition("_")[2]
+        path = self.form.names.bindings[owner]
+        name = self._bound(_Named("_".join(names)), where, "attribute_of", path, names[1])
+        self.watch(callee.path, names, digest_of(method))
+        path = self.form.names.bindings[name]
+        self.form.callees.setdefault(name, f.Callee(method.__func__, path, owner, kind))
+        return name
 
     def _global(self, callee: Callee, names: tuple[str, ...], value: Any) -> str:
         """The name of generated code for a global name of a function, which must not change."""
@@ -697,7 +714,7 @@ class _Attributes(ast.NodeTransformer):
 
     def __init__(self, inliner: _Inliner, definition: Definition, callee: Callee) -> None:
         self._inliner = inliner
-        is_method = callee.instance is not None and inliner.can_watch
+        is_method = inliner.can_watch and not isinstance(callee.instance, (type, type(None)))
         self._own = definition.parameters[0] if is_method else None
         self._callee = callee
 

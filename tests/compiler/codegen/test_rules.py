@@ -37,6 +37,7 @@ from opchain.datastream.functions import (
 from opchain.datastream.state import ValueStateDescriptor
 from opchain.datastream.window import TumblingEventTimeWindows
 from opchain.runtime.errors import GraphError
+from opchain.runtime.local.job import run_in_process
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -869,6 +870,141 @@ def both_kinds(env: Any) -> None:
     seen(dicts.filter(lambda d: d["k"] != 1).rebalance(), "dicts")
 
 
+@dataclass
+class Sale:
+    shop: int
+    price: int
+    FEE = 2
+
+    @classmethod
+    def of(cls, number: int) -> Sale:
+        return cls(number % 4, number * 3 + cls.FEE)
+
+    @classmethod
+    def parse(cls, text: str) -> Sale:
+        return cls.of(int(text))
+
+    @staticmethod
+    def twice(number: int) -> Sale:
+        return Sale(number % 3, 2 * number)
+
+    def handed_on(self) -> Any:
+        return repr(self)
+
+
+class Dearer(Sale):
+    FEE = 100
+
+    @classmethod
+    def of(cls, number: int) -> Sale:
+        return super().of(number + 1)
+
+
+@dataclass(frozen=True)
+class Mark:
+    place: int
+    value: int
+
+    @classmethod
+    def of(cls, number: int) -> Mark:
+        return cls(number % 3, number)
+
+
+class Spot(NamedTuple):
+    x: int
+    y: int
+
+    @classmethod
+    def of(cls, number: int) -> Spot:
+        return cls(number % 3, number)
+
+
+class Scale:
+    """Its methods are passed as functions."""
+
+    def __init__(self, factor: int) -> None:
+        self.factor = factor
+        self.calls = 0
+
+    def times(self, number: int) -> int:
+        self.calls += 1
+        return number * self.factor + self.calls
+
+
+class ByRest(KeySelector[Any, Any]):
+    def __init__(self, rests: dict[int, str], divisor: int) -> None:
+        self.rests = rests
+        self.divisor = divisor
+
+    def get_key(self, value: Any) -> str:
+        return self.rests[value[0] % self.divisor]
+
+
+def sale_or_none(text: str) -> Sale | None:
+    try:
+        number = int(text)
+        return Sale(number % 4, 1000 // (number % 7))
+    except (ValueError, ZeroDivisionError) as error:
+        print(type(error).__name__)
+        return None
+
+
+def bound_methods(env: Any) -> None:
+    numbers = env.from_sequence(0, 60)
+    sales = numbers.map(Sale.of)
+    seen(sales.map(lambda sale: (sale.shop, sale.price)), "pairs")
+    seen(sales.key_by(lambda sale: sale.shop).reduce(max_price), "greatest")
+    seen(numbers.map(lambda x: Sale.of(x)).filter(lambda sale: sale.price % 2 == 0), "ones")
+    seen(numbers.map(lambda x: Sale.parse(str(x)).price), "some")
+    seen(numbers.map(lambda x: Sale.twice(x)).map(lambda sale: sale.price), "two")
+    seen(numbers.map(Dearer.of).map(lambda sale: (sale, type(sale).__name__)), "objects")
+    seen(numbers.map(lambda x: Dearer.of(x)).map(str), "means")
+    seen(numbers.map(Mark.of).map(lambda mark: (mark.value, mark.place)), "rows")
+    seen(numbers.map(Spot.of).key_by(lambda spot: spot.x).reduce(lambda a, b: b), "named")
+    seen(numbers.map(Scale(3).times), "odd")
+    keyed = numbers.map(lambda x: (x, 1)).key_by(ByRest({0: "a", 1: "b", 2: "c"}, 3))
+    seen(keyed.reduce(lambda a, b: (b[0], a[1] + b[1])), "sums")
+    texts = numbers.map(lambda x: "x" if x % 5 == 0 else str(x))
+    made = texts.map(sale_or_none).filter(lambda sale: sale is not None)
+    seen(made.map(lambda sale: (sale.price, sale.shop)), "changed")
+
+
+def max_price(one: Sale, other: Sale) -> Sale:
+    return one if one.price > other.price else other
+
+
+@pytest.mark.parametrize(
+    ("draw", "line"),
+    [
+        (lambda numbers: numbers.map(Sale.of), "self_of_of_1.FEE"),
+        (lambda numbers: numbers.map(lambda x: Sale.of(x)), "value % 4"),
+        (lambda numbers: numbers.map(Mark.of), "value % 3"),
+        (lambda numbers: numbers.map(Scale(3).times), "value * 3"),
+        (
+            lambda numbers: numbers.map(lambda x: (x, 1)).key_by(ByRest({0: "a"}, 1)).map(str),
+            "self_of_get_key_to_0.rests[value % 1]",
+        ),
+        (
+            lambda numbers: numbers.map(str).map(sale_or_none).filter(lambda s: s is not None),
+            "part_2_1 = 1000 // (number_2 % 7)",
+        ),
+    ],
+)
+def test_a_bound_method_is_inlined(draw: Any, line: str) -> None:
+    source = job_of(lambda env: draw(env.from_sequence(0, 9))).vertices[0].source
+    assert line in source
+
+
+def test_a_class_method_that_was_replaced_is_called(monkeypatch: pytest.MonkeyPatch) -> None:
+    def draw(env: Any) -> None:
+        seen(env.from_sequence(1, 4).map(lambda x: Mark.of(x)).map(lambda mark: mark.value), "odd")
+
+    job = job_of(draw)
+    assert "inlined: 'of'" in str(job.vertices[0].remarks)
+    monkeypatch.setattr(Mark, "of", classmethod(lambda cls, number: cls(0, -number)))
+    assert Ran(job, run_in_process(job)).records("odd") == [-1, -2, -3, -4]
+
+
 def test_a_record_made_in_a_try_is_taken_apart() -> None:
     source = job_of(made_in_a_try).vertices[0].source.partition("def fallback_0")[0]
     assert "row_of" not in source
@@ -925,7 +1061,7 @@ def test_filters_at_a_fork_share_a_record() -> None:
 
 
 PROGRAMS = (
-    *(made_in_a_try, declared_sums, both_kinds),
+    *(made_in_a_try, declared_sums, both_kinds, bound_methods),
     *(rows_with_times, rows_changed_by_their_assigner),
     *(fields_by_name, collected_rows, joined_windows, filters_of_none),
     *(classes, sums, windows, parsed, written_json, declared, arithmetic, attributes, states),
