@@ -954,11 +954,11 @@ def bound_methods(env: Any) -> None:
     sales = numbers.map(Sale.of)
     seen(sales.map(lambda sale: (sale.shop, sale.price)), "pairs")
     seen(sales.key_by(lambda sale: sale.shop).reduce(max_price), "greatest")
-    seen(numbers.map(lambda x: Sale.of(x)).filter(lambda sale: sale.price % 2 == 0), "ones")
+    seen(numbers.map(lambda x: Sale.of(x + 1)).filter(lambda sale: sale.price % 2 == 0), "ones")
     seen(numbers.map(lambda x: Sale.parse(str(x)).price), "some")
-    seen(numbers.map(lambda x: Sale.twice(x)).map(lambda sale: sale.price), "two")
+    seen(numbers.map(lambda x: Sale.twice(x + 1)).map(lambda sale: sale.price), "two")
     seen(numbers.map(Dearer.of).map(lambda sale: (sale, type(sale).__name__)), "objects")
-    seen(numbers.map(lambda x: Dearer.of(x)).map(str), "means")
+    seen(numbers.map(lambda x: Dearer.of(x + 1)).map(str), "means")
     seen(numbers.map(Mark.of).map(lambda mark: (mark.value, mark.place)), "rows")
     seen(numbers.map(Spot.of).key_by(lambda spot: spot.x).reduce(lambda a, b: b), "named")
     seen(numbers.map(Scale(3).times), "odd")
@@ -977,7 +977,7 @@ def max_price(one: Sale, other: Sale) -> Sale:
     ("draw", "line"),
     [
         (lambda numbers: numbers.map(Sale.of), "self_of_of_1.FEE"),
-        (lambda numbers: numbers.map(lambda x: Sale.of(x)), "value % 4"),
+        (lambda numbers: numbers.map(lambda x: Sale.of(x + 1)), "% 4"),
         (lambda numbers: numbers.map(Mark.of), "value % 3"),
         (lambda numbers: numbers.map(Scale(3).times), "value * 3"),
         (
@@ -997,7 +997,10 @@ def test_a_bound_method_is_inlined(draw: Any, line: str) -> None:
 
 def test_a_class_method_that_was_replaced_is_called(monkeypatch: pytest.MonkeyPatch) -> None:
     def draw(env: Any) -> None:
-        seen(env.from_sequence(1, 4).map(lambda x: Mark.of(x)).map(lambda mark: mark.value), "odd")
+        seen(
+            env.from_sequence(1, 4).map(lambda x: Mark.of(x + 0)).map(lambda mark: mark.value),
+            "odd",
+        )
 
     job = job_of(draw)
     assert "inlined: 'of'" in str(job.vertices[0].remarks)
