@@ -186,12 +186,10 @@ def _of_call(node: ast.Call, kind: Any) -> Display | None:
         return None
     if kind is Row and values and not (node.args and names):
         return Display(values, Shape(Row, names))
-    if is_named_tuple(kind):
-        fields, defaults = kind._fields, tuple(kind._field_defaults.values())
-    elif is_plain_dataclass(kind):
-        fields, defaults = _parameters(kind), kind.__init__.__defaults__ or ()
-    else:
+    parameters = parameters_of(kind)
+    if parameters is None:
         return None
+    fields, defaults = parameters
     left = len(fields) - len(values)
     values += map(ast.Constant, defaults[len(defaults) - left :])
     is_known = len(values) == len(fields) and all(
@@ -202,6 +200,15 @@ def _of_call(node: ast.Call, kind: Any) -> Display | None:
         if is_known and names == fields[len(node.args) : len(fields) - left]
         else None
     )
+
+
+def parameters_of(kind: Any) -> tuple[tuple[str, ...], tuple[Any, ...]] | None:
+    """The fields of a class of named tuples or a plain dataclass, and the defaults of the last ones. None for other classes."""
+    if is_named_tuple(kind):
+        return kind._fields, tuple(kind._field_defaults.values())
+    if is_plain_dataclass(kind):
+        return _parameters(kind), kind.__init__.__defaults__ or ()
+    return None
 
 
 def is_named_tuple(kind: Any) -> bool:

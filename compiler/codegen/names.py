@@ -51,7 +51,7 @@ _OURS = frozenset(
             "greatest",
             "held",
         ),
-        *("first", "first_to", "identify", "item", "time_of"),
+        *("object", "first", "first_to", "identify", "item", "time_of"),
         *(
             "identify_to",
             "key",

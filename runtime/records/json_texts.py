@@ -47,10 +47,14 @@ class JsonFields:
 
     Args:
         fields: The names of the fields, and their default in a tuple, empty where a field must be there.
+        has_no_others: Whether an object with another field is in doubt.
     """
 
-    def __init__(self, fields: Sequence[tuple[str, tuple[Any, ...]]]) -> None:
+    def __init__(
+        self, fields: Sequence[tuple[str, tuple[Any, ...]]], *, has_no_others: bool = False
+    ) -> None:
         self._fields = fields
+        self._known = {name for name, _ in fields} if has_no_others else None
         self._decode: Callable[[str], Any] | None = None
         names = [f"field_{number}" for number in range(len(fields))]
         kind: Any = namedtuple("Fields", names)  # type: ignore[misc]  # noqa: PYI024 - of any fields
@@ -65,6 +69,7 @@ class JsonFields:
             [(f"field_{number}", Any, *default) for number, (_, default) in ordered],
             rename={f"field_{number}": name for number, (name, _) in enumerate(fields)},
             gc=False,
+            forbid_unknown_fields=has_no_others,
             module=__name__,
         )
         self._decode = msgspec.json.Decoder(struct).decode
@@ -87,6 +92,8 @@ class JsonFields:
         try:
             found = list(map(json.loads, texts))
             if any(each.__class__ is not dict for each in found):
+                return None
+            if self._known is not None and not all(map(self._known.issuperset, found)):
                 return None
             columns = [
                 [each.get(name, *default) if default else each[name] for each in found]

@@ -386,6 +386,8 @@ _MEANINGS: dict[str, Callable[..., Any]] = {
     "fast_loads": lambda _chain: fast_loads(),
     "fast_dumps": lambda _chain: fast_dumps(),
     "json_object": lambda _chain, fields: json_object(fields),
-    "json_fields": lambda _chain, fields: JsonFields(fields).read,
+    "json_fields": lambda _chain, fields, has_no_others: (
+        JsonFields(fields, has_no_others=has_no_others).read
+    ),
     "unchanged": lambda chain, watched: Watched(chain, watched).is_unchanged,
 }

@@ -46,6 +46,8 @@ fields that it reads:
 +   value_0 = value.field_0
 
 In batch mode the keys are sent beside the texts, since the receiver sorts by key.
+
+`Click(**json.loads(text))` reads the fields of a dataclass or named tuple. A text with other fields is malformed here.
 """
 
 from __future__ import annotations
@@ -56,12 +58,15 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.analysis import types_of
+from opchain.compiler.codegen.displays import Display, parameters_of
 from opchain.compiler.codegen.function_source import BUILTINS
 from opchain.compiler.codegen.static_types import JsonOf, SentRecords
 from opchain.runtime.program.vertex_program import FIRST_OUTPUT
-from opchain.runtime.records.columns import JSON, JSON_AND_KEY
+from opchain.runtime.records.columns import JSON, JSON_AND_KEY, Shape
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from opchain.compiler.codegen.form import Form, Function
 
 _LOOPS = frozenset({"values", "zip(values, timestamps)"})
@@ -103,14 +108,15 @@ def _decoded(
 ) -> tuple[str, str]:
     """The variable with the decoded fields of all texts of a batch, and the condition that all could be decoded."""
     objects = f"objects_{number}"
-    read = form.names.bind(f"read_json_{number}", "json_fields", tuple(uses.fields.items()))
+    fields = tuple(uses.fields.items())
+    read = form.names.bind(f"read_json_{number}", "json_fields", fields, uses.has_no_others)
     function.fresh.add(uses.parsed)
     return objects, f"({objects} := {read}({texts})) is not None"
 
 
 def _receive(form: Form, function: Function, loop: ast.For) -> None:
     """Decodes fields of the texts that a sender has parsed, if only fields are read."""
-    uses = _Uses(function, "value")
+    uses = _Uses(function, "value", form.constants)
     if not uses.fields or uses.sends or function.name.startswith("fallback_"):
         return
     if function.fallback is None:
@@ -139,9 +145,23 @@ class _Reading:
     def run(self) -> None:
         if self.types.get("value") is str:
             for loop in _loops(self.function):
+                loop.body = f.flattened(self._named(item) for item in loop.body)
                 self._narrow(loop)
         for statement, call in f.calls_of(self.function.body, self.loads):
             self._faster(call, f.operator_of(statement))
+
+    def _named(self, statement: ast.stmt) -> list[ast.stmt]:
+        """Gives the dict a name in `x = json.loads(text)["a"]` and in `x = Click(**json.loads(text))`."""
+        holder = _holder(getattr(statement, "value", None), self.loads)
+        if not isinstance(statement, ast.Assign) or holder is None:
+            return [statement]
+        operator = f.operator_of(statement)
+        name = f"object_{operator}"
+        while name in f.names_in(self.function.body):
+            name += "_too"
+        named = f.let(name, holder.value, operator)
+        holder.value = f.name(name)
+        return [*f.with_comment([named], f.comment_of(statement)), statement]
 
     def _faster(self, call: ast.Call, operator: int) -> None:
         name = self.form.names.bind("fast_loads", "fast_loads")
@@ -166,7 +186,7 @@ class _Reading:
             argument, parsed = statement.value.args[0], statement.targets[0].id
             if not f.is_load_of(argument, "value"):
                 return
-            uses = _Uses(self.function, parsed)
+            uses = _Uses(self.function, parsed, self.form.constants)
             if not uses.fields or not all(map(self._may_go_as_text, uses.sends)):
                 return
             if uses.sends and not all(
@@ -203,12 +223,14 @@ class _Reading:
 class _Uses:
     """How a dict is used: `fields` are the keys that are read, with their defaults.
 
-    None if the dict is used in any other way than to read keys, to send it, or to pass it to internal functions that
-    rarely run.
+    None if the dict is used in any other way than to read keys, to create a record by `Click(**parsed)`, to send it, or to
+    pass it to internal functions that rarely run. If records are created from it, it `has_no_others`.
     """
 
-    def __init__(self, function: Function, parsed: str) -> None:
+    def __init__(self, function: Function, parsed: str, constants: Mapping[str, Any]) -> None:
         self.parsed = parsed
+        self.constants = constants
+        self.has_no_others = False
         self.fields: dict[str, tuple[Any, ...]] = {}
         self.sends: list[f.Send] = []
         found: dict[str, tuple[Any, ...]] = {}
@@ -218,11 +240,12 @@ class _Uses:
                 self.sends.append(statement)
         for node in f.nodes(function.body):
             uses += _is_cold(node) and sum(map(self._is_whole, node.args))  # type: ignore[attr-defined]
-            key = _key_asked(node, parsed)
-            if key is not None:
-                uses += 1
-                if found.setdefault(*key) != key[1]:
-                    return
+            key, created = _key_asked(node, parsed), _created(node, parsed, constants)
+            asked = [key] if key is not None else list(created.items())
+            uses += bool(asked)
+            self.has_no_others = self.has_no_others or bool(created)
+            if any(found.setdefault(name, default) != default for name, default in asked):
+                return
         reads = sum(f.reads(statement, parsed) for statement in function.body)
         if f.stores(function.body).get(parsed) == 1 and uses + len(self.sends) == reads:
             self.fields = found
@@ -232,13 +255,26 @@ class _Uses:
 
     def rewritten(self, block: list[ast.stmt], form: Form, text: str) -> list[ast.stmt]:
         """A block that reads attributes of an object, sends the text in the variable, and parses it where that is unusual."""
-        transformer = _Attributes(self.parsed, list(self.fields), text)
+        transformer = _Attributes(self, form, text)
         block = [transformer.visit(item) for item in block]
         if transformer.parses:
             form.names.bind("fast_loads", "fast_loads")
         return f.rewritten(
             block, lambda item: _as_text(form, item, text) if item in self.sends else None
         )
+
+
+def _holder(node: ast.AST | None, loads: set[str]) -> Any:
+    """The node with a call of `json.loads` that is evaluated before the rest of an expression; None if there is none."""
+    holder: Any
+    match node:
+        case ast.Call(func=ast.Name(), args=[], keywords=[ast.keyword(arg=None) as holder]):
+            pass
+        case ast.Call(func=ast.Attribute() as holder) | (ast.Subscript() as holder):
+            pass
+        case _:
+            return None
+    return holder if f.is_call_of(holder.value, loads) else _holder(holder.value, loads)
 
 
 def _changes_nothing(statement: ast.stmt) -> bool:
@@ -330,22 +366,50 @@ def _key_asked(node: ast.AST, parsed: str) -> tuple[str, tuple[Any, ...]] | None
     return None
 
 
+def _created(
+    node: ast.AST, parsed: str, constants: Mapping[str, Any]
+) -> dict[str, tuple[Any, ...]]:
+    """The fields of `Click(**parsed)` with their defaults. Empty for any other expression."""
+    match node:
+        case ast.Call(args=[], keywords=[ast.keyword(arg=None, value=given)]):
+            parameters = parameters_of(constants.get(f.called(node)))
+            if parameters is not None and f.is_load_of(given, parsed):
+                names, defaults = parameters
+                if all(type(item) in _CONSTANTS for item in defaults):
+                    required = len(names) - len(defaults)
+                    return dict.fromkeys(names[:required], ()) | {
+                        name: (default,)
+                        for name, default in zip(names[required:], defaults, strict=True)
+                    }
+    return {}
+
+
 class _Attributes(ast.NodeTransformer):
-    def __init__(self, parsed: str, names: list[str], text: str) -> None:
-        self._parsed = parsed
-        self._names = names
+    def __init__(self, uses: _Uses, form: Form, text: str) -> None:
+        self._form = form
+        self._parsed = uses.parsed
+        self._constants = uses.constants
+        self._names = list(uses.fields)
         self._text = text
         self.parses = False
+
+    def _field(self, name: str, node: ast.AST) -> ast.expr:
+        attribute = f"field_{self._names.index(name)}"
+        found = ast.Attribute(f.name(self._parsed), attribute, ast.Load())
+        found.is_field = True  # type: ignore[attr-defined]
+        if hasattr(node, "user_line"):
+            found.user_line = node.user_line  # type: ignore[attr-defined]
+        return found
 
     def visit(self, node: ast.AST) -> Any:
         asked = _key_asked(node, self._parsed)
         if asked is not None:
-            attribute = f"field_{self._names.index(asked[0])}"
-            found = ast.Attribute(f.name(self._parsed), attribute, ast.Load())
-            found.is_field = True  # type: ignore[attr-defined]
-            if hasattr(node, "user_line"):
-                found.user_line = node.user_line  # type: ignore[attr-defined]
-            return found
+            return self._field(asked[0], node)
+        created = _created(node, self._parsed, self._constants)
+        if created:
+            shape = Shape(self._constants[f.called(node)], tuple(created))
+            fields = [self._field(name, node) for name in created]
+            return Display(fields, shape).expression(self._form)
         visited = super().visit(node)
         if _is_cold(visited):
             whole = f.expression(f"fast_loads({self._text})")

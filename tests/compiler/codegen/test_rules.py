@@ -22,6 +22,7 @@ from opchain.compiler.codegen import vertex
 from opchain.compiler.codegen.function_source import Refused, definition_of
 from opchain.compiler.codegen.rules import RULES, Rule
 from opchain.datastream import OutputTag, ProcessFunction
+from opchain.datastream.connectors.file_system import FileSource, StreamFormat
 from opchain.datastream.functions import (
     AggregateFunction,
     CoFlatMapFunction,
@@ -967,6 +968,83 @@ def bound_methods(env: Any) -> None:
     texts = numbers.map(lambda x: "x" if x % 5 == 0 else str(x))
     made = texts.map(sale_or_none).filter(lambda sale: sale is not None)
     seen(made.map(lambda sale: (sale.price, sale.shop)), "changed")
+
+
+@dataclass
+class Visit:
+    user: int
+    page: str = "/"
+    tags: Any = None
+
+    @classmethod
+    def of_dict(cls, fields: dict[str, Any]) -> Visit:
+        return cls(**fields)
+
+
+class Place(NamedTuple):
+    x: int
+    y: int = 7
+
+
+LINES = [
+    *(f'{{"user": {x % 5}, "page": "p{x}"}}' for x in range(20)),
+    *(f'{{"tags": [{x}], "user": {x % 3}}}' for x in range(10)),
+    *('{"user": 1, "user": 2}', '{"page": null, "user": 1.5}'),
+]
+
+
+def lines_of(env: Any, folder: Path, lines: Sequence[str]) -> Any:
+    """The lines of a file, whose type is known at compile time."""
+    path = folder / "lines"
+    path.write_text("\n".join(lines), "utf-8")
+    source = FileSource.for_record_stream_format(StreamFormat.text_line_format(), str(path))
+    return env.from_source(source.build(), WatermarkStrategy.no_watermarks(), "lines")
+
+
+@pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
+@pytest.mark.parametrize(
+    ("draw", "line"),
+    [
+        (lambda lines: lines.map(lambda line: Visit(**json.loads(line))), "object_1.field_0"),
+        (lambda lines: lines.map(json.loads).map(Visit.of_dict), "value_1.field_2"),
+        (lambda lines: lines.map(lambda line: json.loads(line)["user"]), "object_1.field_0"),
+        (lambda lines: lines.map(lambda line: json.loads(line).get("page")), "object_1.field_0"),
+        (
+            lambda lines: lines.map(lambda _: '{"x": 1}').map(lambda s: Place(**json.loads(s))),
+            "place_2(**fast_loads(",
+        ),
+    ],
+)
+def test_fields_of_json_that_has_no_name(draw: Any, line: str, mode: str, tmp_path: Path) -> None:
+    def drawn(env: Any) -> None:
+        seen(draw(lines_of(env, tmp_path, LINES)).map(lambda found: found), "rows")
+
+    keys: Any = {"mode": mode, "batch_size": 7}
+    ran = run_form(drawn, **keys)
+    assert line in ran.job.vertices[0].source
+    give_the_same(ran, run_form(drawn, "interpreted", **keys), "all")
+
+
+@pytest.mark.parametrize("form", ["interpreted", "generated", "inlined"])
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"user": 1, "place": 2}', "unexpected keyword argument 'place'"),
+        ('{"page": "a"}', "missing 1 required positional argument: 'user'"),
+        ("[1]", "must be a mapping, not list"),
+    ],
+)
+def test_a_record_of_other_fields_fails_as_its_class_does(
+    form: str, line: str, message: str, tmp_path: Path
+) -> None:
+    def draw(env: Any) -> None:
+        lines = lines_of(env, tmp_path, ['{"user": 1}', line, '{"user": 3}'])
+        seen(lines.map(lambda text: Visit(**json.loads(text))).map(lambda v: v.user), "users")
+
+    error = failure_of(draw, form)
+    assert type(error) is TypeError
+    assert message in str(error)
+    assert f"at record {line!r}" in notes_of(error)
 
 
 def max_price(one: Sale, other: Sale) -> Sale:

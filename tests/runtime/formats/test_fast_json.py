@@ -71,6 +71,16 @@ def test_fields_are_read_without_msgspec(monkeypatch: pytest.MonkeyPatch) -> Non
     assert fields.read([None]) is None
 
 
+@pytest.mark.parametrize("has_msgspec", [True, False])
+def test_other_fields_may_be_refused(has_msgspec: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not has_msgspec:
+        monkeypatch.setitem(sys.modules, "msgspec", None)
+    fields = JsonFields([("x", ()), ("y", (7,))], has_no_others=True)
+    assert fields.read(['{"x": 1, "z": 2}']) is None
+    (read,) = fields.read(['{"x": 1}']) or ()
+    assert (read.field_0, read.field_1) == (1, 7)
+
+
 documents = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
