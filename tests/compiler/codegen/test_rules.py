@@ -1011,7 +1011,7 @@ def lines_of(env: Any, folder: Path, lines: Sequence[str]) -> Any:
         (lambda lines: lines.map(lambda line: json.loads(line).get("page")), "object_1.field_0"),
         (
             lambda lines: lines.map(lambda _: '{"x": 1}').map(lambda s: Place(**json.loads(s))),
-            "place_2(**fast_loads(",
+            "place_2(**object_2)",
         ),
     ],
 )
