@@ -653,13 +653,15 @@ class _LookUps(ast.NodeTransformer):
         return f.with_comment(lines, comment)
 
     def _called(self, call: ast.Call, operator: int, *, replaces_entry: bool) -> Lines:
-        """The call of the state itself."""
+        """The call of the state itself. If it refuses the value, the entry is taken from the table nevertheless."""
         call.is_state = call.func.is_field = True  # type: ignore[attr-defined]
         if not self._is_held:
             return [ast.Expr(call)]
         call.has_key = True  # type: ignore[attr-defined]
-        store = [] if replaces_entry else self.lines(_STORE, operator)
-        return [*store, ast.Expr(call), *self.lines(_TAKE, operator)]
+        take = self.lines(_TAKE, operator)
+        if replaces_entry:
+            return [ast.Expr(call), *take]
+        return [*self.lines(_STORE, operator), ast.Try([ast.Expr(call)], [], [], take)]
 
     def _tests(
         self, method: str, arguments: list[ast.expr], types: dict[str, Any]

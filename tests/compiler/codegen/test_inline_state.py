@@ -132,6 +132,16 @@ class Notices(KeyedProcessFunction[Any, Any, Any]):
         yield timestamp, ctx.get_current_key(), self.last.value(), self.many.get()
 
 
+@pytest.mark.parametrize("cleared", [7, 6, 1])
+def test_a_refused_value_leaves_nothing_behind(cleared: int) -> None:
+    draw = by_key(Notices(), [("a", 1, 0), ("a", 0, 0), ("a", 2, 0), ("a", cleared, 0)])
+    interpreted, inlined = (
+        run_form(draw, form, mode="BATCH").subtasks("results")
+        for form in ("interpreted", "inlined")
+    )
+    assert inlined == interpreted
+
+
 class First(FlatMapFunction[Any, Any]):
     def open(self, runtime_context: Any) -> None:
         self.seen = runtime_context.get_state(ValueStateDescriptor("seen", Types.BOOLEAN()))
