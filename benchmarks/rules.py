@@ -2,8 +2,9 @@
 
     python -m benchmarks.rules [--records 40000] [--rounds 3] [RULE ...]
 
-It runs the programs of `spellings`, `stateful`, `operators` and `as_written` in both modes, if the rule changes their code. For each rule: how many programs it changes, and CPU time without the rule divided by CPU time with
-all rules, as the median and as the three greatest. Above 1, the rule gains.
+It runs the programs of `spellings`, `stateful`, `operators` and `as_written` in both modes, if the rule changes their code.
+For each rule: how many programs it changes, and CPU time without the rule divided by CPU time with all rules, as the median
+and as the three greatest. Above 1, the rule gains.
 """
 
 from __future__ import annotations

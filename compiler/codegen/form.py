@@ -519,6 +519,19 @@ def replaced(node: Node, parts: Mapping[str, ast.expr]) -> Node:
     return found
 
 
+class EqualExpressions(ast.NodeTransformer):
+    """Replaces names and calls by equivalent expressions, given as text and new expression."""
+
+    def __init__(self, parts: Mapping[str, ast.expr]) -> None:
+        self._parts = parts
+
+    def visit(self, node: ast.AST) -> Any:
+        """The node, or its replacement."""
+        if isinstance(node, (ast.Name, ast.Call)) and ast.unparse(node) in self._parts:
+            return copied(self._parts[ast.unparse(node)])
+        return super().visit(node)
+
+
 def constant_item(node: ast.expr, variable: str) -> Any:
     """The constant of `variable[constant]`; None for any other expression."""
     if (

@@ -83,10 +83,10 @@ class WindowFold:
             return None
         if not (never_raises(new, types) or f.item_variable(new)):
             return None
+        if type_of(new, types) is int:
+            return kind
         is_in_order = ast.unparse(folded) == _IN_ORDER[kind].format(old, ast.unparse(new))
-        if type_of(new, types) is not int:
-            kind = f"{kind}s" if is_in_order else ""
-        return kind or None
+        return f"{kind}s" if is_in_order else None
 
 
 def window_fold(vertex: VertexProgram) -> WindowFold | WindowSelection | None:

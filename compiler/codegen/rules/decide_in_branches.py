@@ -22,8 +22,8 @@
 +     column_0_0.append(item_2_0)
 +     column_0_1.append(number_2)
 
-So other rules know the record that passes the filter, and need not build it. A record that is made at the end of a `try` is
-made behind it from the values of its fields, which may raise.
+So other rules know the record that passes the filter, and need not build it. If a record is created at the end of a `try`, only
+the values of its fields are computed there. The record is created after it.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def _decide(form: Form, body: Block, block: Block) -> None:
 
 
 def _split(form: Form, block: ast.Try, variable: str) -> None:
-    """Moves a record that is made at the end of a `try` behind it: only the values of its fields may raise."""
+    """Creates a record after a `try` instead of at its end. The values of its fields, which may raise, are still computed there."""
     last = block.body[-1]
     display = display_of(getattr(last, "value", None), form.constants)
     handled = [_ends(handler.body, variable) for handler in block.handlers]

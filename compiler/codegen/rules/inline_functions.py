@@ -55,6 +55,7 @@ from opchain.compiler.codegen.function_source import (
 from opchain.compiler.codegen.names import readable
 from opchain.compiler.codegen.returns import returns_within, structured, yields_behind_tries
 from opchain.runtime.functions.callables import takes_collector
+from opchain.runtime.program import operator_specs as specs
 from opchain.runtime.program.vertex_program import FIRST_OUTPUT, NO_OPERATOR
 from opchain.runtime.task.generated_code import digest_of
 from opchain.runtime.types.output_tag import OutputTag
@@ -97,8 +98,10 @@ def inline_functions(form: Form) -> None:
         plain = copy.deepcopy(function) if inliner.can_watch else function
         function.body = inliner.block(function.body)
         function.body = [Makers(form).visit(statement) for statement in function.body]
-        if function.name.startswith("fire_"):
-            function.body = [_CurrentWindow().visit(statement) for statement in function.body]
+        window = _window_that_fires(form, function)
+        if window:
+            known = f.EqualExpressions(window)
+            function.body = [known.visit(statement) for statement in function.body]
         if not inliner.watched:
             continue
         unchanged = form.names.bind(
@@ -115,15 +118,12 @@ def every_call_is_accounted_for(form: Form) -> None:
         assert name in form.names.bindings, name
 
 
-class _CurrentWindow(ast.NodeTransformer):
-    """Replaces `context_0.window()` by the variable of the window that fires."""
-
-    def visit_Call(self, node: ast.Call) -> ast.expr:
-        self.generic_visit(node)
-        match node:
-            case ast.Call(ast.Attribute(ast.Name(id=name), "window"), [], []):
-                return f.name("window") if name.startswith("context_") else node
-        return node
+def _window_that_fires(form: Form, function: Function) -> dict[str, ast.expr]:
+    """The call that gives the window, and its variable, in a function for windows that fire. Empty for other functions."""
+    kind, _, index = function.name.rpartition("_")
+    if kind != "fire" or not isinstance(form.program.operators[int(index)].spec, specs.WindowSpec):
+        return {}
+    return {f"context_{index}.window()": f.name("window")}
 
 
 class _Inliner:
@@ -511,15 +511,16 @@ class _Inliner:
             changing = replaced_attributes(space, of_class=True) if is_method else None
             if changing is None or attribute in changing:
                 return
-        bind = self._class_method if isinstance(function, classmethod) else self._global
-        node.func = f.name(bind(callee, (name, attribute), function))
+        names = name, attribute
+        node.func = f.name(
+            self._class_method(callee, names, space)
+            if isinstance(function, classmethod)
+            else self._global(callee, names, function)
+        )
 
-    def _class_method(
-        self, callee: Callee, names: tuple[str, str], method: classmethod[Any, ..., Any]
-    ) -> str:
-        """The name of generated code for a class method. Its class is the object of the call."""
-        kind = meaning_of(names[0], definition_of(callee.function)).value
-        owner = self._global(callee, names[:1], kind)
+    def _class_method(self, callee: Callee, names: tuple[str, str], kind: Any) -> str:
+        """The name of generated code for a method of a class, which is the object of the call."""
+        owner, method = self._global(callee, names[:1], kind), vars(kind)[names[1]]
         where = owner.rpartition("_")[2]
         path = self.form.names.bindings[owner]
         name = self._bound(_Named("_".join(names)), where, "attribute_of", path, names[1])

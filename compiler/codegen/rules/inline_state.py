@@ -329,6 +329,8 @@ class _States:
     ) -> Lines:
         """A block without those calls of the context whose result is a variable, such as `current_key`.
 
+        `ctx.timestamp()` becomes the record's time, `ctx.get_current_key()` the key, and a variable for
+        `ctx.timer_service()` becomes that call.
         The context gets the time of the record only if the block reads it.
         """
         context = f"context_{index}"
@@ -351,7 +353,7 @@ class _States:
         ]
         for item in named:
             parts |= {ast.unparse(target): item.value for target in item.targets}
-        known = _EqualExpressions(parts)
+        known = f.EqualExpressions(parts)
         block = f.rewritten(block, lambda item: [] if item in named else None)
         block = [known.visit(item) for item in block]
         block = f.rewritten(block, lambda item: self._timer(item, index, key, types))
@@ -421,22 +423,6 @@ class _States:
 
 def _current_key(index: int) -> str:
     return f"context_{index}.get_current_key()"
-
-
-class _EqualExpressions(ast.NodeTransformer):
-    """Replaces expressions by equivalent ones, given as text and new expression.
-
-    `ctx.timestamp()` becomes the record's time, `ctx.get_current_key()` the key, and a variable for
-    `ctx.timer_service()` becomes that call.
-    """
-
-    def __init__(self, parts: dict[str, ast.expr]) -> None:
-        self._parts = parts
-
-    def visit(self, node: ast.AST) -> Any:
-        if isinstance(node, (ast.Name, ast.Call)) and ast.unparse(node) in self._parts:
-            return f.copied(self._parts[ast.unparse(node)])
-        return super().visit(node)
 
 
 def _states(spec: object) -> dict[str, _State]:

@@ -116,7 +116,7 @@ def _decoded(
 
 def _receive(form: Form, function: Function, loop: ast.For) -> None:
     """Decodes fields of the texts that a sender has parsed, if only fields are read."""
-    uses = _Uses(function, "value", form.constants)
+    uses = _Uses(form, function, "value")
     if not uses.fields or uses.sends or function.name.startswith("fallback_"):
         return
     if function.fallback is None:
@@ -125,7 +125,7 @@ def _receive(form: Form, function: Function, loop: ast.For) -> None:
     objects, can_be_decoded = _decoded(form, function, uses, number, "values.lists[0]")
     form.names.bind("Columns", "shared")
     function.guards.append(f.expression(f"(values.__class__ is Columns and {can_be_decoded})"))
-    loop.body = uses.rewritten(loop.body, form, "text")
+    loop.body = uses.rewritten(loop.body, "text")
     beside = ", timestamps" if isinstance(loop.target, ast.Tuple) else ""
     targets = ["text", "value", *(["timestamp"] if beside else [])]
     loop.target = ast.Tuple([f.target(name) for name in targets], ast.Store())
@@ -186,7 +186,7 @@ class _Reading:
             argument, parsed = statement.value.args[0], statement.targets[0].id
             if not f.is_load_of(argument, "value"):
                 return
-            uses = _Uses(self.function, parsed, self.form.constants)
+            uses = _Uses(self.form, self.function, parsed)
             if not uses.fields or not all(map(self._may_go_as_text, uses.sends)):
                 return
             if uses.sends and not all(
@@ -196,7 +196,7 @@ class _Reading:
             operator = f.operator_of(statement)
             objects, can_be_decoded = _decoded(self.form, self.function, uses, operator, "values")
             self.function.guards.append(f.expression(can_be_decoded))
-            rest = uses.rewritten(loop.body[position + 1 :], self.form, "value")
+            rest = uses.rewritten(loop.body[position + 1 :], "value")
             f.with_comment(rest, f.comment_of(statement))
             loop.body = [*loop.body[:position], *rest]
             if isinstance(loop.target, ast.Tuple) and isinstance(loop.iter, ast.Call):
@@ -227,9 +227,9 @@ class _Uses:
     pass it to internal functions that rarely run. If records are created from it, it `has_no_others`.
     """
 
-    def __init__(self, function: Function, parsed: str, constants: Mapping[str, Any]) -> None:
+    def __init__(self, form: Form, function: Function, parsed: str) -> None:
+        self.form = form
         self.parsed = parsed
-        self.constants = constants
         self.has_no_others = False
         self.fields: dict[str, tuple[Any, ...]] = {}
         self.sends: list[f.Send] = []
@@ -240,7 +240,7 @@ class _Uses:
                 self.sends.append(statement)
         for node in f.nodes(function.body):
             uses += _is_cold(node) and sum(map(self._is_whole, node.args))  # type: ignore[attr-defined]
-            key, created = _key_asked(node, parsed), _created(node, parsed, constants)
+            key, created = _key_asked(node, parsed), _created(node, parsed, form.constants)
             asked = [key] if key is not None else list(created.items())
             uses += bool(asked)
             self.has_no_others = self.has_no_others or bool(created)
@@ -253,9 +253,9 @@ class _Uses:
     def _is_whole(self, node: ast.AST) -> bool:
         return f.is_load_of(node, self.parsed)
 
-    def rewritten(self, block: list[ast.stmt], form: Form, text: str) -> list[ast.stmt]:
+    def rewritten(self, block: list[ast.stmt], text: str) -> list[ast.stmt]:
         """A block that reads attributes of an object, sends the text in the variable, and parses it where that is unusual."""
-        transformer = _Attributes(self, form, text)
+        transformer, form = _Attributes(self, text), self.form
         block = [transformer.visit(item) for item in block]
         if transformer.parses:
             form.names.bind("fast_loads", "fast_loads")
@@ -385,10 +385,9 @@ def _created(
 
 
 class _Attributes(ast.NodeTransformer):
-    def __init__(self, uses: _Uses, form: Form, text: str) -> None:
-        self._form = form
+    def __init__(self, uses: _Uses, text: str) -> None:
+        self._form = uses.form
         self._parsed = uses.parsed
-        self._constants = uses.constants
         self._names = list(uses.fields)
         self._text = text
         self.parses = False
@@ -405,9 +404,9 @@ class _Attributes(ast.NodeTransformer):
         asked = _key_asked(node, self._parsed)
         if asked is not None:
             return self._field(asked[0], node)
-        created = _created(node, self._parsed, self._constants)
+        created = _created(node, self._parsed, self._form.constants)
         if created:
-            shape = Shape(self._constants[f.called(node)], tuple(created))
+            shape = Shape(self._form.constants[f.called(node)], tuple(created))
             fields = [self._field(name, node) for name in created]
             return Display(fields, shape).expression(self._form)
         visited = super().visit(node)

@@ -149,7 +149,7 @@ class KeyedTimers:
         return next(self.due(time), None)
 
     def due(self, time: int) -> Iterator[tuple[int, Any, Any]]:
-        """Removes and yields the timers that are due at a time. Others may be added and deleted meanwhile."""
+        """Removes and yields the timers that are due at a time. Between two of them, timers may be added and deleted."""
         while self._heap and self._heap[0] <= time:
             first = self._heap[0]
             namespaces = self._by_time.get(first)

@@ -27,6 +27,10 @@ REMARK = "folded into windows before the exchange"
 LATE = OutputTag("late")
 
 
+def in_order(timestamp_of: Callable[[Any, int], int]) -> WatermarkStrategy[Any]:
+    return WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(timestamp_of)
+
+
 class Count(AggregateFunction[Any, int, int]):
     def create_accumulator(self) -> int:
         return 0
@@ -149,9 +153,7 @@ def draw(
     env: Any, count: int, step: int, keys: int, assigner: Any, fold: Any, senders: int = 1
 ) -> None:
     """Out-of-order records. Some of them are late."""
-    strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(
-        lambda row, _: row[1]
-    )
+    strategy = in_order(lambda row, _: row[1])
     rows = env.from_sequence(1, count).set_parallelism(senders)
     rows = rows.map(lambda x: (x * step % keys, x - x * step % 11)).set_parallelism(senders)
     timed = rows.assign_timestamps_and_watermarks(strategy).set_parallelism(senders)
@@ -242,9 +244,7 @@ NUMBERS = (1, 2, -3, 10**20, 0.1, 0.2, 1e300, -0.0, math.nan, math.inf, True, Fr
 
 def draw_numbers(env: Any, numbers: Sequence[Any], assigner: Any, fold: Any, senders: int) -> None:
     """Out-of-order records with values whose type is unknown at compile time."""
-    strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(
-        lambda row, _: row[2]
-    )
+    strategy = in_order(lambda row, _: row[2])
     rows = env.from_sequence(1, 200).set_parallelism(senders)
     pairs = rows.map(lambda x: (x, numbers[x % len(numbers)])).set_parallelism(senders)
     rows = pairs.map(lambda pair: (pair[0] % 3, pair[1], pair[0] - pair[0] * 7 % 11))
@@ -305,9 +305,7 @@ def test_declared_keys_are_folded_if_their_class_is_plain(
     key_type: Any, keys: tuple[Any, ...]
 ) -> None:
     def drawn(env: Any) -> None:
-        strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(
-            lambda x, _: x
-        )
+        strategy = in_order(lambda x, _: x)
         timed = env.from_sequence(0, 60).assign_timestamps_and_watermarks(strategy)
         keyed = timed.key_by(lambda x: keys[x % len(keys)], key_type=key_type)
         seen(keyed.window(TumblingEventTimeWindows.of(10)).reduce(lambda a, b: a + b), "sums")
@@ -323,9 +321,7 @@ def test_a_tumbling_window_gets_one_partial_result_of_out_of_order_records(
     sizes = noted_sizes(monkeypatch)
 
     def drawn(env: Any) -> None:
-        strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(
-            lambda row, _: row[1]
-        )
+        strategy = in_order(lambda row, _: row[1])
         rows = env.from_sequence(0, 49).map(lambda x: (x % 2, x % 3 * 10)).set_parallelism(1)
         timed = rows.assign_timestamps_and_watermarks(strategy).set_parallelism(1)
         windows = timed.key_by(lambda row: row[0]).window(TumblingEventTimeWindows.of(10))
@@ -351,9 +347,7 @@ def test_partial_results_count_all_their_late_records(
     monkeypatch.setattr(AlignedWindowOperator, "close", closed)
 
     def drawn(env: Any) -> None:
-        strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(
-            lambda row, _: row[1]
-        )
+        strategy = in_order(lambda row, _: row[1])
         rows = env.from_sequence(0, 99).set_parallelism(1)
         rows = rows.map(lambda x: (x % 2, 1000 - x // 10 * 100)).set_parallelism(1)
         timed = rows.assign_timestamps_and_watermarks(strategy).set_parallelism(1)
@@ -403,9 +397,7 @@ def test_folding_stops_where_most_records_are_kept(monkeypatch: pytest.MonkeyPat
     sizes = noted_sizes(monkeypatch, lambda batch: sum(map(len, batch.lists[-1])))
 
     def drawn(env: Any) -> None:
-        strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(
-            lambda row, _: row[2]
-        )
+        strategy = in_order(lambda row, _: row[2])
         rows = env.from_sequence(0, 499).map(lambda x: (x % 2, 7, x)).set_parallelism(1)
         timed = rows.assign_timestamps_and_watermarks(strategy).set_parallelism(1)
         windows = timed.key_by(lambda row: row[0]).window(TumblingEventTimeWindows.of(1000))
@@ -418,9 +410,7 @@ def test_folding_stops_where_most_records_are_kept(monkeypatch: pytest.MonkeyPat
 
 def test_keys_that_are_not_plain_keep_their_place() -> None:
     def drawn(env: Any) -> None:
-        strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(
-            lambda x, _: x
-        )
+        strategy = in_order(lambda x, _: x)
         timed = env.from_sequence(0, 60).assign_timestamps_and_watermarks(strategy)
         keyed = timed.key_by(lambda x: (True, 1, 1.0, "a")[x % 7 % 4])
         seen(keyed.window(TumblingEventTimeWindows.of(10)).reduce(lambda a, b: a + b), "sums")
@@ -475,9 +465,7 @@ def test_records_whose_ranks_are_no_ints_are_sent(ranks: str, fold: str) -> None
             return accumulator
 
     def drawn(env: Any) -> None:
-        strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(
-            lambda row, _: row[2]
-        )
+        strategy = in_order(lambda row, _: row[2])
         rank = RANKS[ranks]
         rows = env.from_sequence(0, 99).map(lambda x: (x % 3, rank(x), x))
         keyed = rows.assign_timestamps_and_watermarks(strategy).key_by(lambda row: row[0])
@@ -497,9 +485,7 @@ def test_windows_of_a_whole_stream_get_one_partial_result_of_a_batch(
     sizes = noted_sizes(monkeypatch)
 
     def drawn(env: Any) -> None:
-        strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(
-            lambda row, _: row[1]
-        )
+        strategy = in_order(lambda row, _: row[1])
         rows = env.from_sequence(0, 99).map(lambda x: (x % 7, x)).set_parallelism(1)
         timed = rows.assign_timestamps_and_watermarks(strategy).set_parallelism(1)
         windows = timed.window_all(TumblingEventTimeWindows.of(1000))

@@ -427,3 +427,15 @@ def test_an_error_in_on_timer_names_its_line_and_its_operator(form: str) -> None
     assert isinstance(error, ZeroDivisionError)
     assert "timestamp // (timestamp - 9)" in "".join(traceback.format_exception(error))
     assert "KeyedProcess" in "".join(error.__notes__)
+
+
+class AsksForAWindow(Values):
+    def on_timer(self, timestamp: int, ctx: Any) -> Any:
+        yield ctx.window()
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_timer_has_no_window(form: str) -> None:
+    error = failure_of(timers_of(AsksForAWindow()), form)
+    assert type(error) is AttributeError
+    assert "'window'" in str(error)
