@@ -107,6 +107,14 @@ class Names:
         assert known == what, f"{name} stands for {known} and for {what}"
         return name
 
+    def can_be_array(self, name: str) -> bool:
+        """Whether the list of an output may be an array of ints. Records and sinks need a list."""
+        return self.bindings[name][0] in ("column", "counted_keys")
+
+    def bind_array(self, name: str) -> None:
+        """Makes the list of an output an array."""
+        self.bindings[name] = (*self.bindings[name], True)
+
     def function(self, function: Any, kind: str, where: int | str) -> str:
         """The name of a user's function at a place: `parse_1`, `user_to_0`."""
         return f"{readable(function, kind)}_{where}"

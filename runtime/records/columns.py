@@ -15,7 +15,8 @@ of 90 bytes takes 0.1 microseconds, and its dictionary of five fields 0.9.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from array import array
+from collections.abc import Callable, Iterable, Iterator, MutableSequence, Sequence
 from dataclasses import dataclass, is_dataclass
 from functools import lru_cache
 from itertools import chain, repeat, starmap
@@ -30,6 +31,9 @@ Layout = tuple[tuple[Any, ...], ...]
 in all records. If the records are not tuples, a last entry has `SHAPE` and a packed `Shape`. An entry of a field that is
 itself a record is made by `keyed_layout`.
 """
+
+Column = MutableSequence[Any]
+"""The values of a field: a list, or an `array` of ints of 64 bits, which a sender may fill with numpy."""
 
 TUPLE, SHAPE = "tuple", "shape"
 
@@ -97,7 +101,7 @@ def record_count(values: Sequence[Any]) -> int:
     return len(values)
 
 
-def keys_by_record(values: Sequence[Any], keys: list[Any]) -> list[Any]:
+def keys_by_record(values: Sequence[Any], keys: Sequence[Any]) -> Sequence[Any]:
     """The key of each record that the values of a batch stand for."""
     if isinstance(values, Columns) and values.are_folded:
         return list(chain.from_iterable(map(repeat, keys, values.lists[1])))
@@ -152,7 +156,7 @@ class Columns(Sequence[Any]):
 
     __slots__ = ("layout", "lists")
 
-    def __init__(self, lists: Sequence[list[Any]], layout: Layout) -> None:
+    def __init__(self, lists: Sequence[Column], layout: Layout) -> None:
         self.lists = tuple(lists)
         self.layout = layout
 
@@ -194,11 +198,20 @@ class Columns(Sequence[Any]):
         """Whether these are partial results in place of records."""
         return len(self.layout[0]) > 1 and self.layout[0][0] == FOLDED
 
-    def field(self, position: int) -> list[Any]:
+    def field(self, position: int) -> Column:
         """The list of a field."""
+        return self.lists[self._number_of(position)]
+
+    def use_array(self, position: int) -> None:
+        """Replaces the list of a field, which is still empty, by an array: its values are ints of 64 bits."""
+        lists = list(self.lists)
+        lists[self._number_of(position)] = array("q")
+        self.lists = tuple(lists)
+
+    def _number_of(self, position: int) -> int:
         if self.layout in _TEXTS:
-            return self.lists[position]
-        return self.lists[sum(not entry for entry in self.layout[:position])]
+            return position
+        return sum(not entry for entry in self.layout[:position])
 
     def rows(self, *beside: Iterable[Any]) -> Iterable[Any]:
         """For each record, its values in the lists, and its entry in each `beside`, as a tuple. One list alone is returned itself."""
@@ -219,7 +232,7 @@ class Columns(Sequence[Any]):
     def clear(self) -> None:
         """Removes all records."""
         for column in self.lists:
-            column.clear()
+            del column[:]
 
     def __len__(self) -> int:
         return len(self.lists[0])

@@ -4,7 +4,8 @@
 
 The checksum covers the header, too. So every truncation and every flipped bit is found before anything is unpickled.
 Elements are pickled as tuples (tag, fields...), not as instances of this project's classes. That is smaller and faster,
-and moving a class to another module does not change the format. The pickles come from tasks of the same job.
+and moving a class to another module does not change the format. The pickles come from tasks of the same job. Timestamps
+and columns of ints that a sender computed with numpy are written as 64 bits each, in the byte order of the machine.
 
 `benchmarks/wire.py` compares this with `dumps` and `loads`. The checksum takes 3 microseconds a buffer and 0.15 ns a
 byte, once to write and once to read. The standard library has no faster one. Pausing the garbage collector while a
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 import pickle
 import struct
+from array import array
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
@@ -42,7 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 
-VERSION = 3
+VERSION = 4
 _MAGIC = b"OPCH"
 _FIELDS = struct.Struct("<4sBBQ")
 _CHECKSUM = struct.Struct("<I")
@@ -120,6 +122,7 @@ def encode(elements: Sequence[StreamElement]) -> bytes:
         for tag, *fields in items
         if tag in _WITH_RECORDS
         for column in ((fields[0],) if tag == _BATCH else fields[0])
+        if not isinstance(column, bytes)
     )
     body = dump_flat(items) if all(map(looks_flat, lists)) else None
     try:
@@ -172,12 +175,12 @@ _ENCODERS: dict[type, Callable[[Any], tuple[Any, ...]]] = {
 }
 
 _DECODERS: dict[int, Callable[..., StreamElement]] = {
-    _BATCH: lambda values, timestamps: RecordBatch(values, _unpack_timestamps(timestamps)),
+    _BATCH: lambda values, timestamps: RecordBatch(values, _unpack(timestamps)),
     _COLUMNS: lambda lists, layout, timestamps: RecordBatch(
-        Columns(lists, layout), _unpack_timestamps(timestamps)
+        Columns(list(map(_unpack, lists)), layout), _unpack(timestamps)
     ),
     _ROWS: lambda lists, layout, timestamps: RecordBatch(
-        list(Columns(lists, layout)), _unpack_timestamps(timestamps)
+        list(Columns(lists, layout)), _unpack(timestamps)
     ),
     _WATERMARK: Watermark,
     _STATUS: lambda is_idle: WatermarkStatus.IDLE if is_idle else WatermarkStatus.ACTIVE,
@@ -200,7 +203,10 @@ def _of_batch(values: list[Any] | Columns, timestamps: Any) -> tuple[Any, ...]:
     columns = values if isinstance(values, Columns) else Columns.of_rows(values)
     if columns is None:
         return _BATCH, values, timestamps
-    return _COLUMNS if columns is values else _ROWS, columns.lists, columns.layout, timestamps
+    lists = tuple(
+        column.tobytes() if isinstance(column, array) else column for column in columns.lists
+    )
+    return _COLUMNS if columns is values else _ROWS, lists, columns.layout, timestamps
 
 
 def _pack_timestamps(
@@ -210,13 +216,11 @@ def _pack_timestamps(
     if timestamps is None:
         return None
     try:
-        return struct.pack(f"<{len(timestamps)}q", *timestamps)
-    except struct.error:
+        return array("q", timestamps).tobytes()  # type: ignore[type-var]  # None raises TypeError
+    except (TypeError, OverflowError):
         # Some record has none, or all.
         return None if timestamps.count(None) == len(timestamps) else timestamps
 
 
-def _unpack_timestamps(packed: bytes | list[int | None] | None) -> list[int | None] | None:
-    if isinstance(packed, bytes):
-        return list(struct.unpack(f"<{len(packed) // 8}q", packed))
-    return packed
+def _unpack(packed: Any) -> Any:
+    return array("q", packed).tolist() if isinstance(packed, bytes) else packed

@@ -350,12 +350,14 @@ _MEANINGS: dict[str, Callable[..., Any]] = {
     "values": lambda chain, number: chain.pending[number].values,
     "timestamps": lambda chain, number: chain.pending[number].timestamps,
     "keys": lambda chain, number: chain.pending[number].keys,
-    "column": lambda chain, number, layout, position, is_key, shape=None: chain.pending[
-        number
-    ].column(layout, position, shape, is_key=is_key),
+    "column": lambda chain, number, layout, position, is_key, shape=None, is_array=False: (
+        chain.pending[number].column(layout, position, shape, is_key=is_key, is_array=is_array)
+    ),
     "combined": lambda chain, number: chain.pending[number].combined,
     "combined_sums": lambda chain, number, *layout: chain.pending[number].keep_sums(*layout),
-    "counted_keys": lambda chain, number, *layout: chain.pending[number].count_keys(*layout),
+    "counted_keys": lambda chain, number, layout, shape=None, is_array=False: chain.pending[
+        number
+    ].count_keys(layout, shape, is_array=is_array),
     "output_plain_keys": lambda chain, number: chain.pending[number].identity.plain,
     "output_plain_fields": lambda chain, number: chain.pending[number].identity.plain_fields,
     "output_identify": lambda chain, number: chain.pending[number].identity.of,

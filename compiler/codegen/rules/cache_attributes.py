@@ -47,7 +47,7 @@ _TABLES = ("sums_", "table_", "panes_", "pane_")
 def cache_attributes(form: Form) -> None:
     """Rewrites the loops of functions over batches."""
     for function in form.batch_functions():
-        if function.name.startswith("process_") and len(function.body) == 1:
+        if function.name.startswith(("process_", "batch_")) and len(function.body) == 1:
             (loop,) = function.body
             if isinstance(loop, ast.For):
                 _rewrite(form, function, loop)
@@ -78,9 +78,8 @@ def _rewrite(form: Form, function: Function, loop: ast.For) -> None:
         is_stored = isinstance(node.ctx, ast.Store)
         attributes[node.attr] = attributes.get(node.attr, False) or is_stored
     owners = sorted(found)
-    number = function.name.rpartition("_")[2]
     plain = copy.deepcopy(function)
-    plain.name = f"plain_{number}"
+    plain.name = f"plain_{function.name.removeprefix('process_')}"
     form.functions.insert(form.functions.index(function) + 1, plain)
     function.fallback = plain.name
     form.names.bind("has_plain", "has_plain")

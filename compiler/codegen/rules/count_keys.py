@@ -98,7 +98,7 @@ def _rewrite(form: Form, places: list[_Place], narrows: list[Narrow]) -> None:
     ]
     record = ColumnsOf(TupleOf(tuple(kinds)), tuple(constants), shape)
     form.sent[number] = SentRecords(CombinedOf(record, keys, narrows[0].key), is_certain=False)
-    layout = (number, fields, *(() if shape is None else (shape,)))
+    layout = (number, fields, shape)
     are_counts = all(map(_counts, (place.fold for place in places), narrows))
     for (function, fold, _), each in zip(places, narrows, strict=True):
         if are_counts:

@@ -14,8 +14,8 @@
 + keep_2 = item_1_0 > 3
 + value = value[keep_2]
 + item_1_0 = item_1_0[keep_2]
-+ column_0_0.extend(item_1_0.tolist())
-+ column_0_1.extend(value.tolist())
++ column_0_0.frombytes(item_1_0.tobytes())
++ column_0_1.frombytes(value.tobytes())
 
 Expressions are sums, differences, products, remainders and quotients by a positive constant, bits, and comparisons. The
 bounds of a sequence are known, so it is known that nothing overflows 64 bits: an expression that might stays in the
@@ -68,6 +68,8 @@ def use_arrays(form: Form) -> None:
     except _Loop as reason:
         form.remark(0, f"not on arrays: {reason}")
         return
+    for column in arrays.columns:
+        form.names.bind_array(column)
     name = form.names.bind("numbers_of", "numbers_of")
     guards = [f.expression(f"(value := {name}(values)) is not None")]
     for owner, attributes in sorted(arrays.attributes.items()):
@@ -90,6 +92,7 @@ class _Arrays:
         self.lines: list[ast.stmt] = []
         self.attributes: dict[str, set[str]] = {}
         self.counts: dict[int, list[str]] = {}
+        self.columns: list[str] = []
         self.number = "len(values)"
         self._seen: set[Any] = set()
 
@@ -116,8 +119,12 @@ class _Arrays:
                 if not self._is_array(statement.value):
                     raise _Loop("its key is a constant")
                 self.bounds_of(statement.value)
-                values = ast.unparse(statement.value)
-                line = f.statements(f"{statement.list}.extend(({values}).tolist())", operator)
+                values, append = ast.unparse(statement.value), "extend(({}).tolist())"
+                if self._can_be_array(statement.list):
+                    self.columns.append(statement.list)
+                    append = "frombytes(({}).tobytes())"
+                text = f"{statement.list}.{append.format(values)}"
+                line = f.statements(text, operator)
                 self.lines += f.with_comment(line, f.comment_of(statement))
             elif isinstance(statement, ast.AugAssign):
                 self._added(statement)
@@ -125,6 +132,16 @@ class _Arrays:
                 raise _Loop(
                     f"{type(statement).__name__.lower()} statements are run for each record"
                 )
+
+    def _can_be_array(self, name: str) -> bool:
+        """Whether only this function appends to a list, and it may be an array."""
+        appends = (
+            function
+            for function in self.form.functions
+            for item in f.all_statements(function.body)
+            if isinstance(item, f.Append) and item.list == name
+        )
+        return self.form.names.can_be_array(name) and len(set(map(id, appends))) == 1
 
     def _once(self, what: Any) -> None:
         """A function that emits at two places does so alternately, record by record."""

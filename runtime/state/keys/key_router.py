@@ -16,7 +16,7 @@ from __future__ import annotations
 import datetime as dt
 import sys
 import uuid
-from functools import partial
+from array import array
 from typing import TYPE_CHECKING, Any, cast
 
 from opchain.runtime.state.keys.java_hash import Hasher, java_hash_code
@@ -68,12 +68,16 @@ class KeyRouter:
         # With an instance for each key group, the index of the instance is the key group.
         self._key_groups = _Numbering(max_parallelism, max_parallelism, hasher, vector)
 
-    def route(self, keys: list[Any]) -> Sequence[int]:
+    def route(self, keys: Sequence[Any]) -> list[int]:
         """The channel of each key: the index of the parallel instance that owns its key group.
 
         Raises:
             KeyTypeError: If a key has no stable hash, or is not of the declared type.
         """
+        return _listed(self.channels(keys))
+
+    def channels(self, keys: Sequence[Any]) -> Sequence[int]:
+        """As `route`, but a numpy array if numpy has computed the channels."""
         return self._channels.of(keys)
 
     def key_groups_of(self, keys: list[Any]) -> Sequence[int]:
@@ -82,7 +86,7 @@ class KeyRouter:
         Raises:
             KeyTypeError: As `route` does.
         """
-        return self._key_groups.of(keys)
+        return _listed(self._key_groups.of(keys))
 
 
 class _Numbering:
@@ -104,18 +108,18 @@ class _Numbering:
             kind: _Cache(rests=kind in self._vector_beats_cache) for kind in _EQUAL_MEANS_SAME_CODE
         }
 
-    def of(self, keys: list[Any]) -> list[int]:
+    def of(self, keys: Sequence[Any]) -> Sequence[int]:
         """The number of each key."""
-        kinds = set(map(type, keys))
+        kinds = {int} if isinstance(keys, array) else set(map(type, keys))
         if len(kinds) != 1:
             return self._compute(None, keys)
         kind = kinds.pop()
         cache = self._caches.get(kind)
         if cache is None or len(keys) >= self._vector_beats_cache.get(kind, sys.maxsize):
             return self._compute(kind, keys)
-        return cache.look_up(keys, partial(self._compute, kind))
+        return cache.look_up(keys, lambda keys: _listed(self._compute(kind, keys)))
 
-    def _compute(self, kind: type | None, keys: list[Any]) -> list[int]:
+    def _compute(self, kind: type | None, keys: Sequence[Any]) -> Sequence[int]:
         """The number of each key, without a cache. `kind` is the class of all keys, or None if they differ."""
         groups, parallelism = self._max_parallelism, self._parallelism
         vector, hasher = self._vector, self._hasher
@@ -126,8 +130,11 @@ class _Numbering:
             if kind is None
             else vector.codes_of_class(kind, keys, hasher)
         )
-        numbers: list[int] = vector.operator_indexes(codes, groups, parallelism).tolist()
-        return numbers
+        return cast("Sequence[int]", vector.operator_indexes(codes, groups, parallelism))
+
+
+def _listed(numbers: Any) -> list[int]:
+    return numbers if isinstance(numbers, list) else cast("list[int]", numbers.tolist())
 
 
 class _Cache:
@@ -142,7 +149,9 @@ class _Cache:
         self._rest_batches = _REST_BATCHES if rests else 0
         self._rest = 0
 
-    def look_up(self, keys: list[Any], compute: Callable[[list[Any]], list[int]]) -> list[int]:
+    def look_up(
+        self, keys: Sequence[Any], compute: Callable[[Sequence[Any]], list[int]]
+    ) -> list[int]:
         """The number of each key. Numbers that are not in the cache are computed in one batch."""
         if self._rest:
             self._rest -= 1
@@ -163,7 +172,7 @@ class _Cache:
                 numbers[place] = number
         return cast("list[int]", numbers)
 
-    def _remember(self, keys: list[Any], numbers: list[int]) -> None:
+    def _remember(self, keys: Sequence[Any], numbers: list[int]) -> None:
         if len(self._numbers) + len(keys) > _CACHE_LIMIT:
             self._numbers.clear()
         self._numbers.update(zip(keys[:_CACHE_LIMIT], numbers, strict=False))

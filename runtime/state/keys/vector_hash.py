@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+from array import array
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -203,6 +204,8 @@ class VectorHash:
         """The ints as an array; None if one has more than 64 bits."""
         import numpy as np
 
+        if isinstance(keys, array):
+            return np.frombuffer(keys, np.int64)
         try:
             return np.fromiter(keys, np.int64, len(keys))
         except OverflowError:

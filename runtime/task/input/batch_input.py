@@ -140,6 +140,7 @@ class KeySortedInput:
 
     def _keep(self, number: int, batch: RecordBatch, select: Callable[[Any], Any]) -> None:
         values, key_list = batch.values, self._key_lists.get(number)
+        keys: Sequence[Any]
         if key_list is None or not isinstance(values, Columns):
             keys, key_list = [select(value) for value in values], None
         else:

@@ -14,11 +14,12 @@ Flink: `RecordWriter` and `BufferBuilder`.
 from __future__ import annotations
 
 import random
+from array import array
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.errors import InternalError, UnpicklableRecordError
 from opchain.runtime.program.vertex_program import OperatorProgram, OutputProgram, Shipping
-from opchain.runtime.records.columns import Columns, Layout, record_count
+from opchain.runtime.records.columns import Column, Columns, Layout, record_count
 from opchain.runtime.records.elements import (
     MIN_WATERMARK,
     Buffer,
@@ -120,7 +121,8 @@ class RecordWriter:
             else [_Lane(number, range(target, target + 1)) for number, target in enumerate(targets)]
         )
         self._layout: Layout | None = None
-        self._columns = self._buckets(1)
+        self._kinds: list[type] = [list]
+        self._columns = self._buckets()
         self._timestamps: list[list[int | None]] = [[] for _ in self._lanes]
         self._subtask = subtask
         self._consumers = len(targets)
@@ -243,9 +245,9 @@ class RecordWriter:
         if any(lane.markers for lane in self._lanes):
             self.flush()
 
-    def _buckets(self, columns: int) -> list[list[list[Any]]]:
-        """The buckets: for each column, a list for each lane."""
-        return [[[] for _ in self._lanes] for _ in range(columns)]
+    def _buckets(self) -> list[list[Column]]:
+        """The buckets: for each column, a list or an array for each lane."""
+        return [[array("q") if kind is array else [] for _ in self._lanes] for kind in self._kinds]
 
     def _columns_of(self, values: Sequence[Any]) -> Sequence[Sequence[Any]]:
         """The columns to put into buckets. Earlier records of another form become separate batches."""
@@ -253,11 +255,12 @@ class RecordWriter:
         columns: Sequence[Sequence[Any]] = (
             values.lists if isinstance(values, Columns) else (values,)
         )
-        if layout != self._layout:
+        kinds: list[type] = [array if isinstance(column, array) else list for column in columns]
+        if layout != self._layout or kinds != self._kinds:
             for lane in self._lanes:
                 self._seal(lane)
-            self._layout = layout
-            self._columns = self._buckets(len(columns))
+            self._layout, self._kinds = layout, kinds
+            self._columns = self._buckets()
         return columns
 
     def _seal(self, lane: _Lane) -> None:
@@ -358,13 +361,13 @@ class RecordWriter:
         return f"'{operator.name}' ({operator.call_site}), sending {self._output.label}"
 
 
-def _taken(buckets: list[list[Any]], number: int, count: int) -> list[Any]:
+def _taken(buckets: list[Any], number: int, count: int) -> Any:
     """Removes and returns the first entries of a bucket."""
     taken, buckets[number] = _split(buckets[number], count)
     return taken
 
 
-def _split(entries: list[Any], count: int) -> tuple[list[Any], list[Any]]:
+def _split(entries: Column, count: int) -> tuple[Column, Column]:
     """The first entries and the rest. The longer of the two is the list itself.
 
     A copy reads each entry, which is no longer in the processor's cache by then. Copying all sent records made writing

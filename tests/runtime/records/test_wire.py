@@ -3,6 +3,7 @@ from __future__ import annotations
 import pickle
 import struct
 import threading
+from array import array
 from typing import Any
 from zlib import crc32
 
@@ -78,6 +79,7 @@ ONE_OF_EACH = [
     CheckpointBarrier(7, 1_700_000_000_001),
     EndOfInput(),
     RecordBatch(Columns([["by", "field"], [1, 2]], ((), ("same",), ()))),
+    RecordBatch(Columns([array("q", [-1, 2**63 - 1])], ((), (None,)))),
 ]
 
 
@@ -145,9 +147,10 @@ def test_the_format_of_this_version_is_what_it_was() -> None:
         (4, 7, 1_700_000_000_001),
         (5,),
         (6, (["by", "field"], [1, 2]), ((), ("same",), ()), None),
+        (6, (struct.pack("<2q", -1, 2**63 - 1),), ((), (None,)), None),
     ]
     body = pickle.dumps(items, 5)
-    fields = b"OPCH" + bytes([3, 1]) + len(body).to_bytes(8, "little")
+    fields = b"OPCH" + bytes([4, 1]) + len(body).to_bytes(8, "little")
     expected = fields + crc32(fields + body).to_bytes(4, "little") + body
     assert decode(expected) == ONE_OF_EACH
     payload = encode(ONE_OF_EACH)
@@ -196,7 +199,7 @@ def test_any_change_of_a_few_bytes_is_found(elements: list, data: st.DataObject)
         "half a body": (encode(ONE_OF_EACH)[:-5], "it was cut short or changed"),
         "too much": (encode([]) + b"x", "announces 4 bytes and holds 5"),
         "a bare pickle": (pickle.dumps([1, 2, 3] * 9), "not written by opchain"),
-        "newer": (b"OPCH\x09" + encode([])[5:], "in format 9, expected 3: use the same version"),
+        "newer": (b"OPCH\x09" + encode([])[5:], "in format 9, expected 4: use the same version"),
         "another kind": (frame(PayloadKind.REPORT, b""), "is of kind 2, expected kind 1"),
         "corrupt": (encode([])[:-1] + b"x", "were altered in transit"),
         "an unknown tag": (

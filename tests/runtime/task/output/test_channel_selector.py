@@ -4,9 +4,11 @@ import dataclasses
 import os
 import subprocess
 import sys
+from array import array
 from collections import Counter
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -163,12 +165,21 @@ def test_choices_are_the_same_in_every_process() -> None:
         (ToOne(1), [["x"], [1, 2, 3, 4, 5], []]),
         (InTurn(1), [["x", 3], [1, 4], [2, 5]]),
         (ByRecord([2, 0, 0, 2, 1]), [["x", 2, 3], [5], [1, 4]]),
+        (ByRecord(np.array([2, 0, 0, 2, 1], np.uint32)), [["x", 2, 3], [5], [1, 4]]),
+        (ByRecord(np.array([1, 0, 0, 1, 1], np.uint32)), [["x", 2, 3], [1, 4, 5], []]),
     ],
 )
 def test_columns_are_appended(assignment: Any, expected: list) -> None:
     buckets: list[list] = [["x"], [], []]
     assignment.scatter([1, 2, 3, 4, 5], buckets)
     assert buckets == expected
+    places = [[entry for entry in bucket if entry != "x"] for bucket in expected]
+    pairs: list[list] = [[], [], []]
+    assignment.scatter([(entry, [entry]) for entry in range(1, 6)], pairs)
+    assert pairs == [[(entry, [entry]) for entry in bucket] for bucket in places]
+    numbers = [array("q"), array("q", [7]), array("q")]
+    assignment.scatter(array("q", [1, 2, 3, 4, 5]), numbers)
+    assert list(map(list, numbers)) == [places[0], [7, *places[1]], places[2]]
 
 
 def test_fewer_records_than_channels() -> None:
@@ -240,9 +251,9 @@ def test_partitioners_are_objects_or_functions(partitioner: Any) -> None:
 def test_other_integral_types_are_channels_too() -> None:
     chooser = selector(Shipping.CUSTOM, key=IDENTITY, custom_partitioner=lambda key, _: key)
     assignment = chooser.assign("abc", [True, Index(), 0])
-    assert isinstance(assignment, ByRecord)
-    assert assignment.channels == [1, 1, 0]
-    assert {type(channel) for channel in assignment.channels} == {int}
+    buckets: list[list[str]] = [[], [], []]
+    assignment.scatter("abc", buckets)
+    assert buckets == [["c"], ["a", "b"], []]
 
 
 @pytest.mark.parametrize("answer", [-1, 3, 1.0, None, "1", int])

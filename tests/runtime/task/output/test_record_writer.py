@@ -1,8 +1,11 @@
 from __future__ import annotations
 
 import threading
+from array import array
 from collections import defaultdict
+from functools import partial
 from itertools import chain
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -367,15 +370,26 @@ def test_nothing_is_written_behind_the_end() -> None:
         sent.writer.write_batch([1])
 
 
-@pytest.mark.parametrize("shipping", [Shipping.REBALANCE, Shipping.BROADCAST, Shipping.SHUFFLE])
-def test_records_held_by_fields_go_where_tuples_go(shipping: Shipping) -> None:
+KEY_GROUP = Shipping.KEY_GROUP
+
+
+@pytest.mark.parametrize(
+    "shipping", [Shipping.REBALANCE, Shipping.BROADCAST, Shipping.SHUFFLE, KEY_GROUP]
+)
+@pytest.mark.parametrize("kind", [list, partial(array, "q")])
+def test_records_held_by_fields_go_where_tuples_go(shipping: Shipping, kind: Any) -> None:
     def arrived(by_fields: bool) -> dict[int, list[Any]]:
-        sent = Sent(shipping, 3, buffer_bytes=2_000)
+        key = KeyProgram(itemgetter(0), "number", "clicks.py:14") if shipping is KEY_GROUP else None
+        sent = Sent(shipping, 3, buffer_bytes=2_000, key=key)
         for first in range(0, 3_000, 500):
             numbers = list(range(first, first + 500))
             tuples = [(number, "even", -number) for number in numbers]
-            columns = Columns([numbers, [-n for n in numbers]], ((), ("even",), ()))
-            sent.writer.write_batch(columns if by_fields else tuples, [7] * 500)
+            # One batch in between is in lists.
+            of_kind = list if first == 1_000 else kind
+            columns = [of_kind(numbers), of_kind([-number for number in numbers])]
+            by_field = Columns(columns, ((), ("even",), ()))
+            keys = columns[0] if by_fields else numbers
+            sent.writer.write_batch(by_field if by_fields else tuples, [7] * 500, keys)
             sent.writer.emit_watermark(first)
         sent.writer.end_of_input()
         assert sent.writer.records_out == 3_000
