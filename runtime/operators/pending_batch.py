@@ -303,7 +303,7 @@ class CombiningBatch(PendingBatch):
         self._passed_on = 0
 
     def keep_sums(self, layout: tuple[Any, ...], shape: Shape | None = None) -> dict[Any, Any]:
-        """A dictionary from state keys to the stored fields of records. Their layout is as in `summed_records`."""
+        """A dictionary from state keys to the stored fields of records. Their layout is as in `stored_records`."""
         numbers = {"key": 0, "sum": 1}
         self._stores_tuples = "sum" not in layout
         self._layout = keyed_layout(

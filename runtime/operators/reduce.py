@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from itertools import islice, repeat
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.functions.function import has_lifecycle
 from opchain.runtime.operators.operator import OperatorContext, Output, UserFunctionOperator
 from opchain.runtime.operators.process import emit_where_read
+from opchain.runtime.records.columns import Columns, Shape
 from opchain.runtime.state.keys.key_identity import key_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
 
     from opchain.runtime.program.vertex_program import OperatorProgram
-    from opchain.runtime.records.columns import Shape
     from opchain.runtime.state.operator_snapshot import OperatorSnapshot
 
     EmitBatch = Callable[[Sequence[Any], Iterable[int | None]], None]
@@ -35,30 +34,27 @@ class _Absent:
 ABSENT = _Absent()
 
 
-def summed_records(
+def stored_records(
     sums: dict[Any, Any], layout: tuple[Any, ...], shape: Shape | None = None
-) -> Iterator[Any]:
-    """Rebuilds records from a dictionary of keys and one stored field, or a tuple of stored fields.
+) -> Columns:
+    """The records of a dictionary of keys and one stored field, or a tuple of stored fields.
 
     The records are tuples, or of another shape. The layout has, for each field, "key", "sum" (the value of the
     dictionary), the position in a value that is a tuple, or a constant in a tuple.
 
-    >>> list(summed_records({"a": 1}, ("key", "sum", (None,))))
-    [('a', 1, None)]
-    >>> list(summed_records({"a": (1, 2)}, (1, "key", 0)))
-    [(2, 'a', 1)]
+    >>> stored_records({"a": 1}, ("key", "sum", (None,)))
+    Columns([('a', 1, None)])
+    >>> stored_records({"a": (1, 2)}, (1, "key", 0))
+    Columns([(2, 'a', 1)])
     """
-    whole = {"key": sums, "sum": sums.values()}
-    fields: list[Iterable[Any]] = [
-        map(itemgetter(field), sums.values())
-        if isinstance(field, int)
-        else repeat(field[0])
-        if isinstance(field, tuple)
-        else whole[field]
+    stored = [] if "sum" in layout else list(map(list, zip(*sums.values(), strict=True)))
+    lists = [
+        stored[field] if isinstance(field, int) else list(sums if field == "key" else sums.values())
         for field in layout
+        if not isinstance(field, tuple)
     ]
-    tuples = zip(*fields, strict=False)  # a repeated constant has no end
-    return tuples if shape is None else shape.records(tuples)
+    fields = tuple(field if isinstance(field, tuple) else () for field in layout)
+    return Columns(lists, fields if shape is None else (*fields, shape.entry))
 
 
 class ReduceOperator(UserFunctionOperator):
@@ -83,7 +79,7 @@ class ReduceOperator(UserFunctionOperator):
         self._shape: Shape | None = None
 
     def keep_sums(self, layout: tuple[Any, ...], shape: Shape | None = None) -> dict[Any, Any]:
-        """The dictionary from keys to the stored fields of records. See `summed_records` for the arguments."""
+        """The dictionary from keys to the stored fields of records. See `stored_records` for the arguments."""
         self._layout, self._shape = layout, shape
         return self._sums
 
@@ -101,9 +97,8 @@ class ReduceOperator(UserFunctionOperator):
         """Writes the stored fields to the table, as records."""
         sums = self._sums
         if sums:
-            self.table.update(
-                zip(sums, summed_records(sums, self._layout, self._shape), strict=True)
-            )
+            records = stored_records(sums, self._layout, self._shape)
+            self.table.update(zip(sums, records, strict=True))
             sums.clear()
 
     @property
@@ -161,14 +156,19 @@ class BatchReduceOperator(ReduceOperator):
     def _emit_batches(self, emit_batch: EmitBatch) -> None:
         if self.table:
             self.write_sums()
-        results = iter(
-            summed_records(self._sums, self._layout, self._shape)
-            if self._sums
-            else self.table.values()
-        )
-        while values := list(islice(results, BATCH_SIZE)):
+        for values in self._batches():
             self.records_out += len(values)
             emit_batch(values, repeat(MAX_TIMESTAMP))
+
+    def _batches(self) -> Iterator[Sequence[Any]]:
+        if self._sums:
+            records = stored_records(self._sums, self._layout, self._shape)
+            for first in range(0, len(records), BATCH_SIZE):
+                yield records[first : first + BATCH_SIZE]
+            return
+        results = iter(self.table.values())  # they may be on disk
+        while values := list(islice(results, BATCH_SIZE)):
+            yield values
 
     def process_watermark(self, watermark: int) -> None:
         """Keeps the watermark until the results are emitted."""

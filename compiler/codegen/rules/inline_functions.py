@@ -20,8 +20,8 @@ bound methods, class methods such as `Click.from_json`, and the small functions 
 A program may assign a global name again while a job runs. The generated function checks once, at the start of a batch,
 that all of them refer to the same objects as before. If not, a function without inlining processes the batch.
 
-Attributes that only `__init__` or the class sets (changing_attributes.py) are checked in the same way. Numbers, None, and
-strings that are the key of a look-up are constants in the body.
+Attributes that only `__init__` or the class sets (changing_attributes.py) are checked in the same way. Numbers and None
+are constants in the body, and so are attributes with a string that is the key of a look-up.
 """
 
 from __future__ import annotations
@@ -75,6 +75,9 @@ MOST_COPIES = 30
 """Statements downstream of an operator that emits at several places; with more it stays a call."""
 
 _DEEPEST = 8
+_WRITTEN = (int, float, bool, type(None))
+"""The classes of constants that replace global names and attributes."""
+
 _SEE_THEIR_CALLER = frozenset(
     {
         "locals",
@@ -451,7 +454,7 @@ class _Inliner:
             elif meaning.kind == "tag":
                 parts[name] = f.name(self.tag(name, callee, meaning.value))
             elif meaning.kind == "global":
-                parts[name] = f.name(self._global(callee, (name,), meaning.value))
+                parts[name] = self._value(name, callee, meaning.value)
 
     def _methods(self, body: Lines, definition: Definition, callee: Callee) -> None:
         """`self.helper(x)` and `module.helper(x)` are calls of functions that may be looked into, too."""
@@ -528,6 +531,13 @@ class _Inliner:
         path = self.form.names.bindings[name]
         self.form.callees.setdefault(name, f.Callee(method.__func__, path, owner, kind))
         return name
+
+    def _value(self, name: str, callee: Callee, value: Any) -> ast.expr:
+        """The expression for a global name: a number itself, which is watched."""
+        if type(value) in _WRITTEN and is_written_exactly(value):
+            self.watch(callee.path, (name,), digest_of(value))
+            return ast.parse(repr(value), mode="eval").body
+        return f.name(self._global(callee, (name,), value))
 
     def _global(self, callee: Callee, names: tuple[str, ...], value: Any) -> str:
         """The name of generated code for a global name of a function, which must not change."""
@@ -732,7 +742,7 @@ class _Attributes(ast.NodeTransformer):
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         self.generic_visit(node)
-        return self._value(node, (int, float, bool, type(None), OutputTag))
+        return self._value(node, (*_WRITTEN, OutputTag))
 
     def _value(self, node: ast.expr, kinds: tuple[type, ...]) -> ast.expr:
         if not (

@@ -37,27 +37,32 @@ def read_fields(form: Form) -> None:
         columns = function.types.get("values")
         if isinstance(columns, CombinedOf):
             _read_combined(form, function, columns)
-        if not isinstance(columns, ColumnsOf) or not function.body:
-            continue
-        (loop,) = function.body
-        assert isinstance(loop, ast.For)
-        display = _display(columns)
-        uses = Uses("value", display)
-        uses.block(loop.body, is_cold=False)
-        if uses.others and not uses.items:
-            continue  # the records themselves are read
-        variables: list[ast.expr] = [ast.Name(text, ast.Store()) for text in columns.variables]
-        beside = ""
-        if isinstance(loop.target, ast.Tuple):
-            beside = "timestamps"
-            variables.append(f.target("timestamp"))
-        loop.iter = f.expression(f"values.rows({beside})")
-        loop.target = variables[0] if len(variables) == 1 else ast.Tuple(variables, ast.Store())
-        loop.body.insert(0, f.let("value", display.expression(form), NO_OPERATOR))
-        for text, kind in zip(columns.fields, columns.record.items, strict=True):
-            if text in columns.variables:
-                function.types[text] = kind
-                function.fresh.add(text)
+        if isinstance(columns, ColumnsOf) and read_columns(form, function, columns):
+            function.fresh.update(columns.variables)
+
+
+def read_columns(form: Form, function: Function, columns: ColumnsOf) -> bool:
+    """Has a loop over `values` read their fields. Returns whether that is possible."""
+    if not function.body:
+        return False
+    (loop,) = function.body
+    assert isinstance(loop, ast.For)
+    display = _display(columns)
+    uses = Uses("value", display)
+    uses.block(loop.body, is_cold=False)
+    if uses.others and not uses.items:
+        return False  # the records themselves are read
+    variables: list[ast.expr] = [ast.Name(text, ast.Store()) for text in columns.variables]
+    beside = ""
+    if isinstance(loop.target, ast.Tuple):
+        beside = "timestamps"
+        variables.append(f.target("timestamp"))
+    loop.iter = f.expression(f"values.rows({beside})")
+    loop.target = variables[0] if len(variables) == 1 else ast.Tuple(variables, ast.Store())
+    loop.body.insert(0, f.let("value", display.expression(form), NO_OPERATOR))
+    known = dict(zip(columns.fields, columns.record.items, strict=True))
+    function.types.update((text, known[text]) for text in columns.variables)
+    return True
 
 
 def _read_combined(form: Form, function: Function, combined: CombinedOf) -> None:

@@ -37,14 +37,22 @@ The table gets the records when a snapshot is taken (ReduceOperator), and before
 from __future__ import annotations
 
 import ast
+import copy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.analysis import types_of
 from opchain.compiler.codegen.displays import Display, FieldReads, display_of
+from opchain.compiler.codegen.rules.read_fields import read_columns
 from opchain.compiler.codegen.rules.trust_known_types import key_program
-from opchain.compiler.codegen.static_types import StaticType, never_raises, type_of
+from opchain.compiler.codegen.static_types import (
+    ColumnsOf,
+    StaticType,
+    TupleOf,
+    never_raises,
+    type_of,
+)
 from opchain.runtime.program.vertex_program import NO_OPERATOR
 from opchain.runtime.records.columns import Shape
 from opchain.runtime.state.keys.key_identity import key_identity
@@ -144,9 +152,36 @@ def _narrow_state(form: Form, function: Function) -> None:
         narrow = narrowed(form, function, statement, types)
         if narrow is None:
             return None
+        if form.program.is_batch and narrow.display.shape == narrow.result.shape:
+            _read_results(form, f.operator_of(statement), narrow, types)
         return _narrow_lines(form, statement, narrow)
 
     function.body = f.rewritten(function.body, rewrite)
+
+
+def _read_results(
+    form: Form, index: int, narrow: Narrow, types: dict[str, StaticType | None]
+) -> None:
+    """Has the function for the results of batch mode read the stored fields. BatchReduceOperator emits columns."""
+    function = next((item for item in form.functions if item.name == f"batch_{index}"), None)
+    guard = f.expression("values.__class__ is Columns")
+    if function is None or ast.unparse(guard) in map(ast.unparse, function.guards):
+        return
+    kinds = [
+        type_of(element, types) if position == narrow.key or narrow.is_alone else None
+        for position, element in enumerate(narrow.elements)
+    ]
+    constants = [
+        ast.unparse(ast.Constant(*field)) if isinstance(field, tuple) else None
+        for field in narrow.layout
+    ]
+    plain = copy.deepcopy(function)
+    columns = ColumnsOf(TupleOf(tuple(kinds)), tuple(constants), narrow.result.shape)
+    if read_columns(form, function, columns):
+        form.names.bind("Columns", "shared")
+        function.guards.append(guard)
+        if function.fallback is None:
+            f.add_fallback(form, function, plain)
 
 
 def _narrow_lines(form: Form, fold: f.Fold, narrow: Narrow) -> list[ast.stmt]:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from opchain.runtime.state.keys.vector_hash import Codes, VectorHash
+    from opchain.runtime.state.keys.vector_hash import Codes, Rule, VectorHash
 
     Part: TypeAlias = tuple[Codes, NDArray[np.int64]]
     """The same part of many pickles: Java's 31 h + byte over its bytes, starting at 0, and their number."""
@@ -35,6 +35,9 @@ _LONGEST = 1024
 
 _SMALLEST_FRAME = 4
 _MOST_WITHOUT_MARK = 3
+_AT_ONCE = 2_048
+"""The keys that are hashed together. With more, their texts may be longer than the table of powers."""
+
 _TEXTS = frozenset({str, bytes})
 _OFTEN_SHARED = 1
 """Python stores texts of so many characters only once. So a pickle refers back to the first of two equal ones."""
@@ -70,9 +73,9 @@ class VectorPickle:
             str: self._strings,
             bytes: lambda column: self._texts(b"C", column, b"".join(column)),
         }
-        self.rules: Mapping[type, Callable[[Sequence[Any]], Codes | None]] = {
-            **{kind: partial(self._scalars, kind) for kind in self._parts},
-            tuple: self._tuples,
+        self.rules: Mapping[type, Rule] = {
+            **{kind: partial(_in_parts, partial(self._scalars, kind)) for kind in self._parts},
+            tuple: partial(_in_parts, self._tuples),
         }
 
     def _scalars(self, kind: type, keys: Sequence[Any]) -> Codes:
@@ -201,6 +204,20 @@ class VectorPickle:
         )
         codes = before * vector.powers[sizes] + texts
         return codes * np.uint32(31) + np.uint32(_polynomial(b"\x94")), sizes + 3
+
+
+def _in_parts(rule: Rule, keys: Sequence[Any]) -> Codes | None:
+    import numpy as np
+
+    if len(keys) <= _AT_ONCE:
+        return rule(keys)
+    parts = []
+    for first in range(0, len(keys), _AT_ONCE):
+        codes = rule(keys[first : first + _AT_ONCE])
+        if codes is None:
+            return None
+        parts.append(codes)
+    return np.concatenate(parts)
 
 
 def _is_shared(one: Any, other: Any) -> bool:
