@@ -454,7 +454,8 @@ class _Inliner:
             elif meaning.kind == "tag":
                 parts[name] = f.name(self.tag(name, callee, meaning.value))
             elif meaning.kind == "global":
-                parts[name] = self._value(name, callee, meaning.value)
+                is_compared = any(_is_asked_for(name, node) for node in f.nodes(body))
+                parts[name] = self._value(name, callee, meaning.value, is_compared=is_compared)
 
     def _methods(self, body: Lines, definition: Definition, callee: Callee) -> None:
         """`self.helper(x)` and `module.helper(x)` are calls of functions that may be looked into, too."""
@@ -532,9 +533,9 @@ class _Inliner:
         self.form.callees.setdefault(name, f.Callee(method.__func__, path, owner, kind))
         return name
 
-    def _value(self, name: str, callee: Callee, value: Any) -> ast.expr:
-        """The expression for a global name: a number itself, which is watched."""
-        if type(value) in _WRITTEN and is_written_exactly(value):
+    def _value(self, name: str, callee: Callee, value: Any, *, is_compared: bool) -> ast.expr:
+        """The expression for a global name: a number itself, which is watched, unless its identity `is_compared`."""
+        if type(value) in _WRITTEN and is_written_exactly(value) and not is_compared:
             self.watch(callee.path, (name,), digest_of(value))
             return ast.parse(repr(value), mode="eval").body
         return f.name(self._global(callee, (name,), value))
@@ -718,6 +719,15 @@ class _Calls(ast.NodeTransformer):
         if self._inliner._is_ours(node):  # noqa: SLF001 - its own part
             return self._inliner.call(node, self._operator)
         return node
+
+
+def _is_asked_for(name: str, node: ast.AST) -> bool:
+    """Whether a node is `x is name`, or compares with it in another way by identity."""
+    return (
+        isinstance(node, ast.Compare)
+        and any(isinstance(op, _IS) for op in node.ops)
+        and any(f.is_load_of(side, name) for side in (node.left, *node.comparators))
+    )
 
 
 class _Attributes(ast.NodeTransformer):

@@ -1612,6 +1612,28 @@ def test_a_global_that_changes_is_noticed_with_the_next_batch(
     assert found == [4, 5, 6, 7, 8, 9, 10, 11, 109, 110, 111, 112]
 
 
+MARK = 10**6
+
+
+def marked(value: int) -> tuple[bool, int]:
+    return value is MARK, value % MARK
+
+
+def test_global_numbers_are_constants_in_the_body_unless_their_identity_is_compared() -> None:
+    def draw(env: Any) -> None:
+        stepped_twice = env.from_sequence(1, 3).map(lambda x: x * STEP).map(lambda x: x - STEP)
+        seen(stepped_twice, "stepped")
+        seen(env.from_collection([MARK, 7], Types.LONG()).map(marked), "marked")
+
+    text = source_of(draw)
+    assert f"value * {STEP}" in text
+    assert f"- {STEP}" in text
+    assert f"% {MARK}" not in text
+    ran = run_form(draw)
+    assert ran.records("stepped") == [x * STEP - STEP for x in (1, 2, 3)]
+    assert [row[1] for row in ran.records("marked")] == [0, 7]
+
+
 @pytest.mark.parametrize("form", ["interpreted", "generated", "inlined"])
 def test_a_field_that_is_missing_fails_as_in_json_loads(form: str) -> None:
     def draw(env: Any) -> None:

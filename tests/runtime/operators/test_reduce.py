@@ -5,12 +5,14 @@ from typing import Any
 import pytest
 from forms import FORMS, run_form, seen
 
-from opchain.common import WatermarkStrategy
+from opchain.common import Row, Types, WatermarkStrategy
 from opchain.datastream.functions import ProcessFunction, ReduceFunction
-from opchain.runtime.operators.reduce import ABSENT
+from opchain.runtime.operators.reduce import ABSENT, BATCH_SIZE
 from opchain.runtime.program.operator_specs import ReduceSpec
 from opchain.runtime.testing.operator_harness import KeyedOneInputOperatorHarness
 from opchain.runtime.time import MAX_LONG_VALUE
+
+ROW = Types.ROW_NAMED(["key", "total", "name"], [Types.LONG(), Types.LONG(), Types.STRING()])
 
 
 class Longest(ReduceFunction[str]):
@@ -118,6 +120,24 @@ def test_a_reduce_that_changes_its_argument_changes_nobody_elses(form: str, mode
     sums = {(1, 3), (2, 4)} if mode == "BATCH" else {(1,), (2,), (1, 3), (2, 4)}
     assert set(ran.records("sums")) == sums
     assert ran.records("lengths") == [1, 1, 1, 1]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_batch_results_of_many_keys_have_all_their_fields(form: str) -> None:
+    keys = BATCH_SIZE + 10
+
+    def draw(env: Any) -> None:
+        numbers = env.from_sequence(0, 2 * keys - 1)
+        rows = numbers.map(lambda x: Row(key=x % keys, total=x, name="a"), ROW)
+        sums = rows.key_by(lambda row: row.key).reduce(
+            lambda a, b: Row(key=a.key, total=a.total + b.total, name=a.name + b.name)
+        )
+        seen(sums.map(lambda row: (row.key, row.total)), "totals")
+        seen(sums.filter(lambda row: row.key < 2), "rows")
+
+    ran = run_form(draw, form, mode="BATCH")
+    assert sorted(ran.records("totals")) == [(key, 2 * key + keys) for key in range(keys)]
+    assert sorted(map(tuple, ran.records("rows"))) == [(0, keys, "aa"), (1, keys + 2, "aa")]
 
 
 @pytest.mark.parametrize(

@@ -67,6 +67,12 @@ def test_many_texts_at_once_go_where_each_goes_alone() -> None:
         assert list(KeyRouter(128, 7, hasher).route(keys)) == alone
 
 
+def test_more_pairs_with_texts_than_are_hashed_at_once_go_where_each_goes_alone() -> None:
+    keys = [(number, f"a text of some length {number % 90}") for number in range(5_000)]
+    alone = [operator_index(key_group(key, 128, hash_pickled), 128, 7) for key in keys]
+    assert list(KeyRouter(128, 7, hash_pickled).route(keys)) == alone
+
+
 def test_equal_keys_of_different_objects_have_one_hash_code() -> None:
     text = b"abc".decode()
     assert hash_pickled((text, text)) == hash_pickled((text, b"abc".decode()))
