@@ -35,7 +35,7 @@ _LONGEST = 1024
 
 _SMALLEST_FRAME = 4
 _MOST_WITHOUT_MARK = 3
-_AT_ONCE = 2_048
+_AT_ONCE = 8_192
 """The keys that are hashed together. With more, their texts may be longer than the table of powers."""
 
 _TEXTS = frozenset({str, bytes})

@@ -68,7 +68,7 @@ def test_many_texts_at_once_go_where_each_goes_alone() -> None:
 
 
 def test_more_pairs_with_texts_than_are_hashed_at_once_go_where_each_goes_alone() -> None:
-    keys = [(number, f"a text of some length {number % 90}") for number in range(5_000)]
+    keys = [(number, f"a text of some length {number % 90}") for number in range(20_000)]
     alone = [operator_index(key_group(key, 128, hash_pickled), 128, 7) for key in keys]
     assert list(KeyRouter(128, 7, hash_pickled).route(keys)) == alone
 
