@@ -14,7 +14,8 @@ Every function of the user's is called, every record counted, every key selected
 An operator that emits outside record processing (timers, watermarks, end of input) is called as an object.
 Everything downstream of it becomes a function `emit_I`, so the code of each operator appears once. If blocks would nest
 too deeply for CPython, the rest of the chain becomes a function `run_I`. A function `fire_I` runs the
-user's function on the keys of a window that fires, or its `on_timer` for the event-time timers that are due.
+user's function on the keys of a window that fires, or its `on_timer` for the event-time timers that are due. It sends the
+results itself if there are no operators downstream.
 """
 
 from __future__ import annotations
@@ -323,29 +324,78 @@ class _Lowering:
         arguments = "due, window, timestamp" if has_one_window else "due"
         about = f"What '{operator.name}' makes of " + ("a window" if has_one_window else "windows")
         function = self._open(f"fire_{index}", arguments, about, is_batch=True)
-        time_of_results = (
-            [] if has_one_window else f.statements("timestamp = window.max_timestamp()", index)
-        )
         method = "process" if isinstance(spec.function, _PROCESS_WINDOW) else "apply"
         owner = self.names.bind(f"self_of_{index}", "attribute", index, "evaluation.function")
         name = self.names.bind_function(
             spec.function, "window", str(index), "window_method", index, method
         )
-        elements, window = f.name(f"elements_{index}"), f.name("window")
+        key, elements, window = (
+            f.name(f"key_{index}"),
+            f.name(f"elements_{index}"),
+            f.name("window"),
+        )
         if method == "process":
             context = self.names.bind(f"context_{index}", "attribute", index, "evaluation.context")
             window = f.name(context)
-        key = [] if spec.is_all else [f.name(f"key_{index}")]
-        call = self.call_of(name, spec.function, method, *key, window, elements, owner=owner)
+        arguments_of_call = [*([] if spec.is_all else [key]), window, elements]
+        call = self.call_of(name, spec.function, method, *arguments_of_call, owner=owner)
         place = Place("", "timestamp", in_batch=False)
-        shown = [f"key_{index}", *(() if has_one_window else ("window",)), elements.id]
+        emits = self._emits_fired(operator, place, call)
+        if has_one_window:
+            shown = [key.id, f"held_{index}"]
+            body = self._evaluated(operator, place, emits)
+        else:
+            shown = [key.id, "window", elements.id]
+            body = [*f.statements("timestamp = window.max_timestamp()", index), *emits]
         each = ast.Tuple([f.target(item) for item in shown], ast.Store())
-        body = [
-            *time_of_results,
-            *self._emits_results(operator, place, call, calls_emit=True),
-        ]
         loop = ast.For(each, f.name("due"), body, [], lineno=0)
         function.body = f.marked([loop], index)
+
+    def _evaluated(self, operator: OperatorProgram, place: Place, emits: Lines) -> Lines:
+        """Makes the key current, and gives the contents of its window to `emits`, as `Contents.elements` does."""
+        index, spec = operator.index, operator.spec
+        assert isinstance(spec, specs.WindowSpec)
+        self.names.bind(f"set_state_key_{index}", "set_state_key", index)
+        lines = self.code(
+            operator,
+            place,
+            """
+            set_state_key(key)
+            if key.__class__ not in op.plain:
+                key = key_of(key)
+            """,
+            key_of=f.name(self.names.bind("key_of", "shared")),
+        )
+        if spec.aggregate is not None:
+            name = self.names.bind_function(
+                spec.aggregate,
+                "get_result",
+                str(index),
+                *("attribute", index, "contents.result_of"),
+            )
+            owner = self.names.bind(f"self_{index}", "window_function", index)
+            text = """
+                if held is not None:
+                    result = got
+                    if result is not None:
+                        elements = (result,)
+                        emits
+                """
+            got = self.call_of(
+                name, spec.aggregate, "get_result", f.name(f"held_{index}"), owner=owner
+            )
+            return [*lines, *self.code(operator, place, text, got=got, emits=emits)]
+        text = """
+            elements = held[:]
+            emits
+            """
+        if spec.reduce is not None:
+            text = """
+                if held is not None:
+                    elements = (held,)
+                    emits
+                """
+        return [*lines, *self.code(operator, place, text, emits=emits)]
 
     def _timers_function(self, operator: OperatorProgram) -> None:
         """The loop over the event-time timers that are due, in place of `KeyedFunctionOperator.on_event_time`."""
@@ -362,10 +412,18 @@ class _Lowering:
             self.names.bind(f"set_state_key_{index}", "set_state_key", index)
             lines += f.statements(f"set_state_key_{index}(key_{index})", index)
         place = Place("", "timestamp", in_batch=False)
-        lines += self._emits_results(operator, place, call, calls_emit=True)
+        lines += self._emits_fired(operator, place, call)
         shown = ["timestamp", f"namespace_{index}", f"key_{index}"]
         each = ast.Tuple([f.target(item) for item in shown], ast.Store())
         function.body = f.marked([ast.For(each, f.name("due"), lines, [], lineno=0)], index)
+
+    def _emits_fired(self, operator: OperatorProgram, place: Place, call: ast.expr) -> Lines:
+        """Emits what a function returns when it fires. The results are sent here if exchanges are their only readers."""
+        self.add_emit_function(operator)
+        is_sent = not self.tree.children(operator) and all(
+            output.combine is None for _, output in self.tree.outputs(operator)
+        )
+        return self._emits_results(operator, place, call, calls_emit=not is_sent)
 
     # Operators
 

@@ -2,7 +2,7 @@
 
 Two windows, one after the other: the first counts by auction; its results have the last millisecond of
 their window as their time, so the second, as long as a step of the first, gathers the counts of just one
-window.
+window. The compiler lets each subtask send only the greatest of its own counts.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from examples.nexmark.bid_counts import Count
 from examples.nexmark.streams import LATE, Result
 from opchain.common import Duration
-from opchain.datastream.functions import ProcessWindowFunction
+from opchain.datastream.functions import AggregateFunction, ProcessWindowFunction
 from opchain.datastream.window import SlidingEventTimeWindows, TumblingEventTimeWindows
 
 if TYPE_CHECKING:
@@ -38,10 +38,11 @@ def build(events: Events) -> Result:
     hottest = (
         counts.key_by(lambda count: count[0])
         .window(TumblingEventTimeWindows.of(STEP))
-        .process(Hottest())
+        .aggregate(Hottest())
         .name("hottest")
     )
-    return Result(hottest, late={"bid": counts.get_side_output(LATE)})
+    rows = hottest.flat_map(lambda counts: counts).map(row)
+    return Result(rows, late={"bid": counts.get_side_output(LATE)})
 
 
 class WithWindow(ProcessWindowFunction[int, Any, int, Any]):
@@ -54,13 +55,33 @@ class WithWindow(ProcessWindowFunction[int, Any, int, Any]):
             yield window.start, window.end, count, key
 
 
-class Hottest(ProcessWindowFunction[Any, "Row", int, Any]):
-    """The auctions with the greatest count, several on a tie."""
+class Hottest(AggregateFunction[Any, "list[Any]", "list[Any]"]):
+    """The counts of a window that are the greatest, several on a tie."""
 
-    def process(self, key: int, context: Any, elements: Iterable[Any]) -> Iterator[Row]:
-        """One row for each."""
-        counts = list(elements)
-        greatest = max(count for _, _, count, _ in counts)
-        for start, end, count, auction in counts:
-            if count == greatest:
-                yield {"auction": auction, "num": count, "starttime": start, "endtime": end}
+    def create_accumulator(self) -> list[Any]:
+        """None yet."""
+        return []
+
+    def add(self, value: Any, accumulator: list[Any]) -> list[Any]:
+        """Keeps the count unless there is a greater one."""
+        if not accumulator or value[2] > accumulator[0][2]:
+            return [value]
+        if value[2] == accumulator[0][2]:
+            accumulator.append(value)
+        return accumulator
+
+    def get_result(self, accumulator: list[Any]) -> list[Any]:
+        """The counts."""
+        return accumulator
+
+    def merge(self, acc_a: list[Any], acc_b: list[Any]) -> list[Any]:
+        """The greater ones."""
+        if not acc_a or not acc_b or acc_a[0][2] == acc_b[0][2]:
+            return acc_a + acc_b
+        return max(acc_a, acc_b, key=lambda counts: counts[0][2])
+
+
+def row(count: Any) -> Row:
+    """One row of the result."""
+    start, end, num, auction = count
+    return {"auction": auction, "num": num, "starttime": start, "endtime": end}

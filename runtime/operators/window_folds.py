@@ -76,7 +76,7 @@ class WindowFolds:
         if self._passed_on or not self.is_allowed or not self._earliest < start < self._latest:
             self._send()
             return None, []
-        if not self._runs:
+        if not self._runs or self._pending.values:
             self._pending.flush()
         number = start if self._is_tumbling else len(self._runs)
         _, run, seen = self._runs.setdefault(number, (start, {}, []))

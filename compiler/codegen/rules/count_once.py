@@ -68,9 +68,10 @@ class _Counting:
             head = 0
             if function.name.startswith(("process_", "fallback_")):
                 self._note(head, "records_in", "len(values)")
+        number = "len(values)" if "values" in function.arguments else None
         for loop in function.body:
             assert isinstance(loop, ast.For)
-            self._segment(loop.body, "len(values)")
+            self._segment(loop.body, number)
         for name in self.counters:
             function.before += f.statements(f"{name} = 0", NO_OPERATOR)
         for name in self.lists:

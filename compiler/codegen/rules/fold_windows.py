@@ -68,6 +68,8 @@ A sum of floats sends lists:
 +     continue
 +   held_to_0[0].append(item_0_0)
 
+The results of other windows and of timers are folded in the same way where they fire, if only an exchange reads them.
+
 The boundaries of all windows cut time into slices. So a sender can fold the records of a slice, and the window operator
 merges the results (runtime/operators/window_folds.py). Associative are sums, minima and maxima of ints, the first and the
 last record, and tuples of them. A sum of floats depends on the order of addition. So if the type of a value is unknown, or
@@ -114,7 +116,7 @@ def fold_windows(form: Form) -> None:
             for item in f.all_statements(function.body)
             if isinstance(item, f.Send)
             and item.number == number
-            and not function.name.startswith("fallback_")
+            and not function.name.startswith(("fallback_", "emit_"))
         ]
         lines = _folded(form, *sends[0], fold) if len(sends) == 1 else None
         if lines is None:
@@ -153,9 +155,11 @@ def _folded(
 ) -> list[ast.stmt] | None:
     """The statements that fold a record. None if the fold is not associative for its type."""
     number, time = send.number, send.time
-    # Timestamps that this chain assigns are ints. Others may be None.
-    is_timed = isinstance(time, ast.Name) and time.id.startswith("timestamp_")
-    if not (is_timed and function.name.startswith("process_") and send.key is not None):
+    if not isinstance(time, ast.Name) or send.key is None:
+        return None
+    # Timestamps that this chain assigns are ints, and so are times at which something fires. Others may be None.
+    is_assigned = function.name.startswith("process_") and time.id.startswith("timestamp_")
+    if not (is_assigned or function.name.startswith("fire_")):
         return None
     types = types_of(function, form)
     operator, where = f.operator_of(send), FIRST_OUTPUT - number
@@ -197,10 +201,10 @@ def _folded(
     key, run, seen, slice_, end = (
         f"{word}_to_{number}" for word in ("key", "run", "seen", "slice", "end")
     )
-    since = f"({time.id} - {offset})" if offset else time.id  # type: ignore[union-attr]
+    since = f"({time.id} - {offset})" if offset else time.id
     lines += f.statements(
-        f"if not {slice_} <= {time.id} < {end}:\n"  # type: ignore[union-attr]
-        f"    {slice_} = {time.id} - {since} % {step}\n"  # type: ignore[union-attr]
+        f"if not {slice_} <= {time.id} < {end}:\n"
+        f"    {slice_} = {time.id} - {since} % {step}\n"
         f"    {end} = {slice_} + {step}\n"
         f"    {run}, {seen} = {names['run_for']}({slice_})",
         where,

@@ -55,6 +55,7 @@ from opchain.compiler.codegen.function_source import (
 from opchain.compiler.codegen.names import readable
 from opchain.compiler.codegen.returns import returns_within, structured, yields_behind_tries
 from opchain.runtime.functions.callables import takes_collector
+from opchain.runtime.functions.function import may_use_state
 from opchain.runtime.program import operator_specs as specs
 from opchain.runtime.program.vertex_program import FIRST_OUTPUT, NO_OPERATOR
 from opchain.runtime.task.generated_code import digest_of
@@ -105,6 +106,7 @@ def inline_functions(form: Form) -> None:
         if window:
             known = f.EqualExpressions(window)
             function.body = [known.visit(statement) for statement in function.body]
+            function.body = f.rewritten(function.body, partial(_unused_key, form, function))
         if not inliner.watched:
             continue
         unchanged = form.names.bind(
@@ -127,6 +129,18 @@ def _window_that_fires(form: Form, function: Function) -> dict[str, ast.expr]:
     if kind != "fire" or not isinstance(form.program.operators[int(index)].spec, specs.WindowSpec):
         return {}
     return {f"context_{index}.window()": f.name("window")}
+
+
+def _unused_key(form: Form, function: Function, statement: ast.stmt) -> Lines | None:
+    """Removes the call that makes a key current, if no code can reach the key's state."""
+    index = function.name.rpartition("_")[2]
+    match statement:
+        case ast.Expr(value=ast.Call(func=ast.Name(id=name))) if name == f"set_state_key_{index}":
+            spec: Any = form.program.operators[int(index)].spec
+            has_context = f"context_{index}" in f.names_in(function.body)
+            is_used = has_context or may_use_state(spec.function) or may_use_state(spec.aggregate)
+            return None if is_used else []
+    return None
 
 
 class _Inliner:

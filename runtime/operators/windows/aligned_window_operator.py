@@ -13,7 +13,9 @@ open.
 from __future__ import annotations
 
 import heapq
+import operator
 from functools import partial
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.functions.window import TimeWindow
@@ -191,15 +193,27 @@ class AlignedWindowOperator(KeyedWindowOperator):
         merge = self._merge = merger(kinds, self.contents)
         is_contents = self._folds_are_contents = are_contents(kinds)
         self.records_in += sum(lists[1])
-        for key, count, held, start in zip(lists[0], lists[1], lists[-1], timestamps, strict=True):
-            self._key = key
+        adds_up = is_contents and merge is operator.add
+        first = 0
+        for start, of_slice in groupby(timestamps):
+            last = first + sum(1 for _ in of_slice)
+            keys, counts, results = (each[first:last] for each in (lists[0], lists[1], lists[-1]))
+            first = last
             latest = start - (start - self.offset) % self.slide
-            panes = self.panes_since.get(latest)
-            if panes is None:
-                panes = self.panes_for(latest, key, FoldedRecords(count, held), start)
-            for pane in panes:
-                earlier = pane.get(key)
-                pane[key] = held if earlier is None and is_contents else merge(earlier, held)
+            if adds_up and latest in self.panes_since:
+                for pane in self.panes_since[latest]:
+                    earlier_of = pane.get
+                    for key, held in zip(keys, results, strict=True):
+                        pane[key] = earlier_of(key, 0) + held
+                continue
+            for key, count, held in zip(keys, counts, results, strict=True):
+                self._key = key
+                panes = self.panes_since.get(latest)
+                if panes is None:
+                    panes = self.panes_for(latest, key, FoldedRecords(count, held), start)
+                for pane in panes:
+                    earlier = pane.get(key)
+                    pane[key] = held if earlier is None and is_contents else merge(earlier, held)
 
     def _added(self, contents: Any, value: Any) -> Any:
         if value.__class__ is not FoldedRecords:
@@ -311,9 +325,15 @@ class AlignedWindowOperator(KeyedWindowOperator):
         fired.pending[key] = None
 
     def _fire(self, window: TimeWindow, pane: MutableMapping[Any, Any], time: int) -> None:
-        contents = self.contents
-        if isinstance(contents, BufferedContents) or self.evaluation.has_function:
-            self.evaluation.emit_all(window, self._due(window, pane), time)
+        contents, evaluation = self.contents, self.evaluation
+        if evaluation.fire is not None:
+            evaluation.context.enter(window)
+            evaluation.fire(
+                self._due(window, pane) if evaluation.clears else pane.items(), window, time
+            )
+            return
+        if isinstance(contents, BufferedContents) or evaluation.has_function:
+            evaluation.emit_all(window, self._evaluated(self._due(window, pane)), time)
             return
         output = self.output
         collect = partial(emit_where_read, output) if output.sides else output.collect
@@ -324,19 +344,19 @@ class AlignedWindowOperator(KeyedWindowOperator):
                 collect(result, time)
 
     def _due(self, window: TimeWindow, pane: MutableMapping[Any, Any]) -> Iterator[tuple[Any, Any]]:
-        """Yields the keys of a window and their elements. A key is the current key until the next is requested."""
-        backend, evaluation = self.backend, self.evaluation
-        # With lateness, this operator runs no function that has a `clear`: see has_plain_windows.
-        clears = evaluation.clears
-        elements_of = self.contents.elements
-        set_key = backend.set_current_state_key
-        for self._key, held in pane.items():
-            set_key(self._key)
-            elements = elements_of(held)
+        """Yields the keys of a window and their contents, and clears the window of each key."""
+        for key, held in pane.items():
+            yield key, held
+            # With lateness, this operator runs no function that has a `clear`: see has_plain_windows.
+            self.evaluation.clear(window)
+
+    def _evaluated(self, due: Iterable[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
+        """Yields keys and their elements. A key is the current key until the next is requested."""
+        for self._key, held in due:
+            self.backend.set_current_state_key(self._key)
+            elements = self.contents.elements(held)
             if elements is not None:
-                yield backend.current_key, elements
-            if clears:
-                evaluation.clear(window)
+                yield self.backend.current_key, elements
 
     # Snapshots have the timers that the general operator would have. So either operator can read them.
 

@@ -151,8 +151,8 @@ class WindowEvaluation:
     """The window function of one operator, with its output.
 
     Without a function (`has_function`), a window emits its elements. `clears` says whether the function has a
-    `clear`, which is called when a window is dropped. `fire` is generated code. It replaces `emit_all` or `emit_each`,
-    whichever the operator calls.
+    `clear`, which is called when a window is dropped. `fire` is generated code, in place of `emit_each`. For aligned windows
+    it replaces `emit_all`, and gets the contents of the window instead of its elements.
     """
 
     fire: Callable[..., None] | None = None
@@ -179,9 +179,6 @@ class WindowEvaluation:
     def emit_all(self, window: Window, due: Iterable[tuple[Any, Any]], time: int | None) -> None:
         """`emit` for many keys of one window, as pairs of key and elements."""
         self.context.enter(window)
-        if self.fire is not None:
-            self.fire(due, window, time)
-            return
         call, output = self._call, self._output
         for key, elements in due:
             emit_results(output, call(key, window, elements), time)

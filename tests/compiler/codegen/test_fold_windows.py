@@ -13,13 +13,17 @@ from hypothesis import strategies as st
 
 from opchain.common import Types, WatermarkStrategy
 from opchain.datastream import OutputTag
-from opchain.datastream.functions import AggregateFunction
+from opchain.datastream.functions import (
+    AggregateFunction,
+    KeyedProcessFunction,
+    ProcessWindowFunction,
+)
 from opchain.datastream.window import SlidingEventTimeWindows, TumblingEventTimeWindows
 from opchain.runtime.operators import window_folds
 from opchain.runtime.operators.windows.aligned_window_operator import AlignedWindowOperator
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from opchain.runtime.program.vertex_program import JobProgram
 
@@ -199,6 +203,107 @@ def test_folding_changes_no_result_order_or_count(
     ):
         assert ran.subtasks("folded") == plain.subtasks("folded")
         assert ran.counters() == plain.counters()
+
+
+class OfWindow(ProcessWindowFunction[Any, Any, int, Any]):
+    """A result -> (key, result, end of the window)."""
+
+    def process(self, key: int, context: Any, elements: Iterable[Any]) -> Iterator[Any]:
+        for count in elements:
+            yield key, count, context.window().end
+
+
+class GreatestResults(Greatest):
+    def add(self, value: Any, accumulator: Any) -> Any:
+        if not accumulator or value[1] > accumulator[0][1]:
+            return [value]
+        if value[1] == accumulator[0][1]:
+            accumulator.append(value)
+        return accumulator
+
+
+NEXT_FOLDS: dict[str, Any] = {
+    "count": FOLDS["count"],
+    "several": FOLDS["several"],
+    "first of the greatest": FOLDS["first of the greatest"],
+    "all greatest": lambda windows: windows.aggregate(GreatestResults()),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fold", NEXT_FOLDS)
+@settings(max_examples=12, deadline=None)
+@given(
+    count=st.integers(1, 400),
+    step=st.integers(1, 7),
+    keys=st.integers(1, 30),
+    batch_size=st.sampled_from((1, 7, 64)),
+    parallelism=st.sampled_from((1, 2)),
+    lateness=st.sampled_from((0, 30)),
+    assigner=st.sampled_from((*ASSIGNERS,)),
+    next_assigner=st.sampled_from((*ASSIGNERS,)),
+)
+def test_the_results_of_windows_are_folded_for_the_next_windows(
+    fold: str,
+    count: int,
+    step: int,
+    keys: int,
+    batch_size: int,
+    parallelism: int,
+    lateness: int,
+    assigner: str,
+    next_assigner: str,
+) -> None:
+    def twice(windows: Any) -> Any:
+        counts = windows.allowed_lateness(lateness).aggregate(Count(), OfWindow())
+        by_end = counts.key_by(lambda row: row[2] // 20).window(ASSIGNERS[next_assigner])
+        return NEXT_FOLDS[fold](by_end)
+
+    def drawn(env: Any) -> None:
+        draw(env, count, step, keys, ASSIGNERS[assigner], twice, parallelism)
+
+    how = {"batch_size": batch_size, "parallelism": parallelism}
+    job = job_of(drawn, **how)
+    assert REMARK in dict(job.vertices[1].remarks)[0]
+    ran = run_job(job)
+    for plain in (
+        run_form(drawn, "interpreted", **how),
+        run_form(drawn, without="fold_windows", **how),
+    ):
+        assert ran.subtasks("folded") == plain.subtasks("folded")
+        assert ran.counters() == plain.counters()
+
+
+class Twice(KeyedProcessFunction):
+    """Emits each record, and the key once more when a timer fires."""
+
+    def process_element(self, value: Any, ctx: Any) -> Any:
+        ctx.timer_service().register_event_time_timer(value[1] + 15)
+        yield value
+
+    def on_timer(self, timestamp: int, ctx: Any) -> Any:
+        yield ctx.get_current_key(), timestamp
+
+
+@pytest.mark.parametrize("fold", ["count", "first", "last"])
+@pytest.mark.parametrize("batch_size", [7, 64])
+def test_the_results_of_timers_are_folded_between_records(fold: str, batch_size: int) -> None:
+    def timers(windows: Any) -> Any:
+        keyed = windows.process(Twice()).key_by(lambda row: row[0])
+        return FOLDS[fold](keyed.window(ASSIGNERS["sliding"]))
+
+    def drawn(env: Any) -> None:
+        strategy = in_order(lambda row, _: row[1])
+        rows = env.from_sequence(1, 200).map(lambda x: (x * 3 % 5, x - x * 3 % 11))
+        timed = rows.assign_timestamps_and_watermarks(strategy)
+        seen(timers(timed.key_by(lambda row: row[0])), "folded")
+
+    job = job_of(drawn, batch_size=batch_size)
+    assert REMARK in dict(job.vertices[1].remarks)[0]
+    ran = run_job(job)
+    expected = run_form(drawn, "interpreted", batch_size=batch_size)
+    assert ran.subtasks("folded") == expected.subtasks("folded")
+    assert ran.counters() == expected.counters()
 
 
 class Mean(Count):

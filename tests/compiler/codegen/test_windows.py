@@ -321,7 +321,14 @@ def test_the_function_of_a_window_is_inlined() -> None:
     source = source_of(lambda keyed: keyed.window(TEN).aggregate(Count(), Line()))
     fire = source.split("def fire_0(due, window, timestamp):\n")[1].split("\n\n\n")[0]
     assert fire.splitlines()[1:] == [
-        "    for key_0, elements_0 in due:",
+        "    for key_0, held_0 in due:",
+        "        if key_0.__class__ not in plain_0:",
+        "            key_0 = key_of(key_0)",
+        "        if held_0 is None:",
+        "            continue",
+        "        if held_0 is None:",
+        "            continue",
+        "        elements_0 = (held_0,)",
         "        for number_0 in elements_0:",
         "            value_0 = f'{key_0} {window.start} {number_0}'",
         "            emit_0(value_0, timestamp)",
