@@ -33,6 +33,22 @@ _SHORT_TEXT = 255
 _LONGEST = 1024
 """The most bytes after the header of a pickle. Keys with longer pickles are pickled."""
 
+_INTS = (
+    (-1 << 63, b"\x8a\x08", 8),
+    (-1 << 55, b"\x8a\x07", 7),
+    (-1 << 47, b"\x8a\x06", 6),
+    (-1 << 39, b"\x8a\x05", 5),
+    (-1 << 31, b"J", 4),
+    (0, b"K", 1),
+    (1 << 8, b"M", 2),
+    (1 << 16, b"J", 4),
+    (1 << 31, b"\x8a\x05", 5),
+    (1 << 39, b"\x8a\x06", 6),
+    (1 << 47, b"\x8a\x07", 7),
+    (1 << 55, b"\x8a\x08", 8),
+)
+"""The first int of a range, and what precedes the bytes of its ints, and their number. LONG1 (8a) also has the number."""
+
 _SMALLEST_FRAME = 4
 _MOST_WITHOUT_MARK = 3
 _AT_ONCE = 8_192
@@ -66,6 +82,16 @@ class VectorPickle:
             headers = headers * np.uint32(31) + (sizes >> shift).astype(np.int8).astype(np.uint32)
         headers[:_SMALLEST_FRAME] = hash_bytes(b"\x80\x05") & MASK
         self._headers = headers
+        # For each range of ints: the next range, the polynomial of the opcode, the weights of the bytes, the size.
+        starts, opcodes, widths = zip(*_INTS, strict=True)
+        self._int_borders = np.array(starts[1:])
+        self._int_opcodes = np.array(
+            [_polynomial(code + bytes(width)) for _, code, width in _INTS], np.uint32
+        )
+        self._int_weights = np.zeros((len(_INTS), 8), np.uint32)
+        for weights, width in zip(self._int_weights, widths, strict=True):
+            weights[:width] = vector.powers[:width][::-1]
+        self._int_sizes = np.array(widths) + list(map(len, opcodes))
         self._parts: Mapping[type, Callable[[Sequence[Any]], Part | None]] = {
             type(None): lambda column: self._constant(len(column), b"N"),
             bool: self._bools,
@@ -153,31 +179,17 @@ class VectorPickle:
         return np.where(np.array(column, np.bool_), true, false), np.ones(len(column), np.int64)
 
     def _ints(self, column: Sequence[int]) -> Part | None:
-        """BININT1, BININT2 and BININT for ints of 32 bits, and LONG1, which also has the number of bytes."""
         import numpy as np
 
         longs = self._vector.int64s(column)
         if longs is None:
             return None
-        least, greatest = longs.min(), longs.max()
-        widths = np.full(len(longs), 4)
-        for width in (5, 6, 7, 8):
-            limit = 1 << (8 * width - 9)
-            if least < -limit or greatest >= limit:
-                widths[(longs < -limit) | (longs >= limit)] = width
-        for width in (2, 1):
-            if least < 1 << 8 * width:
-                widths[(longs >= 0) & (longs < 1 << 8 * width)] = width
-        codes, sizes = np.empty(len(longs), np.uint32), np.empty(len(longs), np.int64)
-        for width in np.flatnonzero(np.bincount(widths)).tolist():
-            opcode = {1: b"K", 2: b"M", 4: b"J"}.get(width, bytes([0x8A, width]))
-            places = widths == width
-            some = longs[places]
-            code = np.full(len(some), _polynomial(opcode), np.uint32)
-            for shift in range(0, 8 * width, 8):
-                code = code * np.uint32(31) + (some >> shift).astype(np.int8).astype(np.uint32)
-            codes[places], sizes[places] = code, len(opcode) + width
-        return codes, sizes
+        ranges = self._int_borders.searchsorted(longs, "right")
+        # `take` is twice as fast as an index.
+        weights = self._int_weights.take(ranges, 0)
+        contents = longs.astype("<i8", copy=False).view(np.int8).reshape(-1, 8).astype(np.uint32)
+        codes = self._int_opcodes.take(ranges) + np.einsum("ij,ij->i", contents, weights)
+        return codes, self._int_sizes.take(ranges)
 
     def _strings(self, column: Sequence[str]) -> Part | None:
         text = "".join(column)
