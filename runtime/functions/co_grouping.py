@@ -20,7 +20,7 @@ from opchain.runtime.functions.record_functions import (
 from opchain.runtime.functions.window import WindowFunction
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 
 FIRST, SECOND = 1, 2
@@ -104,18 +104,19 @@ class JoinCoGroupFunction(_Wrapper, CoGroupFunction[Any, Any, Any]):
     """Implements a join as a co-group: it calls the join function with each pair of records."""
 
     def __init__(self, function: Any) -> None:
-        self.function = (
-            function
-            if isinstance(function, FlatJoinFunction)
-            else as_function(JoinFunction, function)
-        )
+        self._is_flat = isinstance(function, FlatJoinFunction)
+        self.function = function if self._is_flat else as_function(JoinFunction, function)
         super().__init__(self.function)
 
     def co_group(self, first: Iterable[Any], second: Iterable[Any]) -> Iterable[Any]:
         """The results of all pairs. The second side is the inner loop."""
-        join = self.function.join
         right = list(second)
-        if isinstance(self.function, FlatJoinFunction):
+        # Many keys of a window have records on one side only: a generator for each costs more than the join.
+        return self._joined(first, right) if right and first else ()
+
+    def _joined(self, first: Iterable[Any], right: list[Any]) -> Iterator[Any]:
+        join = self.function.join
+        if self._is_flat:
             for one in first:
                 for other in right:
                     yield from join(one, other) or ()
