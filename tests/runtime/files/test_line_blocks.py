@@ -1,9 +1,10 @@
 from __future__ import annotations
 
 import gzip
+import io
 import re
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -17,14 +18,22 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+class _Unbuffered:
+    """Opens files as another file system would: not as a BufferedReader."""
+
+    def open_input(self, path: str) -> BinaryIO:
+        return io.FileIO(path)  # type: ignore[return-value]
+
+
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(
     data=st.lists(st.sampled_from([b"a", b"bc", b"\n", b"\r", b"\r\n"]), max_size=12).map(b"".join),
     cuts=st.sets(st.integers(0, 20)),
     block_size=st.integers(1, 9),
+    is_local=st.booleans(),
 )
 def test_however_a_file_is_cut_its_lines_come_once_and_whole(
-    tmp_path: Path, data: bytes, cuts: set[int], block_size: int
+    tmp_path: Path, data: bytes, cuts: set[int], block_size: int, is_local: bool
 ) -> None:
     path = tmp_path / "a"
     path.write_bytes(data)
@@ -32,6 +41,8 @@ def test_however_a_file_is_cut_its_lines_come_once_and_whole(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "BLOCK_SIZE", block_size)
         patch.setattr(module, "_SEARCH_SIZE", block_size)
+        if not is_local:
+            patch.setattr(module, "file_system_of", lambda _: _Unbuffered())
         blocks = [
             block
             for start, stop in pairwise(borders)
