@@ -407,10 +407,12 @@ class _Lowering:
         owner = self.names.bind(f"self_{index}", "function", index)
         parts = f.name("timestamp"), f.name(context)
         call = self.call_of(name, _function(operator), "on_timer", *parts, owner=owner)
-        lines = f.statements(f"{context}._timestamp = timestamp", index)
+        function.types["timestamp"] = int
+        lines: Lines = []
         if not self.program.is_batch:  # there, all timers are of the current key
             self.names.bind(f"set_state_key_{index}", "set_state_key", index)
             lines += f.statements(f"set_state_key_{index}(key_{index})", index)
+        lines += f.statements(f"{context}._timestamp = timestamp", index)
         place = Place("", "timestamp", in_batch=False)
         lines += self._emits_fired(operator, place, call)
         shown = ["timestamp", f"namespace_{index}", f"key_{index}"]

@@ -214,7 +214,7 @@ def _spaces(function: Any, names: tuple[str, ...]) -> list[tuple[Any, str]]:
 
 
 def _state_table(
-    operator: Any, name: str, kind: str, declared: str | None, touches: bool, sets_keys: bool
+    operator: Any, name: str, kind: str, declared: str | None, sets_keys: bool
 ) -> Callable[[], MutableMapping[Any, Any] | None]:
     """A function that returns the dictionary of a state, which an attribute of an operator's function holds."""
 
@@ -223,7 +223,7 @@ def _state_table(
             vars(operator.function).get(name),
             kind,
             declared,
-            touches=touches,
+            touches=True,
             sets_keys=sets_keys,
         )
         return entries
@@ -343,6 +343,7 @@ _MEANINGS: dict[str, Callable[..., Any]] = {
     "event_timers": lambda chain, index: chain.operators[index].event_timers,
     "table": lambda chain, index: chain.operators[index].table,
     "touch": lambda chain, index: chain.operators[index].context.keyed_state.touch,
+    "touching": lambda chain, index: chain.operators[index].context.keyed_state.touching,
     "tracks_changes": lambda chain, index: partial(_tracks_changes, chain.operators[index]),
     "state_table": lambda chain, index, *where: _state_table(chain.operators[index], *where),
     "sums": lambda chain, index, *layout: chain.operators[index].keep_sums(*layout),

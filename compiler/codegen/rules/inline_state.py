@@ -52,6 +52,9 @@ key as an argument. This saves the calls of the TimerService:
     ctx_0.timer_service().register_event_time_timer(end_0)      add_timer_0(end_0, VOID, field_0)
     ctx_0.get_current_key()                                     field_0
 
+The code of `on_timer` is rewritten in the same way, except in batch mode, where it runs once for each key. The timer has
+the key of the table, and the backend gets the keys of timers one by one.
+
 A state refuses values that are not of its declared type. A short test checks the type of a value. If the value passes, the
 code stores it in the dictionary, otherwise it calls the state. For types without a short test, such as a Row, the test is a
 call. Updates of whole lists keep their calls.
@@ -166,10 +169,8 @@ _METHODS = frozenset(
 def inline_state(form: Form) -> None:
     """Rewrites the functions over batches of keyed process functions, and of rich functions on keyed streams."""
     for function in form.batch_functions():
-        if not function.name.startswith("process_"):
-            continue
         loops = [item for item in function.body if isinstance(item, ast.For)]
-        if len(loops) == 1:
+        if function.name.startswith(("process_", "fire_")) and len(loops) == 1:
             _States(form, function, loops[0]).run()
 
 
@@ -193,6 +194,7 @@ class _States:
         self.form = form
         self.function = function
         self.loop = loop
+        self.is_of_timers = function.name.startswith("fire_")
 
     def run(self) -> None:
         """Finds the statement that sets the key, and rewrites the statements after it."""
@@ -201,7 +203,7 @@ class _States:
             if (
                 isinstance(called, ast.Call)
                 and isinstance(called.func, ast.Name)
-                and called.func.id.startswith("set_key_")
+                and called.func.id.startswith(("set_key_", "set_state_key_"))
                 and isinstance(called.args[0], ast.Name)
             ):
                 self._rewrite(position, called.args[0].id)
@@ -220,14 +222,12 @@ class _States:
         if not used:
             return
         plain = copy.deepcopy(self.function)
-        number = self.function.name.rpartition("_")[2]
-        plain.name = f"calls_{number}"
+        plain.name = f"calls_{self.function.suffix}"
         types = types_of(self.function, self.form)
         before, state_key, key_read = self._state_key(index, key, types, rest)
         if before:
             select = self.form.names.bind(f"set_state_key_{index}", "set_state_key", index)
             (set_key,) = f.statements(f"{select}({state_key})", index)
-        touch = self._touch(index, position, key)
         is_batch = self.form.program.is_batch
         lookups = []
         for name in used:
@@ -235,7 +235,7 @@ class _States:
             kind, declared, items = states[name]
             found = self.form.names.bind(
                 f"{table}_found",
-                *("state_table", index, name, kind, declared, touch is not None, is_batch),
+                *("state_table", index, name, kind, declared, is_batch),
             )
             self.function.guards.insert(0, f.expression(f"({table} := {found}()) is not None"))
             held = f"held_{index}_{name}"
@@ -250,12 +250,11 @@ class _States:
         if is_batch:
             block = self._key_by_key(set_key, state_key, lookups, looked_up)
         else:
+            self._touch(index, position, key)
             block = looked_up(is_held=False)
             block = _with_key(block, set_key, _handles(block, {owner, context}))
             if block[0] is not set_key:
-                text = f"if values:\n    {ast.unparse(set_key)}"
-                self.function.after += f.statements(text, NO_OPERATOR)
-            self.function.before += touch or []
+                self._set_last_key(set_key, key)
         self.loop.body = [*self.loop.body[:position], *before, *block]
         self.function.fallback = plain.name
         self.form.functions.insert(self.form.functions.index(self.function) + 1, plain)
@@ -311,12 +310,17 @@ class _States:
         if unusual is None:
             plain = names.bind(f"plain_keys_{index}", "plain_keys", index)
             unusual = f"{key}.__class__ not in {plain}"
-        identify = names.bind(f"identify_{index}", "identify", index)
         kept, current = f"state_key_{index}", f"current_key_{index}"
-        text = f"{kept} = {key}\nif {unusual}:\n    {kept} = {identify}({key})"
+        if self.is_of_timers:
+            kept, text = key, f"{key}\nif {unusual}:"
+        else:
+            identify = names.bind(f"identify_{index}", "identify", index)
+            text = f"{kept} = {key}\nif {unusual}:\n    {kept} = {identify}({key})"
         if any(ast.unparse(node) == _current_key(index) for node in _calls_in(block)):
             names.bind("key_of", "shared")
             text = f"{current} = {text}\n    {current} = key_of({kept})"
+        elif self.is_of_timers:
+            return [], kept, kept
         return f.statements(text, index), kept, current
 
     def _without_context(
@@ -339,7 +343,9 @@ class _States:
             None,
         )
         time: ast.expr = f.name("NO_TIMESTAMP")
-        if isinstance(sets_time, ast.Assign):
+        if isinstance(sets_time, ast.Assign) and type_of(sets_time.value, types) is int:
+            time = sets_time.value
+        elif isinstance(sets_time, ast.Assign):
             time = f.expression("NO_TIMESTAMP if time is None else time", time=sets_time.value)
         self.form.names.bind("NO_TIMESTAMP", "shared")
         parts = {_current_key(index): f.name(current_key), f"{context}.timestamp()": time}
@@ -395,11 +401,28 @@ class _States:
             line.user_line = place  # type: ignore[attr-defined]
         return f.with_comment(lines, f.comment_of(statement))
 
-    def _touch(self, index: int, position: int, key: str) -> Lines | None:
-        """Passes all keys of a batch to the backend, if it tracks changes. None if selecting keys again is expensive.
+    def _touch(self, index: int, position: int, key: str) -> None:
+        """Passes all keys of a batch to the backend, if it tracks changes, or refuses the batch if this is expensive.
 
-        This happens before the batch, because a function may change its record.
+        This happens before the batch, because a function may change its record. The keys of timers are passed one by
+        one.
         """
+        tracks = self.form.names.bind(f"tracks_{index}", "tracks_changes", index)
+        if self.is_of_timers:
+            touching = self.form.names.bind(f"touching_{index}", "touching", index)
+            text = f"if {tracks}():\n    due = {touching}(due)"
+            self.function.before += f.statements(text, index)
+            return
+        keys = self._keys_of_batch(position, key)
+        if keys is None:
+            self.function.guards.insert(0, f.expression(f"not {tracks}()"))
+            return
+        touch = self.form.names.bind(f"touch_{index}", "touch", index)
+        text = f"if {tracks}():\n    {touch}(keys)"
+        self.function.before += f.statements(text, index, keys=keys)
+
+    def _keys_of_batch(self, position: int, key: str) -> ast.expr | None:
+        """A list of all keys. None if selecting keys again is expensive."""
         selected: ast.expr = f.name(key)
         for statement in reversed(self.loop.body[:position]):
             if isinstance(statement, f.Count):
@@ -413,12 +436,19 @@ class _States:
             f.names_in([selected]) - set_in_loop <= f.names_in([self.loop.iter])
         ):
             return None
-        keys = ast.ListComp(
+        return ast.ListComp(
             selected, [ast.comprehension(self.loop.target, self.loop.iter, [], is_async=0)]
         )
-        tracks = self.form.names.bind(f"tracks_{index}", "tracks_changes", index)
-        touch = self.form.names.bind(f"touch_{index}", "touch", index)
-        return f.statements(f"if {tracks}():\n    {touch}(keys)", index, keys=keys)
+
+    def _set_last_key(self, set_key: ast.stmt, key: str) -> None:
+        """Sets the current key after the last record or timer."""
+        was_set = "values"
+        if self.is_of_timers:
+            self.form.names.bind("ABSENT", "shared")
+            self.function.before += f.statements(f"{key} = ABSENT", NO_OPERATOR)
+            was_set = f"{key} is not ABSENT"
+        text = f"if {was_set}:\n    {ast.unparse(set_key)}"
+        self.function.after += f.statements(text, NO_OPERATOR)
 
 
 def _current_key(index: int) -> str:

@@ -468,6 +468,13 @@ class HashMapKeyedStateBackend(KeyedStateBackend):
             for key in keys:
                 self._touched[key if key.__class__ in plain else identify(key)] = None
 
+    def touching(self, due: Iterable[tuple[int, Any, Any]]) -> Iterator[tuple[int, Any, Any]]:
+        """See KeyedStateBackend."""
+        assert self._touched is not None
+        for timer in due:
+            self._touched[timer[2]] = None
+            yield timer
+
     def touched_keys(self) -> dict[Any, None]:
         """See KeyedStateBackend."""
         return self._touched or {}

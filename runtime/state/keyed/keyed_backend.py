@@ -251,6 +251,10 @@ class KeyedStateBackend(KeyedStateStore):
         """
 
     @abstractmethod
+    def touching(self, due: Iterable[tuple[int, Any, Any]]) -> Iterator[tuple[int, Any, Any]]:
+        """Timers (time, namespace, state key), each of whose keys is recorded like those of `touch`."""
+
+    @abstractmethod
     def touched_keys(self) -> dict[Any, None]:
         """The state keys that were touched since the last snapshot, in order. Do not change the dictionary."""
 

@@ -53,7 +53,8 @@ class Triggerable(Protocol):
 class InternalTimerService:
     """The timers of one name; see the module. Times are milliseconds.
 
-    An operator may add to `event_timers` directly, but only with keys of records, and never while timers fire.
+    An operator may add to `event_timers` directly, but only with keys of records or timers, and in batch mode never while
+    timers fire.
     """
 
     def __init__(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from forms import FORMS, failure_of, job_of, run_form, seen
+from forms import FORMS, failure_of, job_of, notes_of, run_form, seen
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -132,6 +132,46 @@ class Notices(KeyedProcessFunction[Any, Any, Any]):
         yield timestamp, ctx.get_current_key(), self.last.value(), self.many.get()
 
 
+class AtTimers(Everything):
+    """Does at a timer what the last digit of its time says. A record is (key, what to do, a number)."""
+
+    def process_element(self, value: Any, ctx: Any) -> Any:
+        self.last.update(value[1])
+        self.many.add(value[2])
+        ctx.timer_service().register_event_time_timer(value[2] * 10 + value[1])
+        yield value
+
+    def on_timer(self, timestamp: int, ctx: Any) -> Any:
+        what, number = timestamp % 10, timestamp // 10
+        refused = False
+        if what == 0:
+            self.last.update(number if number % 3 else None)
+        elif what == 1:
+            self.many.add(number)
+            self.by_name.put(number % 3, number)
+        elif what == 2:
+            self.last.clear()
+            self.many.clear()
+        elif what == 3:
+            self.by_name.remove(number % 3)
+        elif what == 4:
+            ctx.timer_service().register_event_time_timer(
+                timestamp - 3 if number % 2 else timestamp + 7
+            )
+            ctx.timer_service().register_event_time_timer(timestamp + 3.5)
+        elif what == 5:
+            ctx.timer_service().delete_event_time_timer(timestamp + 11)
+        elif what == 6:
+            try:
+                self.last.update("x")
+            except TypeError:
+                refused = True
+        yield (
+            *(timestamp, ctx.timestamp(), ctx.get_current_key(), refused),
+            *(self.last.value(), self.many.get(), list(self.by_name.items())),
+        )
+
+
 @pytest.mark.parametrize("cleared", [7, 6, 1])
 def test_a_refused_value_leaves_nothing_behind(cleared: int) -> None:
     draw = by_key(Notices(), [("a", 1, 0), ("a", 0, 0), ("a", 2, 0), ("a", cleared, 0)])
@@ -159,6 +199,15 @@ class FirstOfAnHour(First):
         self.seen = runtime_context.get_state(descriptor)
 
 
+class AtTimersForAnHour(AtTimers):
+    def open(self, runtime_context: Any) -> None:
+        self.many = runtime_context.get_list_state(ListStateDescriptor("many"))
+        self.by_name = runtime_context.get_map_state(MapStateDescriptor("by_name"))
+        descriptor = ValueStateDescriptor("last", Types.LONG())
+        descriptor.enable_time_to_live(StateTtlConfig.new_builder(Time.hours(1)).build())
+        self.last = runtime_context.get_state(descriptor)
+
+
 def by_key(function: Any, records: list[Any]) -> Any:
     def draw(env: Any) -> None:
         keyed = env.from_collection(records).key_by(lambda record: record[0])
@@ -174,7 +223,7 @@ KEYS = st.sampled_from(["a", "b", 1, 1.0, True, None, 0.0, -0.0, (1, "x")])
 @settings(max_examples=8, deadline=None)
 @given(st.lists(st.tuples(KEYS, st.integers(0, 7), st.integers(0, 9)), max_size=30))
 @pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
-@pytest.mark.parametrize("function", [Everything(), Timers(), Notices()])
+@pytest.mark.parametrize("function", [Everything(), Timers(), Notices(), AtTimers()])
 def test_every_method_does_the_same_in_each_form(
     function: Any, mode: str, records: list[Any]
 ) -> None:
@@ -203,6 +252,46 @@ def test_handles_become_tables_and_the_key_is_set_where_it_is_asked_for() -> Non
     assert "table_0_seen[state_key_0] = True" in source
     assert source.count("set_state_key_0(state_key_0)") == 1
     assert source.index("set_state_key_0(state_key_0)") > source.index("if values:")
+
+
+def test_on_timer_looks_up_in_tables() -> None:
+    source = str(job_of(by_key(AtTimers(), TIMED)).vertices[1].source)
+    _, fire = source.split("def fire_0(due):")
+    lines = fire.split("def calls_fire_0")[0].splitlines()
+    assert [line.strip() for line in lines if "context_0" in line] == []
+    calls = [line.split("(")[0].strip() for line in lines if "self_0." in line]
+    assert calls == ["self_0.last.update"] * 2
+    assert lines[-3:-1] == ["    if key_0 is not ABSENT:", "        set_state_key_0(key_0)"]
+
+
+TIMED: list[Any] = [
+    (key, what, 3 * number) for number in range(4) for what in range(8) for key in "ab"
+]
+
+
+@pytest.mark.parametrize("function", [AtTimers(), AtTimersForAnHour()])
+@pytest.mark.parametrize("backend", ["hashmap", "rocksdb"])
+def test_on_timer_does_the_same_with_each_kind_of_state(backend: str, function: Any) -> None:
+    draw = by_key(function, TIMED)
+    interpreted, inlined = (
+        run_form(draw, form, state_backend=backend) for form in ("interpreted", "inlined")
+    )
+    assert inlined.subtasks("results") == interpreted.subtasks("results")
+    assert inlined.counters() == interpreted.counters()
+
+
+class Refused(Timers):
+    def on_timer(self, timestamp: int, ctx: Any) -> Any:
+        self.last.update("x")
+        yield timestamp
+
+
+def test_a_value_that_on_timer_writes_is_refused_in_each_form() -> None:
+    draw = by_key(Refused(), [("a", 2, 5)])
+    errors = [failure_of(draw, form) for form in ("interpreted", "inlined")]
+    assert repr(errors[0]) == repr(errors[1])
+    assert "state 'last'" in str(errors[0])
+    assert notes_of(errors[0]) == notes_of(errors[1])
 
 
 @pytest.mark.parametrize("function", [Timers(), Notices(), First()])
@@ -619,7 +708,8 @@ def test_two_keyed_inputs_take_turns_in_batch_mode(backend: str) -> None:
 
 @settings(max_examples=8, deadline=None)
 @given(st.lists(st.tuples(KEYS, st.integers(0, 7), st.integers(0, 9)), min_size=1, max_size=20))
-def test_keys_are_noted_where_changes_are_tracked(records: list[Any]) -> None:
+@pytest.mark.parametrize("function", [Everything(), AtTimers()])
+def test_keys_are_noted_where_changes_are_tracked(function: Any, records: list[Any]) -> None:
     touched: dict[str, set[str]] = {}
     make = HashMapKeyedStateBackend.__init__
 
@@ -637,7 +727,7 @@ def test_keys_are_noted_where_changes_are_tracked(records: list[Any]) -> None:
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr(HashMapKeyedStateBackend, "__init__", tracking)
             found = entries_found(patched)
-            run_form(by_key(Everything(), records), form, batch_size=5)
+            run_form(by_key(function, records), form, batch_size=5)
         assert None not in found
         assert bool(found) == (form == "inlined")
         touched[form] = {repr(key) for backend in backends for key in backend.touched_keys()}
