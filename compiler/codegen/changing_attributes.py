@@ -12,6 +12,7 @@ Generated code reads the other attributes once per batch. An attribute changes i
 from __future__ import annotations
 
 import ast
+import collections
 import dis
 import sys
 from dataclasses import dataclass, field
@@ -48,7 +49,7 @@ def replaced_attributes(
 ) -> AbstractSet[str] | None:
     """The attributes of a class or its objects that the program sets in mid-batch; None if they are not known.
 
-    `of_class` asks for methods of the class. Code that gets an object does not replace these.
+    `of_class` asks for methods and properties of the class. Code that gets an object does not replace these.
     """
     opening = _OPENING if of_states else _INIT
     bases = [base for base in kind.__mro__ if not _is_ours(base)]
@@ -68,7 +69,9 @@ def replaced_attributes(
     properties = {name for name, value in values if hasattr(type(value), "__set__")}
     names = [found.names for found in stores]
     added = [] if of_states else [found.added for found in stores]
-    return properties.union(*names, *added, *map(_set_by, runs_later))
+    return frozenset(() if of_class else properties).union(
+        *names, *added, *map(_set_by, runs_later)
+    )
 
 
 _SETS_ANY = frozenset({"__dict__", "__setattr__", "__delattr__", "setattr", "delattr", "vars"})
@@ -81,17 +84,25 @@ def _is_ours(base: type) -> bool:
     return base is Generic or base.__module__.partition(".")[0] in ("builtins", "opchain")
 
 
+def is_of_library(function: FunctionType) -> bool:
+    """Whether a function is part of Python's standard library. Such functions are not inlined."""
+    return function.__module__.partition(".")[0] in sys.stdlib_module_names
+
+
 def _members(base: type) -> list[tuple[str, Any]]:
-    """The attributes of a class, without the methods that the dataclasses module wrote."""
+    """The attributes of a class, without the methods that the library wrote for a dataclass or named tuple."""
     members = vars(base).items()
-    if "__dataclass_params__" not in vars(base):
+    if not vars(base).keys() & {"__dataclass_params__", "_fields"}:
         return list(members)
     return [(name, value) for name, value in members if not _is_generated(value)]
 
 
+_NAMED_TUPLES = collections.__file__
+
+
 def _is_generated(value: Any) -> bool:
     code = getattr(getattr(value, "__wrapped__", value), "__code__", None)
-    return getattr(code, "co_filename", "") == "<string>"
+    return getattr(code, "co_filename", "") in ("<string>", _NAMED_TUPLES)
 
 
 def _codes(base: type) -> Iterator[tuple[str, CodeType]]:

@@ -48,7 +48,7 @@ class Display:
         if shape.kind is dict:
             return ast.Dict([ast.Constant(name) for name in shape.names], elements)
         if is_dataclass(shape.kind):
-            made = ast.Call(f.name(_maker(shape.kind, form)), elements, [])
+            made = ast.Call(f.name(class_name(shape.kind, form)), elements, [])
             made.is_fresh = True  # type: ignore[attr-defined]
             return made
         maker, arguments = _NEW_TUPLE, [f.name(""), ast.Tuple(elements, ast.Load())]
@@ -59,7 +59,7 @@ class Display:
             elif shape.names:
                 arguments.append(ast.List([*map(ast.Constant, shape.names)], ast.Load()))
         else:
-            arguments[0] = f.name(_maker(shape.kind, form))
+            arguments[0] = f.name(class_name(shape.kind, form))
         call = ast.Call(f.name(form.names.bind(maker, "shared")), arguments, [])
         call.is_fresh = True  # type: ignore[attr-defined]
         return call
@@ -235,7 +235,8 @@ _ACCESS = frozenset(
 )
 
 
-def _maker(kind: type, form: Form) -> str:
+def class_name(kind: type, form: Form) -> str:
+    """The name of a class in generated code."""
     for name, value in form.constants.items():
         if value is kind:
             return name

@@ -232,7 +232,9 @@ def _imported(scope: ast.AST) -> set[str]:
 def _definition_in(source: _Source, code: CodeType) -> ast.Lambda | ast.FunctionDef | None:
     for definition in source.definitions.get(code.co_firstlineno, []):
         decorators = () if isinstance(definition, ast.Lambda) else definition.decorator_list
-        is_plain = all(ast.unparse(item) in ("classmethod", "staticmethod") for item in decorators)
+        is_plain = all(
+            ast.unparse(item) in ("classmethod", "staticmethod", "property") for item in decorators
+        )
         if is_plain and _same_code(definition, code, source.imported):
             return definition
     return None

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import copy
 import copyreg
+import dataclasses
 import datetime as dt
 import decimal
 import fractions
@@ -99,6 +100,20 @@ def emits_shared(operators: Sequence[Any], index: int) -> bool:
         if index < 0:
             return False
     return operators[index].spec.kind in EMITS_REFERENCES
+
+
+@dataclasses.dataclass
+class _Field:
+    value: Any
+
+
+def plain_value(value: Any) -> Any:
+    """The value of a field in the dictionary that `dataclasses.asdict` makes.
+
+    >>> plain_value([1, _Field(2)])
+    [1, {'value': 2}]
+    """
+    return value if value.__class__ in IMMUTABLE else dataclasses.asdict(_Field(value))["value"]
 
 
 def own_copy(value: Any) -> Any:

@@ -19,7 +19,7 @@ from opchain.runtime.operators.reduce import ABSENT
 from opchain.runtime.records import arrays
 from opchain.runtime.records.columns import Columns
 from opchain.runtime.records.json_texts import JsonFields, fast_loads
-from opchain.runtime.records.record_copy import IMMUTABLE, own_copy
+from opchain.runtime.records.record_copy import IMMUTABLE, own_copy, plain_value
 from opchain.runtime.state.keyed.keyed_backend import VOID
 from opchain.runtime.state.keys.key_identity import key_of
 from opchain.runtime.time import MIN_LONG_VALUE, timer_millis
@@ -88,6 +88,7 @@ SHARED_NAMES: dict[str, Any] = {
     "key_of": key_of,
     "new_tuple": tuple.__new__,
     "own_copy": own_copy,
+    "plain_value": plain_value,
     "row_of": row_of,
     "timer_millis": timer_millis,
     "whole_text": whole_text,
@@ -270,7 +271,9 @@ class Watched:
 
 def digest_of(value: Any) -> str:
     """A text that identifies a function's code, or a constant."""
-    function = getattr(value, "__func__", value)  # of a static method
+    function = getattr(
+        value, "fget", getattr(value, "__func__", value)
+    )  # of a property or static method
     if isinstance(function, FunctionType):
         return repr(code_key(function.__code__))
     return repr(value)

@@ -7,7 +7,8 @@
 +   value_1 = value % 7
 
 This applies to lambdas, functions, generators (the code that processes x replaces `yield x`), methods of function classes,
-bound methods, class methods such as `Click.from_json`, and the small functions that these call. The body replaces the call if:
+bound methods, class methods such as `Click.from_json`, methods and properties of records whose class is known
+(record_calls.py), and the small functions that these call. The body replaces the call if:
 
 - its source is the function's code (function_source.py);
 - each of its names is a builtin, a constant that is sent with the function, or a global name, which is looked up where
@@ -31,7 +32,6 @@ import builtins
 import copy
 import dis
 import inspect
-import sys
 from functools import lru_cache, partial
 from types import CodeType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
@@ -43,8 +43,12 @@ from opchain.compiler.codegen.body_checks import (
     check_set_before_read,
     comprehended,
 )
-from opchain.compiler.codegen.changing_attributes import changing_attributes, replaced_attributes
-from opchain.compiler.codegen.displays import Makers
+from opchain.compiler.codegen.changing_attributes import (
+    changing_attributes,
+    is_of_library,
+    replaced_attributes,
+)
+from opchain.compiler.codegen.displays import Makers, class_name, parameters_of
 from opchain.compiler.codegen.function_source import (
     Definition,
     Refused,
@@ -53,6 +57,7 @@ from opchain.compiler.codegen.function_source import (
     meaning_of,
 )
 from opchain.compiler.codegen.names import readable
+from opchain.compiler.codegen.record_calls import RecordCalls
 from opchain.compiler.codegen.returns import returns_within, structured, yields_behind_tries
 from opchain.runtime.functions.callables import takes_collector
 from opchain.runtime.functions.function import may_use_state
@@ -101,6 +106,14 @@ def inline_functions(form: Form) -> None:
         inliner = _Inliner(form, function)
         plain = copy.deepcopy(function) if inliner.can_watch else function
         function.body = inliner.block(function.body)
+        for _ in range(_DEEPEST * inliner.can_watch):
+            calls = RecordCalls(form, function, inliner.method_of_record)
+            function.body = [calls.visit(statement) for statement in function.body]
+            if not calls.found:
+                break
+            function.body = inliner.block(
+                function.body
+            )  # may call methods of records that it makes
         function.body = [Makers(form).visit(statement) for statement in function.body]
         window = _window_that_fires(form, function)
         if window:
@@ -554,26 +567,41 @@ class _Inliner:
             return ast.parse(repr(value), mode="eval").body
         return f.name(self._global(callee, (name,), value))
 
+    def method_of_record(self, kind: type, attribute: str, function: FunctionType) -> str:
+        """The name of generated code for the function of a method or property."""
+        owner = class_name(kind, self.form)
+        path = self.form.names.bindings[owner]
+        self.watch(path, attribute, digest_of(function), is_attribute=True)
+        member = attribute if function is vars(kind)[attribute] else f"{attribute}.fget"
+        named = _Named(f"{kind.__name__}_{attribute}")
+        name = self._bound(named, owner.rpartition("_")[2], "attribute_of", path, member)
+        self.form.callees.setdefault(name, f.Callee(function, self.form.names.bindings[name]))
+        return name
+
     def _global(self, callee: Callee, names: tuple[str, ...], value: Any) -> str:
         """The name of generated code for a global name of a function, which must not change."""
-        where = callee.path[1] if isinstance(callee.path[1], int) else 0
-        base = "_".join(names)
-        name = self._bound(_Named(base), str(where), "global", callee.path, names)
+        name = self._constant("_".join(names), callee, value, "global", callee.path, names)
         if isinstance(value, staticmethod):
             value = value.__func__
         is_known = isinstance(value, (FunctionType, OutputTag)) or is_written_exactly(value)
         digest = digest_of(value) if is_known else None
         self.watch(callee.path, names, digest)
-        self.form.constants[name] = value
-        if isinstance(value, FunctionType) and not _is_of_library(value):
+        if isinstance(value, FunctionType) and not is_of_library(value):
             path = self.form.names.bindings[name]
             self.form.callees.setdefault(name, f.Callee(value, path))
         return name
 
     def tag(self, name: str, callee: Callee, value: OutputTag[Any]) -> str:
         """The name of generated code for a tag that never changes."""
+        return self._constant(name, callee, value, "value", value)
+
+    def class_of(self, path: tuple[Any, ...], attribute: str, callee: Callee, kind: type) -> str:
+        """The name of generated code for a class that an attribute refers to."""
+        return self._constant(attribute, callee, kind, "attribute_of", path, attribute)
+
+    def _constant(self, name: str, callee: Callee, value: Any, *what: Any) -> str:
         where = callee.path[1] if isinstance(callee.path[1], int) else 0
-        name = self._bound(_Named(name), str(where), "value", value)
+        name = self._bound(_Named(name), str(where), *what)
         self.form.constants[name] = value
         return name
 
@@ -766,7 +794,7 @@ class _Attributes(ast.NodeTransformer):
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         self.generic_visit(node)
-        return self._value(node, (*_WRITTEN, OutputTag))
+        return self._value(node, (*_WRITTEN, OutputTag, type))
 
     def _value(self, node: ast.expr, kinds: tuple[type, ...]) -> ast.expr:
         if not (
@@ -787,7 +815,8 @@ class _Attributes(ast.NodeTransformer):
         )
         if changing is None or node.attr in changing or type(value) not in kinds:
             return node
-        if not (isinstance(value, OutputTag) or is_written_exactly(value)):
+        is_tag, is_record = isinstance(value, OutputTag), parameters_of(value) is not None
+        if not (is_tag or is_record or is_written_exactly(value)):
             return node
         path: tuple[Any, ...] = ("owner_of", self._callee.path)
         if self._callee.owner is not None:
@@ -796,7 +825,9 @@ class _Attributes(ast.NodeTransformer):
             self._inliner.watch(path, node.attr, None, is_attribute=True)
             path = ("class_with", path, node.attr)
         self._inliner.watch(path, node.attr, digest_of(value), is_attribute=True)
-        if isinstance(value, OutputTag):
+        if is_record:
+            return f.name(self._inliner.class_of(path, node.attr, self._callee, value))
+        if is_tag:
             return f.name(self._inliner.tag(node.attr, self._callee, value))
         return ast.parse(repr(value), mode="eval").body
 
@@ -851,11 +882,6 @@ class _Named:
         self.__name__ = name
 
 
-def _is_of_library(function: FunctionType) -> bool:
-    """Whether a function is part of Python's standard library. Such functions are not inlined."""
-    return function.__module__.partition(".")[0] in sys.stdlib_module_names
-
-
 def vars_of(instance: Any) -> Any:
     """The attributes of an object itself."""
     return getattr(instance, "__dict__", {})
@@ -879,7 +905,7 @@ def _meaning(name: str, definition: Definition) -> Any:
         return _Builtin
     meaning = meaning_of(name, definition)
     function = definition.function
-    is_read = _is_of_library(function) or name in _read_globals(function.__code__)
+    is_read = is_of_library(function) or name in _read_globals(function.__code__)
     if meaning.kind == "global" and not is_read:  # a pickled function lacks the name
         raise Refused(f"{definition.name} has a part that never runs; delete that part")
     return meaning

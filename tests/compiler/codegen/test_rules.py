@@ -8,7 +8,7 @@ import re
 import sys
 from collections import namedtuple
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import wraps
 from itertools import starmap
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -1141,8 +1141,44 @@ def test_filters_at_a_fork_share_a_record() -> None:
     assert "own_copy" not in job_of(both_kinds).vertices[0].source.partition("def fallback_0")[0]
 
 
+@dataclass
+class Bill:
+    shop: int
+    price: int
+
+    def shop_and_tax(self, rate: int) -> Any:
+        return self.shop, self.price * rate
+
+    def raised(self, by: int) -> Bill:
+        if self.price % 3:
+            return replace(self, price=self.price + by)
+        return self
+
+    @property
+    def is_high(self) -> bool:
+        return self.price > 60
+
+
+class Billed(NamedTuple):
+    shop: int
+    price: int
+
+    def halved(self) -> Billed:
+        return self._replace(price=self.price // 2)
+
+
+def record_methods(env: Any) -> None:
+    bills = env.from_sequence(0, 60).map(lambda x: Bill(x % 4, x * 3)).map(lambda x: x.raised(5))
+    high = bills.filter(lambda bill: bill.is_high)
+    seen(high.map(lambda bill: json.dumps(asdict(bill))), "objects")
+    taxed = high.key_by(lambda bill: bill.shop).map(lambda bill: bill.shop_and_tax(2))
+    seen(taxed.key_by(lambda row: row[0]).sum(1), "sums")
+    billed = bills.map(lambda bill: Billed(bill.shop, bill.price)).map(lambda bill: bill.halved())
+    seen(billed.key_by(lambda bill: bill.shop).map(lambda bill: bill._asdict()), "dicts")
+
+
 PROGRAMS = (
-    *(made_in_a_try, declared_sums, both_kinds, bound_methods),
+    *(made_in_a_try, record_methods, declared_sums, both_kinds, bound_methods),
     *(rows_with_times, rows_changed_by_their_assigner),
     *(fields_by_name, collected_rows, joined_windows, filters_of_none),
     *(classes, sums, windows, parsed, written_json, declared, arithmetic, attributes, states),
