@@ -18,6 +18,7 @@ from itertools import islice
 from types import CodeType, FunctionType, MethodType
 from typing import Any
 
+from opchain.runtime.records.record_copy import IMMUTABLE
 from opchain.runtime.task.generated_code import code_key
 from opchain.runtime.types.output_tag import OutputTag
 
@@ -65,6 +66,13 @@ class Definition:
         """Whether it is a generator function."""
         return bool(self.function.__code__.co_flags & inspect.CO_GENERATOR)
 
+    @property
+    def defaults(self) -> dict[str, ast.expr]:
+        """The defaults of the last parameters."""
+        values = self.function.__defaults__ or ()
+        names = self.parameters[len(self.parameters) - len(values) :]
+        return dict(zip(names, map(ast.Constant, values), strict=True))
+
     def returned(self) -> ast.expr | None:
         """The returned expression, if the function has no other statement."""
         (statement,) = self.body if len(self.body) == 1 else (None,)
@@ -101,7 +109,7 @@ def definition_of(function: Any) -> Definition:
     """The definition of a function.
 
     Raises:
-        Refused: The source is not found, or the function has other than positional parameters.
+        Refused: The source is not found, or the function has other than positional parameters or constant defaults.
     """
     if not isinstance(function, FunctionType):
         name = getattr(function, "__qualname__", type(function).__qualname__)
@@ -110,8 +118,8 @@ def definition_of(function: Any) -> Definition:
         parameter, call = _JSON[function]
         return Definition(function, (parameter,), [ast.Return(call)], frozenset())
     name = function.__name__
-    if function.__defaults__ or function.__kwdefaults__:
-        raise Refused(f"'{name}' has default arguments; pass all of them, without defaults")
+    if not all(map(_is_fixed, function.__defaults__ or ())):
+        raise Refused(f"'{name}' has a default that is no constant; pass the argument")
     code = function.__code__
     if code.co_kwonlyargcount or code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
         raise Refused(f"'{name}' takes any number of arguments; name them")
@@ -168,6 +176,10 @@ def meaning_of(name: str, definition: Definition) -> Meaning:
     if name in BUILTINS and hasattr(builtins, name):
         return Meaning("builtin", getattr(builtins, name))
     raise Refused(f"'{name}' is not known here")
+
+
+def _is_fixed(value: Any) -> bool:
+    return is_written_exactly(value) and value.__class__ in IMMUTABLE
 
 
 def is_written_exactly(value: Any) -> bool:

@@ -275,7 +275,11 @@ def digest_of(value: Any) -> str:
         value, "fget", getattr(value, "__func__", value)
     )  # of a property or static method
     if isinstance(function, FunctionType):
-        return repr(code_key(function.__code__))
+        given = [
+            item if item.__class__ in IMMUTABLE else item.__class__
+            for item in function.__defaults__ or ()
+        ]
+        return repr((code_key(function.__code__), given))
     return repr(value)
 
 

@@ -262,7 +262,7 @@ class _Inliner:
         callee = self.form.callees[call.func.id]
         watched, used = len(self.watched), set(self._used)
         try:
-            definition = self._definition(callee, call)
+            definition = self._definition(callee)
             self._stack.append(callee.function)
             try:
                 lines = f.marked(body(definition, call), operator)
@@ -279,19 +279,10 @@ class _Inliner:
         self.form.remark(operator, f"inlined: {definition.name}")
         return lines
 
-    def _definition(self, callee: Callee, call: ast.Call) -> Definition:
+    def _definition(self, callee: Callee) -> Definition:
         definition = definition_of(callee.function)
         if callee.function in self._stack or len(self._stack) >= _DEEPEST:
             raise Refused(f"{definition.name} calls itself; write it as a loop")
-        if call.keywords or any(isinstance(argument, ast.Starred) for argument in call.args):
-            raise Refused(
-                f"{definition.name} is called with keyword or starred arguments; pass them by position"
-            )
-        expected = len(definition.parameters) - (callee.instance is not None)
-        if len(call.args) + _collects(callee) != expected:
-            raise Refused(
-                f"{definition.name} is called with a wrong number of arguments; pass as many as it takes"
-            )
         return definition
 
     def _returning(
@@ -353,7 +344,7 @@ class _Inliner:
         if definition.is_generator:
             raise Refused(f"{definition.name} yields and takes a collector; use one of them")
         records = self._fresh("collected", operator)
-        given = ast.Call(call.func, [*call.args, f.name(records)], [])
+        given = ast.Call(call.func, [*call.args, f.name(records)], call.keywords)
         body = _with_appends(self._body(definition, given, operator), records, definition)
 
         def give(value: ast.expr | None) -> Lines:
@@ -429,8 +420,13 @@ class _Inliner:
     def _arguments(
         self, definition: Definition, call: ast.Call, body: Lines
     ) -> dict[str, ast.expr]:
-        callee = self._callee_of(call)
-        arguments = list(call.args)
+        """The arguments by parameter, in the order in which they are evaluated."""
+        callee, arguments = self._callee_of(call), list(call.args)
+        keywords = {item.arg: item.value for item in call.keywords}
+        if None in keywords or any(isinstance(argument, ast.Starred) for argument in arguments):
+            raise Refused(
+                f"{definition.name} is called with starred arguments; pass them one by one"
+            )
         if callee.instance is not None:
             if callee.owner is None:
                 own = definition.parameters[0]
@@ -441,7 +437,24 @@ class _Inliner:
                 arguments.insert(0, ast.Constant(None))
             else:
                 arguments.insert(0, f.name(callee.owner))
-        return dict(zip(definition.parameters, arguments, strict=True))
+        parameters = definition.parameters
+        given: dict[str, ast.expr] = {
+            **dict(zip(parameters, arguments, strict=False)),
+            **{str(name): value for name, value in keywords.items()},
+        }
+        found = given | {name: of for name, of in definition.defaults.items() if name not in given}
+        by_position = {
+            *parameters[: max(len(arguments), definition.function.__code__.co_posonlyargcount)]
+        }
+        if (
+            len(arguments) > len(parameters)
+            or keywords.keys() & by_position
+            or found.keys() != {*parameters}
+        ):
+            raise Refused(
+                f"{definition.name} is called with a wrong number of arguments; pass as many as it takes"
+            )
+        return found
 
     def _fresh(self, base: str, operator: int) -> str:
         where = f"to_{FIRST_OUTPUT - operator}" if operator < NO_OPERATOR else f"{operator}"

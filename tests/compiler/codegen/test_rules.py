@@ -1159,6 +1159,24 @@ class Bill:
         return self.price > 60
 
 
+def cut(price: int, by: int = 7, *, least: int = 0) -> int:
+    return max(least, price - by)
+
+
+def rounded(price: int, digits: int = -1, more: int = 0) -> int:
+    return round(price, digits) + more
+
+
+def keywords(env: Any) -> None:
+    numbers = env.from_sequence(0, 40).map(lambda x, step=3: x * step)
+    seen(
+        numbers.map(lambda x: (x, rounded(x), rounded(more=x + 1, price=x), rounded(x, 0))), "rows"
+    )
+    seen(numbers.map(rounded).map(lambda x: (cut(x), cut(x, least=9))), "pairs")
+    bills = numbers.map(lambda x: Bill(shop=x % 4, price=x))
+    seen(bills.map(lambda bill: bill.raised(by=2)).map(lambda bill: bill.price), "some")
+
+
 class Billed(NamedTuple):
     shop: int
     price: int
@@ -1178,7 +1196,7 @@ def record_methods(env: Any) -> None:
 
 
 PROGRAMS = (
-    *(made_in_a_try, record_methods, declared_sums, both_kinds, bound_methods),
+    *(made_in_a_try, record_methods, keywords, declared_sums, both_kinds, bound_methods),
     *(rows_with_times, rows_changed_by_their_assigner),
     *(fields_by_name, collected_rows, joined_windows, filters_of_none),
     *(classes, sums, windows, parsed, written_json, declared, arithmetic, attributes, states),
@@ -1434,8 +1452,8 @@ def returns_early(value: int) -> int:
     return -1
 
 
-def doubled(value: int, factor: int = 2) -> int:
-    return value * factor
+def doubled(value: int, factors: Any = (2,)) -> int:
+    return value * int(factors[0])
 
 
 def tries(value: int) -> int:
@@ -1466,7 +1484,7 @@ def locked(value: int) -> int:
     ("function", "reason"),
     [
         (returns_early, "returns from within a loop (line {}); break, and return after the loop"),
-        (doubled, "has default arguments; pass all of them, without defaults"),
+        (doubled, "has a default that is no constant; pass the argument"),
         (
             tries,
             "returns from the middle of a try (line {}); set a variable, and return after the try",
