@@ -51,7 +51,7 @@ def replaced_attributes(
 
     `of_class` asks for methods and properties of the class. Code that gets an object does not replace these.
     """
-    opening = _OPENING if of_states else _INIT
+    opening = frozenset() if of_class else _OPENING if of_states else _INIT
     bases = [base for base in kind.__mro__ if not _is_ours(base)]
     stores = [_stores_in(file) for file in _files_of(bases)]
     classes = {base.__name__ for base in bases}

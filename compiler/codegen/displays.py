@@ -281,9 +281,4 @@ class Makers(ast.NodeTransformer):
         display = display_of(node, self._form.constants)
         if display is None or f.called(node) in MAKERS:
             return node
-        made = display.expression(self._form)
-        for item in ast.walk(node):
-            if hasattr(item, "user_line"):
-                made.user_line = item.user_line  # type: ignore[attr-defined]
-                break
-        return made
+        return f.placed(display.expression(self._form), node)

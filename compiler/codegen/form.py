@@ -270,6 +270,16 @@ def marked(found: list[ast.stmt], operator: int) -> list[ast.stmt]:
     return found
 
 
+def placed(made: Tree, replaced_node: ast.AST) -> Tree:
+    """Gives an expression, or a block, the user's line of the node that it replaces."""
+    lines = (node.user_line for node in ast.walk(replaced_node) if hasattr(node, "user_line"))
+    line = next(lines, None)
+    found: Iterable[Any] = all_statements(made) if isinstance(made, list) else [made]
+    for node in found if line is not None else ():
+        node.user_line = line
+    return made
+
+
 def operator_of(statement: ast.stmt) -> int:
     """The index of the statement's operator."""
     return getattr(statement, "operator", NO_OPERATOR)

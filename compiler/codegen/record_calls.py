@@ -1,4 +1,4 @@
-"""Calls over a record whose class is known, a dataclass or a named tuple, without the look-up of a method.
+"""Calls over a record whose class is known, without the look-up of a method.
 
     value_1.with_tax(0.2)            order_with_tax_1(value_1, 0.2)         its source is inlined like a function's
     value_1.total                    order_total_1(value_1)                 if it is a property
@@ -7,7 +7,7 @@
     asdict(value_1)                  {"user": plain_value(value_1.user), ...}
     value_1._asdict()                {"user": value_1.user, ...}
 
-The class is known of variables that are set once, to the result of calling it, and of records that are sent by field.
+The last four are for named tuples and dataclasses. The class is known of variables that are set once, to the result of calling it, and of records that are sent by field.
 """
 
 from __future__ import annotations
@@ -56,9 +56,7 @@ class RecordCalls(ast.NodeTransformer):
     def visit(self, node: ast.AST) -> Any:
         """The node, or its replacement, which has the same line of the user's."""
         found = super().visit(node)
-        if found is not node and hasattr(node, "user_line"):
-            found.user_line = node.user_line
-        return found
+        return found if found is node else f.placed(found, node)
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         """A call of a method, or of a function of the dataclasses module."""
@@ -84,12 +82,12 @@ class RecordCalls(ast.NodeTransformer):
     def _kind(self, node: ast.expr) -> Any:
         """The class of the record that an expression reads, or None."""
         kind = self._kinds.get(node.id) if isinstance(node, ast.Name) else None
-        return kind if parameters_of(kind) is not None else None
+        return kind if _has_plain_objects(kind) or parameters_of(kind) else None
 
     def _member(self, node: ast.Attribute, wanted: type) -> str | None:
         """The name of generated code for a method or property of the user's, which the program never replaces."""
         kind = self._kind(node.value) if isinstance(node.ctx, ast.Load) else None
-        if kind is None or node.attr in parameters_of(kind)[0]:  # type: ignore[index]
+        if kind is None or node.attr in getattr(kind, "__dataclass_fields__", ()):
             return None
         member = vars(kind).get(node.attr)
         function = member.fget if isinstance(member, property) else member
@@ -104,12 +102,12 @@ class RecordCalls(ast.NodeTransformer):
     def _made(self, node: ast.Call, record: ast.expr, what: str) -> ast.expr:
         """The record or dictionary that a call makes of a record, from its fields."""
         kind = self._kind(record)
+        names, _ = parameters_of(kind) or ((), ())
         is_tuple = is_named_tuple(kind)
-        if kind is None or is_tuple is not isinstance(node.func, ast.Attribute):
+        if not names or is_tuple is not isinstance(node.func, ast.Attribute):
             return node
         if is_tuple and not is_of_library(getattr(kind, what)):
             return node
-        names = parameters_of(kind)[0]  # type: ignore[index]
         changed = {item.arg: item.value for item in node.keywords}
         allowed = names if what == "_replace" else ()
         if not changed.keys() <= {*allowed} or not all(map(_only_calls_builtins, changed.values())):
@@ -128,6 +126,14 @@ class RecordCalls(ast.NodeTransformer):
 
 _OF_DATACLASSES: dict[str, Any] = {"_asdict": dataclasses.asdict, "_replace": dataclasses.replace}
 """The methods of named tuples, and the functions that do the same for dataclasses."""
+
+
+def _has_plain_objects(kind: Any) -> bool:
+    """Whether calling a class gives an object of this class, whose attributes are looked up as usual."""
+    usual = ("__new__", "__getattribute__")
+    return type(kind) is type and all(
+        getattr(kind, name) is getattr(object, name) for name in usual
+    )
 
 
 def _only_calls_builtins(node: ast.expr) -> bool:

@@ -161,7 +161,4 @@ class _Variables(ast.NodeTransformer):
             self.generic_visit(node)
             return node
         assert isinstance(node.value, ast.Name)
-        variable = ast.Name(_variable(node.value.id, node.attr), node.ctx)
-        if hasattr(node, "user_line"):
-            variable.user_line = node.user_line  # type: ignore[attr-defined]
-        return variable
+        return f.placed(ast.Name(_variable(node.value.id, node.attr), node.ctx), node)

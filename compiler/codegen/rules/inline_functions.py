@@ -48,7 +48,7 @@ from opchain.compiler.codegen.changing_attributes import (
     is_of_library,
     replaced_attributes,
 )
-from opchain.compiler.codegen.displays import Makers, class_name, parameters_of
+from opchain.compiler.codegen.displays import Makers, class_name
 from opchain.compiler.codegen.function_source import (
     Definition,
     Refused,
@@ -828,8 +828,7 @@ class _Attributes(ast.NodeTransformer):
         )
         if changing is None or node.attr in changing or type(value) not in kinds:
             return node
-        is_tag, is_record = isinstance(value, OutputTag), parameters_of(value) is not None
-        if not (is_tag or is_record or is_written_exactly(value)):
+        if not (isinstance(value, (OutputTag, type)) or is_written_exactly(value)):
             return node
         path: tuple[Any, ...] = ("owner_of", self._callee.path)
         if self._callee.owner is not None:
@@ -838,9 +837,9 @@ class _Attributes(ast.NodeTransformer):
             self._inliner.watch(path, node.attr, None, is_attribute=True)
             path = ("class_with", path, node.attr)
         self._inliner.watch(path, node.attr, digest_of(value), is_attribute=True)
-        if is_record:
+        if isinstance(value, type):
             return f.name(self._inliner.class_of(path, node.attr, self._callee, value))
-        if is_tag:
+        if isinstance(value, OutputTag):
             return f.name(self._inliner.tag(node.attr, self._callee, value))
         return ast.parse(repr(value), mode="eval").body
 

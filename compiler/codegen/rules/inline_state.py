@@ -396,10 +396,7 @@ class _States:
                 lines.append(f.let(f"due_{index}", time, operator))
                 time = f.name(f"due_{index}")
         lines += f.statements(f"{called}({text}, VOID, {key})", operator, time=time)
-        place = next((n.user_line for n in ast.walk(call) if hasattr(n, "user_line")), None)
-        for line in lines:
-            line.user_line = place  # type: ignore[attr-defined]
-        return f.with_comment(lines, f.comment_of(statement))
+        return f.with_comment(f.placed(lines, call), f.comment_of(statement))
 
     def _touch(self, index: int, position: int, key: str) -> None:
         """Passes all keys of a batch to the backend, if it tracks changes, or refuses the batch if this is expensive.
@@ -661,12 +658,7 @@ class _LookUps(ast.NodeTransformer):
             is_right = f.expression(condition, **parts)
             called = self._called(call, operator, replaces_entry=is_one_value)
             stored = f.marked([ast.If(is_right, stored, called)], operator)
-        lines += stored
-        comment = f.comment_of(statement)
-        place = next((n.user_line for n in ast.walk(call) if hasattr(n, "user_line")), None)
-        for line in f.all_statements(lines):
-            line.user_line = place  # type: ignore[attr-defined]
-        return f.with_comment(lines, comment)
+        return f.with_comment(f.placed([*lines, *stored], call), f.comment_of(statement))
 
     def _called(self, call: ast.Call, operator: int, *, replaces_entry: bool) -> Lines:
         """The call of the state itself. If it refuses the value, the entry is taken from the table nevertheless."""
@@ -725,12 +717,7 @@ class _LookUps(ast.NodeTransformer):
         if text is None or not all(map(_is_simple, node.args)):
             return node
         first = dict(zip(("first",), node.args, strict=False))
-        found = f.expression(self._text(text), **self._parts, **first)
-        for item in ast.walk(node):
-            if hasattr(item, "user_line"):
-                found.user_line = item.user_line  # type: ignore[attr-defined]
-                break
-        return found
+        return f.placed(f.expression(self._text(text), **self._parts, **first), node)
 
     def _text(self, text: str) -> str:
         """The text of a method, adapted if the entry of the key is in a variable."""

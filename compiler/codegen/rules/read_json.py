@@ -396,9 +396,7 @@ class _Attributes(ast.NodeTransformer):
         attribute = f"field_{self._names.index(name)}"
         found = ast.Attribute(f.name(self._parsed), attribute, ast.Load())
         found.is_field = True  # type: ignore[attr-defined]
-        if hasattr(node, "user_line"):
-            found.user_line = node.user_line  # type: ignore[attr-defined]
-        return found
+        return f.placed(found, node)
 
     def visit(self, node: ast.AST) -> Any:
         asked = _key_asked(node, self._parsed)
