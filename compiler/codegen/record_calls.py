@@ -7,7 +7,8 @@
     asdict(value_1)                  {"user": plain_value(value_1.user), ...}
     value_1._asdict()                {"user": value_1.user, ...}
 
-The last four are for named tuples and dataclasses. The class is known of variables that are set once, to the result of calling it, and of records that are sent by field.
+The last four are for named tuples and dataclasses. The class of a variable is known if it is set once, to a new object of this
+class, or if it has a record that was sent by field.
 """
 
 from __future__ import annotations

@@ -271,9 +271,8 @@ class Watched:
 
 def digest_of(value: Any) -> str:
     """A text that identifies a function's code, or a constant."""
-    function = getattr(
-        value, "fget", getattr(value, "__func__", value)
-    )  # of a property or static method
+    # A property and a static method have the function in an attribute.
+    function = getattr(value, "fget", getattr(value, "__func__", value))
     if isinstance(function, FunctionType):
         given = [
             item if item.__class__ in IMMUTABLE else item.__class__

@@ -111,9 +111,8 @@ def inline_functions(form: Form) -> None:
             function.body = [calls.visit(statement) for statement in function.body]
             if not calls.found:
                 break
-            function.body = inliner.block(
-                function.body
-            )  # may call methods of records that it makes
+            # An inlined method may call methods of the records that it makes.
+            function.body = inliner.block(function.body)
         function.body = [Makers(form).visit(statement) for statement in function.body]
         window = _window_that_fires(form, function)
         if window:

@@ -135,13 +135,15 @@ class _Arrays:
 
     def _can_be_array(self, name: str) -> bool:
         """Whether only this function appends to a list, and it may be an array."""
-        appends = (
+        appending = [
             function
             for function in self.form.functions
-            for item in f.all_statements(function.body)
-            if isinstance(item, f.Append) and item.list == name
-        )
-        return self.form.names.can_be_array(name) and len(set(map(id, appends))) == 1
+            if any(
+                isinstance(item, f.Append) and item.list == name
+                for item in f.all_statements(function.body)
+            )
+        ]
+        return self.form.names.can_be_array(name) and len(appending) == 1
 
     def _once(self, what: Any) -> None:
         """A function that emits at two places does so alternately, record by record."""

@@ -326,14 +326,13 @@ class AlignedWindowOperator(KeyedWindowOperator):
 
     def _fire(self, window: TimeWindow, pane: MutableMapping[Any, Any], time: int) -> None:
         contents, evaluation = self.contents, self.evaluation
+        due = self._clearing(window, pane) if evaluation.clears else pane.items()
         if evaluation.fire is not None:
             evaluation.context.enter(window)
-            evaluation.fire(
-                self._due(window, pane) if evaluation.clears else pane.items(), window, time
-            )
+            evaluation.fire(due, window, time)
             return
         if isinstance(contents, BufferedContents) or evaluation.has_function:
-            evaluation.emit_all(window, self._evaluated(self._due(window, pane)), time)
+            evaluation.emit_all(window, self._evaluated(due), time)
             return
         output = self.output
         collect = partial(emit_where_read, output) if output.sides else output.collect
@@ -343,7 +342,9 @@ class AlignedWindowOperator(KeyedWindowOperator):
             if result is not None:
                 collect(result, time)
 
-    def _due(self, window: TimeWindow, pane: MutableMapping[Any, Any]) -> Iterator[tuple[Any, Any]]:
+    def _clearing(
+        self, window: TimeWindow, pane: MutableMapping[Any, Any]
+    ) -> Iterator[tuple[Any, Any]]:
         """Yields the keys of a window and their contents, and clears the window of each key."""
         for key, held in pane.items():
             yield key, held

@@ -252,7 +252,7 @@ class KeyedStateBackend(KeyedStateStore):
 
     @abstractmethod
     def touching(self, due: Iterable[tuple[int, Any, Any]]) -> Iterator[tuple[int, Any, Any]]:
-        """Timers (time, namespace, state key), each of whose keys is recorded like those of `touch`."""
+        """Passes on timers (time, namespace, state key), and records the key of each, as `touch` does."""
 
     @abstractmethod
     def touched_keys(self) -> dict[Any, None]:

@@ -122,6 +122,7 @@ class KeyGroups:
 
     def __init__(self, key: KeyProgram, channels: int, max_parallelism: int) -> None:
         self._key = key
+        self._channels = channels
         self._router = KeyRouter(max_parallelism, channels, key.hasher)
         self.sample = KeySample(self._router)
 
@@ -137,7 +138,7 @@ class KeyGroups:
         except TypeError as error:
             raise self._refusal(values, keys, error) from error
         self.sample.add(keys_by_record(values, keys))
-        return ByRecord(channels)
+        return ToOne(0) if self._channels == 1 else ByRecord(channels)
 
     def _refusal(
         self, values: Sequence[Any], keys: Sequence[Any], failure: TypeError

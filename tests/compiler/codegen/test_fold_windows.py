@@ -164,6 +164,17 @@ def draw(
     seen(fold(timed.key_by(lambda row: row[0]).window(assigner)), "folded")
 
 
+def gives_the_same_as_without(job: JobProgram, drawn: Any, **how: Any) -> None:
+    """Runs a job that folds windows, and the same program in the forms that do not."""
+    ran = run_job(job)
+    for plain in (
+        run_form(drawn, "interpreted", **how),
+        run_form(drawn, without="fold_windows", **how),
+    ):
+        assert ran.subtasks("folded") == plain.subtasks("folded")
+        assert ran.counters() == plain.counters()
+
+
 def folds(job: JobProgram) -> bool:
     return any(REMARK in texts for vertex in job.vertices for _, texts in vertex.remarks)
 
@@ -196,13 +207,7 @@ def test_folding_changes_no_result_order_or_count(
     how = {"batch_size": batch_size, "parallelism": parallelism}
     folding = job_of(drawn, **how)
     assert folds(folding)
-    ran = run_job(folding)
-    for plain in (
-        run_form(drawn, "interpreted", **how),
-        run_form(drawn, without="fold_windows", **how),
-    ):
-        assert ran.subtasks("folded") == plain.subtasks("folded")
-        assert ran.counters() == plain.counters()
+    gives_the_same_as_without(folding, drawn, **how)
 
 
 class OfWindow(ProcessWindowFunction[Any, Any, int, Any]):
@@ -265,13 +270,7 @@ def test_the_results_of_windows_are_folded_for_the_next_windows(
     how = {"batch_size": batch_size, "parallelism": parallelism}
     job = job_of(drawn, **how)
     assert REMARK in dict(job.vertices[1].remarks)[0]
-    ran = run_job(job)
-    for plain in (
-        run_form(drawn, "interpreted", **how),
-        run_form(drawn, without="fold_windows", **how),
-    ):
-        assert ran.subtasks("folded") == plain.subtasks("folded")
-        assert ran.counters() == plain.counters()
+    gives_the_same_as_without(job, drawn, **how)
 
 
 class Twice(KeyedProcessFunction):
