@@ -95,10 +95,10 @@ def test_interpreted_programs_give_the_same() -> None:
 
 
 def parts_on_spark() -> list[list[Case]]:
-    """All whole programs and every fifth random one, up to 40 to a job, so that Spark starts few jobs."""
+    """All whole programs and every tenth random one, up to 40 to a job, so that Spark starts few jobs."""
     cases = [case for case in recorded_cases() if case.name not in EXCUSED]
     whole = [case for case in cases if case.name.startswith("whole-")]
-    chosen = [*whole, *cases[: -len(whole) : 5]]
+    chosen = [*whole, *cases[: -len(whole) : 10]]
     # In batch mode operators run as many subtasks as the environment has, so jobs are of one parallelism.
     chosen.sort(key=lambda case: (case.mode, case.parallelism))
     return [
