@@ -39,7 +39,7 @@ class EventSource(Source[Any]):
         return [[tuple(ranges)] if ranges else [] for ranges in self.lines.splits(parallelism)]
 
     def read(self, split: tuple[FileRange, ...], batch_size: int) -> Iterator[Sequence[Any]]:
-        """The events that start in the ranges."""
+        """The events that start in the ranges, in batches of whole blocks with at least `batch_size` events."""
         decode = event_decoder(self.fields)
         blocks = [self._decoded(part, decode) for part in split]
         if self.is_timed and len(blocks) > 1:
@@ -47,9 +47,14 @@ class EventSource(Source[Any]):
             while batch := list(islice(merged, batch_size)):
                 yield batch
             return
+        batch: list[Any] = []
         for events in chain.from_iterable(blocks):
-            for first in range(0, len(events), batch_size):
-                yield events[first : first + batch_size]
+            batch += events
+            if len(batch) >= batch_size:
+                yield batch
+                batch = []
+        if batch:
+            yield batch
 
     def _decoded(
         self, part: FileRange, decode: Callable[[bytes], list[Any]]

@@ -87,10 +87,14 @@ def _suffix(path: str) -> str:
     return path[dot:].lower() if dot > path.rfind("/") else ""
 
 
-BLOCK_SIZE = 1 << 20
-"""The number of bytes to read at once: large enough to make few calls, small enough for the processor's cache."""
+BLOCK_SIZE = 1 << 19
+"""The number of bytes to read at once: large enough to make few calls, small enough for the processor's cache.
 
-_SEARCH_SIZE = 1 << 16
+For blocks of 1 MB, glibc returns the memory of each block to the system, and gets it again with 100 page faults. Reading
+a file in them took three times the CPU time of blocks of 512 KB.
+"""
+
+_SEARCH_SIZE = 1 << 12
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 
 

@@ -34,7 +34,7 @@ NOTHING_YET_S = 0.01
 """How long to wait before a source that returned an empty batch is read again."""
 
 MOST_OPEN = 32
-"""How many splits are open at once, if the source can reopen them. Each open file has a block of 1 MB in memory."""
+"""How many splits are open at once, if the source can reopen them. Each open file has a block of 512 KB in memory."""
 
 
 class SplitReader:
