@@ -88,7 +88,9 @@ def _innermost_site(
     while step is not None:
         frame = step.tb_frame
         if frame.f_code.co_filename == vertex.file_name:
-            found = _in_generated_code(frame, step.tb_lineno, vertex) or found
+            # A comprehension or a lambda has a frame of its own, without the record.
+            if not frame.f_code.co_name.startswith("<"):
+                found = _in_generated_code(frame, step.tb_lineno, vertex) or found
         else:
             found = _in_our_code(frame, found, vertex, pending) or found
         step = step.tb_next

@@ -158,9 +158,10 @@ class StreamTask:
         try:
             yield from work
         except RuntimeError as error:
-            # If a user's function raises StopIteration inside a generator, Python turns it into a RuntimeError.
+            # If a user's function raises StopIteration, Python turns it into a RuntimeError when it reaches a generator.
+            # That is the generator of this task, unless the user's function is a generator itself.
             stopped = error.__cause__
-            if not isinstance(stopped, StopIteration):
+            if not isinstance(stopped, StopIteration) or not _passed_here(stopped):
                 self._locate(error)
                 raise
             failure = RuntimeError("a function raised StopIteration")
@@ -344,3 +345,9 @@ class StreamTask:
             self._ready.append(Buffer(ARROW_SINK, operator, self.info.task, next(numbers), batch))
 
         return send_batch
+
+
+def _passed_here(error: StopIteration) -> bool:
+    """Whether an exception reached a generator of this module, and not only one of a user's function."""
+    outermost = error.__traceback__
+    return outermost is not None and outermost.tb_frame.f_code.co_filename == __file__

@@ -342,6 +342,24 @@ def test_a_record_is_the_one_that_the_failing_operator_got(form: str) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
+def test_a_comprehension_fails_at_the_record_of_its_operator(form: str) -> None:
+    error = failure_of(
+        lambda env: numbers(env).map(lambda x: [1 // (i - 2) for i in range(x)]).print(), form
+    )
+    assert f"in 'Map' {HERE}LINE), at record 3 |" in masked(notes_of(error))
+    keyed = failure_of(
+        lambda env: (
+            numbers(env)
+            .key_by(lambda x: x % 2)
+            .reduce(lambda a, b: a + sum(1 // (i - 2) for i in range(b)))
+            .print()
+        ),
+        form,
+    )
+    assert f"in 'Keyed Reduce' {HERE}LINE), at record 3, key 1 |" in masked(notes_of(keyed))
+
+
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("value", [None, 5])
 def test_a_result_that_is_not_iterable_comes_with_a_hint(value: Any, form: str) -> None:
     error = failure_of(lambda env: numbers(env).flat_map(lambda _: value).print(), form)
@@ -372,6 +390,17 @@ def test_a_function_that_raises_stop_iteration_fails_the_job(form: str) -> None:
     assert type(error) is RuntimeError
     assert type(error.__cause__) is StopIteration
     assert f"in 'Map' {HERE}LINE), at record 1" in masked(notes_of(error))
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_generator_that_raises_stop_iteration_fails_at_its_record(form: str) -> None:
+    def twice(value: int) -> Iterator[int]:
+        yield value
+        yield value if value < 2 else next(iter(()))
+
+    error = failure_of(lambda env: numbers(env).flat_map(twice).print(), form)
+    assert type(error) is RuntimeError
+    assert f"in 'Flat Map' {HERE}LINE), at record 2" in masked(notes_of(error))
 
 
 def test_a_long_record_is_cut() -> None:
