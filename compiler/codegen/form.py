@@ -171,6 +171,11 @@ class Function:
         """The suffix of the function's names: "0" for `process_0`."""
         return self.name.removeprefix("process_")
 
+    def variables_of_a_record(self, block: list[ast.stmt]) -> list[str]:
+        """The variables that a block sets for one record. Others, such as the greatest timestamp, last for the batch."""
+        lasting = stores(self.before)
+        return [name for name in stores(block) if name not in lasting]
+
 
 @dataclass(slots=True)
 class Form:

@@ -102,7 +102,7 @@ def _fused(form: Form, function: Function, block: Block, made: ast.stmt, name: s
     if not _Filling(filling, name, types).may_be_interrupted(loop.body):
         return None
     used = f.names_in(function.body)
-    set_in = f.stores([ast.Expr(loop.target), *loop.body])
+    set_in = function.variables_of_a_record([ast.Expr(loop.target), *loop.body])
     is_first = True
 
     def rewrite(statement: ast.stmt) -> Block | None:

@@ -158,6 +158,7 @@ def _unused_key(form: Form, function: Function, statement: ast.stmt) -> Lines | 
 class _Inliner:
     def __init__(self, form: Form, function: Function) -> None:
         self.form = form
+        self.function = function
         self.can_watch = function.is_batch and function.name.startswith(
             ("process_", "fire_", "batch_")
         )
@@ -465,12 +466,15 @@ class _Inliner:
         self._used.add(name)
         return name
 
-    def another(self, variable: str) -> str:
-        """A variable for another copy of the statements that set one."""
+    def others(self, block: Lines) -> dict[str, ast.expr]:
+        """The variables of another copy of a block, by the variables that it sets for a record."""
+        return {name: self._another(name) for name in self.function.variables_of_a_record(block)}
+
+    def _another(self, variable: str) -> ast.expr:
         while variable in self._used or variable in self.form.names.bindings:
             variable += "_too"
         self._used.add(variable)
-        return variable
+        return f.name(variable)
 
     def _free_names(
         self, body: Lines, definition: Definition, parts: dict[str, ast.expr], callee: Callee
@@ -695,8 +699,7 @@ class _Places:
         self.count += 1
         parts: dict[str, ast.expr] = {}
         if self.count > 1 and not self._inliner.has_numbers:
-            set_in = f.stores([ast.Expr(self._statement.target), *self._statement.body])
-            parts = {name: f.name(self._inliner.another(name)) for name in set_in}
+            parts = self._inliner.others([ast.Expr(self._statement.target), *self._statement.body])
         return f.replaced(self._statement, parts)
 
     def loop_over(self, iterable: ast.expr) -> Lines:
@@ -740,8 +743,7 @@ class _Places:
         variable, lines = self._statement.by_tag[tag]
         parts: dict[str, ast.expr] = {}
         if tag in self._emitted:
-            set_in = f.stores([ast.Expr(f.target(variable)), *lines])
-            parts = {name: f.name(self._inliner.another(name)) for name in set_in}
+            parts = self._inliner.others([ast.Expr(f.target(variable)), *lines])
             self.copied += sum(1 for _ in f.all_statements(lines))
         self._emitted.add(tag)
         first = f.let(variable, value, f.operator_of(self._statement))

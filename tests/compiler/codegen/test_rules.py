@@ -740,6 +740,22 @@ def made_in_a_try(env: Any) -> None:
     seen(rows.get_side_output(BAD), "bad")
 
 
+def twice(value: int) -> Any:
+    yield value % 3, value
+    yield value % 2, value + 1
+
+
+def times_of_two_places(env: Any) -> None:
+    """A function emits at two places, and the greatest timestamp is that of both."""
+    rows = env.from_collection(list(range(60))).flat_map(twice)
+    strategy = WatermarkStrategy.for_monotonous_timestamps()
+    timed = rows.assign_timestamps_and_watermarks(
+        strategy.with_timestamp_assigner(lambda row, _: row[1])
+    )
+    windows = timed.key_by(lambda row: row[0]).window(TumblingEventTimeWindows.of(10))
+    seen(windows.reduce(lambda a, b: (a[0], a[1] + b[1])), "sums")
+
+
 def declared_sums(env: Any) -> None:
     kind = Types.TUPLE([Types.STRING(), Types.LONG()])
     sizes = env.from_sequence(0, 60).map(lambda x: f"{x * 7919}-").flat_map(sizes_of, kind)
@@ -1196,7 +1212,15 @@ def record_methods(env: Any) -> None:
 
 
 PROGRAMS = (
-    *(made_in_a_try, record_methods, keywords, declared_sums, both_kinds, bound_methods),
+    *(
+        times_of_two_places,
+        made_in_a_try,
+        record_methods,
+        keywords,
+        declared_sums,
+        both_kinds,
+        bound_methods,
+    ),
     *(rows_with_times, rows_changed_by_their_assigner),
     *(fields_by_name, collected_rows, joined_windows, filters_of_none),
     *(classes, sums, windows, parsed, written_json, declared, arithmetic, attributes, states),
