@@ -42,7 +42,7 @@ _CONSTANTS = (int, bool, float, str, bytes, type(None))
 
 
 def send_fields(form: Form) -> None:
-    """Rewrites the sends of outputs whose statements all send the same fields, in functions over batches."""
+    """Rewrites the sends of outputs whose statements in functions over batches all send the same fields."""
     for number in range(len(form.program.outputs)):
         sends = [
             (function, item)
@@ -50,14 +50,31 @@ def send_fields(form: Form) -> None:
             for item in f.all_statements(function.body)
             if isinstance(item, f.Send) and item.number == number
         ]
-        main = [place for place in sends if not place[0].name.startswith("fallback_")]
-        if main and all(function.name.startswith("process_") for function, _ in main):
-            _send_fields(form, main, [place for place in sends if place not in main])
+        main = [place for place in sends if place[0].name.startswith("process_")]
+        others = [place for place in sends if place not in main]
+        if main and all(_is_apart(function, form) for function, _ in others):
+            _send_fields(form, main, others)
     _note_types(form)
 
 
+def _is_apart(function: Function, form: Form) -> bool:
+    """Whether a function never sends records between two records of one batch that another function sends by fields.
+
+    A fallback processes whole batches. An `emit_I` that only fallbacks and operators call is never called within a batch of
+    other code: a function whose timers emit calls its `emit_I` for the results of records, too.
+    """
+    if function.name.startswith("fallback_"):
+        return True
+    kind, index = function.name.split("_")[:2]
+    if kind != "emit":
+        return False
+    callers = (each for each in form.functions if not each.name.startswith("fallback_"))
+    called = {name for caller in callers for name in f.names_in(caller.body)}
+    return called.isdisjoint({f"emit_{index}", f"emit_side_{index}", function.name})
+
+
 def nothing_is_sent_twice(form: Form) -> None:
-    """Functions that are not a fallback send an output either by fields or as records."""
+    """Each function sends an output either by fields or as records."""
     for function in form.functions:
         sent = {item.number for item in f.all_statements(function.body) if isinstance(item, f.Send)}
         columns = {
@@ -118,7 +135,7 @@ def _constant_of(elements: tuple[ast.expr, ...]) -> tuple[Any, ...]:
 
 
 def _send_fields(
-    form: Form, places: list[tuple[Function, f.Send]], in_fallbacks: list[tuple[Function, f.Send]]
+    form: Form, places: list[tuple[Function, f.Send]], others: list[tuple[Function, f.Send]]
 ) -> None:
     fields = _fields_of(form, [send for _, send in places])
     if fields is None:
@@ -161,10 +178,10 @@ def _send_fields(
     )
     form.sent[number] = SentRecords(
         columns,
-        is_certain=all(function.fallback is None for function, _ in places),
+        is_certain=not others and all(function.fallback is None for function, _ in places),
         is_typed=all(
             type_of(send.value, types_of(function, form)) == columns.record
-            for function, send in in_fallbacks
+            for function, send in others
         ),
         key_list=None if key is None else fields.sent.index(key),
     )
