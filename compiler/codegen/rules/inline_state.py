@@ -46,6 +46,9 @@ variables until the next key, if only this code can see them:
     ...
     held_0_last = field_1
 
+A function without `on_timer` does not notice the end of a key, where the backend drops its entries. So these entries are not
+stored, and the key is set only before code that may read it and after the batch.
+
 Event-time timers of the function are registered and deleted directly in the operator's timer queue, with the current
 key as an argument. This saves the calls of the TimerService:
 
@@ -73,6 +76,7 @@ from opchain.compiler.codegen.displays import MAKERS
 from opchain.compiler.codegen.function_source import BUILTINS, Definition, Refused, definition_of
 from opchain.compiler.codegen.rules.trust_known_types import fields_looked_at, key_program
 from opchain.compiler.codegen.static_types import plain_type, type_of
+from opchain.runtime.functions.process_functions import has_on_timer
 from opchain.runtime.program.vertex_program import NO_OPERATOR
 from opchain.runtime.state.declared_values import checked_type
 from opchain.runtime.state.keys.key_identity import key_identity
@@ -270,7 +274,8 @@ class _States:
         """The block for batch mode, where the records of a key follow each other.
 
         Where the next key is set, the timers of the previous one fire, and its state is dropped. The states of a key are
-        in variables, unless two inputs take turns, or unknown code may look for the states.
+        in variables, unless two inputs take turns, or unknown code may look for the states. Then the key is not set if the
+        function has no timers.
         """
         index = f.operator_of(set_key)
         block = looked_up(is_held=True)
@@ -286,14 +291,23 @@ class _States:
             last = f.name(f"last_key_{index}")
             variables = [last.id, *(each.held for each in lookups)]
             self.function.before += f.statements(" = ".join([*variables, "None"]), NO_OPERATOR)
-        (change,) = f.statements(f"if {key} != last:\n    pass", index, last=last)
-        assert isinstance(change, ast.If)
         store = [line for each in lookups for line in each.lines(_STORE, index, key=last)]
         take = [line for each in lookups for line in each.lines(_TAKE, index)]
-        change.body = [*store, set_key]
+        at_change = [*store, set_key]
+        spec: Any = self.form.program.operators[index].spec
+        if lookups and not has_on_timer(spec.function):
+            unset = f.copied(block)
+            for call in _calls_in(unset):
+                call.has_key = False  # type: ignore[attr-defined]
+            unset = _with_key(unset, set_key, handles)
+            if unset[0] is not set_key:
+                block, at_change = unset, []
+                self._set_last_key(set_key, key)
         if lookups:
-            change.body += [*f.statements(f"{variables[0]} = {key}", index), *take]
+            at_change += [*f.statements(f"{variables[0]} = {key}", index), *take]
         self.function.after += f.copied(store)
+        (change,) = f.statements(f"if {key} != last:\n    pass", index, last=last)
+        change.body = at_change  # type: ignore[attr-defined]
         return [change, *block]
 
     def _state_key(

@@ -132,6 +132,21 @@ class Notices(KeyedProcessFunction[Any, Any, Any]):
         yield timestamp, ctx.get_current_key(), self.last.value(), self.many.get()
 
 
+class Collects(KeyedProcessFunction[Any, Any, Any]):
+    """Has no timers. States convert half of the values. A record is (key, what to do, a number)."""
+
+    def open(self, runtime_context: Any) -> None:
+        self.last = runtime_context.get_state(ValueStateDescriptor("last", Types.FLOAT()))
+        self.many = runtime_context.get_list_state(ListStateDescriptor("many", Types.DOUBLE()))
+
+    def process_element(self, value: Any, ctx: Any) -> Any:
+        self.many.add(value[2] if value[1] % 2 else value[2] / 3)
+        self.last.update(value[2] if value[1] % 3 else value[2] / 3)
+        if value[1] == 2:
+            self.many.clear()
+        yield ctx.get_current_key(), self.last.value(), self.many.get()
+
+
 class AtTimers(Everything):
     """Does at a timer what the last digit of its time says. A record is (key, what to do, a number)."""
 
@@ -223,7 +238,7 @@ KEYS = st.sampled_from(["a", "b", 1, 1.0, True, None, 0.0, -0.0, (1, "x")])
 @settings(max_examples=8, deadline=None)
 @given(st.lists(st.tuples(KEYS, st.integers(0, 7), st.integers(0, 9)), max_size=30))
 @pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
-@pytest.mark.parametrize("function", [Everything(), Timers(), Notices(), AtTimers()])
+@pytest.mark.parametrize("function", [Everything(), Timers(), Notices(), Collects(), AtTimers()])
 def test_every_method_does_the_same_in_each_form(
     function: Any, mode: str, records: list[Any]
 ) -> None:
@@ -297,12 +312,21 @@ def test_a_value_that_on_timer_writes_is_refused_in_each_form() -> None:
     assert notes_of(errors[0]) == notes_of(errors[1])
 
 
-@pytest.mark.parametrize("function", [Timers(), Notices(), First()])
+@pytest.mark.parametrize("function", [Timers(), Notices(), Collects(), First()])
 def test_in_batch_mode_the_entries_of_a_key_are_in_variables(function: Any) -> None:
     source = fast_source(function, mode="BATCH")
     assert "if state_key_0 != last_key_0:" in source
     assert ".get(state_key_0)" not in source
     assert "[last_key_0] = held_0_" in source
+
+
+def test_in_batch_mode_the_key_is_set_at_each_change_for_functions_with_timers_only() -> None:
+    changes = [
+        fast_source(function, mode="BATCH").split("!= last_key_0:")[1].split("last_key_0 = ")[0]
+        for function in (Timers(), Collects(), First())
+    ]
+    assert ["set_state_key_0" in change for change in changes] == [True, False, False]
+    assert ["held_0_" in change for change in changes] == [True, False, False]
 
 
 class Asks(Timers):
