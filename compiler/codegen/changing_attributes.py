@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import ast
 import collections
+import dataclasses
 import dis
 import sys
 from dataclasses import dataclass, field
@@ -97,12 +98,13 @@ def _members(base: type) -> list[tuple[str, Any]]:
     return [(name, value) for name, value in members if not _is_generated(value)]
 
 
-_NAMED_TUPLES = collections.__file__
+_LIBRARY_FILES = ("<string>", collections.__file__, dataclasses.__file__)
+"""Where the library's methods of dataclasses and named tuples are: generated ones, `_replace` and `__replace__`."""
 
 
 def _is_generated(value: Any) -> bool:
     code = getattr(getattr(value, "__wrapped__", value), "__code__", None)
-    return getattr(code, "co_filename", "") in ("<string>", _NAMED_TUPLES)
+    return getattr(code, "co_filename", "") in _LIBRARY_FILES
 
 
 def _codes(base: type) -> Iterator[tuple[str, CodeType]]:
