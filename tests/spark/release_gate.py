@@ -35,7 +35,7 @@ from opchain.common import Configuration
 from opchain.datastream import MapFunction, RuntimeContext, StreamExecutionEnvironment
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 MAPPERS = 3
 REDUCERS = 4
@@ -64,6 +64,16 @@ class Disturbance:
         return Disturbance(seed, records, waiting, draw.randrange(2), draw.random() < 0.25)
 
 
+def waited_for(condition: Callable[[], bool], limit_s: float) -> bool:
+    """Waits until something is so. False if it isn't within the limit."""
+    end = time.monotonic() + limit_s
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.02)
+    return True
+
+
 class WaitForKill(MapFunction[Any, Any]):
     """Passes records on; in one subtask only after the file `go` is there, having said `ready`."""
 
@@ -74,11 +84,8 @@ class WaitForKill(MapFunction[Any, Any]):
     def open(self, runtime_context: RuntimeContext) -> None:
         if runtime_context.get_index_of_this_subtask() == self.waiting:
             (self.folder / "ready").touch()
-            end = time.monotonic() + WAIT_S
-            while not (self.folder / "go").exists():
-                if time.monotonic() > end:
-                    raise TimeoutError("nobody killed anything")
-                time.sleep(0.02)
+            if not waited_for((self.folder / "go").exists, WAIT_S):
+                raise TimeoutError("nobody killed anything")
 
     def map(self, value: Any) -> Any:
         return value
@@ -94,11 +101,8 @@ class StraggleOnce(MapFunction[Any, Any]):
         subtask = runtime_context.get_index_of_this_subtask()
         attempt = runtime_context.get_attempt_number()
         (self.folder / f"{subtask}-{attempt}-{os.getpid()}").touch()
-        end = time.monotonic() + STRAGGLES_S
-        while subtask == 1 and attempt == 0 and len(list(self.folder.glob("1-*"))) == 1:
-            if time.monotonic() > end:
-                return
-            time.sleep(0.02)
+        if subtask == 1 and attempt == 0:
+            waited_for(lambda: len(list(self.folder.glob("1-*"))) > 1, STRAGGLES_S)
 
     def map(self, value: Any) -> Any:
         return value
