@@ -1417,6 +1417,15 @@ def test_records_of_a_comprehension_are_not_built(listed: Any) -> None:
     assert run_form(draw).records("words") == run_form(draw, "interpreted").records("words")
 
 
+def test_a_comprehension_may_leave_out_its_own_variable() -> None:
+    def draw(env: Any) -> None:
+        words = env.from_sequence(0, 9).map(lambda x: {"n": x, "tags": "ab"[: x % 3]})
+        pairs = words.flat_map(lambda d: [(tag, d["n"]) for tag in d["tags"]])
+        seen(pairs.flat_map(lambda pair: ()), "none")
+
+    assert run_form(draw).counters() == run_form(draw, "interpreted").counters()
+
+
 @pytest.mark.parametrize("form", ["interpreted", "generated", "inlined"])
 def test_a_list_is_complete_before_its_records_are_processed(form: str) -> None:
     def draw(env: Any) -> None:

@@ -4,7 +4,7 @@ import datetime as dt
 import decimal
 import enum
 import threading
-from collections import namedtuple
+from collections import Counter, namedtuple
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +26,17 @@ class Account:
     tags: list[str]
 
 
+@dataclass(frozen=True)
+class Place:
+    country: str
+    parts: Any = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Point3(Place):
+    z: int = 0
+
+
 class Named(str):
     """A text with an attribute, which may change."""
 
@@ -39,6 +50,7 @@ class Named(str):
         *(decimal.Decimal("1.5"), dt.date(2024, 1, 1), dt.timedelta(1), dt.timezone.utc),
         *((), (1, "a"), (1, (2, (3, None)))),
         *(Colour.RED, (1, Colour.RED), len, int, Account),
+        *(Place("a"), (1, Place("a", Place("b"))), Point3("a", (Colour.RED,), 3)),
     ],
     ids=repr,
 )
@@ -53,6 +65,9 @@ def test_what_cannot_change_is_the_same_object(value: Any) -> None:
         *([1], {"a": 1}, {1}, bytearray(b"x")),
         *(Account("a", ["b"]), Point(1, [2]), Row(1, [2])),
         *((1, [2]), (1, (2, [3])), [[1], [2]]),
+        *(Place("a", [1]), Point3("a", [1]), Point3("a", Account("a", []))),
+        *({"a": {"b": [Account("a", [])]}}, [Row(1, {1: {2}})], {(1, Colour.RED): [1]}),
+        *({1: {Place("a")}}, {1: Counter("aab")}, Account("a", [Row(Place("a", [1]))])),  # type: ignore[list-item]
     ],
     ids=repr,
 )
@@ -61,6 +76,46 @@ def test_what_can_change_is_copied_deeply(value: Any) -> None:
     assert copied == value
     assert type(copied) is type(value)
     assert copied is not value
+
+
+def mutable_parts(value: Any) -> list[int]:
+    """The identities of a value's parts that can change."""
+    if isinstance(value, dict):
+        inner = [*value, *value.values()]
+    elif isinstance(value, (list, tuple, set, Row)):
+        inner = list(value)
+    else:
+        names = ("owner", "tags", "country", "parts", "z")
+        inner = [getattr(value, name) for name in names if hasattr(value, name)]
+    can_change = isinstance(value, (dict, list, set, Row, Account))
+    return [id(value)] * can_change + [found for item in inner for found in mutable_parts(item)]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"a": {"b": [Account("a", ["b"])]}, "c": [Row(1, {1: {2}})]},
+        [Place("a", [1]), Point3("a", Account("a", [])), (1, [Counter("a")])],
+        {Place("a", ({1: 2}.get(1),)): [Place("a", (Row(1), [2]))]},
+    ],
+)
+def test_no_part_that_can_change_is_shared(value: Any) -> None:
+    copied = own_copy(value)
+    assert copied == value
+    assert mutable_parts(value)
+    assert not set(mutable_parts(value)).intersection(mutable_parts(copied))
+
+
+def test_cycles_are_copied() -> None:
+    row = Row(1, {"tags": []})
+    row[1]["tags"].append((row, 2))
+    place = Place("a", "b")
+    object.__setattr__(place, "parts", place)
+    row[0] = place
+    copied = own_copy(row)
+    assert copied[1]["tags"][0][0] is copied
+    assert copied[0].parts is copied[0]
+    assert copied[0] is not place
 
 
 def test_copies_share_nothing() -> None:
