@@ -182,7 +182,7 @@ def folds(job: JobProgram) -> bool:
 @pytest.mark.slow
 @pytest.mark.parametrize("assigner", ASSIGNERS)
 @pytest.mark.parametrize("fold", FOLDS)
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=3, deadline=None)
 @given(
     count=st.integers(1, 400),
     step=st.integers(1, 7),

@@ -1,6 +1,6 @@
 """Whatever happens at whichever step of a job: output and state are those of an undisturbed run.
 
-`OPCHAIN_FAULT_STRIDE=1` goes through all steps and not through each third one, `OPCHAIN_FAULT_ROUNDS` says how
+`OPCHAIN_FAULT_STRIDE=1` goes through all steps and not through each fifth one, `OPCHAIN_FAULT_ROUNDS` says how
 many random rounds there are, `OPCHAIN_SEED` which.
 """
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 ROUNDS = int(os.environ.get("OPCHAIN_FAULT_ROUNDS", "10"))
-STRIDE = int(os.environ.get("OPCHAIN_FAULT_STRIDE", "3"))
+STRIDE = int(os.environ.get("OPCHAIN_FAULT_STRIDE", "5"))
 SEED = int(os.environ.get("OPCHAIN_SEED", "1"))
 PATIENCE_S = 300
 """How long a run may stand still, or take to the step at which it does."""

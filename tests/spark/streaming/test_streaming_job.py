@@ -174,10 +174,7 @@ def test_a_savepoint_starts_a_job_elsewhere(tmp_path: Path) -> None:
     assert written(tmp_path) == counted("a", "b", "b", "b")
 
 
-@pytest.mark.parametrize("damage", ["truncated", "flipped", "deleted"])
-def test_a_job_goes_on_from_the_checkpoint_before_a_damaged_one(
-    tmp_path: Path, damage: str
-) -> None:
+def test_a_job_goes_on_from_the_checkpoint_before_a_damaged_one(tmp_path: Path) -> None:
     write(tmp_path, "1", ["a", "b"])
     count_words(environment(tmp_path, retained="2"), tmp_path)
     write(tmp_path, "2", ["b", "a"])
@@ -185,16 +182,17 @@ def test_a_job_goes_on_from_the_checkpoint_before_a_damaged_one(
     checkpoints = tmp_path / "checkpoints"
     damaged = next(iter((checkpoints / "shared" / "2").glob("*.state")))
     data = damaged.read_bytes()
-    if damage == "deleted":
-        damaged.unlink()
-    else:
-        damaged.write_bytes(data[:-1] if damage == "truncated" else data[:-9] + b"?" + data[-8:])
     write(tmp_path, "3", ["b", "c"])
-    with pytest.raises(CorruptCheckpointError) as caught:
-        count_words(environment(tmp_path, retained="2"), tmp_path)
-    assert str(damaged) in str(caught.value)
     setting = f"execution.state-recovery.path={checkpoints}/chk-1"
-    assert f"checkpoint 1 is intact: to resume from it, set {setting} and" in str(caught.value)
+    for left in (data[:-1], None, data[:-9] + b"?" + data[-8:]):
+        if left is None:
+            damaged.unlink()
+        else:
+            damaged.write_bytes(left)
+        with pytest.raises(CorruptCheckpointError) as caught:
+            count_words(environment(tmp_path, retained="2"), tmp_path)
+        assert str(damaged) in str(caught.value)
+        assert f"checkpoint 1 is intact: to resume from it, set {setting} and" in str(caught.value)
     settings = {"retained": "2", "restore_from": str(checkpoints / "chk-1")}
     count_words(environment(tmp_path, **settings), tmp_path)
     assert written(tmp_path) == counted("a", "b", "b", "a", "b", "c")
