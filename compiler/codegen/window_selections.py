@@ -66,7 +66,6 @@ class _Execution:
     def __init__(self, order: int | None, empty: ast.expr, ranks: set[str]) -> None:
         self._order = order
         self._is_list = isinstance(empty, ast.List)
-        self._empty = empty
         self._ranks = ranks
         self._known: dict[str, ast.expr] = {}
         self.kept: str | None = OLD
