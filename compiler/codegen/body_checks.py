@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.function_source import Refused
+from opchain.compiler.codegen.source_text import text_of
 
 if TYPE_CHECKING:
     from opchain.compiler.codegen.function_source import Definition
@@ -74,10 +75,10 @@ def _is_iterated(definition: Definition) -> bool:
 def check_line(node: ast.expr, definition: Definition) -> None:
     """Refuses expressions that cannot be written as one line of equivalent text, or whose text is very long."""
     try:
-        text = ast.unparse(ast.fix_missing_locations(node))
+        text = text_of(node)
         ast.parse(text, mode="eval")
     except (ValueError, SyntaxError):
-        # A backslash in an f-string before Python 3.12; an endless number.
+        # An int with thousands of digits.
         raise Refused(
             f"{definition.name} has an expression that Python cannot write as text; move it to another function"
         ) from None

@@ -22,6 +22,7 @@ from types import CodeType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, Generic
 
 from opchain.compiler.codegen.function_source import tree_of
+from opchain.compiler.codegen.source_text import text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -208,7 +209,7 @@ class _Search(ast.NodeVisitor):
         before = self._class, self._own, self._is_decorated
         parameters = [item.arg for item in (*node.args.posonlyargs, *node.args.args)]
         others = (*node.args.kwonlyargs, node.args.vararg, node.args.kwarg)
-        decorators = [*map(ast.unparse, getattr(node, "decorator_list", ()))]
+        decorators = [*map(text_of, getattr(node, "decorator_list", ()))]
         if self._class and not self._own:
             self._own = parameters[0] if parameters and "staticmethod" not in decorators else ""
             self._is_decorated = bool(set(decorators) - {"classmethod"})
@@ -248,7 +249,7 @@ class _Search(ast.NodeVisitor):
         """Whether a node is `self.__class__` or `type(self)`."""
         if isinstance(node, ast.Attribute):
             return self._is_own(node.value) and node.attr == "__class__"
-        is_type = isinstance(node, ast.Call) and ast.unparse(node.func) == "type"
+        is_type = isinstance(node, ast.Call) and text_of(node.func) == "type"
         return is_type and len(node.args) == 1 and self._is_own(node.args[0])  # type: ignore[attr-defined]
 
     def visit_Compare(self, node: ast.Compare) -> None:
@@ -265,7 +266,7 @@ class _Search(ast.NodeVisitor):
         if isinstance(called, ast.Name) and called.id in ("setattr", "delattr"):
             self._sets(arguments)
         elif isinstance(called, ast.Attribute) and called.attr in ("__setattr__", "__delattr__"):
-            is_plain = ast.unparse(called.value) in ("object", "type")
+            is_plain = text_of(called.value) in ("object", "type")
             self._sets(arguments if is_plain else [called.value, *arguments])
         elif isinstance(called, ast.Name) and called.id in _LOOKS:
             arguments = [item for item in arguments if not self._is_own(item)]
@@ -278,7 +279,7 @@ class _Search(ast.NodeVisitor):
 
     def _sets(self, arguments: list[ast.expr]) -> None:
         target, name = (*arguments, None, None)[:2]
-        is_super = isinstance(target, ast.Call) and ast.unparse(target.func) == "super"
+        is_super = isinstance(target, ast.Call) and text_of(target.func) == "super"
         if target is not None and (self._is_own(target) or (is_super and self._class)):
             return  # `changing_attributes` finds it in the method
         if isinstance(name, ast.Constant) and isinstance(name.value, str):
@@ -295,14 +296,14 @@ class _Search(ast.NodeVisitor):
         """Notes that a dictionary is changed: it may be that of an object."""
         if isinstance(node, ast.Attribute) and node.attr == "__dict__":
             self.sets_any = self.sets_any or not self._is_own(node.value)
-        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "vars" and node.args:
+        elif isinstance(node, ast.Call) and text_of(node.func) == "vars" and node.args:
             self.sets_any = self.sets_any or not self._is_own(node.args[0])
 
     def visit_Assign(self, node: ast.Assign | ast.NamedExpr) -> None:
         self._changes(node.value)  # under another name, or by `|=`
         target = node.targets[0] if isinstance(node, ast.Assign) else node.target
-        is_sum = isinstance(node.value, ast.BinOp) and ast.unparse(target) in map(
-            ast.unparse, (node.value.left, node.value.right)
+        is_sum = isinstance(node.value, ast.BinOp) and text_of(target) in map(
+            text_of, (node.value.left, node.value.right)
         )
         if is_sum and not (isinstance(node, ast.Assign) and node.targets[1:]):
             self._adds(target, node.value)

@@ -25,6 +25,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from opchain.compiler.codegen.names import Names
+from opchain.compiler.codegen.source_text import text_of
 from opchain.runtime.program.vertex_program import NO_OPERATOR, VertexProgram
 
 if TYPE_CHECKING:
@@ -248,7 +249,7 @@ def target(text: str) -> ast.Name:
 def expression(text: str, **parts: ast.expr) -> ast.expr:
     """Parses an expression, and replaces some names in it by other expressions.
 
-    >>> ast.unparse(expression("x % size", x=name("value"), size=ast.Constant(3)))
+    >>> text_of(expression("x % size", x=name("value"), size=ast.Constant(3)))
     'value % 3'
     """
     return replaced(ast.parse(text, mode="eval").body, parts)
@@ -542,8 +543,8 @@ class EqualExpressions(ast.NodeTransformer):
 
     def visit(self, node: ast.AST) -> Any:
         """The node, or its replacement."""
-        if isinstance(node, (ast.Name, ast.Call)) and ast.unparse(node) in self._parts:
-            return copied(self._parts[ast.unparse(node)])
+        if isinstance(node, (ast.Name, ast.Call)) and text_of(node) in self._parts:
+            return copied(self._parts[text_of(node)])
         return super().visit(node)
 
 

@@ -18,6 +18,7 @@ from itertools import islice
 from types import CodeType, FunctionType, MethodType
 from typing import Any
 
+from opchain.compiler.codegen.source_text import text_of
 from opchain.runtime.records.record_copy import IMMUTABLE
 from opchain.runtime.task.generated_code import code_key
 from opchain.runtime.types.output_tag import OutputTag
@@ -245,7 +246,7 @@ def _definition_in(source: _Source, code: CodeType) -> ast.Lambda | ast.Function
     for definition in source.definitions.get(code.co_firstlineno, []):
         decorators = () if isinstance(definition, ast.Lambda) else definition.decorator_list
         is_plain = all(
-            ast.unparse(item) in ("classmethod", "staticmethod", "property") for item in decorators
+            text_of(item) in ("classmethod", "staticmethod", "property") for item in decorators
         )
         if is_plain and _same_code(definition, code, source.imported):
             return definition

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.codegen import form as f
+from opchain.compiler.codegen.source_text import text_of, text_of_target
 from opchain.runtime.errors import one_line_name
 from opchain.runtime.program.vertex_program import FIRST_OUTPUT, NO_OPERATOR
 
@@ -84,7 +85,7 @@ class _Function:
         if writer is not None:
             writer(self, statement, depth, ends)
             return
-        written = ast.unparse(ast.fix_missing_locations(statement)).split("\n")
+        written = text_of(statement).split("\n")
         for number, line in enumerate(written):
             self.line(depth, line, statement, is_first=number == 0)
 
@@ -102,7 +103,7 @@ class _Function:
             self._text.add(depth + 1, ends)
             self.block(statement.body, depth, ends)
             return
-        self.line(depth, f"{word} {ast.unparse(test)}:", statement)
+        self.line(depth, f"{word} {text_of(test)}:", statement)
         self.block(statement.body, depth + 1, ends)
         if ends and statement.orelse:
             if not _leaves(statement.body):
@@ -115,17 +116,13 @@ class _Function:
             self.block(statement.orelse, depth + 1, ends)
 
     def _for(self, statement: ast.For, depth: int, _ends: str | None) -> None:
-        head = f"for {ast.unparse(statement.target).strip('()')} in {ast.unparse(statement.iter)}:"
-        if isinstance(statement.target, ast.Tuple) and len(statement.target.elts) == 1:
-            head = (
-                f"for ({ast.unparse(statement.target.elts[0])},) in {ast.unparse(statement.iter)}:"
-            )
+        head = f"for {text_of_target(statement.target)} in {text_of(statement.iter)}:"
         self.line(depth, head, statement)
         self.block(statement.body, depth + 1, "continue")
         self._optional("else:", statement.orelse, depth)
 
     def _while(self, statement: ast.While, depth: int, _ends: str | None) -> None:
-        self.line(depth, f"while {ast.unparse(statement.test)}:", statement)
+        self.line(depth, f"while {text_of(statement.test)}:", statement)
         self.block(statement.body, depth + 1, "continue")
         self._optional("else:", statement.orelse, depth)
 
@@ -133,7 +130,7 @@ class _Function:
         self.line(depth, "try:", statement)
         self.block(statement.body, depth + 1, None)
         for handler in statement.handlers:
-            kind = "" if handler.type is None else f" {ast.unparse(handler.type)}"
+            kind = "" if handler.type is None else f" {text_of(handler.type)}"
             name = f" as {handler.name}" if handler.name else ""
             self._text.add(depth, f"except{kind}{name}:", f.operator_of(statement))
             self.block(handler.body, depth + 1, None)
@@ -148,7 +145,7 @@ class _Function:
     # Ours
 
     def _emits(self, statement: f.ForEachResult, depth: int, _ends: str | None) -> None:
-        operator, iterable = f.operator_of(statement), ast.unparse(statement.iterable)
+        operator, iterable = f.operator_of(statement), text_of(statement.iterable)
         target = statement.target.id
         if statement.nullable:
             found = f"found_{operator}"
@@ -172,27 +169,27 @@ class _Function:
     def _send(self, statement: f.Send, depth: int, _ends: str | None) -> None:
         number, operator = statement.number, f.operator_of(statement)
         if statement.key is not None:
-            key = ast.unparse(statement.key)
+            key = text_of(statement.key)
             self._text.add(depth, f"keys_{number}.append({key})", FIRST_OUTPUT - number)
-        self.line(depth, f"values_{number}.append({ast.unparse(statement.value)})", statement)
+        self.line(depth, f"values_{number}.append({text_of(statement.value)})", statement)
         if statement.time is not None:
-            time = ast.unparse(statement.time)
+            time = text_of(statement.time)
             self._text.add(depth, f"timestamps_{number}.append({time})", operator)
 
     def _declare(self, statement: f.Convert, depth: int, _ends: str | None) -> None:
-        converted = f"{statement.convert}({ast.unparse(statement.value)})"
+        converted = f"{statement.convert}({text_of(statement.value)})"
         self.line(depth, f"{statement.target.id} = {converted}", statement)
 
     def _append(self, statement: f.Append, depth: int, _ends: str | None) -> None:
-        self.line(depth, f"{statement.list}.append({ast.unparse(statement.value)})", statement)
+        self.line(depth, f"{statement.list}.append({text_of(statement.value)})", statement)
 
     def _count(self, statement: f.Count, depth: int, _ends: str | None) -> None:
         self._text.add(depth, f"op_{f.operator_of(statement)}.{statement.what} += 1")
 
     def _fold(self, statement: f.Fold, depth: int, _ends: str | None) -> None:
         key, previous, operator = statement.key.id, statement.previous, f.operator_of(statement)
-        value = ast.unparse(statement.first or statement.value)
-        reduced = ast.unparse(statement.reduced) if statement.reduced is not None else ""
+        value = text_of(statement.first or statement.value)
+        reduced = text_of(statement.reduced) if statement.reduced is not None else ""
         self.line(depth, f"{previous} = {statement.table}.get({key}, ABSENT)", statement)
         if statement.target is None:
             self._text.add(depth, f"{statement.table}[{key}] = (", operator)
@@ -247,7 +244,7 @@ def _user_line(statement: ast.stmt) -> str | None:
 
 
 def _operand(node: ast.expr) -> str:
-    text = ast.unparse(node)
+    text = text_of(node)
     return (
         text
         if isinstance(node, (ast.Name, ast.Call, ast.Attribute, ast.Subscript))
@@ -257,11 +254,11 @@ def _operand(node: ast.expr) -> str:
 
 def _negated(test: ast.expr) -> str:
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        return ast.unparse(test.operand)
+        return text_of(test.operand)
     if isinstance(test, ast.Compare) and isinstance(test.ops[0], (ast.Is, ast.IsNot)):
         other = ast.IsNot() if isinstance(test.ops[0], ast.Is) else ast.Is()
         if len(test.ops) == 1:
-            return ast.unparse(ast.Compare(test.left, [other], test.comparators))
+            return text_of(ast.Compare(test.left, [other], test.comparators))
     return f"not {_operand(test)}"
 
 

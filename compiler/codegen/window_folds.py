@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.form import Form
+from opchain.compiler.codegen.source_text import text_of
 from opchain.compiler.codegen.static_types import StaticType, never_raises, type_of
 from opchain.compiler.codegen.window_selections import HELD, WindowSelection, selection_of
 from opchain.runtime.functions.function import has_lifecycle
@@ -69,14 +70,14 @@ class WindowFold:
     def _kind(
         self, first: ast.expr, folded: ast.expr, old: str, types: Types, keys: set[str]
     ) -> str | None:
-        if ast.unparse(folded) == old:
-            is_same = _int_of(first) is not None or ast.unparse(first) in keys
+        if text_of(folded) == old:
+            is_same = _int_of(first) is not None or text_of(first) in keys
             return "same" if is_same else "first"
-        if self.is_reduce and ast.unparse(folded) == ast.unparse(first):
+        if self.is_reduce and text_of(folded) == text_of(first):
             return "last"
         kind, new = combined_with(folded, old)
         if self.is_reduce:  # it begins with the first record
-            begins = new is not None and ast.unparse(first) == ast.unparse(new)
+            begins = new is not None and text_of(first) == text_of(new)
         else:
             begins = _int_of(first) is not None
         if new is None or not begins or f.reads(new, HELD):
@@ -85,7 +86,7 @@ class WindowFold:
             return None
         if type_of(new, types) is int:
             return kind
-        is_in_order = ast.unparse(folded) == _IN_ORDER[kind].format(old, ast.unparse(new))
+        is_in_order = text_of(folded) == _IN_ORDER[kind].format(old, text_of(new))
         return f"{kind}s" if is_in_order else None
 
 
@@ -147,7 +148,7 @@ def _selection(spec: specs.WindowSpec, body: list[ast.stmt]) -> WindowSelection 
     choice, rest = found
     if not choice.orelse:
         return selection_of(_pace(spec), choice.body, rest)
-    if [ast.unparse(item) for item in choice.body] != [f"{HELD} = value"]:
+    if [text_of(item) for item in choice.body] != [f"{HELD} = value"]:
         return None
     return selection_of(_pace(spec), [], choice.orelse)
 
@@ -166,15 +167,15 @@ def _update(body: list[ast.stmt]) -> tuple[ast.If, list[ast.stmt]] | None:
         (block, place)
         for block in f.all_blocks(body)
         for place, item in enumerate(block)
-        if isinstance(item, ast.Assign) and ast.unparse(item) == f"{HELD} = pane_0.get(key_0)"
+        if isinstance(item, ast.Assign) and text_of(item) == f"{HELD} = pane_0.get(key_0)"
     ]
     if len(starts) != 1:
         return None
     ((block, place),) = starts
     choice, *rest = block[place + 1 :]
-    if not isinstance(choice, ast.If) or ast.unparse(choice.test) != f"{HELD} is None" or not rest:
+    if not isinstance(choice, ast.If) or text_of(choice.test) != f"{HELD} is None" or not rest:
         return None
-    if ast.unparse(rest.pop()) != f"pane_0[key_0] = {HELD}" or (choice.orelse and rest):
+    if text_of(rest.pop()) != f"pane_0[key_0] = {HELD}" or (choice.orelse and rest):
         return None
     return choice, rest
 
@@ -183,11 +184,11 @@ def _tuples(block: list[ast.stmt]) -> dict[str, ast.expr]:
     """The variables that are set once, to a tuple display: records with known fields."""
     stores = f.stores(block)
     return {
-        ast.unparse(item.targets[0]): item.value
+        text_of(item.targets[0]): item.value
         for item in block
         if isinstance(item, ast.Assign)
         and isinstance(item.value, ast.Tuple)
-        and stores.get(ast.unparse(item.targets[0])) == 1
+        and stores.get(text_of(item.targets[0])) == 1
     }
 
 
@@ -224,18 +225,18 @@ def combined_with(folded: ast.expr, old: str) -> tuple[str, ast.expr | None]:
     kind = "sum"
     if isinstance(folded, ast.BinOp) and isinstance(folded.op, ast.Add):
         both = [folded.left, folded.right]
-    elif isinstance(folded, ast.Call) and ast.unparse(folded.func) in ("max", "min"):
-        kind, both = ast.unparse(folded.func), list(folded.args)
+    elif isinstance(folded, ast.Call) and text_of(folded.func) in ("max", "min"):
+        kind, both = text_of(folded.func), list(folded.args)
     elif isinstance(folded, ast.IfExp) and isinstance(folded.test, ast.Compare):
         test, both = folded.test, [folded.body, folded.orelse]
-        compared = [ast.unparse(item) for item in (test.left, *test.comparators)]
-        if not isinstance(test.ops[0], _ORDERS) or {*compared} != {*map(ast.unparse, both)}:
+        compared = [text_of(item) for item in (test.left, *test.comparators)]
+        if not isinstance(test.ops[0], _ORDERS) or {*compared} != {*map(text_of, both)}:
             return kind, None
-        takes_left = ast.unparse(folded.body) == compared[0]
+        takes_left = text_of(folded.body) == compared[0]
         is_less = isinstance(test.ops[0], (ast.Lt, ast.LtE))
         kind = "min" if takes_left == is_less else "max"
     else:
         return kind, None
-    others = [item for item in both if ast.unparse(item) != old]
+    others = [item for item in both if text_of(item) != old]
     is_pair = len(both) == 2 and len(others) == 1  # noqa: PLR2004 - a pair
     return kind, others[0] if is_pair else None

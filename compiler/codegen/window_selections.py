@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from opchain.compiler.codegen import form as f
+from opchain.compiler.codegen.source_text import text_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -84,7 +85,7 @@ class _Execution:
                     else:
                         self._known[name] = self._expanded(value)
                 case ast.Expr(value=ast.Call(func=function, args=[item], keywords=[])):
-                    is_append = ast.unparse(function) == f"{HELD}.append" and self._is_list
+                    is_append = text_of(function) == f"{HELD}.append" and self._is_list
                     if not is_append or not f.is_load_of(item, "value") or self.kept != OLD:
                         raise _NoSelectionError
                     self.kept = NEW if self._order is None else BOTH
@@ -101,7 +102,7 @@ class _Execution:
             return self._kept(node.body if self._is_true(node.test) else node.orelse)
         if f.is_load_of(node, HELD):
             return self.kept
-        text = ast.unparse(node)
+        text = text_of(node)
         if text == ("[value]" if self._is_list else "value"):
             return NEW
         if self._is_list and text in (f"{HELD} + [value]", f"[*{HELD}, value]"):
@@ -121,7 +122,7 @@ class _Execution:
             case ast.Name(id=name) if name == HELD and self._is_list:
                 return self._order is not None
             case ast.Compare(left=left, ops=[ast.Is() | ast.IsNot() as op], comparators=[other]):
-                is_none = ast.unparse(left) == HELD and ast.unparse(other) == "None"
+                is_none = text_of(left) == HELD and text_of(other) == "None"
                 if not is_none or self._is_list:
                     raise _NoSelectionError
                 return (self._order is None) == isinstance(op, ast.Is)
@@ -134,9 +135,9 @@ class _Execution:
             raise _NoSelectionError
         is_reversed = f.reads(left, HELD)
         new, old = (right, left) if is_reversed else (left, right)
-        if f.reads(new, HELD) or ast.unparse(old) != ast.unparse(self.rank_of_held(new)):
+        if f.reads(new, HELD) or text_of(old) != text_of(self.rank_of_held(new)):
             raise _NoSelectionError
-        self._ranks.add(ast.unparse(new))
+        self._ranks.add(text_of(new))
         return _ORDERS[type(op)](*((0, self._order) if is_reversed else (self._order, 0)))
 
     def rank_of_held(self, rank: ast.expr) -> ast.expr:
@@ -166,7 +167,7 @@ def selection_of(
                 contents = value
             case _:
                 return None
-        if ast.unparse(contents) not in ("None", "[]"):
+        if text_of(contents) not in ("None", "[]"):
             return None
     ranks: set[str] = set()
     kept: dict[int | None, str | None] = {}

@@ -35,6 +35,7 @@ from typing import TYPE_CHECKING
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.displays import MAKERS
 from opchain.compiler.codegen.function_source import BUILTINS
+from opchain.compiler.codegen.source_text import text_of
 from opchain.runtime.program.vertex_program import NO_OPERATOR
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def _rewrite(form: Form, function: Function, loop: ast.For) -> None:
         return
     found: dict[str, dict[str, bool]] = {}
     for node in uses:
-        attributes = found.setdefault(ast.unparse(node.value), {})
+        attributes = found.setdefault(text_of(node.value), {})
         is_stored = isinstance(node.ctx, ast.Store)
         attributes[node.attr] = attributes.get(node.attr, False) or is_stored
     owners = sorted(found)

@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.changing_attributes import changing_attributes
+from opchain.compiler.codegen.source_text import text_of
 from opchain.runtime.program import operator_specs as specs
 from opchain.runtime.program.vertex_program import NO_OPERATOR
 
@@ -66,16 +67,16 @@ class _Asked(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         self.generic_visit(node)
-        if ast.unparse(node.func) != "context_0.get_broadcast_state" or len(node.args) != 1:
+        if text_of(node.func) != "context_0.get_broadcast_state" or len(node.args) != 1:
             return node
         if not self._is_fixed(node.args[0]):
             return node
         name = f"broadcast_{len(self.variables)}_0"
-        variable = self.variables.setdefault(ast.unparse(node.args[0]), name)
+        variable = self.variables.setdefault(text_of(node.args[0]), name)
         return f.expression(f"{variable} or ({variable} := asked)", asked=node)
 
     def _is_fixed(self, descriptor: ast.expr) -> bool:
         if isinstance(descriptor, ast.Attribute):
-            is_own = ast.unparse(descriptor.value) == "self_0"
+            is_own = text_of(descriptor.value) == "self_0"
             return is_own and self._changing is not None and descriptor.attr not in self._changing
         return isinstance(descriptor, ast.Name) and descriptor.id not in self._stores

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.analysis import types_of
 from opchain.compiler.codegen.rules.store_changed_fields import Narrow, narrowed
+from opchain.compiler.codegen.source_text import text_of
 from opchain.compiler.codegen.static_types import (
     ColumnsOf,
     CombinedOf,
@@ -94,7 +95,7 @@ def _rewrite(form: Form, places: list[_Place], narrows: list[Narrow]) -> None:
     if names:
         kinds, fields = [*kinds, None], (*fields, len(narrows[0].stored))
     constants = [
-        ast.unparse(ast.Constant(*item)) if isinstance(item, tuple) else None for item in fields
+        text_of(ast.Constant(*item)) if isinstance(item, tuple) else None for item in fields
     ]
     record = ColumnsOf(TupleOf(tuple(kinds)), tuple(constants), shape)
     form.sent[number] = SentRecords(CombinedOf(record, keys, narrows[0].key), is_certain=False)
@@ -141,8 +142,8 @@ def _types(place: _Place, narrow: Narrow) -> list[StaticType | None]:
 
 def _counts(fold: f.Fold, narrow: Narrow) -> bool:
     """Whether each record adds 1 to a sum that starts with 1."""
-    added = ast.unparse(narrow.added(fold.previous, narrow.parts(f.name(fold.previous))))
-    is_one = ast.unparse(narrow.elements[narrow.stored[0]]) == "1"
+    added = text_of(narrow.added(fold.previous, narrow.parts(f.name(fold.previous))))
+    is_one = text_of(narrow.elements[narrow.stored[0]]) == "1"
     is_sum = narrow.is_alone and narrow.key is not None
     return is_sum and is_one and added in (f"{fold.previous} + 1", f"1 + {fold.previous}")
 

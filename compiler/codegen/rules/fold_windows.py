@@ -93,6 +93,7 @@ from typing import TYPE_CHECKING
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.analysis import types_of
 from opchain.compiler.codegen.displays import FieldReads, display_of
+from opchain.compiler.codegen.source_text import text_of
 from opchain.compiler.codegen.static_types import never_raises, type_of
 from opchain.compiler.codegen.window_folds import WindowFold, combined_with
 from opchain.compiler.codegen.window_selections import HELD, WindowSelection, rank_of_held
@@ -272,11 +273,7 @@ def _combined(
     if first is None:
         return None
     kinds = tuple("first" if kind == "same" else kind for kind in kinds)
-    if (
-        kinds == ("sum",)
-        and ast.unparse(first) == "1"
-        and ast.unparse(fold.folded) == f"{HELD} + 1"
-    ):
+    if kinds == ("sum",) and text_of(first) == "1" and text_of(fold.folded) == f"{HELD} + 1":
         return _Partial(("count",), [])
     held, run, key = f"held_to_{number}", f"run_to_{number}", f"key_to_{number}"
     later = f.replaced(fold.folded, {HELD: f.name(held)})
@@ -381,10 +378,10 @@ def _after(first: ast.expr, folded: ast.expr, old: str, kind: str) -> ast.expr |
     if kind != "sum":
         found: ast.expr = _Reads(old, first).visit(f.replaced(folded, {}))  # type: ignore[assignment]
         return found
-    if ast.unparse(first) != "0":
+    if text_of(first) != "0":
         return None
     assert isinstance(folded, ast.BinOp)
-    return folded.right if ast.unparse(folded.left) == old else folded.left
+    return folded.right if text_of(folded.left) == old else folded.left
 
 
 class _Reads(ast.NodeTransformer):
@@ -396,7 +393,7 @@ class _Reads(ast.NodeTransformer):
 
     def visit(self, node: ast.AST) -> ast.AST:
         """The node, or its replacement."""
-        if isinstance(node, ast.expr) and ast.unparse(node) == self._old:
+        if isinstance(node, ast.expr) and text_of(node) == self._old:
             return f.replaced(self._new, {})
         self.generic_visit(node)
         return node

@@ -59,6 +59,7 @@ from opchain.compiler.codegen.function_source import (
 from opchain.compiler.codegen.names import readable
 from opchain.compiler.codegen.record_calls import RecordCalls
 from opchain.compiler.codegen.returns import returns_within, structured, yields_behind_tries
+from opchain.compiler.codegen.source_text import text_of
 from opchain.runtime.functions.callables import takes_collector
 from opchain.runtime.functions.function import may_use_state
 from opchain.runtime.program import operator_specs as specs
@@ -214,7 +215,7 @@ class _Inliner:
         if not found:
             return [], call
         last = found[-1]
-        if isinstance(last, ast.Assign) and ast.unparse(last.targets[0]) == variable:
+        if isinstance(last, ast.Assign) and text_of(last.targets[0]) == variable:
             return found[:-1], last.value
         return found, f.name(variable)
 

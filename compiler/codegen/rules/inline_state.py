@@ -75,6 +75,7 @@ from opchain.compiler.codegen.changing_attributes import changing_attributes
 from opchain.compiler.codegen.displays import MAKERS
 from opchain.compiler.codegen.function_source import BUILTINS, Definition, Refused, definition_of
 from opchain.compiler.codegen.rules.trust_known_types import fields_looked_at, key_program
+from opchain.compiler.codegen.source_text import text_of
 from opchain.compiler.codegen.static_types import plain_type, type_of
 from opchain.runtime.functions.process_functions import has_on_timer
 from opchain.runtime.program.vertex_program import NO_OPERATOR
@@ -330,7 +331,7 @@ class _States:
         else:
             identify = names.bind(f"identify_{index}", "identify", index)
             text = f"{kept} = {key}\nif {unusual}:\n    {kept} = {identify}({key})"
-        if any(ast.unparse(node) == _current_key(index) for node in _calls_in(block)):
+        if any(text_of(node) == _current_key(index) for node in _calls_in(block)):
             names.bind("key_of", "shared")
             text = f"{current} = {text}\n    {current} = key_of({kept})"
         elif self.is_of_timers:
@@ -353,7 +354,7 @@ class _States:
         """
         context = f"context_{index}"
         sets_time = next(
-            (item for item in block if ast.unparse(item).startswith(f"{context}._timestamp = ")),
+            (item for item in block if text_of(item).startswith(f"{context}._timestamp = ")),
             None,
         )
         time: ast.expr = f.name("NO_TIMESTAMP")
@@ -368,11 +369,11 @@ class _States:
             item
             for item in f.all_statements(block)
             if isinstance(item, ast.Assign)
-            and ast.unparse(item.value) == service
-            and all(stores.get(ast.unparse(target)) == 1 for target in item.targets)
+            and text_of(item.value) == service
+            and all(stores.get(text_of(target)) == 1 for target in item.targets)
         ]
         for item in named:
-            parts |= {ast.unparse(target): item.value for target in item.targets}
+            parts |= {text_of(target): item.value for target in item.targets}
         known = f.EqualExpressions(parts)
         block = f.rewritten(block, lambda item: [] if item in named else None)
         block = [known.visit(item) for item in block]
@@ -388,7 +389,7 @@ class _States:
         if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)):
             return None
         method = _TIMERS.get(call.func.attr)
-        is_service = ast.unparse(call.func.value) == f"context_{index}.timer_service()"
+        is_service = text_of(call.func.value) == f"context_{index}.timer_service()"
         if method is None or not is_service or len(call.args) != 1 or call.keywords:
             return None
         (time,) = call.args
@@ -397,7 +398,7 @@ class _States:
         timers = self.form.names.bind(f"event_timers_{index}", "event_timers", index)
         called = f"{method}_timer_{index}"
         found = f.statements(f"{called} = {timers}().{method}", NO_OPERATOR)
-        if ast.unparse(found[0]) not in map(ast.unparse, self.function.before):
+        if text_of(found[0]) not in map(text_of, self.function.before):
             self.function.before += found
         self.form.names.bind("VOID", "shared")
         lines: Lines = []
@@ -458,7 +459,7 @@ class _States:
             self.form.names.bind("ABSENT", "shared")
             self.function.before += f.statements(f"{key} = ABSENT", NO_OPERATOR)
             was_set = f"{key} is not ABSENT"
-        text = f"if {was_set}:\n    {ast.unparse(set_key)}"
+        text = f"if {was_set}:\n    {text_of(set_key)}"
         self.function.after += f.statements(text, NO_OPERATOR)
 
 
@@ -478,7 +479,7 @@ def _states(spec: object) -> dict[str, _State]:
         for node in f.nodes(definition.body):
             if isinstance(node, ast.Assign):
                 for item in node.targets:
-                    if isinstance(item, ast.Attribute) and ast.unparse(item.value) == own:
+                    if isinstance(item, ast.Attribute) and text_of(item.value) == own:
                         state = _state(node.value, context, definition)
                         found.setdefault(item.attr, []).append(state)
     changing = changing_attributes(kind, of_states=True)
@@ -504,13 +505,13 @@ def _opening(kind: type) -> Iterator[Definition]:
             return
         yield definition
         context = (*definition.parameters, "", "")[1]
-        if f"super().open({context})" not in map(ast.unparse, definition.body):
+        if f"super().open({context})" not in map(text_of, definition.body):
             return
 
 
 def _state(value: ast.expr, context: str, definition: Definition) -> _State | None:
     called = value.func if isinstance(value, ast.Call) else None
-    if not (isinstance(called, ast.Attribute) and ast.unparse(called.value) == context):
+    if not (isinstance(called, ast.Attribute) and text_of(called.value) == context):
         return None
     kind = _GETTERS.get(called.attr)
     if kind is None:
@@ -542,7 +543,7 @@ def _assigned(name: str, definition: Definition) -> ast.expr | None:
     values = [
         item.value
         for item in definition.body
-        if isinstance(item, ast.Assign) and ast.unparse(item.targets[0]) == name
+        if isinstance(item, ast.Assign) and text_of(item.targets[0]) == name
     ]
     return values[0] if len(values) == 1 else None
 

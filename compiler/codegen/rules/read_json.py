@@ -60,6 +60,7 @@ from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.analysis import types_of
 from opchain.compiler.codegen.displays import Display, parameters_of
 from opchain.compiler.codegen.function_source import BUILTINS
+from opchain.compiler.codegen.source_text import text_of
 from opchain.compiler.codegen.static_types import JsonOf, SentRecords
 from opchain.runtime.program.vertex_program import FIRST_OUTPUT
 from opchain.runtime.records.columns import JSON, JSON_AND_KEY, Shape
@@ -99,7 +100,7 @@ def _loops(function: Function) -> list[ast.For]:
     return [
         statement
         for statement in function.body
-        if isinstance(statement, ast.For) and ast.unparse(statement.iter) in _LOOPS
+        if isinstance(statement, ast.For) and text_of(statement.iter) in _LOOPS
     ]
 
 

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.analysis import types_of
 from opchain.compiler.codegen.displays import display_of
+from opchain.compiler.codegen.source_text import text_of
 from opchain.compiler.codegen.static_types import (
     ColumnsOf,
     SentRecords,
@@ -173,7 +174,7 @@ def _send_fields(
         TupleOf(
             tuple(kind[0] if len(set(kind)) == 1 else None for kind in zip(*kinds, strict=True))
         ),
-        tuple(ast.unparse(ast.Constant(*item)) if item else None for item in fields.constants),
+        tuple(text_of(ast.Constant(*item)) if item else None for item in fields.constants),
         fields.shape,
     )
     form.sent[number] = SentRecords(

@@ -34,6 +34,7 @@ from typing import TYPE_CHECKING
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.analysis import types_of
 from opchain.compiler.codegen.function_source import BUILTINS
+from opchain.compiler.codegen.source_text import text_of
 from opchain.compiler.codegen.static_types import SentRecords
 from opchain.compiler.codegen.window_folds import fold_of
 from opchain.runtime.operators.windows.aligned_window_operator import is_aligned
@@ -74,7 +75,7 @@ def skip_sort(form: Form) -> None:
 def _is_fold(form: Form, function: Function) -> bool:
     """Whether the loop over a batch only folds ints into windows."""
     (loop,) = function.body if len(function.body) == 1 else (None,)
-    counts_only = all(ast.unparse(item).startswith("op_0.count(") for item in function.after)
+    counts_only = all(text_of(item).startswith("op_0.count(") for item in function.after)
     if not isinstance(loop, ast.For) or function.before or not counts_only:
         return False
     nodes = list(f.nodes(loop.body))
@@ -85,13 +86,13 @@ def _is_fold(form: Form, function: Function) -> bool:
     fold = fold_of(spec, loop.body)
     if fold is None:
         return False
-    keys = {"key_0", *(ast.unparse(n.value) for n in loop.body if _sets_key(n))}  # type: ignore[attr-defined]
+    keys = {"key_0", *(text_of(n.value) for n in loop.body if _sets_key(n))}  # type: ignore[attr-defined]
     kinds = fold.kinds(types_of(function, form), keys)
     return kinds is not None and {*kinds} <= {"tuple", "same", "sum", "min", "max"}
 
 
 def _sets_key(statement: ast.stmt) -> bool:
-    return isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "key_0"
+    return isinstance(statement, ast.Assign) and text_of(statement.targets[0]) == "key_0"
 
 
 def _is_harmless(call: ast.Call) -> bool:

@@ -46,6 +46,7 @@ from opchain.compiler.codegen.analysis import types_of
 from opchain.compiler.codegen.displays import Display, FieldReads, display_of
 from opchain.compiler.codegen.rules.read_fields import read_columns
 from opchain.compiler.codegen.rules.trust_known_types import key_program
+from opchain.compiler.codegen.source_text import text_of
 from opchain.compiler.codegen.static_types import (
     ColumnsOf,
     StaticType,
@@ -165,14 +166,14 @@ def _read_results(
     """Has the function for the results of batch mode read the stored fields. BatchReduceOperator emits columns."""
     function = next((item for item in form.functions if item.name == f"batch_{index}"), None)
     guard = f.expression("values.__class__ is Columns")
-    if function is None or ast.unparse(guard) in map(ast.unparse, function.guards):
+    if function is None or text_of(guard) in map(text_of, function.guards):
         return
     kinds = [
         type_of(element, types) if position == narrow.key or narrow.is_alone else None
         for position, element in enumerate(narrow.elements)
     ]
     constants = [
-        ast.unparse(ast.Constant(*field)) if isinstance(field, tuple) else None
+        text_of(ast.Constant(*field)) if isinstance(field, tuple) else None
         for field in narrow.layout
     ]
     plain = copy.deepcopy(function)

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.analysis import types_of
+from opchain.compiler.codegen.source_text import text_of
 from opchain.compiler.codegen.static_types import StaticType, TupleOf
 from opchain.runtime.program.vertex_program import FIRST_OUTPUT, NO_OPERATOR, KeyProgram
 from opchain.runtime.state.keys.key_identity import key_identity
@@ -73,7 +74,7 @@ def _checks_for_int(statement: ast.stmt, types: dict[str, Any]) -> bool:
         and test.left.attr == "__class__"
         and isinstance(test.left.value, ast.Name)
         and isinstance(test.ops[0], ast.IsNot)
-        and ast.unparse(test.comparators[0]) == "int"
+        and text_of(test.comparators[0]) == "int"
         and types.get(test.left.value.id) is int
     )
 

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.analysis import fresh_of, types_of
 from opchain.compiler.codegen.displays import Display, FieldReads, display_of
+from opchain.compiler.codegen.source_text import text_of
 from opchain.compiler.codegen.static_types import (
     IterableOf,
     StaticType,
@@ -266,12 +267,7 @@ def _without_copying(
 ) -> ast.expr:
     """`words` for `[word for word in words]`."""
     (only,) = made.generators if len(made.generators) == 1 else (None,)
-    if (
-        only is None
-        or only.ifs
-        or only.is_async
-        or ast.unparse(only.target) != ast.unparse(made.elt)
-    ):
+    if only is None or only.ifs or only.is_async or text_of(only.target) != text_of(made.elt):
         return made
     is_list = isinstance(type_of(only.iter, types), IterableOf)
     return only.iter if is_list or isinstance(made, ast.GeneratorExp) else made

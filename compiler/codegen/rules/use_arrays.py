@@ -31,6 +31,7 @@ import ast
 from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.codegen import form as f
+from opchain.compiler.codegen.source_text import text_of
 from opchain.runtime.connectors.collection import NumberSequenceSource
 from opchain.runtime.program import operator_specs as specs
 from opchain.runtime.program.vertex_program import NO_OPERATOR
@@ -119,7 +120,7 @@ class _Arrays:
                 if not self._is_array(statement.value):
                     raise _Loop("its key is a constant")
                 self.bounds_of(statement.value)
-                values, append = ast.unparse(statement.value), "extend(({}).tolist())"
+                values, append = text_of(statement.value), "extend(({}).tolist())"
                 if self._can_be_array(statement.list):
                     self.columns.append(statement.list)
                     append = "frombytes(({}).tobytes())"
@@ -207,11 +208,11 @@ class _Arrays:
             raise _Loop("a sum may have more than 64 bits")
         self.attributes.setdefault(target.value.id, set()).add(target.attr)
         if self._is_array(statement.value):
-            value = f"int(({ast.unparse(statement.value)}).sum())"
+            value = f"int(({text_of(statement.value)}).sum())"
         else:
-            value = f"{ast.unparse(statement.value)} * {self.number}"
+            value = f"{text_of(statement.value)} * {self.number}"
             value = self.number if value.startswith("1 * ") else value
-        text = f"{ast.unparse(target)} += {value}"
+        text = f"{text_of(target)} += {value}"
         lines = f.statements(text, f.operator_of(statement))
         self.lines += f.with_comment(lines, f.comment_of(statement))
 
@@ -250,7 +251,7 @@ class _Arrays:
         if isinstance(node, ast.BinOp):
             left, right = self.bounds_of(node.left), self.bounds_of(node.right)
             return _combined(node.op, left, right)
-        raise _Loop(f"'{ast.unparse(node)[:60]}' is not arithmetic on known ints")
+        raise _Loop(f"'{text_of(node)[:60]}' is not arithmetic on known ints")
 
 
 def _gathered(block: list[ast.stmt]) -> list[ast.stmt]:
@@ -264,7 +265,7 @@ def _gathered(block: list[ast.stmt]) -> list[ast.stmt]:
     starts = [
         place
         for place, item in enumerate(block)
-        if isinstance(item, ast.Assign) and ast.unparse(item.targets[0]) == name
+        if isinstance(item, ast.Assign) and text_of(item.targets[0]) == name
     ]
     if not starts:
         return block
