@@ -28,7 +28,8 @@ TESTS = ("tests/runtime/state/keys", "tests/compiler/passes", "tests/spark/test_
 HEAD = """# Versions
 
 opchain needs Python 3.10 to 3.13, and pyspark 4.0 to 4.3 with Java 17 or 21. pyspark 4.3 needs Python 3.11 or later; with
-Python 3.10, pip installs an earlier pyspark.
+Python 3.10, pip installs an earlier pyspark. On Python 3.10, CSV text with a NUL character is malformed, because Python's `csv`
+module refuses it.
 
 `python docs/versions.py` runs a selection of the tests for each combination, and writes this table. `.ci/run` runs all tests for one
 combination. A combination with an empty cell or without a row was not run, such as any with Python 3.14. The number of tests
