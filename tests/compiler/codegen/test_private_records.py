@@ -70,6 +70,31 @@ def numbers_to_siblings(env: Any) -> None:
     seen(numbers, "lists")
 
 
+class Marking:
+    """A key selector that changes the record, and the record before it."""
+
+    def __init__(self) -> None:
+        self.last: list[int] = []
+
+    def __call__(self, record: list[int]) -> int:
+        record.append(7)
+        self.last.append(8)
+        self.last = record
+        return record[0] % 2
+
+
+def changed_by_a_key_selector(env: Any) -> None:
+    lists = env.from_sequence(1, 9).map(lambda number: [number, number])
+    seen(lists.key_by(Marking()).map(lambda record: record), "lists")
+
+
+def test_a_record_is_not_copied_for_its_key_selector() -> None:
+    job = job_of(changed_by_a_key_selector)
+    assert "own_copy" not in str(job.vertices[0].source).partition("def fallback")[0]
+    expected = run_form(changed_by_a_key_selector, "interpreted").records("lists")
+    assert run_form(changed_by_a_key_selector).records("lists") == expected
+
+
 def times_hundred(row: Any) -> Any:
     row[1] *= 100
     return row
