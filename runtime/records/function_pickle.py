@@ -2,14 +2,18 @@
 
 cloudpickle 3.1.3 replaces the file name of a function by `<dynamic-code>`. Then tracebacks do not show the lines of the
 function, and the compiler does not find its source. So the file name is pickled separately.
+
+cloudpickle cannot pickle a `functools.cached_property`, which has a lock in Python 3.11 and older, or a function of
+`functools.singledispatch`, whose cache has weak references. So both are reduced here.
 """
 
 from __future__ import annotations
 
 import io
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from types import CodeType
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,6 +35,10 @@ def function_pickler() -> Any:
             if isinstance(obj, CodeType):
                 make, arguments = self.dispatch_table[CodeType](obj)
                 return _code, (make, arguments, obj.co_filename)
+            if isinstance(obj, cached_property):
+                return type(obj), (obj.func,), {"attrname": obj.attrname}
+            if type(obj) is WeakKeyDictionary:
+                return WeakKeyDictionary, (), None, None, iter(list(obj.items()))
             return super().reducer_override(obj)
 
     return FunctionPickler

@@ -4,6 +4,8 @@ import linecache
 import pickle
 import subprocess
 import sys
+from functools import singledispatch
+from typing import Any
 
 import cloudpickle
 import pytest
@@ -25,6 +27,57 @@ def test_a_pickled_function_keeps_its_file(copied: object) -> None:
         function.__code__.co_filename, function.__code__.co_firstlineno
     )
     assert function(1)(2) == 3
+
+
+@singledispatch
+def described(value: object) -> str:
+    return f"some {value}"
+
+
+@described.register
+def _(value: list) -> str:  # type: ignore[type-arg]
+    return f"list of {', '.join(map(described, value))}"
+
+
+def _by_value(value: object) -> Any:
+    module = sys.modules[__name__]
+    cloudpickle.register_pickle_by_value(module)
+    try:
+        return pickle.loads(dump_functions(value))
+    finally:
+        cloudpickle.unregister_pickle_by_value(module)
+
+
+def test_cached_properties_of_classes_go_by_value() -> None:
+    program = (
+        "import sys\n"
+        "from functools import cached_property\n"
+        "from opchain.runtime.records.function_pickle import dump_functions\n"
+        "class Named:\n"
+        "    def __init__(self, name):\n"
+        "        self.name, self.made = name, []\n"
+        "    @cached_property\n"
+        "    def label(self):\n"
+        "        'The name, in capitals.'\n"
+        "        self.made.append(self.name)\n"
+        "        return self.name.upper()\n"
+        "sys.stdout.buffer.write(dump_functions(Named))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
+    kind = pickle.loads(done.stdout)
+    one, two = kind("a"), kind("b")
+    assert (one.label, one.label, two.label) == ("A", "A", "B")
+    assert (one.made, two.made) == (["a"], ["b"])
+    assert kind.label.__doc__ == "The name, in capitals."
+
+
+def test_functions_of_singledispatch_go_by_value() -> None:
+    assert described([1]) == "list of some 1"  # fills the cache
+    loaded = _by_value(described)
+    assert loaded is not described
+    assert loaded([1, [2]]) == "list of some 1, list of some 2"
+    loaded.register(int, lambda value: f"int {value}")
+    assert (loaded([1]), described([1])) == ("list of int 1", "list of some 1")
 
 
 def test_classes_that_are_registered_go_by_value() -> None:
