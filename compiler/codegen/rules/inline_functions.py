@@ -719,10 +719,12 @@ class _Places:
         """The code that emits a value."""
         statement = self._statement
         tag = _tag_of(value, self._inliner.form.constants)
-        if statement.side and tag is not None:
+        if statement.side is not None and tag is not None:
             assert isinstance(value, ast.Tuple)
             if tag.tag_id in statement.by_tag:
                 return self._emit_tagged(tag.tag_id, value.elts[1])
+            if not statement.side:  # nobody reads any side output
+                return f.marked(_evaluated(value.elts[1]), f.operator_of(statement))
             return [f.replaced(item, {statement.target.id: value}) for item in statement.side]
         emits, operator = self._another(), f.operator_of(statement)
         target = emits.target.id

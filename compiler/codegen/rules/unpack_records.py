@@ -143,6 +143,10 @@ def _without_tests(form: Form, block: Block, types: dict[str, StaticType | None]
         made, asks = done[-1] if done else None, getattr(statement, "asks", None)
         if asks is not None and isinstance(statement, ast.If) and isinstance(made, ast.Assign):
             display = display_of(made.value, form.constants)
+            asked = [made.targets[0], *(display.elements[:1] if display is not None else [])]
+            if not f.names_in([statement.test]) & f.names_in(asked):
+                done.append(statement)  # asks for another record, which was taken apart before
+                continue
             is_known = display is not None and (asks == "none" or _has_no_tag(display, types))
             if is_known or is_answered(asks, type_of(made.value, types)):
                 is_negated = asks == "none" or isinstance(statement.test, ast.UnaryOp)

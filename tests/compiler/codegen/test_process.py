@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import traceback
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -336,6 +337,54 @@ def test_side_outputs_are_written_out(mode: str, object_reuse: str) -> None:
     assert all(ran.counters() == runs[0].counters() for ran in runs)
     loop = runs[-1].job.vertices[0].source.partition("def process_0")[2].partition("\ndef ")[0]
     assert loop.count("emit_side_") == 1  # of a tag that is made for a record
+
+
+TAGS = [SIDE]
+
+
+class Lengths(ProcessFunction[str, Any]):
+    """A tag that the compiler knows, and one that it does not."""
+
+    def __init__(self, *, is_known: bool) -> None:
+        self.is_known = is_known
+
+    def process_element(self, value: str, ctx: Any) -> Any:
+        if self.is_known:
+            yield SIDE, len(value)
+        else:
+            yield TAGS[0], len(value)
+        yield Length(value, len(value))
+
+
+@dataclass(frozen=True)
+class Length:
+    text: str
+    length: int
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("is_known", [True, False])
+@pytest.mark.parametrize("is_read", [True, False])
+def test_a_pair_whose_value_has_a_type_goes_to_the_side(
+    form: str, is_known: bool, is_read: bool
+) -> None:
+    def draw(env: Any) -> None:
+        lengths = env.from_collection(["a", "bcd"]).process(Lengths(is_known=is_known))
+        seen(lengths.rebalance().map(lambda record: record.text), "main")
+        if is_read:
+            seen(lengths.get_side_output(SIDE), "side")
+
+    ran = run_form(draw, form)
+    assert ran.records("main") == ["a", "bcd"]
+    assert ran.records("side") == ([1, 3] if is_read else [])
+
+
+def test_nothing_is_built_for_a_side_output_that_nobody_reads() -> None:
+    def draw(env: Any) -> None:
+        env.from_collection(["a"]).process(Halves()).print()
+
+    source = job_of(draw).vertices[0].source
+    assert "OutputTag" not in source[: source.index("def fallback_0")]
 
 
 class Alarms(KeyedProcessFunction[Any, Any, Any]):
