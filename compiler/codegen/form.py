@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from opchain.compiler.codegen.names import Names
 from opchain.compiler.codegen.source_text import text_of
-from opchain.runtime.program.vertex_program import NO_OPERATOR, VertexProgram
+from opchain.runtime.program.vertex_program import FIRST_OUTPUT, NO_OPERATOR, VertexProgram
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -289,6 +289,11 @@ def placed(made: Tree, replaced_node: ast.AST) -> Tree:
 def operator_of(statement: ast.stmt) -> int:
     """The index of the statement's operator."""
     return getattr(statement, "operator", NO_OPERATOR)
+
+
+def suffix_of(operator: int) -> str:
+    """How the variables of an operator's code end: its index, or `to_0` for the code of an output."""
+    return f"to_{FIRST_OUTPUT - operator}" if operator < NO_OPERATOR else f"{operator}"
 
 
 def with_comment(found: list[ast.stmt], comment: str | None) -> list[ast.stmt]:

@@ -94,7 +94,7 @@ def _split(form: Form, block: ast.Try, variable: str) -> None:
     if display is None or not (is_last and is_none):
         return
     operator = f.operator_of(last)
-    parts = [f"part_{operator}_{number}" for number in range(len(display.elements))]
+    parts = [f"part_{f.suffix_of(operator)}_{number}" for number in range(len(display.elements))]
     fields = [f.let(*each, operator) for each in zip(parts, display.elements, strict=True)]
     block.body[-1:] = f.with_comment(fields, f.comment_of(last))
     made = replace(display, elements=[*map(f.name, parts)]).expression(form)

@@ -63,7 +63,7 @@ from opchain.compiler.codegen.source_text import text_of
 from opchain.runtime.functions.callables import takes_collector
 from opchain.runtime.functions.function import may_use_state
 from opchain.runtime.program import operator_specs as specs
-from opchain.runtime.program.vertex_program import FIRST_OUTPUT, NO_OPERATOR
+from opchain.runtime.program.vertex_program import FIRST_OUTPUT
 from opchain.runtime.task.generated_code import digest_of
 from opchain.runtime.types.output_tag import OutputTag
 
@@ -458,7 +458,7 @@ class _Inliner:
         return found
 
     def _fresh(self, base: str, operator: int) -> str:
-        where = f"to_{FIRST_OUTPUT - operator}" if operator < NO_OPERATOR else f"{operator}"
+        where = f.suffix_of(operator)
         base = readable(_Named(base), "local")
         name = f"{base}_{where}"
         while name in self._used or name in self.form.names.bindings:

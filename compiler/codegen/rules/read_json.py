@@ -157,7 +157,7 @@ class _Reading:
         if not isinstance(statement, ast.Assign) or holder is None:
             return [statement]
         operator = f.operator_of(statement)
-        name = f"object_{operator}"
+        name = f"object_{f.suffix_of(operator)}"
         while name in f.names_in(self.function.body):
             name += "_too"
         named = f.let(name, holder.value, operator)

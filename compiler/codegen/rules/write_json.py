@@ -45,7 +45,7 @@ def _rewrite(form: Form, call: ast.Call, operator: int) -> None:
         form.remark(operator, "json.dumps makes its encoder once")
         return
     assert isinstance(value, ast.Dict)
-    name, what = f"json_object_{operator}", ("json_object", fields)
+    name, what = f"json_object_{f.suffix_of(operator)}", ("json_object", fields)
     while form.names.bindings.get(name, what) != what:  # another one of the same operator
         name += "_too"
     call.func = f.name(form.names.bind(name, *what))

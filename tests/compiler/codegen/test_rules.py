@@ -1453,6 +1453,35 @@ def test_a_field_that_nobody_reads_still_fails(form: str) -> None:
     assert type(failure_of(draw, form)) is ZeroDivisionError
 
 
+def added_json(first: tuple[int, str], second: tuple[int, str]) -> tuple[int, str]:
+    total = json.loads(first[1])["n"] + json.loads(second[1])["n"]
+    return first[0], json.dumps({"n": total})
+
+
+def added_texts(first: tuple[int, str], second: tuple[int, str]) -> tuple[int, str]:
+    try:
+        result = (first[0], str(int(first[1]) + int(second[1])))
+    except ValueError:
+        result = None
+    if result is None:
+        return first
+    return result
+
+
+@pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
+def test_the_rules_apply_to_functions_that_combine_at_an_output(mode: str) -> None:
+    def draw(env: Any) -> None:
+        numbers = env.from_collection([*range(20)])
+        objects = numbers.map(lambda x: (x % 3, json.dumps({"n": x}))).key_by(lambda row: row[0])
+        seen(objects.reduce(added_json), "objects")
+        texts = numbers.map(lambda x: (x % 3, str(x) if x else "?")).key_by(lambda row: row[0])
+        seen(texts.reduce(added_texts), "texts")
+
+    ran, interpreted = (run_form(draw, form, mode=mode) for form in ("inlined", "interpreted"))
+    for name in ("objects", "texts"):
+        assert ran.subtasks(name) == interpreted.subtasks(name)
+
+
 def test_parts_of_a_batch_are_counted_once() -> None:
     def draw(env: Any) -> None:
         texts = env.from_sequence(0, 999).map(str).filter(lambda text: text[-1] != "3")
