@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import pkgutil
 from typing import TYPE_CHECKING, Any
 
@@ -15,10 +16,21 @@ from opchain.runtime.errors import SinkError
 from opchain.testing import SinkConformance
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
+
+# Python 3.13 warns of the connections of pyiceberg's catalogs, which are closed only when they are collected.
+pytestmark = pytest.mark.filterwarnings("ignore:unclosed database:ResourceWarning")
 
 pa = pytest.importorskip("pyarrow")
 SCHEMA = pa.schema([("v", pa.string())])
+
+
+@pytest.fixture(autouse=True)
+def _collected() -> Iterator[None]:
+    """The connections are collected here, not in a later test."""
+    yield
+    gc.collect()
 
 
 def catalog_of(target: Path) -> dict[str, str]:
