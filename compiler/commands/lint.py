@@ -15,6 +15,7 @@ import inspect
 import json
 import os
 import random
+import re
 import secrets
 import sys
 import time
@@ -428,8 +429,7 @@ def _loaded(function: FunctionType) -> Iterator[Any]:
     for code in _codes(function.__code__):
         imported: dict[str, Any] = {}
         current: Any = None
-        for instruction in dis.get_instructions(code):
-            name, argument = instruction.opname, instruction.argval
+        for name, argument in _instructions(code):
             if name == "IMPORT_NAME":
                 current = sys.modules.get(argument, ModuleType(argument))
             elif name in ("STORE_FAST", "STORE_DEREF", "STORE_NAME"):
@@ -445,6 +445,16 @@ def _loaded(function: FunctionType) -> Iterator[Any]:
                 current = None
             if current is not None:
                 yield current
+
+
+def _instructions(code: CodeType) -> Iterator[tuple[str, Any]]:
+    """The names and arguments of the instructions. Python 3.13 loads and stores two variables at once."""
+    for instruction in dis.get_instructions(code):
+        single = re.findall("LOAD_FAST|STORE_FAST", instruction.opname)
+        if len(single) > 1:
+            yield from zip(single, instruction.argval, strict=True)
+        else:
+            yield instruction.opname, instruction.argval
 
 
 def _modules(function: FunctionType) -> set[str]:
