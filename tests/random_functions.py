@@ -1,0 +1,438 @@
+"""Random programs as source text: functions as users could write them, for the code generator to inline.
+
+`random_program` gives a module with `draw(env)` and the names of its `seen` streams. Expressions and statements are
+filled templates: `{int}` stands for any expression of that kind, `{block}` for statements.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from textwrap import indent
+from typing import Any
+
+HEAD = """
+import functools, json
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from forms import seen
+from opchain.common import Row, Time, TimestampAssigner, Types, WatermarkStrategy
+from opchain.datastream import OutputTag
+from opchain.datastream.functions import *
+from opchain.datastream.state import *
+from opchain.datastream.window import *
+
+class Named(NamedTuple):
+    k: int
+    n: int
+    s: str
+
+@dataclass
+class Data:
+    k: int
+    n: int
+    s: str
+    def both(self):
+        return self.k + self.n
+    @property
+    def label(self):
+        return f"{self.k}/{self.s}"
+
+@dataclass(frozen=True)
+class Frozen:
+    k: int
+    n: int = 3
+    @classmethod
+    def of(cls, x):
+        return cls(x % 5, x)
+
+SIDE = OutputTag("side")
+SIDES = [SIDE]
+RULES = MapStateDescriptor("rules", Types.INT(), Types.INT())
+NAMES = ["ab", "c", "def"]
+TABLE = {0: "zero", 1: "one", 2: "two"}
+
+def less(a, b=3):
+    if a > b:
+        return a - b
+    return a + b
+
+def guarded(a):
+    try:
+        return 100 // (a % 7)
+    except ZeroDivisionError:
+        return -1
+
+def first_of(items):
+    for item in items:
+        return item
+    return 0
+
+class Times(TimestampAssigner):
+    def extract_timestamp(self, value, record_timestamp):
+        return value * 3 % 50
+"""
+
+RECORDS = (
+    "int",
+    "str",
+    "pair",
+    "triple",
+    "list",
+    "dict",
+    "row",
+    "named",
+    "data",
+    "frozen",
+    "maybe",
+)
+EXPRESSIONS: dict[str, tuple[str, ...]] = {
+    "int": (
+        *("2", "-1", "7", "{int} + {int}", "{int} - {int}", "{int} * {int} % 1009", "{int} % 7"),
+        *("{int} // 3", "len({str})", "len({list})", "{int} if {bool} else {int}", "abs({int})"),
+        *(
+            "min({int}, {int})",
+            "less({int})",
+            "less({int}, b={int})",
+            "guarded({int})",
+            "sum({list})",
+        ),
+        *("first_of({list})", "len([x for x in {list} if x % 2])", "{pair}[0]", "{pair}[-1]"),
+        *(
+            "{triple}[2]",
+            "{row}.k",
+            "{row}['n']",
+            "{row}[0]",
+            "{named}.n",
+            "{named}[0]",
+            "{data}.n",
+        ),
+        *("{data}.both()", "{frozen}.k", "{dict}['k']", "{dict}.get('missing', 4)", "{maybe} or 0"),
+        *("ord({str}[0])", "10 // {int}", "{list}[0]", "int({bool})", "json.loads('[3]')[0]"),
+    ),
+    "str": (
+        *("'a'", "''", "str({int})", "{str} + {str}", "{str}.upper()", "{str}[:2]", "{str}[::-1]"),
+        *('f"{{{int_}}}-x"', "'%s:%s' % ({int}, {str})", "','.join([str(x) for x in {list}])"),
+        *("TABLE.get({int} % 4, 'many')", "{str} if {bool} else {str}", "{triple}[1]", "{named}.s"),
+        *("{data}.s", "{data}.label", "{dict}['s']", "{str}[:3] * ({int} % 3)", "NAMES[0]"),
+        *("json.dumps({{'n': {int}}})", "json.dumps({dict})", "json.loads(json.dumps({str}))"),
+    ),
+    "bool": (
+        *("{int} > {int}", "{int} == {int}", "{int} % 2 == 0", "not {bool}", "{bool} and {bool}"),
+        *("{bool} or {bool}", "{int} in {list}", "{str} in NAMES", "{str} == {str}", "bool({str})"),
+        *("{maybe_} is None", "0 <= {int} < 17", "{str}.startswith('1')"),
+    ),
+    "pair": ("({int}, {int})",),
+    "triple": ("({int}, {str}, {int})",),
+    "list": (
+        *("[]", "[{int}, {int}]", "[x % 3 for x in range({int} % 5)]", "sorted({list})"),
+        *("{list} + [{int}]", "[*{list}, 7]", "list(range({int} % 4))"),
+    ),
+    "dict": (
+        "{{'k': {int}, 'n': {int}, 's': {str}}}",
+        "dict(k={int}, n={int}, s={str})",
+        "{{**{dict}, 'n': {int}}}",
+    ),
+    "row": ("Row(k={int}, n={int})",),
+    "named": ("Named({int}, {int}, {str})", "{named}._replace(n={int})"),
+    "data": (
+        "Data({int}, {int}, {str})",
+        "Data(k={int}, s={str}, n={int})",
+        "replace({data}, n={int})",
+    ),
+    "frozen": ("Frozen({int}, {int})", "Frozen.of({int})", "Frozen({int})"),
+    "maybe": ("{int}", "None", "{int} if {bool} else None"),
+}
+STATEMENTS = (
+    *("{new} = {any}", "{new} = {any}", "{new} = {any}", "if {bool}:\n{block}", "{last} += {int}"),
+    "if {bool}:\n    {new} = {int}\nelse:\n{block}\n    {same} = {int}",
+    "for x in {list}[:5]:\n{block}",
+    "for at, x in enumerate({list}[:5]):\n    if {bool}:\n        continue\n{block}",
+    "for x in range({int} % 4):\n{block}\n    if {bool}:\n        break\nelse:\n{block}",
+    "left = {int} % 4\nwhile left > 0:\n    left -= 1\n{block}",
+    "try:\n{block}\n    {new} = 10 // {int}\nexcept (ZeroDivisionError, LookupError):\n    {same} = {int}",
+    "if ({new} := {int}) > 3:\n{block}",
+    *(
+        "{list_} .append({int})",
+        "{dict_}['n'] += {int}",
+        "{dict_}['more'] = {int}",
+        "{data_}.n += {int}",
+    ),
+    "def inner(x):\n    return {int}\n{new} = inner({int})",
+    "match {int} % 4:\n    case 0:\n        {new} = 1\n    case 1 | 2:\n        {same} = {int}\n    case _:\n        {same} = 5",
+)
+OF_OBJECTS = (
+    "self.a += 1",
+    "self.b = {int} % 1000",
+    "self.seen.append({int})",
+    "{new} = self.a + self.b",
+)
+OF_STATE = (
+    *("self.value.update({int})", "self.items.add({int})", "self.table.put({int} % 4, {int})"),
+    *(
+        "self.items.clear()",
+        "{new} = self.table.get(1) or 0",
+        "{new} = sum(self.items.get() or [])",
+    ),
+)
+WINDOWS = (
+    "TumblingEventTimeWindows.of(Time.milliseconds(7))",
+    "SlidingEventTimeWindows.of(Time.milliseconds(10), Time.milliseconds(5))",
+    "EventTimeSessionWindows.with_gap(Time.milliseconds(2))",
+)
+EMPTY = {"int": "0", "pair": "(0, 0)", "list": "[]", "named": "Named(0, 0, '')"}
+LEAVES = {
+    "int": "3", "str": "'b'", "bool": "True", "pair": "(1, 2)", "triple": "(1, 'c', 2)", "list": "[1, 2]",
+    "dict": "{'k': 1, 'n': 2, 's': 'd'}", "row": "Row(k=1, n=2)", "named": "Named(1, 2, 'e')",
+    "data": "Data(1, 2, 'g')", "frozen": "Frozen(1)", "maybe": "None",
+}  # fmt: skip
+
+HOLE = re.compile(r"\{\{|\}\}|\{(\w+)\}")
+MOST_DEEP = 3
+
+
+class _MissingVariableError(Exception):
+    """A template needs a variable of a kind that there is none of."""
+
+
+class Writer:
+    """Writes functions and a pipeline of them. What it writes depends on the seed alone."""
+
+    def __init__(self, seed: int) -> None:
+        self._draw = random.Random(seed)
+        self._definitions: list[str] = []
+        self._count = 0
+        self._more: tuple[str, ...] = ()
+
+    def program(self) -> tuple[str, list[str]]:
+        """The text of a module, and the names of what is seen."""
+        is_timed = self._draw.random() < 0.5
+        lines, names, kind = ["s0 = env.from_collection(list(range(40)))"], ["end"], "int"
+        if is_timed:
+            late = "WatermarkStrategy.for_monotonous_timestamps()"
+            lines.append(
+                f"s0 = s0.assign_timestamps_and_watermarks({late}.with_timestamp_assigner(Times()))"
+            )
+        stream = "s0"
+        steps = (*self.STEPS, *self.TIMED_STEPS) if is_timed else self.STEPS
+        for number in range(1, self._draw.randint(2, 5)):
+            step = self._draw.choice(steps)
+            made, kind = step(self, stream, kind, self._draw.choice(RECORDS))
+            stream = f"s{number}"
+            lines.append(f"{stream} = {made}")
+            if self._draw.random() < 0.3:
+                names.append(stream)
+                lines.append(f"seen({stream}, '{stream}')")
+            if self._draw.random() < 0.2:
+                lines.append(f"{stream} = {stream}.rebalance()")
+        lines.append(f"seen({stream}, 'end')")
+        draw = "def draw(env):\n" + indent("\n".join(lines), "    ")
+        return "\n\n".join([HEAD, *self._definitions, draw]) + "\n", names
+
+    # Expressions and statements
+
+    def expression(self, kind: str, variables: dict[str, str], depth: int = 0) -> str:
+        known = [name for name, of in variables.items() if of == kind]
+        if known and self._draw.random() < 0.3 + 0.2 * depth:
+            return self._draw.choice(known)
+        if depth > MOST_DEEP:
+            return LEAVES[kind]
+        template = self._draw.choice(EXPRESSIONS[kind])
+        try:
+            return f"({self._filled(template, variables, depth)})"
+        except _MissingVariableError:
+            return LEAVES[kind]
+
+    def block(self, variables: dict[str, str], emitted: str, depth: int = 0) -> list[str]:
+        """Statements. Some of them are `emitted`, which may have holes. The variables that they set are added."""
+        lines: list[str] = []
+        for _ in range(self._draw.randint(1, 3)):
+            if depth > 1 or self._draw.random() < 0.25:
+                lines.append(self._filled(emitted, variables, 1))
+                continue
+            template = self._draw.choice((*STATEMENTS, *self._more))
+            try:
+                lines += self._statement(template, variables, emitted, depth)
+            except _MissingVariableError:
+                continue
+        return lines or ["pass"]
+
+    def _statement(
+        self, template: str, variables: dict[str, str], emitted: str, depth: int
+    ) -> list[str]:
+        self._count += 1
+        new, kind = f"v{self._count}", "int"
+        if "{any}" in template:
+            kind = self._draw.choice(RECORDS)
+            template = template.replace("{any}", f"{{{kind}}}")
+        inner, lines = dict(variables), []
+        for line in template.splitlines():
+            if line.startswith(("for", "def")):
+                lines.append(self._filled(line, variables, 1, new))
+                inner["x"] = "int"
+            elif line == "{block}":
+                block = self.block(dict(inner), emitted, depth + 1)
+                lines.append(indent("\n".join(block), "    "))
+            else:
+                lines.append(self._filled(line, inner if line[0] == " " else variables, 1, new))
+        if "{new}" in template:
+            variables[new] = kind
+        return lines
+
+    def _filled(self, template: str, variables: dict[str, str], depth: int, new: str = "") -> str:
+        def fill(hole: re.Match[str]) -> str:
+            kind = hole[1]
+            if kind is None:
+                return hole[0][0]
+            if kind in ("new", "same"):
+                return new
+            if kind == "last" or kind.endswith("_"):
+                of = "int" if kind == "last" else kind[:-1]
+                known = [
+                    name
+                    for name, its in variables.items()
+                    if its == of and (kind != "last" or name[0] == "v")
+                ]
+                if not known:
+                    raise _MissingVariableError
+                return self._draw.choice(known)
+            return self.expression(kind, variables, depth + 1)
+
+        return HOLE.sub(fill, template)
+
+    # Functions
+
+    def _name(self) -> str:
+        self._count += 1
+        return f"F{self._count}"
+
+    def _method(
+        self, head: str, variables: dict[str, str], emitted: str, first: tuple[str, ...] = ()
+    ) -> str:
+        """A function whose last statement is `emitted`."""
+        lines = [*first, *self.block(variables, emitted), self._filled(emitted, variables, 1)]
+        return f"def {head}:\n" + indent("\n".join(lines), "    ")
+
+    def _class(self, kind: str, *methods: str, state: bool = False) -> str:
+        name = self._name()
+        opened = [
+            "value = runtime_context.get_state(ValueStateDescriptor('value', Types.PICKLED_BYTE_ARRAY()))",
+            "items = runtime_context.get_list_state(ListStateDescriptor('items', Types.PICKLED_BYTE_ARRAY()))",
+            "table = runtime_context.get_map_state(MapStateDescriptor('table', Types.INT(), Types.INT()))",
+        ]
+        made = "def __init__(self):\n    self.a, self.b, self.seen = 1, 2, []"
+        if state:
+            lines = "\n".join(f"    self.{line}" for line in opened)
+            made += f"\ndef open(self, runtime_context):\n{lines}"
+        body = indent("\n".join([made, *methods]), "    ")
+        self._definitions.append(f"class {name}({kind}):\n{body}")
+        return f"{name}()"
+
+    def _function(self, base: str, method: str, kinds: dict[str, str], emitted: str) -> str:
+        """A lambda, a function, or an object with a method."""
+        shape = self._draw.choice(("lambda", "def", "class"))
+        arguments = ", ".join(kinds)
+        if shape == "lambda" and emitted.startswith("return"):
+            return f"lambda {arguments}: {self._filled(emitted[7:], kinds, 0)}"
+        if shape == "class":
+            self._more = OF_OBJECTS
+            body = self._method(f"{method}(self, {arguments})", dict(kinds), emitted)
+            self._more = ()
+            return self._class(base, body)
+        name = self._name()
+        self._definitions.append(self._method(f"{name}({arguments})", dict(kinds), emitted))
+        return name
+
+    def _map(self, kind: str, to: str) -> str:
+        return self._function("MapFunction", "map", {"r": kind}, f"return {{{to}}}")
+
+    def _reduce(self, kind: str) -> str:
+        return self._function(
+            "ReduceFunction", "reduce", {"a": kind, "b": kind}, f"return {{{kind}}}"
+        )
+
+    def _keyed(self, stream: str, kind: str) -> str:
+        return f"{stream}.key_by(lambda r: {self.expression('int', {'r': kind}, 1)} % 3)"
+
+    def _aggregate(self, kind: str, to: str) -> str:
+        of = self._draw.choice(list(EMPTY))
+        add = self._method(
+            "add(self, value, accumulator)", {"value": kind, "accumulator": of}, f"return {{{of}}}"
+        )
+        result = self._filled(f"return {{{to}}}", {"accumulator": of}, 0)
+        return self._class(
+            "AggregateFunction",
+            f"def create_accumulator(self):\n    return {EMPTY[of]}",
+            add,
+            f"def get_result(self, accumulator):\n    {result}",
+            "def merge(self, acc_a, acc_b):\n    return acc_a",
+        )
+
+    # Steps: the code of a stream, and the kind of its records
+
+    def _mapped(self, stream: str, kind: str, to: str) -> tuple[str, str]:
+        return f"{stream}.map({self._map(kind, to)})", to
+
+    def _filtered(self, stream: str, kind: str, _to: str) -> tuple[str, str]:
+        keep = self._function("FilterFunction", "filter", {"r": kind}, "return {bool}")
+        return f"{stream}.filter({keep})", kind
+
+    def _flat_mapped(self, stream: str, kind: str, to: str) -> tuple[str, str]:
+        split = self._function("FlatMapFunction", "flat_map", {"r": kind}, f"yield {{{to}}}")
+        return f"{stream}.flat_map({split})", to
+
+    def _reduced(self, stream: str, kind: str, _to: str) -> tuple[str, str]:
+        return f"{self._keyed(stream, kind)}.reduce({self._reduce(kind)})", kind
+
+    def _counted(self, stream: str, kind: str, to: str) -> tuple[str, str]:
+        return (
+            f"{self._keyed(stream, kind)}.count_window(3).aggregate({self._aggregate(kind, to)})",
+            to,
+        )
+
+    def _tagged(self, stream: str, kind: str, to: str) -> tuple[str, str]:
+        tag = self._draw.choice(("SIDE", "SIDES[0]"))
+        yields = f"yield {tag}, {{int}}\nyield {{{to}}}"
+        method = self._method("process_element(self, r, ctx)", {"r": kind}, yields)
+        return f"{stream}.process({self._class('ProcessFunction', method)})", to
+
+    def _processed(self, stream: str, kind: str, to: str) -> tuple[str, str]:
+        self._more = (*OF_OBJECTS, *OF_STATE)
+        old = ("old = self.value.value()",)
+        method = self._method(
+            "process_element(self, r, ctx)", {"r": kind, "old": "maybe"}, f"yield {{{to}}}", old
+        )
+        self._more = ()
+        made = self._class("KeyedProcessFunction", method, state=True)
+        return f"{self._keyed(stream, kind)}.process({made})", to
+
+    def _connected(self, stream: str, kind: str, to: str) -> tuple[str, str]:
+        other = self._draw.choice(RECORDS)
+        methods = [
+            self._method(f"flat_map{number}(self, r)", {"r": of}, f"yield {{{to}}}")
+            for number, of in enumerate((kind, other), 1)
+        ]
+        made = self._class("CoFlatMapFunction", *methods)
+        return f"{stream}.connect(s0.map({self._map('int', other)})).flat_map({made})", to
+
+    def _windowed(self, stream: str, kind: str, to: str) -> tuple[str, str]:
+        windows = self._draw.choice(WINDOWS)
+        if "Session" in windows or self._draw.random() < 0.5:
+            return (
+                f"{self._keyed(stream, kind)}.window({windows}).reduce({self._reduce(kind)})",
+                kind,
+            )
+        folded = self._aggregate(kind, to)
+        return f"{self._keyed(stream, kind)}.window({windows}).aggregate({folded})", to
+
+    STEPS: Any = (
+        *(_mapped, _mapped, _filtered, _flat_mapped, _reduced, _counted, _tagged, _processed),
+        _connected,
+    )
+    TIMED_STEPS: Any = (_windowed, _windowed)
+
+
+def random_program(seed: int) -> tuple[str, list[str]]:
+    """The text of a module that defines `draw(env)`, and the names of the streams that it shows by `seen`."""
+    return Writer(seed).program()
