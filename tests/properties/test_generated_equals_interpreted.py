@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 from hypothesis import given, settings
@@ -11,8 +12,20 @@ from hypothesis import strategies as st
 
 from opchain.common import Configuration, Row, WatermarkStrategy
 from opchain.datastream import OutputTag, ProcessFunction, StreamExecutionEnvironment
+from opchain.runtime.task.input import task_input
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 LATE = OutputTag("late")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _whole_batches() -> Iterator[None]:
+    """No batch is divided because the machine is slow: functions of batches see how large theirs is."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(task_input, "LONGEST_TURN_S", math.inf)
+        yield
 
 
 class Route(ProcessFunction[int, int]):
