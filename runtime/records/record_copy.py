@@ -127,20 +127,21 @@ def _is_frozen(value: Any, depth: int = 8) -> bool:
     (True, False)
     """
     kind = value.__class__
-    if kind in IMMUTABLE or isinstance(kind, enum.EnumMeta):
+    if kind in IMMUTABLE:
         return True
     if kind is tuple or (isinstance(value, tuple) and not kind.__dictoffset__):
         parts = value  # a named tuple has no attributes of its own
     else:
         slots = _slots_of_frozen(kind)
         if slots is None:
-            return False
+            return isinstance(kind, enum.EnumMeta)
         parts = [getattr(value, name, None) for name in slots]
         if kind.__dictoffset__:
             parts += value.__dict__.values()
-    return IMMUTABLE.issuperset(map(type, parts)) or (
-        depth > 0 and all(_is_frozen(part, depth - 1) for part in parts)
-    )
+    for part in parts:
+        if part.__class__ not in IMMUTABLE and not (depth and _is_frozen(part, depth - 1)):
+            return False
+    return True
 
 
 def _copied(value: Any, memo: dict[int, Any]) -> Any:  # noqa: C901 - one branch a class
@@ -150,7 +151,9 @@ def _copied(value: Any, memo: dict[int, Any]) -> Any:  # noqa: C901 - one branch
     if known is not None:
         return known
     places: Any
-    if kind is list or kind is Row:
+    if kind is list:
+        copied = places = value.copy()
+    elif kind is Row:
         copied = places = copy.copy(value)
     elif kind is dict and IMMUTABLE.issuperset(map(type, value)):
         copied = places = value.copy()
@@ -185,6 +188,8 @@ def own_copy(value: Any) -> Any:
     >>> own_copy(shared) is shared, own_copy((1, shared))[1] is shared
     (False, False)
     """
+    if value.__class__ in IMMUTABLE or (isinstance(value, tuple) and _is_frozen(value)):
+        return value  # most records
     try:
         return _copied(value, {})
     except TypeError:
