@@ -548,9 +548,9 @@ class EqualExpressions(ast.NodeTransformer):
 
     def visit(self, node: ast.AST) -> Any:
         """The node, or its replacement."""
-        if isinstance(node, (ast.Name, ast.Call)) and text_of(node) in self._parts:
-            return copied(self._parts[text_of(node)])
-        return super().visit(node)
+        is_candidate = isinstance(node, (ast.Name, ast.Call))
+        part = self._parts.get(text_of(node)) if is_candidate else None
+        return super().visit(node) if part is None else copied(part)
 
 
 def constant_item(node: ast.expr, variable: str) -> Any:

@@ -51,15 +51,12 @@ class _Printed(ast.NodeTransformer):
         node.targets = [ast.Name(text_of_target(target), ast.Store()) for target in node.targets]
         return node
 
-    def visit_For(self, node: ast.For) -> ast.For:
+    def visit_For(self, node: ast.For | ast.comprehension) -> ast.For | ast.comprehension:
         self.generic_visit(node)
         node.target = ast.Name(text_of_target(node.target), ast.Store())
         return node
 
-    def visit_comprehension(self, node: ast.comprehension) -> ast.comprehension:
-        self.generic_visit(node)
-        node.target = ast.Name(text_of_target(node.target), ast.Store())
-        return node
+    visit_comprehension = visit_For
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.Name:
         return ast.Name(_f_string(node), ast.Load())

@@ -96,11 +96,10 @@ def fields_looked_at(form: Form, operator: int, key: str, kind: StaticType | Non
     unknown = [place for place, item in enumerate(kind.items) if item not in plain]
     if not plain or len(unknown) > _MOST_FIELDS:
         return None
+    what: tuple[str, int] = ("plain_fields", operator)
     if operator < NO_OPERATOR:
-        output = FIRST_OUTPUT - operator
-        name = form.names.bind(f"plain_fields_to_{output}", "output_plain_fields", output)
-    else:
-        name = form.names.bind(f"plain_fields_{operator}", "plain_fields", operator)
+        what = ("output_plain_fields", FIRST_OUTPUT - operator)
+    name = form.names.bind(f"plain_fields_{f.suffix_of(operator)}", *what)
     # At least one field is checked, because no class is plain for a SubtaskKeyCheck.
     places = unknown or [0]
     return " or ".join(f"{key}[{place}].__class__ not in {name}" for place in places)

@@ -252,11 +252,9 @@ def _comprehend_fields(
     base = name.partition("_")[2]
     variable = f"item_{base}_{kept[0]}" if len(kept) == 1 else f"fields_{base}"
     fields = Display([parts[place] for place in kept])
-    for place in (
-        parts.keys() - kept
-    ):  # never read, and the loop has no variables of the comprehension
+    for place in parts.keys() - kept:
         if not isinstance(parts[place], ast.Constant):
-            parts[place] = ast.Constant(None)
+            parts[place] = ast.Constant(None)  # never read; the loop has no variables of `made`
     for number, place in enumerate(kept):
         item = f.name(variable)
         parts[place] = item if len(kept) == 1 else fields.read(item, number)
