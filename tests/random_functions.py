@@ -176,6 +176,7 @@ OF_STATE = (
         "{new} = sum(self.items.get() or [])",
     ),
 )
+OF_TIMERS = ("ctx.timer_service().register_event_time_timer(ctx.timestamp() + {int} % 20)",)
 WINDOWS = (
     "TumblingEventTimeWindows.of(Time.milliseconds(7))",
     "SlidingEventTimeWindows.of(Time.milliseconds(10), Time.milliseconds(5))",
@@ -204,23 +205,28 @@ class Writer:
         self._definitions: list[str] = []
         self._count = 0
         self._more: tuple[str, ...] = ()
+        self._is_timed = self._draw.random() < 0.5
+        self._has_side_output = False
 
     def program(self) -> tuple[str, list[str]]:
         """The text of a module, and the names of what is seen."""
-        is_timed = self._draw.random() < 0.5
         lines, names, kind = ["s0 = env.from_collection(list(range(40)))"], ["end"], "int"
-        if is_timed:
+        if self._is_timed:
             late = "WatermarkStrategy.for_monotonous_timestamps()"
             lines.append(
                 f"s0 = s0.assign_timestamps_and_watermarks({late}.with_timestamp_assigner(Times()))"
             )
         stream = "s0"
-        steps = (*self.STEPS, *self.TIMED_STEPS) if is_timed else self.STEPS
+        steps = (*self.STEPS, *self.TIMED_STEPS) if self._is_timed else self.STEPS
         for number in range(1, self._draw.randint(2, 5)):
             step = self._draw.choice(steps)
+            self._has_side_output = False
             made, kind = step(self, stream, kind, self._draw.choice(RECORDS))
             stream = f"s{number}"
             lines.append(f"{stream} = {made}")
+            if self._has_side_output and self._draw.random() < 0.5:
+                names.append(f"side{number}")
+                lines.append(f"seen({stream}.get_side_output(SIDE), 'side{number}')")
             if self._draw.random() < 0.3:
                 names.append(stream)
                 lines.append(f"seen({stream}, '{stream}')")
@@ -352,8 +358,31 @@ class Writer:
             "ReduceFunction", "reduce", {"a": kind, "b": kind}, f"return {{{kind}}}"
         )
 
+    def _key(self, kind: str) -> str:
+        return f"lambda r: {self.expression('int', {'r': kind}, 1)} % 3"
+
     def _keyed(self, stream: str, kind: str) -> str:
-        return f"{stream}.key_by(lambda r: {self.expression('int', {'r': kind}, 1)} % 3)"
+        return f"{stream}.key_by({self._key(kind)})"
+
+    def _second(self) -> tuple[str, str]:
+        """Another stream, and the kind of its records."""
+        kind = self._draw.choice(RECORDS)
+        return f"s0.map({self._map('int', kind)})", kind
+
+    def _stateful(self, base: str, inputs: dict[str, str], to: str) -> str:
+        """A function with keyed state, a method for each input, and timers where there is time."""
+        old, emitted = ("old = self.value.value()",), f"yield {{{to}}}"
+        self._more = (*OF_OBJECTS, *OF_STATE, *(OF_TIMERS if self._is_timed else ()))
+        methods = [
+            self._method(f"{name}(self, r, ctx)", {"r": kind, "old": "maybe"}, emitted, old)
+            for name, kind in inputs.items()
+        ]
+        self._more = (*OF_OBJECTS, *OF_STATE)  # a timer that sets another would fire for ever
+        if self._is_timed:
+            variables = {"timestamp": "int", "old": "maybe"}
+            methods.append(self._method("on_timer(self, timestamp, ctx)", variables, emitted, old))
+        self._more = ()
+        return self._class(base, *methods, state=True)
 
     def _aggregate(self, kind: str, to: str) -> str:
         of = self._draw.choice(list(EMPTY))
@@ -392,45 +421,80 @@ class Writer:
         )
 
     def _tagged(self, stream: str, kind: str, to: str) -> tuple[str, str]:
+        self._has_side_output = True
         tag = self._draw.choice(("SIDE", "SIDES[0]"))
         yields = f"yield {tag}, {{int}}\nyield {{{to}}}"
         method = self._method("process_element(self, r, ctx)", {"r": kind}, yields)
         return f"{stream}.process({self._class('ProcessFunction', method)})", to
 
     def _processed(self, stream: str, kind: str, to: str) -> tuple[str, str]:
-        self._more = (*OF_OBJECTS, *OF_STATE)
-        old = ("old = self.value.value()",)
-        method = self._method(
-            "process_element(self, r, ctx)", {"r": kind, "old": "maybe"}, f"yield {{{to}}}", old
-        )
-        self._more = ()
-        made = self._class("KeyedProcessFunction", method, state=True)
+        made = self._stateful("KeyedProcessFunction", {"process_element": kind}, to)
         return f"{self._keyed(stream, kind)}.process({made})", to
 
     def _connected(self, stream: str, kind: str, to: str) -> tuple[str, str]:
-        other = self._draw.choice(RECORDS)
+        second, other = self._second()
         methods = [
             self._method(f"flat_map{number}(self, r)", {"r": of}, f"yield {{{to}}}")
             for number, of in enumerate((kind, other), 1)
         ]
         made = self._class("CoFlatMapFunction", *methods)
-        return f"{stream}.connect(s0.map({self._map('int', other)})).flat_map({made})", to
+        return f"{stream}.connect({second}).flat_map({made})", to
+
+    def _connected_by_key(self, stream: str, kind: str, to: str) -> tuple[str, str]:
+        second, other = self._second()
+        inputs = {"process_element1": kind, "process_element2": other}
+        made = self._stateful("KeyedCoProcessFunction", inputs, to)
+        keys = f"{self._key(kind)}, {self._key(other)}"
+        return f"{stream}.connect({second}).key_by({keys}).process({made})", to
+
+    def _broadcast(self, stream: str, kind: str, to: str) -> tuple[str, str]:
+        self._has_side_output = True
+        second, other = self._second()
+        emitted = f"yield {{{to}}}"
+        stored = self._filled("{int} % 3, {int}", {"r": other}, 1)
+        methods = [
+            self._method(
+                "process_element(self, r, ctx)",
+                {"r": kind, "rule": "maybe"},
+                emitted,
+                ("rule = ctx.get_broadcast_state(RULES).get(1)",),
+            ),
+            self._method(
+                "process_broadcast_element(self, r, ctx)",
+                {"r": other},
+                f"yield SIDE, {{int}}\n{emitted}",
+                (f"ctx.get_broadcast_state(RULES).put({stored})",),
+            ),
+        ]
+        made = self._class("BroadcastProcessFunction", *methods)
+        return f"{stream}.connect({second}.broadcast(RULES)).process({made})", to
 
     def _windowed(self, stream: str, kind: str, to: str) -> tuple[str, str]:
+        self._has_side_output = True
         windows = self._draw.choice(WINDOWS)
-        if "Session" in windows or self._draw.random() < 0.5:
-            return (
-                f"{self._keyed(stream, kind)}.window({windows}).reduce({self._reduce(kind)})",
-                kind,
-            )
-        folded = self._aggregate(kind, to)
-        return f"{self._keyed(stream, kind)}.window({windows}).aggregate({folded})", to
+        lateness = self._draw.choice(("", ".allowed_lateness(10)"))
+        window = (
+            f"{self._keyed(stream, kind)}.window({windows}){lateness}.side_output_late_data(SIDE)"
+        )
+        functions = (
+            ["reduce", "process"] if "Session" in windows else ["reduce", "process", "aggregate"]
+        )
+        function = self._draw.choice(functions)
+        if function == "reduce":
+            return f"{window}.reduce({self._reduce(kind)})", kind
+        if function == "aggregate":
+            return f"{window}.aggregate({self._aggregate(kind, to)})", to
+        first = ("items = list(elements)", "item, size = items[0], len(items)")
+        variables = {"key": "int", "item": kind, "size": "int"}
+        head = "process(self, key, context, elements)"
+        method = self._method(head, variables, f"yield {{{to}}}", first)
+        return f"{window}.process({self._class('ProcessWindowFunction', method)})", to
 
     STEPS: Any = (
         *(_mapped, _mapped, _filtered, _flat_mapped, _reduced, _counted, _tagged, _processed),
-        _connected,
+        *(_connected, _connected_by_key, _broadcast),
     )
-    TIMED_STEPS: Any = (_windowed, _windowed)
+    TIMED_STEPS: Any = (_windowed, _windowed, _processed)
 
 
 def random_program(seed: int) -> tuple[str, list[str]]:

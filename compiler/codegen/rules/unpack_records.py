@@ -144,15 +144,14 @@ def _without_tests(form: Form, block: Block, types: dict[str, StaticType | None]
         if asks is not None and isinstance(statement, ast.If) and isinstance(made, ast.Assign):
             display = display_of(made.value, form.constants)
             asked = [made.targets[0], *(display.elements[:1] if display is not None else [])]
-            if not f.names_in([statement.test]) & f.names_in(asked):
-                done.append(statement)  # asks for another record, which was taken apart before
-                continue
+            # It may ask for another record, which was taken apart before.
+            is_asked = bool(f.names_in([statement.test]) & f.names_in(asked))
             is_known = display is not None and (asks == "none" or _has_no_tag(display, types))
-            if is_known or is_answered(asks, type_of(made.value, types)):
+            if is_asked and (is_known or is_answered(asks, type_of(made.value, types))):
                 is_negated = asks == "none" or isinstance(statement.test, ast.UnaryOp)
                 done += statement.body if is_negated else statement.orelse
                 continue
-            if asks == "tag" and display is not None:
+            if is_asked and asks == "tag" and display is not None:
                 done[-1:] = _asking_first(form, made, statement)
         done.append(statement)
     return done
