@@ -89,6 +89,8 @@ class JsonFields:
 
     def _read_dictionaries(self, texts: Sequence[Any]) -> list[Any] | None:
         """The same without msgspec. A fallback would copy each dictionary."""
+        if not self._fields:
+            return None  # to check the texts, and to parse them again where they are sent, would take twice the time
         try:
             found = list(map(json.loads, texts))
             if any(each.__class__ is not dict for each in found):
@@ -101,7 +103,7 @@ class JsonFields:
             ]
         except (ValueError, TypeError, KeyError, RecursionError):
             return None
-        return list(map(self._make, zip(*columns, strict=True))) if columns else found
+        return list(map(self._make, zip(*columns, strict=True)))
 
 
 def are_fields(found: Any) -> bool:

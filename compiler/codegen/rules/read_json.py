@@ -109,7 +109,7 @@ def _decoded(
 ) -> tuple[str, str]:
     """The variable with the decoded fields of all texts of a batch, and the condition that all could be decoded."""
     objects = f"objects_{number}"
-    fields = tuple(uses.fields.items())
+    fields = tuple((uses.fields or {}).items())
     read = form.names.bind(f"read_json_{number}", "json_fields", fields, uses.has_no_others)
     function.fresh.add(uses.parsed)
     return objects, f"({objects} := {read}({texts})) is not None"
@@ -131,7 +131,11 @@ def _receive(form: Form, function: Function, loop: ast.For) -> None:
     targets = ["text", "value", *(["timestamp"] if beside else [])]
     loop.target = ast.Tuple([f.target(name) for name in targets], ast.Store())
     loop.iter = f.expression(f"zip(values.lists[0], {objects}{beside})")
-    form.remark(0, f"reads of JSON only {', '.join(map(repr, uses.fields))}")
+    form.remark(0, _read_of(uses.fields))
+
+
+def _read_of(fields: Mapping[str, Any]) -> str:
+    return f"reads of JSON only {', '.join(map(repr, fields))}"
 
 
 class _Reading:
@@ -188,7 +192,8 @@ class _Reading:
             if not f.is_load_of(argument, "value"):
                 return
             uses = _Uses(self.form, self.function, parsed)
-            if not uses.fields or not all(map(self._may_go_as_text, uses.sends)):
+            is_only_sent = uses.fields == {} and bool(uses.sends)
+            if not (uses.fields or is_only_sent) or not all(map(self._may_go_as_text, uses.sends)):
                 return
             if uses.sends and not all(
                 map(_changes_nothing, f.all_statements(loop.body[position + 1 :]))
@@ -206,7 +211,8 @@ class _Reading:
             else:
                 loop.target = ast.Tuple([f.target("value"), f.target(parsed)], ast.Store())
                 loop.iter = f.expression(f"zip(values, {objects})")
-            self.form.remark(operator, f"reads of JSON only {', '.join(map(repr, uses.fields))}")
+            if uses.fields:
+                self.form.remark(operator, _read_of(uses.fields))
             return
 
     def _may_go_as_text(self, send: f.Send) -> bool:
@@ -224,7 +230,7 @@ class _Reading:
 class _Uses:
     """How a dict is used: `fields` are the keys that are read, with their defaults.
 
-    None if the dict is used in any other way than to read keys, to create a record by `Click(**parsed)`, to send it, or to
+    They are None if the dict is used in any other way than to read keys, to create a record by `Click(**parsed)`, to send it, or to
     pass it to internal functions that rarely run. If records are created from it, it `has_no_others`.
     """
 
@@ -232,7 +238,7 @@ class _Uses:
         self.form = form
         self.parsed = parsed
         self.has_no_others = False
-        self.fields: dict[str, tuple[Any, ...]] = {}
+        self.fields: dict[str, tuple[Any, ...]] | None = None
         self.sends: list[f.Send] = []
         found: dict[str, tuple[Any, ...]] = {}
         uses = 0
@@ -389,7 +395,7 @@ class _Attributes(ast.NodeTransformer):
     def __init__(self, uses: _Uses, text: str) -> None:
         self._form = uses.form
         self._parsed = uses.parsed
-        self._names = list(uses.fields)
+        self._names = list(uses.fields or ())
         self._text = text
         self.parses = False
 

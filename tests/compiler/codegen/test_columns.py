@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from opchain.common import Row, Types, WatermarkStrategy
 from opchain.common.watermark_strategy import TimestampAssigner
 from opchain.datastream import (
+    BroadcastProcessFunction,
     CoMapFunction,
     DataStreamUtils,
     KeyedProcessFunction,
@@ -22,7 +23,7 @@ from opchain.datastream import (
     ReduceFunction,
 )
 from opchain.datastream.connectors.file_system import FileSource, StreamFormat
-from opchain.datastream.state import ValueStateDescriptor
+from opchain.datastream.state import MapStateDescriptor, ValueStateDescriptor
 from opchain.datastream.window import TumblingEventTimeWindows
 from opchain.runtime.errors import UnpicklableRecordError
 from opchain.runtime.operators import pending_batch
@@ -507,6 +508,34 @@ def whole_rows(rows: Any) -> None:
     seen(rows.filter(lambda row: row.get("none", 7) == 7).key_by(by_user).map(lambda r: r), "kept")
 
 
+def without_key(rows: Any) -> None:
+    seen(rows.rebalance().map(lambda row: row["n"]), "kept")
+
+
+def whole_without_key(rows: Any) -> None:
+    seen(rows.rebalance().filter(lambda row: row["user"] in {1, "5"}), "kept")
+
+
+def changed_without_key(rows: Any) -> None:
+    seen(rows.rescale().map(lambda row: (row["tags"].append(1), row["tags"])), "tags")
+
+
+FACTORS = MapStateDescriptor("factors", Types.STRING(), Types.INT())
+
+
+class Factored(BroadcastProcessFunction[Any, Any, Any]):
+    def process_element(self, value: Any, ctx: Any) -> Any:
+        yield value["user"], value["n"] * (ctx.get_broadcast_state(FACTORS).get("n") or 1)
+
+    def process_broadcast_element(self, value: Any, ctx: Any) -> Any:
+        ctx.get_broadcast_state(FACTORS).put("n", value)
+
+
+def beside_factors(rows: Any) -> None:
+    factors = rows.get_execution_environment().from_collection([3]).broadcast(FACTORS)
+    seen(rows.connect(factors).process(Factored()), "kept")
+
+
 def sent_twice(rows: Any) -> None:
     seen(rows.key_by(by_user).map(lambda row: row["n"] + 1), "kept")
     seen(rows.key_by(lambda row: row["n"] % 3).map(lambda row: row["tags"]), "tags")
@@ -560,6 +589,10 @@ def json_line(number: int) -> str:
         (lasting, True),
         (timed_rows, True),
         (whole_rows, True),
+        (without_key, True),
+        (whole_without_key, True),
+        (changed_without_key, True),
+        (beside_factors, True),
         (sent_twice, False),
         (united_rows, False),
         (changed_by_receiver, True),

@@ -69,6 +69,14 @@ def test_fields_are_read_without_msgspec(monkeypatch: pytest.MonkeyPatch) -> Non
     assert fields.read(['{"x": 1}', '{"y": 1}']) is None
     assert fields.read(["[1]"]) is None
     assert fields.read([None]) is None
+    assert JsonFields([]).read(['{"x": 1}']) is None  # they are parsed where they are sent
+
+
+def test_texts_are_checked_without_reading_a_field() -> None:
+    fields = JsonFields([])
+    assert len(fields.read(['{"x": 1, "y": [null]}', "{}"]) or ()) == 2
+    for text in ('{"x": 1', "[1]", "1", '{"x": NaN}', ""):
+        assert fields.read(["{}", text]) is None
 
 
 @pytest.mark.parametrize("has_msgspec", [True, False])
