@@ -141,7 +141,8 @@ def _without_tests(form: Form, block: Block, types: dict[str, StaticType | None]
         for inner in f.blocks(statement):
             inner[:] = _without_tests(form, inner, types)
         made, asks = done[-1] if done else None, getattr(statement, "asks", None)
-        if asks is not None and isinstance(statement, ast.If) and isinstance(made, ast.Assign):
+        if asks is not None and isinstance(statement, ast.If) and f.variable_set(made):
+            assert isinstance(made, ast.Assign)
             display = display_of(made.value, form.constants)
             asked = [made.targets[0], *(display.elements[:1] if display is not None else [])]
             # It may ask for another record, which was taken apart before.

@@ -273,6 +273,15 @@ class Line(ProcessWindowFunction[Any, Any, Any, Any]):
             yield f"{key} {context.window().start} {number}"
 
 
+class Unpacked(ProcessWindowFunction[Any, Any, Any, Any]):
+    """What it yields is set beside another variable."""
+
+    def process(self, key: Any, context: Any, elements: Any) -> Any:
+        numbers = list(elements)
+        first, _ = numbers[0], len(numbers)
+        yield first
+
+
 class WithState(ProcessWindowFunction[Any, Any, Any, Any]):
     """Uses keyed state, state of the window, a side output and `clear`."""
 
@@ -341,6 +350,7 @@ def test_the_function_of_a_window_is_inlined() -> None:
         lambda keyed: keyed.window(TEN).aggregate(Count(), Line()),
         lambda keyed: keyed.window(TEN).process(Line()),
         lambda keyed: keyed.window(TEN).process(WithState()),
+        lambda keyed: keyed.window(TEN).process(Unpacked()),
         lambda keyed: keyed.window(SlidingEventTimeWindows.of(20, 10)).process(WithState()),
         lambda keyed: keyed.window(TEN).allowed_lateness(5).process(Line()),
         lambda keyed: keyed.window(TEN).apply(Applied()),
