@@ -12,7 +12,7 @@ from textwrap import indent
 from typing import Any
 
 HEAD = """
-import functools, json
+import contextlib, functools, json
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -110,24 +110,29 @@ EXPRESSIONS: dict[str, tuple[str, ...]] = {
         ),
         *("{data}.both()", "{frozen}.k", "{dict}['k']", "{dict}.get('missing', 4)", "{maybe} or 0"),
         *("ord({str}[0])", "10 // {int}", "{list}[0]", "int({bool})", "json.loads('[3]')[0]"),
+        *("sum(x for x in {list})", "len({{x for x in {list}}})", "(lambda x: x + {int})({int})"),
+        *("max([{int}, {int}], key=lambda x: -x)", "dict(zip({list}, {list})).get(1, {int})"),
     ),
     "str": (
         *("'a'", "''", "str({int})", "{str} + {str}", "{str}.upper()", "{str}[:2]", "{str}[::-1]"),
         *('f"{{{int_}}}-x"', "'%s:%s' % ({int}, {str})", "','.join([str(x) for x in {list}])"),
         *("TABLE.get({int} % 4, 'many')", "{str} if {bool} else {str}", "{triple}[1]", "{named}.s"),
         *("{data}.s", "{data}.label", "{dict}['s']", "{str}[:3] * ({int} % 3)", "NAMES[0]"),
+        *("'-'.join(map(str, {list}))", "' '.join(sorted({str}))", "{str}.replace('a', {str}[:9])"),
         *("json.dumps({{'n': {int}}})", "json.dumps({dict})", "json.loads(json.dumps({str}))"),
     ),
     "bool": (
         *("{int} > {int}", "{int} == {int}", "{int} % 2 == 0", "not {bool}", "{bool} and {bool}"),
         *("{bool} or {bool}", "{int} in {list}", "{str} in NAMES", "{str} == {str}", "bool({str})"),
+        *("any(x > 2 for x in {list})", "all([x < {int} for x in {list}])", "{pair} < {pair}"),
         *("{maybe_} is None", "0 <= {int} < 17", "{str}.startswith('1')"),
     ),
     "pair": ("({int}, {int})",),
     "triple": ("({int}, {str}, {int})",),
     "list": (
         *("[]", "[{int}, {int}]", "[x % 3 for x in range({int} % 5)]", "sorted({list})"),
-        *("{list} + [{int}]", "[*{list}, 7]", "list(range({int} % 4))"),
+        *("{list} + [{int}]", "[*{list}, 7]", "list(range({int} % 4))", "{list}[1:]"),
+        *("[x + y for x in {list}[:4] for y in {list}[:4]]", "[*map(abs, {list})]"),
     ),
     "dict": (
         "{{'k': {int}, 'n': {int}, 's': {str}}}",
@@ -160,6 +165,14 @@ STATEMENTS = (
         "{data_}.n += {int}",
     ),
     "def inner(x):\n    return {int}\n{new} = inner({int})",
+    "{new}, _ = {any}, {int}",
+    "_, {new} = {pair}",
+    "first, *others = [{int}, *{list}]\n{new} = first + len(others)",
+    "try:\n{block}\nfinally:\n    {new} = {int}",
+    "try:\n    if {bool}:\n        raise KeyError({int})\n    {new} = {int}\nexcept KeyError as error:\n    {same} = error.args[0]",
+    "with contextlib.nullcontext({int}) as {new}:\n{block}",
+    "while True:\n{block}\n    {new} = {int}\n    break",
+    "{list_}[:] = sorted({list_})",
     "match {int} % 4:\n    case 0:\n        {new} = 1\n    case 1 | 2:\n        {same} = {int}\n    case _:\n        {same} = 5",
 )
 OF_OBJECTS = (
