@@ -14,11 +14,13 @@ from typing import Any
 HEAD = """
 import contextlib, functools, json
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import NamedTuple
 
 from forms import seen
 from opchain.common import Row, Time, TimestampAssigner, Types, WatermarkStrategy
 from opchain.datastream import OutputTag
+from opchain.datastream.connectors.file_system import FileSource, StreamFormat
 from opchain.datastream.functions import *
 from opchain.datastream.state import *
 from opchain.datastream.window import *
@@ -71,7 +73,16 @@ def first_of(items):
 
 class Times(TimestampAssigner):
     def extract_timestamp(self, value, record_timestamp):
-        return value * 3 % 50
+        return (value["n"] if isinstance(value, dict) else value) * 3 % 50
+
+MORE = ["", ', "more": [1.5, null]', ', "more": NaN', ', "n": 3']  # the fast decoder leaves some to json.loads
+
+def documents(env):
+    path = Path(__file__).with_suffix(".jsonl")
+    lines = [f'{{"k": {x % 5}, "s": "é{x}", "n": {x}{MORE[x // 7 % 4]}}}' for x in range(40)]
+    path.write_text("\\n".join(lines), encoding="utf-8")
+    text = FileSource.for_record_stream_format(StreamFormat.text_line_format(), str(path)).build()
+    return env.from_source(text, WatermarkStrategy.no_watermarks(), "lines").map(json.loads)
 """
 
 RECORDS = (
@@ -223,13 +234,17 @@ class Writer:
 
     def program(self) -> tuple[str, list[str]]:
         """The text of a module, and the names of what is seen."""
-        lines, names, kind = ["s0 = env.from_collection(list(range(40)))"], ["end"], "int"
+        lines, names = ["s0 = env.from_collection(list(range(40)))"], ["end"]
+        stream, kind = "s0", "int"
+        if self._draw.random() < 0.3:
+            stream, kind = "read", "dict"
+            lines.append("read = documents(env)")
         if self._is_timed:
-            late = "WatermarkStrategy.for_monotonous_timestamps()"
-            lines.append(
-                f"s0 = s0.assign_timestamps_and_watermarks({late}.with_timestamp_assigner(Times()))"
-            )
-        stream = "s0"
+            timed = "WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(Times())"
+            lines += [
+                f"{each} = {each}.assign_timestamps_and_watermarks({timed})"
+                for each in dict.fromkeys(["s0", stream])
+            ]
         steps = (*self.STEPS, *self.TIMED_STEPS) if self._is_timed else self.STEPS
         for number in range(1, self._draw.randint(2, 5)):
             step = self._draw.choice(steps)

@@ -126,7 +126,10 @@ class _Function:
         self.block(statement.body, depth + 1, "continue")
         self._optional("else:", statement.orelse, depth)
 
-    def _try(self, statement: ast.Try, depth: int, _ends: str | None) -> None:
+    def _try(self, statement: ast.Try, depth: int, ends: str | None) -> None:
+        if not (statement.handlers or statement.finalbody):  # nobody reads what `finally` has set
+            self.block([*statement.body, *statement.orelse], depth, ends)
+            return
         self.line(depth, "try:", statement)
         self.block(statement.body, depth + 1, None)
         for handler in statement.handlers:

@@ -1102,6 +1102,22 @@ def test_a_class_method_that_was_replaced_is_called(monkeypatch: pytest.MonkeyPa
     assert Ran(job, run_in_process(job)).records("odd") == [-1, -2, -3, -4]
 
 
+def with_unread(number: int) -> int:
+    try:
+        quotient = 10 // number
+    finally:
+        last = number  # noqa: F841 - nobody reads it
+    return quotient
+
+
+def test_a_finally_that_sets_what_nobody_reads_is_left_out() -> None:
+    def draw(env: Any) -> None:
+        seen(env.from_collection([1, 2, 5]).map(with_unread), "quotients")
+
+    assert run_form(draw).records("quotients") == [10, 5, 2]
+    assert "try:" not in source_of(draw)
+
+
 def test_a_record_made_in_a_try_is_taken_apart() -> None:
     source = job_of(made_in_a_try).vertices[0].source.partition("def fallback_0")[0]
     assert "row_of" not in source
