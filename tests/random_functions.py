@@ -122,6 +122,19 @@ EXPRESSIONS: dict[str, tuple[str, ...]] = {
         *("{data}.both()", "{frozen}.k", "{dict}['k']", "{dict}.get('missing', 4)", "{maybe} or 0"),
         *("ord({str}[0])", "10 // {int}", "{list}[0]", "int({bool})", "json.loads('[3]')[0]"),
         *("sum(x for x in {list})", "len({{x for x in {list}}})", "(lambda x: x + {int})({int})"),
+        *(
+            "less(*{pair})",
+            "less(**{{'a': {int}}})",
+            "{named}._asdict()['k']",
+            "getattr({data}, 'k')",
+        ),
+        *("functools.reduce(lambda x, y: x + y, {list}, 0)", "divmod({int}, 7)[1]", "{int} & 5"),
+        *(
+            "round({int} / 3)",
+            "-{int}",
+            "sum(x for x, _ in enumerate({list}))",
+            "len({dict}.items())",
+        ),
         *("max([{int}, {int}], key=lambda x: -x)", "dict(zip({list}, {list})).get(1, {int})"),
     ),
     "str": (
@@ -176,7 +189,17 @@ STATEMENTS = (
         "{data_}.n += {int}",
     ),
     "def inner(x):\n    return {int}\n{new} = inner({int})",
-    "{new}, _ = {any}, {int}",
+    *("{new}, _ = {any}, {int}", "{new} = {last} = {int}", "{new}, {last} = {last}, {int}"),
+    *(
+        "assert {int} != {str}",
+        "{row_}['k'] = {int}",
+        "{row_}.n = {int}",
+        "{dict_}.update(n={int})",
+    ),
+    "{dict_}.setdefault('others', []).append({int})",
+    "for x, y in zip({list}[:4], {list}):\n{block}",
+    "for x in sorted(set({list})):\n{block}",
+    "def inner(x, y=2):\n    if x > y:\n        return {int}\n    return y\n{new} = inner({int})",
     "_, {new} = {pair}",
     "first, *others = [{int}, *{list}]\n{new} = first + len(others)",
     "try:\n{block}\nfinally:\n    {new} = {int}",
@@ -191,6 +214,9 @@ OF_OBJECTS = (
     "self.b = {int} % 1000",
     "self.seen.append({int})",
     "{new} = self.a + self.b",
+    "{new} = self.more({int})",
+    "self.a, self.b = self.b, self.a",
+    "{new} = len(self.seen[-3:])",
 )
 OF_STATE = (
     *("self.value.update({int})", "self.items.add({int})", "self.table.put({int} % 4, {int})"),
@@ -199,14 +225,31 @@ OF_STATE = (
         "{new} = self.table.get(1) or 0",
         "{new} = sum(self.items.get() or [])",
     ),
+    *("self.value.clear()", "self.items.update([{int}])", "self.items.add_all([{int}, {int}])"),
+    *("{new} = sum(self.table.values())", "self.table.remove({int} % 4)", "self.total.add({int})"),
+    *("{new} = int(self.table.contains({int} % 4))", "{new} = self.total.get() or 0"),
+    "if self.table.is_empty():\n{block}",
+    *("{new} = ctx.get_current_key()", "yield SIDE, {int}"),
 )
-OF_TIMERS = ("ctx.timer_service().register_event_time_timer(ctx.timestamp() + {int} % 20)",)
+OF_TIMERS = (
+    *("ctx.timer_service().register_event_time_timer(ctx.timestamp() + {int} % 20)",) * 2,
+    "ctx.timer_service().delete_event_time_timer({int} % 50)",
+    "{new} = max(ctx.timer_service().current_watermark(), 0)",
+)
 WINDOWS = (
     "TumblingEventTimeWindows.of(Time.milliseconds(7))",
     "SlidingEventTimeWindows.of(Time.milliseconds(10), Time.milliseconds(5))",
     "EventTimeSessionWindows.with_gap(Time.milliseconds(2))",
 )
 EMPTY = {"int": "0", "pair": "(0, 0)", "list": "[]", "named": "Named(0, 0, '')"}
+DECLARED = (
+    ("int", "Types.LONG()"),
+    ("str", "Types.STRING()"),
+    ("pair", "Types.TUPLE([Types.LONG(), Types.LONG()])"),
+    ("triple", "Types.TUPLE([Types.LONG(), Types.STRING(), Types.LONG()])"),
+    ("row", "Types.ROW_NAMED(['k', 'n'], [Types.LONG(), Types.LONG()])"),
+    ("list", "Types.LIST(Types.LONG())"),
+)
 LEAVES = {
     "int": "3", "str": "'b'", "bool": "True", "pair": "(1, 2)", "triple": "(1, 'c', 2)", "list": "[1, 2]",
     "dict": "{'k': 1, 'n': 2, 's': 'd'}", "row": "Row(k=1, n=2)", "named": "Named(1, 2, 'e')",
@@ -354,8 +397,10 @@ class Writer:
             "value = runtime_context.get_state(ValueStateDescriptor('value', Types.PICKLED_BYTE_ARRAY()))",
             "items = runtime_context.get_list_state(ListStateDescriptor('items', Types.PICKLED_BYTE_ARRAY()))",
             "table = runtime_context.get_map_state(MapStateDescriptor('table', Types.INT(), Types.INT()))",
+            "total = runtime_context.get_reducing_state(ReducingStateDescriptor('total', max, Types.LONG()))",
         ]
         made = "def __init__(self):\n    self.a, self.b, self.seen = 1, 2, []"
+        made += "\ndef more(self, x):\n    return x % 100 + self.b"
         if state:
             lines = "\n".join(f"    self.{line}" for line in opened)
             made += f"\ndef open(self, runtime_context):\n{lines}"
@@ -399,6 +444,7 @@ class Writer:
 
     def _stateful(self, base: str, inputs: dict[str, str], to: str) -> str:
         """A function with keyed state, a method for each input, and timers where there is time."""
+        self._has_side_output = True
         old, emitted = ("old = self.value.value()",), f"yield {{{to}}}"
         self._more = (*OF_OBJECTS, *OF_STATE, *(OF_TIMERS if self._is_timed else ()))
         methods = [
@@ -441,6 +487,24 @@ class Writer:
 
     def _reduced(self, stream: str, kind: str, _to: str) -> tuple[str, str]:
         return f"{self._keyed(stream, kind)}.reduce({self._reduce(kind)})", kind
+
+    def _rolled(self, stream: str, kind: str, _to: str) -> tuple[str, str]:
+        fold = self._draw.choice(("sum(1)", "min(1)", "max_by(1)", "min_by(0)"))
+        return f"{stream}.map({self._map(kind, 'pair')}).key_by(lambda r: r[0] % 3).{fold}", "pair"
+
+    def _declared(self, stream: str, kind: str, _to: str) -> tuple[str, str]:
+        to, declared = self._draw.choice(DECLARED)
+        return f"{stream}.map({self._map(kind, to)}, output_type={declared})", to
+
+    def _united(self, stream: str, kind: str, _to: str) -> tuple[str, str]:
+        return f"{stream}.union({stream}.map({self._map(kind, kind)}))", kind
+
+    def _joined(self, stream: str, kind: str, to: str) -> tuple[str, str]:
+        second, other = self._second()
+        windows = self._draw.choice(WINDOWS)
+        pair = self._function("JoinFunction", "join", {"a": kind, "b": other}, f"return {{{to}}}")
+        keys = f"where({self._key(kind)}).equal_to({self._key(other)})"
+        return f"{stream}.join({second}).{keys}.window({windows}).apply({pair})", to
 
     def _counted(self, stream: str, kind: str, to: str) -> tuple[str, str]:
         return (
@@ -520,9 +584,9 @@ class Writer:
 
     STEPS: Any = (
         *(_mapped, _mapped, _filtered, _flat_mapped, _reduced, _counted, _tagged, _processed),
-        *(_connected, _connected_by_key, _broadcast),
+        *(_connected, _connected_by_key, _broadcast, _rolled, _declared, _united),
     )
-    TIMED_STEPS: Any = (_windowed, _windowed, _processed)
+    TIMED_STEPS: Any = (_windowed, _windowed, _processed, _joined)
 
 
 def random_program(seed: int) -> tuple[str, list[str]]:
