@@ -90,6 +90,7 @@ class _Arrays:
         self.form = form
         self.most = most
         self.bounds: dict[str, Bounds] = {}
+        self.arrays = {"value"}  # the other variables with bounds are constants
         self.lines: list[ast.stmt] = []
         self.attributes: dict[str, set[str]] = {}
         self.counts: dict[int, list[str]] = {}
@@ -110,6 +111,7 @@ class _Arrays:
             elif isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
                 name = statement.targets[0].id
                 self.bounds[name] = self.bounds_of(statement.value)
+                (self.arrays.add if self._is_array(statement.value) else self.arrays.discard)(name)
                 self.lines.append(statement)
             elif isinstance(statement, ast.If) and not statement.orelse and is_last:
                 self._guard(statement)
@@ -118,7 +120,7 @@ class _Arrays:
             elif isinstance(statement, f.Append):
                 self._once(statement.list)
                 if not self._is_array(statement.value):
-                    raise _Loop("its key is a constant")
+                    raise _Loop("a record or its key is a constant")
                 self.bounds_of(statement.value)
                 values, append = text_of(statement.value), "extend(({}).tolist())"
                 if self._can_be_array(statement.list):
@@ -157,19 +159,21 @@ class _Arrays:
         test = self._test(statement.test)
         keep = f"keep_{operator}"
         self.lines += f.with_comment([f.let(keep, test, operator)], f.comment_of(statement))
-        self._select(statement.body, f"{{}}[{keep}]", operator)
+        self._select(statement.body, keep, operator)
         self.block(statement.body)
 
-    def _select(self, body: list[ast.stmt], how: str, operator: int) -> None:
+    def _select(self, body: list[ast.stmt], keep: str, operator: int) -> None:
         """Filters the arrays that a body reads to the records that reach it."""
-        read = [name for name in self.bounds if any(f.reads(item, name) for item in body)]
-        read = read or ["value"]
+        arrays = [name for name in self.bounds if name in self.arrays]
+        read = [name for name in arrays if any(f.reads(item, name) for item in body)]
         for name in read:
-            self.lines += f.statements(f"{name} = {how.format(name)}", operator)
-        for name in set(self.bounds) - set(read):
+            self.lines += f.statements(f"{name} = {name}[{keep}]", operator)
+        for name in set(arrays) - set(read):
             del self.bounds[name]
+        self.arrays = set(read)
         self.number = f"count_{operator}"
-        self.lines += f.statements(f"count_{operator} = len({read[0]})", operator)
+        count = f"len({read[0]})" if read else f"int({keep}.sum())"
+        self.lines += f.statements(f"{self.number} = {count}", operator)
 
     def _emits(self, statement: f.ForEachResult) -> None:
         display, operator = statement.iterable, f.operator_of(statement)
@@ -189,6 +193,7 @@ class _Arrays:
         made = f.let(target, call, operator)
         self.lines += f.with_comment([made], f.comment_of(statement))
         self.bounds = {target: (min(low for low, _ in bounds), max(high for _, high in bounds))}
+        self.arrays = {target}
         self.most *= len(bounds)
         self.number = f"count_{operator}"
         self.lines += f.statements(f"count_{operator} = len({target})", operator)
@@ -217,7 +222,7 @@ class _Arrays:
         self.lines += f.with_comment(lines, f.comment_of(statement))
 
     def _is_array(self, node: ast.expr) -> bool:
-        return any(isinstance(item, ast.Name) and item.id in self.bounds for item in ast.walk(node))
+        return any(isinstance(item, ast.Name) and item.id in self.arrays for item in ast.walk(node))
 
     def _test(self, node: ast.expr) -> ast.expr:
         """A condition as an array of bools."""

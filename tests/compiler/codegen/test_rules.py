@@ -1936,6 +1936,26 @@ def test_numbers_that_may_overflow_stay_in_the_loop() -> None:
     assert "numbers_of(values)" not in source_of(lambda env: draw(env, 2**23))
 
 
+def sevens(_: int) -> Any:
+    yield 7
+
+
+@pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
+def test_constants_are_no_arrays(mode: str) -> None:
+    def draw(env: Any) -> None:
+        numbers = env.from_sequence(1, 30)
+        seen(numbers.flat_map(sevens), "sevens")
+        ones = numbers.filter(lambda x: x % 3 > 0).flat_map(sevens).map(lambda x: (x, 1))
+        seen(ones.key_by(lambda pair: pair[0]).sum(1), "sums")
+
+    fast, plain = (
+        run_form(draw, form, mode=mode, batch_size=7) for form in ("inlined", "interpreted")
+    )
+    assert fast.records("sevens") == [7] * 30
+    assert fast.subtasks("sums") == plain.subtasks("sums")
+    assert fast.counters() == plain.counters()
+
+
 class Total(FlatMapFunction[int, int]):
     def __init__(self, start: Any) -> None:
         self.total = start
