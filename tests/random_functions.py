@@ -277,7 +277,8 @@ class Writer:
 
     def program(self) -> tuple[str, list[str]]:
         """The text of a module, and the names of what is seen."""
-        lines, names = ["s0 = env.from_collection(list(range(40)))"], ["end"]
+        numbers = self._draw.choice(("from_collection(list(range(40)))", "from_sequence(0, 39)"))
+        lines, names = [f"s0 = env.{numbers}"], ["end"]
         stream, kind = "s0", "int"
         if self._draw.random() < 0.3:
             stream, kind = "read", "dict"
