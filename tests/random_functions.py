@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import random
 import re
+from inspect import cleandoc
 from textwrap import indent
 from typing import Any
 
 HEAD = """
-import contextlib, functools, json
+import contextlib, functools, json, re
 from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+from decimal import Decimal
+from enum import Enum
 from pathlib import Path
 from typing import NamedTuple
 
@@ -48,6 +52,10 @@ class Frozen:
     @classmethod
     def of(cls, x):
         return cls(x % 5, x)
+
+class Color(Enum):
+    RED = 0
+    BLUE = 1
 
 SIDE = OutputTag("side")
 SIDES = [SIDE]
@@ -99,142 +107,166 @@ RECORDS = (
     "maybe",
 )
 EXPRESSIONS: dict[str, tuple[str, ...]] = {
-    "int": (
-        *("2", "-1", "7", "{int} + {int}", "{int} - {int}", "{int} * {int} % 1009", "{int} % 7"),
-        *("{int} // 3", "len({str})", "len({list})", "{int} if {bool} else {int}", "abs({int})"),
-        *(
-            "min({int}, {int})",
-            "less({int})",
-            "less({int}, b={int})",
-            "guarded({int})",
-            "sum({list})",
-        ),
-        *("first_of({list})", "len([x for x in {list} if x % 2])", "{pair}[0]", "{pair}[-1]"),
-        *(
-            "{triple}[2]",
-            "{row}.k",
-            "{row}['n']",
-            "{row}[0]",
-            "{named}.n",
-            "{named}[0]",
-            "{data}.n",
-        ),
-        *("{data}.both()", "{frozen}.k", "{dict}['k']", "{dict}.get('missing', 4)", "{maybe} or 0"),
-        *("ord({str}[0])", "10 // {int}", "{list}[0]", "int({bool})", "json.loads('[3]')[0]"),
-        *("sum(x for x in {list})", "len({{x for x in {list}}})", "(lambda x: x + {int})({int})"),
-        *(
-            "less(*{pair})",
-            "less(**{{'a': {int}}})",
-            "{named}._asdict()['k']",
-            "getattr({data}, 'k')",
-        ),
-        *("functools.reduce(lambda x, y: x + y, {list}, 0)", "divmod({int}, 7)[1]", "{int} & 5"),
-        *(
-            "round({int} / 3)",
-            "-{int}",
-            "sum(x for x, _ in enumerate({list}))",
-            "len({dict}.items())",
-        ),
-        *("max([{int}, {int}], key=lambda x: -x)", "dict(zip({list}, {list})).get(1, {int})"),
-    ),
-    "str": (
-        *("'a'", "''", "str({int})", "{str} + {str}", "{str}.upper()", "{str}[:2]", "{str}[::-1]"),
-        *('f"{{{int_}}}-x"', "'%s:%s' % ({int}, {str})", "','.join([str(x) for x in {list}])"),
-        *("TABLE.get({int} % 4, 'many')", "{str} if {bool} else {str}", "{triple}[1]", "{named}.s"),
-        *("{data}.s", "{data}.label", "{dict}['s']", "{str}[:3] * ({int} % 3)", "NAMES[0]"),
-        *("'-'.join(map(str, {list}))", "' '.join(sorted({str}))", "{str}.replace('a', {str}[:9])"),
-        *("json.dumps({{'n': {int}}})", "json.dumps({dict})", "json.loads(json.dumps({str}))"),
-    ),
-    "bool": (
-        *("{int} > {int}", "{int} == {int}", "{int} % 2 == 0", "not {bool}", "{bool} and {bool}"),
-        *("{bool} or {bool}", "{int} in {list}", "{str} in NAMES", "{str} == {str}", "bool({str})"),
-        *("any(x > 2 for x in {list})", "all([x < {int} for x in {list}])", "{pair} < {pair}"),
-        *("{maybe_} is None", "0 <= {int} < 17", "{str}.startswith('1')"),
-    ),
-    "pair": ("({int}, {int})",),
-    "triple": ("({int}, {str}, {int})",),
-    "list": (
-        *("[]", "[{int}, {int}]", "[x % 3 for x in range({int} % 5)]", "sorted({list})"),
-        *("{list} + [{int}]", "[*{list}, 7]", "list(range({int} % 4))", "{list}[1:]"),
-        *("[x + y for x in {list}[:4] for y in {list}[:4]]", "[*map(abs, {list})]"),
-    ),
-    "dict": (
-        "{{'k': {int}, 'n': {int}, 's': {str}}}",
-        "dict(k={int}, n={int}, s={str})",
-        "{{**{dict}, 'n': {int}}}",
-    ),
-    "row": ("Row(k={int}, n={int})",),
-    "named": ("Named({int}, {int}, {str})", "{named}._replace(n={int})"),
-    "data": (
-        "Data({int}, {int}, {str})",
-        "Data(k={int}, s={str}, n={int})",
-        "replace({data}, n={int})",
-    ),
-    "frozen": ("Frozen({int}, {int})", "Frozen.of({int})", "Frozen({int})"),
-    "maybe": ("{int}", "None", "{int} if {bool} else None"),
+    kind: tuple(re.split(r";\s+", templates.strip()))
+    for kind, templates in {
+        "int": """
+            2; -1; 7; {int} + {int}; {int} - {int}; {int} * {int} % 1009; {int} % 7; {int} // 3;
+            len({str}); len({list}); {int} if {bool} else {int}; abs({int}); min({int}, {int});
+            less({int}); less({int}, b={int}); guarded({int}); sum({list}); first_of({list});
+            len([x for x in {list} if x % 2]); {pair}[0]; {pair}[-1]; {triple}[2]; {row}.k;
+            {row}['n']; {row}[0]; {named}.n; {named}[0]; {data}.n; {data}.both(); {frozen}.k;
+            {dict}['k']; {dict}.get('missing', 4); {maybe} or 0; ord({str}[0]); 10 // {int};
+            {list}[0]; int({bool}); json.loads('[3]')[0]; sum(x for x in {list});
+            len({{x for x in {list}}}); (lambda x: x + {int})({int}); less(*{pair});
+            less(**{{'a': {int}}}); {named}._asdict()['k']; getattr({data}, 'k');
+            functools.reduce(lambda x, y: x + y, {list}, 0); divmod({int}, 7)[1]; {int} & 5;
+            round({int} / 3); -{int}; sum(x for x, _ in enumerate({list})); len({dict}.items());
+            max([{int}, {int}], key=lambda x: -x); dict(zip({list}, {list})).get(1, {int});
+            int(Decimal({int}) * 2); Color({int} % 2).value; len(re.findall('[0-9]', {str}));
+            datetime.fromtimestamp({int} % 9999, timezone.utc).minute; int('0' + str({int} & 5));
+            sum(1 for x in {list} if x in {{1, 2}}); [{int}, {int}].index(max({int}, 3))
+        """,
+        "str": """
+            'a'; ''; str({int}); {str} + {str}; {str}.upper(); {str}[:2]; {str}[::-1];
+            f"{{{int_}}}-x"; '%s:%s' % ({int}, {str}); ','.join([str(x) for x in {list}]);
+            TABLE.get({int} % 4, 'many'); {str} if {bool} else {str}; {triple}[1]; {named}.s;
+            {data}.s; {data}.label; {dict}['s']; {str}[:3] * ({int} % 3); NAMES[0];
+            '-'.join(map(str, {list})); ' '.join(sorted({str})); {str}.replace('a', {str}[:9]);
+            json.dumps({{'n': {int}}}); json.dumps({dict}); json.loads(json.dumps({str}));
+            re.sub('[a-c]+', '-', {str}); {str}.split('-')[0]; Color.RED.name;
+            '{{:03d}}'.format({int}); {str} or 'none'; ', '.join(f'{{x}}' for x in {list});
+            str({maybe}); repr({pair})
+        """,
+        "bool": """
+            {int} > {int}; {int} == {int}; {int} % 2 == 0; not {bool}; {bool} and {bool};
+            {bool} or {bool}; {int} in {list}; {str} in NAMES; {str} == {str}; bool({str});
+            any(x > 2 for x in {list}); all([x < {int} for x in {list}]); {pair} < {pair};
+            {maybe_} is None; 0 <= {int} < 17; {str}.startswith('1')
+        """,
+        "pair": """
+            ({int}, {int})
+        """,
+        "triple": """
+            ({int}, {str}, {int})
+        """,
+        "list": """
+            []; [{int}, {int}]; [x % 3 for x in range({int} % 5)]; sorted({list});
+            {list} + [{int}]; [*{list}, 7]; list(range({int} % 4)); {list}[1:];
+            [x + y for x in {list}[:4] for y in {list}[:4]]; [*map(abs, {list})]
+        """,
+        "dict": """
+            {{'k': {int}, 'n': {int}, 's': {str}}}; dict(k={int}, n={int}, s={str});
+            {{**{dict}, 'n': {int}}}
+        """,
+        "row": """
+            Row(k={int}, n={int})
+        """,
+        "named": """
+            Named({int}, {int}, {str}); {named}._replace(n={int})
+        """,
+        "data": """
+            Data({int}, {int}, {str}); Data(k={int}, s={str}, n={int}); replace({data}, n={int})
+        """,
+        "frozen": """
+            Frozen({int}, {int}); Frozen.of({int}); Frozen({int})
+        """,
+        "maybe": """
+            {int}; None; {int} if {bool} else None
+        """,
+    }.items()
 }
-STATEMENTS = (
-    *("{new} = {any}", "{new} = {any}", "{new} = {any}", "if {bool}:\n{block}", "{last} += {int}"),
-    "if {bool}:\n    {new} = {int}\nelse:\n{block}\n    {same} = {int}",
-    "for x in {list}[:5]:\n{block}",
-    "for at, x in enumerate({list}[:5]):\n    if {bool}:\n        continue\n{block}",
-    "for x in range({int} % 4):\n{block}\n    if {bool}:\n        break\nelse:\n{block}",
-    "left = {int} % 4\nwhile left > 0:\n    left -= 1\n{block}",
-    "try:\n{block}\n    {new} = 10 // {int}\nexcept (ZeroDivisionError, LookupError):\n    {same} = {int}",
-    "if ({new} := {int}) > 3:\n{block}",
-    *(
-        "{list_} .append({int})",
-        "{dict_}['n'] += {int}",
-        "{dict_}['more'] = {int}",
-        "{data_}.n += {int}",
-    ),
-    "def inner(x):\n    return {int}\n{new} = inner({int})",
-    *("{new}, _ = {any}, {int}", "{new} = {last} = {int}", "{new}, {last} = {last}, {int}"),
-    *(
-        "assert {int} != {str}",
-        "{row_}['k'] = {int}",
-        "{row_}.n = {int}",
-        "{dict_}.update(n={int})",
-    ),
-    "{dict_}.setdefault('others', []).append({int})",
-    "for x, y in zip({list}[:4], {list}):\n{block}",
-    "for x in sorted(set({list})):\n{block}",
-    "def inner(x, y=2):\n    if x > y:\n        return {int}\n    return y\n{new} = inner({int})",
-    "_, {new} = {pair}",
-    "first, *others = [{int}, *{list}]\n{new} = first + len(others)",
-    "try:\n{block}\nfinally:\n    {new} = {int}",
-    "try:\n    if {bool}:\n        raise KeyError({int})\n    {new} = {int}\nexcept KeyError as error:\n    {same} = error.args[0]",
-    "with contextlib.nullcontext({int}) as {new}:\n{block}",
-    "while True:\n{block}\n    {new} = {int}\n    break",
-    "{list_}[:] = sorted({list_})",
-    "match {int} % 4:\n    case 0:\n        {new} = 1\n    case 1 | 2:\n        {same} = {int}\n    case _:\n        {same} = 5",
+
+
+def _statements(templates: str) -> tuple[str, ...]:
+    """Templates of statements, a line each."""
+    lines = cleandoc(templates).splitlines()
+    return tuple(line.replace("\\n", "\n") for line in lines)
+
+
+STATEMENTS = _statements(
+    r"""
+    {new} = {any}
+    {new} = {any}
+    {new} = {any}
+    if {bool}:\n{block}
+    {last} += {int}
+    if {bool}:\n    {new} = {int}\nelse:\n{block}\n    {same} = {int}
+    for x in {list}[:5]:\n{block}
+    for at, x in enumerate({list}[:5]):\n    if {bool}:\n        continue\n{block}
+    for x in range({int} % 4):\n{block}\n    if {bool}:\n        break\nelse:\n{block}
+    left = {int} % 4\nwhile left > 0:\n    left -= 1\n{block}
+    try:\n{block}\n    {new} = 10 // {int}\nexcept (ZeroDivisionError, LookupError):\n    {same} = {int}
+    if ({new} := {int}) > 3:\n{block}
+    {list_} .append({int})
+    {dict_}['n'] += {int}
+    {dict_}['more'] = {int}
+    {data_}.n += {int}
+    def inner(x):\n    return {int}\n{new} = inner({int})
+    {new}, _ = {any}, {int}
+    {new} = {last} = {int}
+    {new}, {last} = {last}, {int}
+    assert {int} != {str}
+    {row_}['k'] = {int}
+    {row_}.n = {int}
+    {dict_}.update(n={int})
+    {dict_}.setdefault('others', []).append({int})
+    for x, y in zip({list}[:4], {list}):\n{block}
+    for x in sorted(set({list})):\n{block}
+    def inner(x, y=2):\n    if x > y:\n        return {int}\n    return y\n{new} = inner({int})
+    _, {new} = {pair}
+    first, *others = [{int}, *{list}]\n{new} = first + len(others)
+    try:\n{block}\nfinally:\n    {new} = {int}
+    try:\n    if {bool}:\n        raise KeyError({int})\n    {new} = {int}\nexcept KeyError as error:\n    {same} = error.args[0]
+    with contextlib.nullcontext({int}) as {new}:\n{block}
+    while True:\n{block}\n    {new} = {int}\n    break
+    {list_}[:] = sorted({list_})
+    match {int} % 4:\n    case 0:\n        {new} = 1\n    case 1 | 2:\n        {same} = {int}\n    case _:\n        {same} = 5
+    {new}: int = {int}
+    {new} = 0\nfor x in {list}:\n    {same} += x * {int}
+    if not {list}:\n    {new} = {int}\nelif {bool}:\n{block}\n    {same} = {int}\nelse:\n    {same} = 3
+    {new} = []\nfor x in {list}:\n    if {bool}:\n        {same}.append({int})\n{same} = len({same})
+    {new} = {{}}\nfor x in {list}:\n    {same}[x % 3] = {same}.get(x % 3, 0) + 1\n{same} = len({same})
+    """
 )
-OF_OBJECTS = (
-    "self.a += 1",
-    "self.b = {int} % 1000",
-    "self.seen.append({int})",
-    "{new} = self.a + self.b",
-    "{new} = self.more({int})",
-    "self.a, self.b = self.b, self.a",
-    "{new} = len(self.seen[-3:])",
+OF_OBJECTS = _statements(
+    r"""
+    self.a += 1
+    self.b = {int} % 1000
+    self.seen.append({int})
+    {new} = self.a + self.b
+    {new} = self.more({int})
+    self.a, self.b = self.b, self.a
+    {new} = len(self.seen[-3:])
+    """
 )
-OF_STATE = (
-    *("self.value.update({int})", "self.items.add({int})", "self.table.put({int} % 4, {int})"),
-    *(
-        "self.items.clear()",
-        "{new} = self.table.get(1) or 0",
-        "{new} = sum(self.items.get() or [])",
-    ),
-    *("self.value.clear()", "self.items.update([{int}])", "self.items.add_all([{int}, {int}])"),
-    *("{new} = sum(self.table.values())", "self.table.remove({int} % 4)", "self.total.add({int})"),
-    *("{new} = int(self.table.contains({int} % 4))", "{new} = self.total.get() or 0"),
-    "if self.table.is_empty():\n{block}",
-    *("{new} = ctx.get_current_key()", "yield SIDE, {int}"),
+OF_STATE = _statements(
+    r"""
+    self.value.update({int})
+    self.items.add({int})
+    self.table.put({int} % 4, {int})
+    self.items.clear()
+    {new} = self.table.get(1) or 0
+    {new} = sum(self.items.get() or [])
+    self.value.clear()
+    self.items.update([{int}])
+    self.items.add_all([{int}, {int}])
+    {new} = sum(self.table.values())
+    self.table.remove({int} % 4)
+    self.total.add({int})
+    {new} = int(self.table.contains({int} % 4))
+    {new} = self.total.get() or 0
+    if self.table.is_empty():\n{block}
+    {new} = ctx.get_current_key()
+    yield SIDE, {int}
+    """
 )
-OF_TIMERS = (
-    *("ctx.timer_service().register_event_time_timer(ctx.timestamp() + {int} % 20)",) * 2,
-    "ctx.timer_service().delete_event_time_timer({int} % 50)",
-    "{new} = max(ctx.timer_service().current_watermark(), 0)",
+OF_TIMERS = _statements(
+    r"""
+    ctx.timer_service().register_event_time_timer(ctx.timestamp() + {int} % 20)
+    ctx.timer_service().register_event_time_timer(ctx.timestamp() + {int} % 20)
+    ctx.timer_service().delete_event_time_timer({int} % 50)
+    {new} = max(ctx.timer_service().current_watermark(), 0)
+    """
 )
 WINDOWS = (
     "TumblingEventTimeWindows.of(Time.milliseconds(7))",
