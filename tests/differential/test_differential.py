@@ -88,17 +88,17 @@ def test_recorded_programs_give_what_pyflink_gave(part: int) -> None:
 def test_interpreted_programs_give_the_same() -> None:
     differing = {
         case.name: how
-        for case in recorded_cases()[::10]
+        for case in recorded_cases()[::20]
         if case.name not in EXCUSED and (how := agrees(case, "interpreted")) is not None
     }
     assert differing == {}
 
 
 def parts_on_spark() -> list[list[Case]]:
-    """All whole programs and every tenth random one, up to 40 to a job, so that Spark starts few jobs."""
+    """All whole programs and every twentieth random one, up to 40 to a job, so that Spark starts few jobs."""
     cases = [case for case in recorded_cases() if case.name not in EXCUSED]
     whole = [case for case in cases if case.name.startswith("whole-")]
-    chosen = [*whole, *cases[: -len(whole) : 10]]
+    chosen = [*whole, *cases[: -len(whole) : 20]]
     # In batch mode operators run as many subtasks as the environment has, so jobs are of one parallelism.
     chosen.sort(key=lambda case: (case.mode, case.parallelism))
     return [
