@@ -71,7 +71,7 @@ def test_enough_programs_are_recorded() -> None:
     assert len([case for case in recorded_cases() if case.name.startswith("whole-")]) >= 50
 
 
-PARTS = [pytest.param(part, marks=[pytest.mark.slow] if part % 4 else []) for part in range(20)]
+PARTS = [pytest.param(part, marks=[pytest.mark.slow] if part % 10 else []) for part in range(20)]
 
 
 @pytest.mark.parametrize("part", PARTS)

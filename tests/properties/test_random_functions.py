@@ -17,7 +17,7 @@ from random_functions import random_program
 if TYPE_CHECKING:
     from pathlib import Path
 
-PROGRAMS = int(os.environ.get("OPCHAIN_PROGRAMS", "20"))
+PROGRAMS = int(os.environ.get("OPCHAIN_PROGRAMS", "12"))
 SEED = int(os.environ.get("OPCHAIN_SEED", "1"))
 
 

@@ -1245,6 +1245,13 @@ PROGRAMS = (
 )
 
 
+EVERY_THIRD = [
+    pytest.param(draw, marks=[pytest.mark.slow] if number % 3 or draw is shapes else [])
+    for number, draw in enumerate(PROGRAMS)
+]
+"""The programs. Two thirds are slow tests."""
+
+
 NAMES = (
     *("signs", "more", "row sums", "names", "whole rows", "clicks", "click sums", "named", "dicts"),
     *("changed", "last", "joined", "unlike"),
@@ -1283,7 +1290,7 @@ def noting_effects(rules: Sequence[Rule], effective: set[int]) -> list[Rule]:
     return list(starmap(noting, enumerate(rules)))
 
 
-@pytest.mark.parametrize("draw", [*PROGRAMS[:-1], pytest.param(shapes, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("draw", EVERY_THIRD)
 @pytest.mark.parametrize("mode", ["STREAMING", pytest.param("BATCH", marks=pytest.mark.slow)])
 def test_every_prefix_of_the_rules_gives_the_same(
     draw: Any, mode: str, monkeypatch: pytest.MonkeyPatch
