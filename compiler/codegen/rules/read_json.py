@@ -109,7 +109,7 @@ def _decoded(
 ) -> tuple[str, str]:
     """The variable with the decoded fields of all texts of a batch, and the condition that all could be decoded."""
     objects = f"objects_{number}"
-    fields = tuple((uses.fields or {}).items())
+    fields = tuple(uses.fields.items())
     read = form.names.bind(f"read_json_{number}", "json_fields", fields, uses.has_no_others)
     function.fresh.add(uses.parsed)
     return objects, f"({objects} := {read}({texts})) is not None"
@@ -192,8 +192,7 @@ class _Reading:
             if not f.is_load_of(argument, "value"):
                 return
             uses = _Uses(self.form, self.function, parsed)
-            is_only_sent = uses.fields == {} and bool(uses.sends)
-            if not (uses.fields or is_only_sent) or not all(map(self._may_go_as_text, uses.sends)):
+            if not (uses.fields or uses.sends) or not all(map(self._may_go_as_text, uses.sends)):
                 return
             if uses.sends and not all(
                 map(_changes_nothing, f.all_statements(loop.body[position + 1 :]))
@@ -228,23 +227,25 @@ class _Reading:
 
 
 class _Uses:
-    """How a dict is used: `fields` are the keys that are read, with their defaults.
+    """How a dict is used: `fields` are the keys that are read, with their defaults, and `sends` what sends it whole.
 
-    They are None if the dict is used in any other way than to read keys, to create a record by `Click(**parsed)`, to send it, or to
-    pass it to internal functions that rarely run. If records are created from it, it `has_no_others`.
+    Both are empty if the dict is used in any other way than to read keys, to create a record by `Click(**parsed)`, to send it, or
+    to pass it to internal functions that rarely run. If records are created from it, it `has_no_others`.
     """
 
     def __init__(self, form: Form, function: Function, parsed: str) -> None:
         self.form = form
         self.parsed = parsed
         self.has_no_others = False
-        self.fields: dict[str, tuple[Any, ...]] | None = None
+        self.fields: dict[str, tuple[Any, ...]] = {}
         self.sends: list[f.Send] = []
         found: dict[str, tuple[Any, ...]] = {}
-        uses = 0
-        for statement in f.all_statements(function.body):
-            if isinstance(statement, f.Send) and self._is_whole(statement.value):
-                self.sends.append(statement)
+        sends = [
+            statement
+            for statement in f.all_statements(function.body)
+            if isinstance(statement, f.Send) and self._is_whole(statement.value)
+        ]
+        uses = len(sends)
         for node in f.nodes(function.body):
             uses += _is_cold(node) and sum(map(self._is_whole, node.args))  # type: ignore[attr-defined]
             key, created = _key_asked(node, parsed), _created(node, parsed, form.constants)
@@ -254,8 +255,8 @@ class _Uses:
             if any(found.setdefault(name, default) != default for name, default in asked):
                 return
         reads = sum(f.reads(statement, parsed) for statement in function.body)
-        if f.stores(function.body).get(parsed) == 1 and uses + len(self.sends) == reads:
-            self.fields = found
+        if f.stores(function.body).get(parsed) == 1 and uses == reads:
+            self.fields, self.sends = found, sends
 
     def _is_whole(self, node: ast.AST) -> bool:
         return f.is_load_of(node, self.parsed)
@@ -395,7 +396,7 @@ class _Attributes(ast.NodeTransformer):
     def __init__(self, uses: _Uses, text: str) -> None:
         self._form = uses.form
         self._parsed = uses.parsed
-        self._names = list(uses.fields or ())
+        self._names = list(uses.fields)
         self._text = text
         self.parses = False
 

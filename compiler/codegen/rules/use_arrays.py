@@ -109,9 +109,7 @@ class _Arrays:
                 self._once((operator, statement.what))
                 counted[statement.what == "records_out"] = self.number
             elif isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
-                name = statement.targets[0].id
-                self.bounds[name] = self.bounds_of(statement.value)
-                (self.arrays.add if self._is_array(statement.value) else self.arrays.discard)(name)
+                self._set(statement.targets[0].id, statement.value)
                 self.lines.append(statement)
             elif isinstance(statement, ast.If) and not statement.orelse and is_last:
                 self._guard(statement)
@@ -135,6 +133,13 @@ class _Arrays:
                 raise _Loop(
                     f"{type(statement).__name__.lower()} statements are run for each record"
                 )
+
+    def _set(self, name: str, value: ast.expr) -> None:
+        self.bounds[name] = self.bounds_of(value)
+        if self._is_array(value):
+            self.arrays.add(name)
+        else:
+            self.arrays.discard(name)
 
     def _can_be_array(self, name: str) -> bool:
         """Whether only this function appends to a list, and it may be an array."""
