@@ -13,8 +13,8 @@ from textwrap import indent
 from typing import Any
 
 HEAD = """
-import contextlib, functools, json, re
-from dataclasses import dataclass, replace
+import collections, contextlib, functools, itertools, json, re
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from decimal import Decimal
 from enum import Enum
@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 from forms import seen
 from opchain.common import Row, Time, TimestampAssigner, Types, WatermarkStrategy
-from opchain.datastream import OutputTag
+from opchain.datastream import AsyncDataStream, OutputTag
 from opchain.datastream.connectors.file_system import FileSource, StreamFormat
 from opchain.datastream.functions import *
 from opchain.datastream.state import *
@@ -44,6 +44,9 @@ class Data:
     @property
     def label(self):
         return f"{self.k}/{self.s}"
+    def bump(self, by=1):
+        self.n += by
+        return self
 
 @dataclass(frozen=True)
 class Frozen:
@@ -56,6 +59,30 @@ class Frozen:
 class Color(Enum):
     RED = 0
     BLUE = 1
+
+class Node:
+    def __init__(self, n):
+        self.n, self.items = n, [n]
+    def add(self, x):
+        self.items.append(x)
+        self.n = max(self.n, x)
+        return len(self.items)
+    def __len__(self):
+        return len(self.items)
+    def __repr__(self):
+        return f"Node({self.n}, {self.items})"
+
+class Refused(Exception):
+    def __init__(self, value):
+        super().__init__(f"refused {value}")
+        self.value = value
+
+@contextlib.contextmanager
+def opened(x):
+    try:
+        yield x
+    except KeyError:
+        pass
 
 SIDE = OutputTag("side")
 SIDES = [SIDE]
@@ -78,6 +105,47 @@ def first_of(items):
     for item in items:
         return item
     return 0
+
+def doubled(function):
+    @functools.wraps(function)
+    def call(*args):
+        return function(*args) * 2
+    return call
+
+def same_function(function):
+    @functools.wraps(function)
+    def call(*args, **kwargs):
+        return function(*args, **kwargs)
+    return call
+
+@doubled
+def decorated(a):
+    return a + 1
+
+@functools.lru_cache
+def cached(a):
+    return a * 2
+
+class Adder:
+    by = 3
+    def __call__(self, a):
+        return a + self.by
+    @staticmethod
+    def twice(a):
+        return a * 2
+    @classmethod
+    def of_class(cls, a):
+        return a - cls.by
+
+ADD = Adder()
+adding = functools.partial(less, b=2)
+
+def upto(n):
+    for x in range(n % 5):
+        yield x
+
+def fact(n):
+    return 1 if n <= 1 else n % 7 + fact(n - 1)
 
 class Times(TimestampAssigner):
     def extract_timestamp(self, value, record_timestamp):
@@ -105,6 +173,9 @@ RECORDS = (
     "data",
     "frozen",
     "maybe",
+    "float",
+    "nested",
+    "node",
 )
 EXPRESSIONS: dict[str, tuple[str, ...]] = {
     kind: tuple(re.split(r";\s+", templates.strip()))
@@ -124,7 +195,17 @@ EXPRESSIONS: dict[str, tuple[str, ...]] = {
             max([{int}, {int}], key=lambda x: -x); dict(zip({list}, {list})).get(1, {int});
             int(Decimal({int}) * 2); Color({int} % 2).value; len(re.findall('[0-9]', {str}));
             datetime.fromtimestamp({int} % 9999, timezone.utc).minute; int('0' + str({int} & 5));
-            sum(1 for x in {list} if x in {{1, 2}}); [{int}, {int}].index(max({int}, 3))
+            sum(1 for x in {list} if x in {{1, 2}}); [{int}, 3].index(3);
+            decorated({int}); cached({int}); ADD({int}); Adder.twice({int}); ADD.of_class({int});
+            adding({int}); sum(upto({int})); fact({int} % 6); next(iter({list}), {int}); len({data}.s);
+            {data}.bump({int}).n; len(Node({int})); Node({int}).add({int}); {node}.n; len({node});
+            collections.Counter({list}).get(1, 0); max({list}, default={int}); {int} ** 2 % 50;
+            sum({{x: {int} for x in {list}}}.values()); [x for x in {list}].count(2); ~{int};
+            int({int} == {int}); len({triple}); hash({pair}) % 10; pow({int}, 2, 7);
+            int(isinstance({maybe}, int)); len({{*{list}}}); [*upto({int}), 5][0]; {int} ^ 3; {int} << 1;
+            int(round({float})); int({float} // 2); len(b'ab' + str({int}).encode()); {str}.count('a');
+            sorted({list}, key=lambda x: -x)[0]; next((x for x in {list} if x > 2), 0); {str}.find('a');
+            min({pair}, {pair})[0]; {nested}[0][1]; {nested}[1]; len({nested}[2]); (({int}), 4)[{int} % 2]
         """,
         "str": """
             'a'; ''; str({int}); {str} + {str}; {str}.upper(); {str}[:2]; {str}[::-1];
@@ -132,16 +213,31 @@ EXPRESSIONS: dict[str, tuple[str, ...]] = {
             TABLE.get({int} % 4, 'many'); {str} if {bool} else {str}; {triple}[1]; {named}.s;
             {data}.s; {data}.label; {dict}['s']; {str}[:3] * ({int} % 3); NAMES[0];
             '-'.join(map(str, {list})); ' '.join(sorted({str})); {str}.replace('a', {str}[:9]);
-            json.dumps({{'n': {int}}}); json.dumps({dict}); json.loads(json.dumps({str}));
+            json.dumps({{'n': {int}}}); json.dumps({dict})[:40]; json.loads(json.dumps({str}));
             re.sub('[a-c]+', '-', {str}); {str}.split('-')[0]; Color.RED.name;
             '{{:03d}}'.format({int}); {str} or 'none'; ', '.join(f'{{x}}' for x in {list});
-            str({maybe}); repr({pair})
+            str({maybe}); repr({pair})[:30]; f"{{{int_}:>4}}|{{{str_}!r}}"[:30]; {str}.title(); {str}.strip('a-');
+            ''.join(x for x, _ in itertools.groupby({str})); {str}.partition('-')[2]; f"{{{float}:.2f}}";
+            'é' + {str}; {str} if {str} else {str}; ''.join(reversed({str})); str({nested})[:30]; '\\n'.join([{str}]);
+            {str}.encode().hex()[:8]; str({float}); type({any_}).__name__; str(sorted({{{str}, {str}}}))
         """,
         "bool": """
             {int} > {int}; {int} == {int}; {int} % 2 == 0; not {bool}; {bool} and {bool};
             {bool} or {bool}; {int} in {list}; {str} in NAMES; {str} == {str}; bool({str});
             any(x > 2 for x in {list}); all([x < {int} for x in {list}]); {pair} < {pair};
-            {maybe_} is None; 0 <= {int} < 17; {str}.startswith('1')
+            {maybe_} is None; 0 <= {int} < 17; {str}.startswith('1'); isinstance({any_}, (int, str));
+            {int} != {int} != {int}; {float} > {int}; bool({list}) is True; {str} not in ('a', 'b');
+            {maybe_} is not None and {maybe_} > 2; {str}.isdigit(); {nested} > {nested}; not {str}
+        """,
+        "float": """
+            {int} / 4; {int} * 0.5; float({int}); round({float}, 1); {float} + {int}; 1e3; -{float};
+            abs({float}); {float} % 3; sum([{float}, {float}]); max({float}, {int}); float('inf')
+        """,
+        "nested": """
+            (({int}, {int}), {int}, [{int}]); ({pair}, {int}, {list})
+        """,
+        "node": """
+            Node({int})
         """,
         "pair": """
             ({int}, {int})
@@ -197,7 +293,7 @@ STATEMENTS = _statements(
     left = {int} % 4\nwhile left > 0:\n    left -= 1\n{block}
     try:\n{block}\n    {new} = 10 // {int}\nexcept (ZeroDivisionError, LookupError):\n    {same} = {int}
     if ({new} := {int}) > 3:\n{block}
-    {list_} .append({int})
+    {list_}.append({int})
     {dict_}['n'] += {int}
     {dict_}['more'] = {int}
     {data_}.n += {int}
@@ -226,6 +322,43 @@ STATEMENTS = _statements(
     if not {list}:\n    {new} = {int}\nelif {bool}:\n{block}\n    {same} = {int}\nelse:\n    {same} = 3
     {new} = []\nfor x in {list}:\n    if {bool}:\n        {same}.append({int})\n{same} = len({same})
     {new} = {{}}\nfor x in {list}:\n    {same}[x % 3] = {same}.get(x % 3, 0) + 1\n{same} = len({same})
+    {new} = 0\ndef bump(x):\n    nonlocal {same}\n    {same} += x\n    return {same}\nbump({int})\nbump(2)
+    {data_}.bump({int})
+    {node_}.add({int})
+    {node_}.items.append({int})
+    {node_}.n = {int}
+    {new} = [(lambda x, by=at: x + by) for at in range(3)][1]({int})
+    if {bool}:\n    raise Refused({int})
+    try:\n    if {bool}:\n        raise Refused({int})\nexcept Refused as refused:\n    {new} = refused.value\nelse:\n    {same} = {int}
+    try:\n    {new} = {int}\n    try:\n        {same} = 10 // {int}\n    finally:\n        {same} += 1\nexcept ZeroDivisionError:\n{block}\n    {same} = 3
+    {new} = 0\nwith opened({int}) as x:\n    if {bool}:\n        raise KeyError(1)\n    {same} = x
+    {new} = {int}\ndel {list_}[:1]
+    {dict_}.pop('more', None)
+    {dict_} |= {{'n': {int}}}
+    {new} = {int}\nfor k, v in {dict}.items():\n    if k == 'n':\n        {same} += v
+    {new} = 0\nfor x in upto({int}):\n    if x == 2:\n        break\n    {same} += x\nelse:\n    {same} = -1
+    match {pair}:\n    case (0, x):\n        {new} = x\n    case (x, 1) if x > 2:\n        {same} = x\n    case _:\n        {same} = {int}
+    match {dict}:\n    case {{'n': int(x)}}:\n        {new} = x\n    case _:\n        {same} = 0
+    match {named}:\n    case Named(k=1):\n        {new} = 1\n    case Named(k, n, _):\n        {same} = k + n
+    {new} = collections.defaultdict(int)\nfor x in {list}:\n    {same}[x] += {int}\n{same} = sum({same}.values())
+    {new} = collections.deque({list}, 3)\n{same}.append({int})\n{same} = {same}[0]
+    {new} = {int}\n(a, {same}), *_ = [{pair}, {int}]
+    {list_}.extend(x for x in {list}[:3] if x)
+    {list_}[0:1] = [{int}]
+    {list_}.sort(reverse=True)
+    {new} = {int} if {bool} else {int} if {bool} else {int}
+    {new} = str({any_})[:30]
+    {new} = {any}\nif {bool}:\n    {same} = {same}
+    {new} = {any_}
+    {new} = {int}\nwhile {same} > 3:\n    {same} //= 2\n    if {same} == 5:\n        continue\n    {same} -= 1
+    pass
+    "text"
+    lambda: {int}
+    {new} = {int}\nassert {same} == {same}, 'no'
+    {new} = {float}
+    {new} = {nested}
+    {new} = {node}
+    {new} = {int}\nif {bool}: {same} = -{same}; {same} -= 1
     """
 )
 OF_OBJECTS = _statements(
@@ -237,6 +370,19 @@ OF_OBJECTS = _statements(
     {new} = self.more({int})
     self.a, self.b = self.b, self.a
     {new} = len(self.seen[-3:])
+    {new} = self.fixed({int})
+    {new} = self.LIMIT + {int}
+    {new} = self.size
+    self.last = {int}\n{new} = self.last
+    self.counts[{int} % 3] = self.counts.get(1, 0) + 1
+    {new} = len(self.counts)
+    for x in self.seen[-2:]:\n{block}
+    self.nodes.add({int} % 100)
+    {new} = self.nodes.n
+    {new}, self.a = self.a, {int}
+    if self.a > {int}:\n{block}\n    self.a = 0
+    {new} = type(self).LIMIT
+    {new} = super().__init__ is not None
     """
 )
 OF_STATE = _statements(
@@ -268,6 +414,7 @@ OF_TIMERS = _statements(
     {new} = max(ctx.timer_service().current_watermark(), 0)
     """
 )
+CALLED = ("method", "call", "partial", "closure", "decorated")
 WINDOWS = (
     "TumblingEventTimeWindows.of(Time.milliseconds(7))",
     "SlidingEventTimeWindows.of(Time.milliseconds(10), Time.milliseconds(5))",
@@ -285,11 +432,34 @@ DECLARED = (
 LEAVES = {
     "int": "3", "str": "'b'", "bool": "True", "pair": "(1, 2)", "triple": "(1, 'c', 2)", "list": "[1, 2]",
     "dict": "{'k': 1, 'n': 2, 's': 'd'}", "row": "Row(k=1, n=2)", "named": "Named(1, 2, 'e')",
-    "data": "Data(1, 2, 'g')", "frozen": "Frozen(1)", "maybe": "None",
+    "data": "Data(1, 2, 'g')", "frozen": "Frozen(1)", "maybe": "None", "float": "1.5",
+    "nested": "((1, 2), 3, [4])", "node": "Node(2)",
 }  # fmt: skip
 
 HOLE = re.compile(r"\{\{|\}\}|\{(\w+)\}")
 MOST_DEEP = 3
+
+
+OBJECT = """
+LIMIT = 5
+
+def __init__(self):
+    super().__init__()
+    self.a, self.b, self.seen = 1, 2, []
+    self.counts: dict[int, int] = {}
+    self.nodes = Node(3)
+
+def more(self, x):
+    return x % 100 + self.b
+
+@staticmethod
+def fixed(x):
+    return x % 10
+
+@property
+def size(self):
+    return len(self.seen) + self.a
+"""
 
 
 class _MissingVariableError(Exception):
@@ -402,7 +572,7 @@ class Writer:
                 known = [
                     name
                     for name, its in variables.items()
-                    if its == of and (kind != "last" or name[0] == "v")
+                    if of in (its, "any") and (kind != "last" or name[0] == "v")
                 ]
                 if not known:
                     raise _MissingVariableError
@@ -432,8 +602,7 @@ class Writer:
             "table = runtime_context.get_map_state(MapStateDescriptor('table', Types.INT(), Types.INT()))",
             "total = runtime_context.get_reducing_state(ReducingStateDescriptor('total', max, Types.LONG()))",
         ]
-        made = "def __init__(self):\n    self.a, self.b, self.seen = 1, 2, []"
-        made += "\ndef more(self, x):\n    return x % 100 + self.b"
+        made = cleandoc(OBJECT)
         if state:
             lines = "\n".join(f"    self.{line}" for line in opened)
             made += f"\ndef open(self, runtime_context):\n{lines}"
@@ -442,8 +611,8 @@ class Writer:
         return f"{name}()"
 
     def _function(self, base: str, method: str, kinds: dict[str, str], emitted: str) -> str:
-        """A lambda, a function, or an object with a method."""
-        shape = self._draw.choice(("lambda", "def", "class"))
+        """A lambda, a function, an object with a method, or something else that can be called."""
+        shape = self._draw.choice((*("lambda", "def", "class") * 3, *CALLED))
         arguments = ", ".join(kinds)
         if shape == "lambda" and emitted.startswith("return"):
             return f"lambda {arguments}: {self._filled(emitted[7:], kinds, 0)}"
@@ -453,7 +622,28 @@ class Writer:
             self._more = ()
             return self._class(base, body)
         name = self._name()
-        self._definitions.append(self._method(f"{name}({arguments})", dict(kinds), emitted))
+        if shape in ("method", "call"):
+            called = "__call__" if shape == "call" else "run"
+            self._more = OF_OBJECTS
+            body = self._method(f"{called}(self, {arguments})", dict(kinds), emitted)
+            self._more = ()
+            made = self._class("object", body)
+            return made if shape == "call" else f"{made}.run"
+        if shape == "partial":
+            head = f"{name}(by, {arguments}, *, more=2)"
+            variables = {**kinds, "by": "int", "more": "int"}
+            self._definitions.append(self._method(head, variables, emitted))
+            return f"functools.partial({name}, 4, more=1)"
+        if shape == "closure":
+            inner = self._method(
+                f"run({arguments})", {**kinds, "by": "int", "names": "list"}, emitted
+            )
+            lines = indent(f"names = [by, 2]\n{inner}\nreturn run", "    ")
+            self._definitions.append(f"def {name}(by=3):\n{lines}")
+            return f"{name}({self._draw.randint(0, 9)})"
+        decorator = "@same_function\n" if shape == "decorated" else ""
+        method = self._method(f"{name}({arguments})", dict(kinds), emitted)
+        self._definitions.append(decorator + method)
         return name
 
     def _map(self, kind: str, to: str) -> str:
@@ -469,6 +659,12 @@ class Writer:
 
     def _keyed(self, stream: str, kind: str) -> str:
         return f"{stream}.key_by({self._key(kind)})"
+
+    def _keyed_by_any(self, stream: str, kind: str) -> str:
+        """Keyed by records of any kind that can be keys."""
+        to = self._draw.choice(("int", "str", "bool", "pair", "triple", "row", "named", "frozen"))
+        key = self._function("KeySelector", "get_key", {"r": kind}, f"return {{{to}}}")
+        return f"{stream}.key_by({key})"
 
     def _second(self) -> tuple[str, str]:
         """Another stream, and the kind of its records."""
@@ -519,7 +715,7 @@ class Writer:
         return f"{stream}.flat_map({split})", to
 
     def _reduced(self, stream: str, kind: str, _to: str) -> tuple[str, str]:
-        return f"{self._keyed(stream, kind)}.reduce({self._reduce(kind)})", kind
+        return f"{self._keyed_by_any(stream, kind)}.reduce({self._reduce(kind)})", kind
 
     def _rolled(self, stream: str, kind: str, _to: str) -> tuple[str, str]:
         fold = self._draw.choice(("sum(1)", "min(1)", "max_by(1)", "min_by(0)"))
@@ -539,11 +735,42 @@ class Writer:
         keys = f"where({self._key(kind)}).equal_to({self._key(other)})"
         return f"{stream}.join({second}).{keys}.window({windows}).apply({pair})", to
 
-    def _counted(self, stream: str, kind: str, to: str) -> tuple[str, str]:
-        return (
-            f"{self._keyed(stream, kind)}.count_window(3).aggregate({self._aggregate(kind, to)})",
-            to,
+    def _joined_by_interval(self, stream: str, kind: str, to: str) -> tuple[str, str]:
+        second, other = self._second()
+        emitted = f"yield {{{to}}}"
+        method = self._method(
+            "process_element(self, left, right, ctx)", {"left": kind, "right": other}, emitted
         )
+        made = self._class("ProcessJoinFunction", method)
+        between = "between(Time.milliseconds(-3), Time.milliseconds(4))"
+        joined = f"{self._keyed(stream, kind)}.interval_join({self._keyed(second, other)})"
+        return f"{joined}.{between}.process({made})", to
+
+    def _grouped_with(self, stream: str, kind: str, to: str) -> tuple[str, str]:
+        second, other = self._second()
+        windows = self._draw.choice(WINDOWS)
+        first = (
+            "lefts, rights = list(first), list(second)",
+            "size = len(lefts) - len(rights)",
+            "for left in lefts:",
+            "    size += len(rights)",
+            "    yield size",
+        )
+        emitted = f"yield {{{to}}}"
+        method = self._method("co_group(self, first, second)", {"size": "int"}, emitted, first)
+        made = self._class("CoGroupFunction", method)
+        keys = f"where({self._key(kind)}).equal_to({self._key(other)})"
+        return f"{stream}.co_group({second}).{keys}.window({windows}).apply({made})", to
+
+    def _counted(self, stream: str, kind: str, to: str) -> tuple[str, str]:
+        window = self._draw.choice(("count_window(3)", "count_window(4, 2)"))
+        window = f"{self._keyed_by_any(stream, kind)}.{window}"
+        return self._window_function(window, kind, to)
+
+    def _awaited(self, stream: str, kind: str, to: str) -> tuple[str, str]:
+        method = self._method("async_invoke(self, r)", {"r": kind}, f"return [{{{to}}}]")
+        made = self._class("AsyncFunction", f"async {method}")
+        return f"AsyncDataStream.ordered_wait({stream}, {made}, Time.seconds(60), 3)", to
 
     def _tagged(self, stream: str, kind: str, to: str) -> tuple[str, str]:
         self._has_side_output = True
@@ -598,28 +825,60 @@ class Writer:
         self._has_side_output = True
         windows = self._draw.choice(WINDOWS)
         lateness = self._draw.choice(("", ".allowed_lateness(10)"))
-        window = (
-            f"{self._keyed(stream, kind)}.window({windows}){lateness}.side_output_late_data(SIDE)"
+        keyed = (
+            self._keyed(stream, kind) if "Session" in windows else self._keyed_by_any(stream, kind)
         )
-        functions = (
-            ["reduce", "process"] if "Session" in windows else ["reduce", "process", "aggregate"]
+        window = f"{keyed}.window({windows}){lateness}.side_output_late_data(SIDE)"
+        return self._window_function(window, kind, to, merging="Session" in windows)
+
+    def _windowed_together(self, stream: str, kind: str, to: str) -> tuple[str, str]:
+        windows = self._draw.choice(WINDOWS)
+        window = f"{stream}.window_all({windows})"
+        return self._window_function(window, kind, to, merging="Session" in windows, keyed=False)
+
+    def _window_function(
+        self, window: str, kind: str, to: str, *, merging: bool = False, keyed: bool = True
+    ) -> tuple[str, str]:
+        """A window with a function: one of a fold, of all elements, or of both."""
+        function = self._draw.choice(
+            ("reduce", "reduce", "process", "process", "apply", "aggregate")
         )
-        function = self._draw.choice(functions)
-        if function == "reduce":
-            return f"{window}.reduce({self._reduce(kind)})", kind
+        if function == "aggregate" and merging:
+            function = "process"  # the accumulators of these programs don't merge
+        both = function in ("reduce", "aggregate") and self._draw.random() < 0.4
+        folded = kind
         if function == "aggregate":
-            return f"{window}.aggregate({self._aggregate(kind, to)})", to
+            folded = self._draw.choice(RECORDS) if both else to
+            function = f"aggregate({self._aggregate(kind, folded)}"
+        elif function == "reduce":
+            function = f"reduce({self._reduce(kind)}"
+        else:
+            function += "("
+        if function[-1] != "(" and not both:
+            return f"{window}.{function})", folded
         first = ("items = list(elements)", "item, size = items[0], len(items)")
-        variables = {"key": "int", "item": kind, "size": "int"}
-        head = "process(self, key, context, elements)"
-        method = self._method(head, variables, f"yield {{{to}}}", first)
-        return f"{window}.process({self._class('ProcessWindowFunction', method)})", to
+        variables = {"item": folded, "size": "int"}
+        applied = function == "apply("
+        arguments = f"self, {'key, ' * keyed}{'window' if applied else 'context'}, elements"
+        if applied:
+            arguments = f"self, {'key, ' * keyed}window, inputs"
+            first = (first[0].replace("elements", "inputs"), first[1])
+        if applied:
+            name, base = "apply", "WindowFunction" if keyed else "AllWindowFunction"
+        else:
+            name, base = "process", "ProcessWindowFunction" if keyed else "ProcessAllWindowFunction"
+        method = self._method(f"{name}({arguments})", variables, f"yield {{{to}}}", first)
+        made = self._class(base, method)
+        return f"{window}.{function}{', ' if both else ''}{made})", to
 
     STEPS: Any = (
         *(_mapped, _mapped, _filtered, _flat_mapped, _reduced, _counted, _tagged, _processed),
-        *(_connected, _connected_by_key, _broadcast, _rolled, _declared, _united),
+        *(_connected, _connected_by_key, _broadcast, _rolled, _declared, _united, _awaited),
     )
-    TIMED_STEPS: Any = (_windowed, _windowed, _processed, _joined)
+    TIMED_STEPS: Any = (
+        *(_windowed, _windowed, _windowed_together, _processed, _joined, _joined_by_interval),
+        _grouped_with,
+    )
 
 
 def random_program(seed: int) -> tuple[str, list[str]]:

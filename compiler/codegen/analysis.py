@@ -258,7 +258,7 @@ def escaping_of(function: Function) -> set[str]:  # noqa: C901 - one branch a st
     """The variables that are stored, or passed to code that may keep a reference."""
     found: set[str] = set()
     for statement in f.all_statements(function.body):
-        if isinstance(statement, f.Send):
+        if isinstance(statement, f.Send) or f.selects_key(statement):
             continue  # a key selector gets the record that is sent, so a copy does not protect it
         if isinstance(statement, (ast.Assign, ast.AugAssign)):
             targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]

@@ -383,6 +383,11 @@ def variable_set(statement: ast.AST | None) -> str:
     return ""
 
 
+def selects_key(statement: ast.stmt) -> bool:
+    """Whether a statement calls the selector of a key that is sent with the record, before it is sent."""
+    return variable_set(statement).startswith("sent_key_")
+
+
 def values_set_once(block: Sequence[ast.stmt]) -> dict[str, ast.expr]:
     """The values of the variables that are set once, by `variable = value`."""
     set_in = stores(block)

@@ -247,7 +247,13 @@ class _Lowering:
         function.types["value"] = known
         function.fresh.add("value")
         place = Place("value", "timestamp" if head.timestamps else None, in_batch=True)
-        body = self.operator(head, place, number)
+        key = head.keys[number] if number < len(head.keys) else None
+        taken: Lines = []
+        if key is not None and key.is_carried:
+            carried = self.names.bind(f"carried_{number}", "key", head.index, number)
+            taken = f.statements(f"{carried}.key, record = value", head.index)
+            place = replace(place, value="record")
+        body = [*taken, *self.operator(head, place, number)]
         if body:
             function.body = [_loop(body, has_timestamps=head.timestamps)]
         if not received.is_certain:
@@ -529,7 +535,15 @@ class _Lowering:
         self.names.bind(f"values_{number}", "values", number)
         self.names.bind(f"timestamps_{number}", "timestamps", number)
         time = (place.time or ast.Constant(None)) if output.carries_timestamps else None
-        sent = f.made(f.Send, number=number, value=place.record, key=key, time=time)
+        value: ast.expr = place.record
+        if output.carries_key:
+            assert key is not None
+            name = f"sent_key_{number}"
+            text = f"sends the key of '{output.key.name}', which may differ in a second call"  # type: ignore[union-attr]
+            self.form.remark(operator.index, text)
+            lines.append(f.let(name, key, FIRST_OUTPUT - number))
+            key, value = f.name(name), ast.Tuple([f.name(name), place.record], ast.Load())
+        sent = f.made(f.Send, number=number, value=value, key=key, time=time)
         return [*lines, *f.with_comment(f.marked([sent], operator.index), f"-> {label}")]
 
     def _combine(self, number: int, output: OutputProgram, place: Place, comment: str) -> Lines:
@@ -611,6 +625,9 @@ class _Lowering:
         """The key of a record of input `number`."""
         key = operator.keys[number]
         assert key is not None
+        if key.is_carried:
+            carried = self.names.bind(f"carried_{number}", "key", operator.index, number)
+            return f.expression(f"{carried}.key")
         where = f"of_{operator.index}" + (f"_{number + 1}" if number else "")
         return self._key_call(key, where, ("key", operator.index, number), place)
 

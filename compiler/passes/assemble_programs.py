@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 from opchain.compiler.graph.partitioner import KeyBy, PartitionerKind
 from opchain.compiler.graph.plan import JobGraphError, Plan, required
 from opchain.compiler.graph.transformation import ChainingStrategy
+from opchain.compiler.passes.repeatable_keys import is_repeatable
 from opchain.runtime.connectors.simple_sinks import PrintSinkFunction
 from opchain.runtime.errors import GraphError, InternalError, one_line_name
 from opchain.runtime.functions.function import has_lifecycle
+from opchain.runtime.functions.key_selectors import CarriedKey
 from opchain.runtime.program import operator_specs as specs
 from opchain.runtime.program.operator_specs import ReduceSpec, TimestampsWatermarksSpec
 from opchain.runtime.program.vertex_program import (
@@ -40,7 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from opchain.compiler.graph.execution_plan import Exchange, ExecutionPlan, PlacedVertex
-    from opchain.compiler.graph.job_graph import ChainedOperator, JobGraph, JobVertex
+    from opchain.compiler.graph.job_graph import ChainedOperator, JobEdge, JobGraph, JobVertex
     from opchain.compiler.graph.stream_graph import StreamGraph, StreamNode
     from opchain.runtime.types.type_information import TypeInformation
 
@@ -84,6 +86,7 @@ class _Assembly:
         self.timestamps = edges_with_timestamps(required(plan.stream_graph))
         self.before_watermarks = nodes_before_watermarks(required(plan.stream_graph))
         self.combining = combining_vertices(required(plan.job_graph), self.timestamps)
+        self.carrying = carrying_inputs(required(plan.job_graph), self.combining)
         self.keys: dict[int, KeyProgram] = {}
         self.into: dict[str, list[Exchange]] = {}
         self.out_of: dict[str, list[Exchange]] = {}
@@ -125,13 +128,15 @@ class _Assembly:
     def _written_together(self, exchanges: list[Exchange]) -> list[list[Exchange]]:
         """The exchanges of a vertex, grouped by data set, because a data set is written once.
 
-        A reduce that combines at its senders gets pairs, so it does not share a data set.
+        A reduce that combines at its senders gets pairs, so it does not share a data set. Readers that get keys with the
+        records share one.
         """
-        written: dict[tuple[int, int], list[Exchange]] = {}
+        written: dict[tuple[int, int, bool], list[Exchange]] = {}
         for number, exchange in enumerate(exchanges):
             edge = exchange.edge
             is_alone = edge.target_vertex in self.combining
-            place = (-1, number) if is_alone else (edge.edge.source, edge.dataset_index)
+            source, data_set = (-1, number) if is_alone else (edge.edge.source, edge.dataset_index)
+            place = source, data_set, _input_of(edge) in self.carrying
             written.setdefault(place, []).append(exchange)
         return list(written.values())
 
@@ -164,6 +169,7 @@ class _Assembly:
         )
         if vertex.id in self.combining:
             operators = (self._of_pairs(operators[0]), *operators[1:])
+        operators = (self._of_carried_keys(operators[0], vertex.id), *operators[1:])
         input_numbers = {edge.source: edge.type_number - 1 for edge in vertex.head.inputs}
         sources = tuple(
             ChainedSourceProgram(
@@ -271,6 +277,16 @@ class _Assembly:
             keys=(replace(key, selector=itemgetter(0)),),
         )
 
+    def _of_carried_keys(self, head: OperatorProgram, vertex_id: str) -> OperatorProgram:
+        """A head that receives (key, record) pairs from some inputs, or from none."""
+        keys = tuple(
+            replace(key, selector=CarriedKey(), is_carried=True)
+            if key is not None and (vertex_id, number) in self.carrying
+            else key
+            for number, key in enumerate(head.keys)
+        )
+        return replace(head, keys=keys)
+
     def _key(self, key_by: KeyBy, call_site: str) -> KeyProgram:
         """One program per `key_by` call, so that equal keys are still equal after pickling."""
         known = self.keys.get(id(key_by))
@@ -319,6 +335,7 @@ class _Assembly:
             key=key,
             custom_partitioner=partitioner.custom,
             combine=self._function_of(target) if target.vertex.id in self.combining else None,
+            carries_key=_input_of(edge) in self.carrying,
             carries_timestamps=edge.edge.index in self.timestamps,
             buffer_timeout_ms=self._buffer_timeout(exchange),
             others=tuple(
@@ -482,3 +499,37 @@ def combining_vertices(job_graph: JobGraph, with_timestamps: Collection[int]) ->
             for edge in job_graph.in_edges(vertex.id)
         )
     )
+
+
+def _input_of(edge: JobEdge) -> tuple[str, int]:
+    """The vertex that an edge leads to, and the number of its input, from 0."""
+    return edge.target_vertex, max(0, edge.edge.type_number - 1)
+
+
+def carrying_inputs(job_graph: JobGraph, combining: Collection[str]) -> frozenset[tuple[str, int]]:
+    """The keyed inputs whose records are sent with their keys: their vertices, and their numbers.
+
+    These are the inputs whose key selector may give another key, or change something, when it is called again.
+
+    Args:
+        job_graph: The graph.
+        combining: The vertices whose senders combine records, which get keys anyway.
+    """
+    found = set()
+    for vertex in job_graph.vertices:
+        for number, key_by in enumerate(vertex.head.node.key_bys):
+            edges = [
+                edge.partitioner
+                for edge in job_graph.in_edges(vertex.id)
+                if _input_of(edge) == (vertex.id, number)
+            ]
+            if (
+                key_by is not None
+                and vertex.id not in combining
+                and edges
+                and all(each.kind is PartitionerKind.HASH for each in edges)
+                and all(each.key_by is key_by for each in edges)
+                and not is_repeatable(key_by.selector)
+            ):
+                found.add((vertex.id, number))
+    return frozenset(found)

@@ -75,7 +75,7 @@ class EpochGateInput(GateInput):
     ) -> None:
         super().__init__(elements, valves, chain)
         self._keyed = chain.head.context.keyed
-        self._selectors = chain.head.program.selectors
+        self._selectors = chain.head.program.arrival_selectors
 
     def feed(self, item: InputElement) -> None:
         """Feeds one element, and records the keys of a batch as touched."""

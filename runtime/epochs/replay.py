@@ -60,7 +60,7 @@ def stop_at(task: EpochTask, key: Any, call: Callable[..., None]) -> None:
     """
     chain: Any = task.chain
     process: Process = chain.process_part
-    selectors = chain.program.operators[0].selectors
+    selectors = chain.program.operators[0].arrival_selectors
 
     def process_part(
         number: int, values: Sequence[Any], timestamps: Sequence[int | None] | None

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 class KeySelector(Function, Generic[IN_contra, KEY_co]):
     """Extracts the key of a record.
 
-    Equal records must have equal keys, in every process and at any time. The type of the key must have a stable hash:
+    Equal records should have equal keys, because a task that is retried selects keys again. A selector that may give
+    another key, for example a random one, is called once for each record. The type of the key must have a stable hash:
     int, str, bytes, bool, float, and tuples and dataclasses of these types, among others.
     """
 
@@ -38,6 +39,20 @@ class NullByteKeySelector(KeySelector["Any", int]):
     def get_key(self, value: Any) -> int:  # noqa: ARG002 - that is the point
         """Always 0."""
         return 0
+
+
+class CarriedKey:
+    """The selector of a key that was sent with its record: it returns the key of the current record.
+
+    Used at receivers for selectors that may give another key when they are called again. Records arrive as
+    (key, record) pairs, and whoever takes a pair apart sets `key`.
+    """
+
+    key: Any = None
+
+    def __call__(self, value: Any) -> Any:  # noqa: ARG002 - the selector of any record
+        """The key of the current record."""
+        return self.key
 
 
 class Partitioner(Function, Generic[KEY_contra]):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from opchain.runtime.functions.callables import accept_collectors
@@ -360,7 +361,12 @@ class StreamOperator:
     ) -> None:
         """Takes a batch of input `number`. The chain replaces this method by generated code."""
         process = self.input(number)
-        if timestamps is None:
+        key = self.program.keys[number] if number < len(self.program.keys) else None
+        if key is not None and key.is_carried:
+            times = repeat(None) if timestamps is None else timestamps
+            for (key.selector.key, value), timestamp in zip(values, times):  # noqa: B905
+                process(value, timestamp)
+        elif timestamps is None:
             for value in values:
                 process(value, None)
         else:

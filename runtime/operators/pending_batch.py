@@ -145,10 +145,12 @@ class BatchTarget(Protocol):
 class PendingBatch:
     """Lists that generated code appends to. `flush` sends them.
 
-    `timestamps` is used where the target carries them, `keys` where it partitions by key.
+    `timestamps` is used where the target carries them, `keys` where it partitions by key. With `carries_key`, the values
+    are (key, record) pairs.
     """
 
     __slots__ = (
+        "carries_key",
         "columns",
         "folds",
         "has_columns_first",
@@ -166,6 +168,7 @@ class PendingBatch:
         *,
         carries_timestamps: bool,
         select_key: Callable[[Any], Any] | None,
+        carries_key: bool = False,
     ) -> None:
         self.target = target
         self.values: Column = []
@@ -174,6 +177,7 @@ class PendingBatch:
         self.timestamps: list[int | None] | None = [] if carries_timestamps else None
         self.keys: list[Any] | None = None if select_key is None else []
         self.select_key = select_key
+        self.carries_key = carries_key
         self.has_columns_first = False
         self.folds: WindowFolds | None = None
 
@@ -187,7 +191,10 @@ class PendingBatch:
         """Adds one record, for interpreted operators."""
         if self.select_key is not None:
             assert self.keys is not None
-            self.keys.append(self.select_key(value))
+            key = self.select_key(value)
+            self.keys.append(key)
+            if self.carries_key:
+                value = (key, value)
         self.values.append(value)
         if self.timestamps is not None:
             self.timestamps.append(timestamp)

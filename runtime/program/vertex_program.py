@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.errors import InternalError
@@ -48,7 +49,8 @@ class KeyProgram:
     """A key selector as executors use it: `selector(value)` returns the key.
 
     `hasher` returns its Java hash code if a key type was declared. Otherwise it is None, and the class of the key
-    decides. `key_type` is the type as text.
+    decides. `key_type` is the type as text. If `is_carried`, records arrive as (key, record) pairs, and `selector` is a
+    CarriedKey.
     """
 
     selector: Any
@@ -56,6 +58,7 @@ class KeyProgram:
     call_site: str
     hasher: Any = None
     key_type: str = ""
+    is_carried: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +87,12 @@ class OperatorProgram:
     side_types: tuple[tuple[str, TypeInformation[Any]], ...] = ()
 
     @property
-    def selectors(self) -> tuple[Callable[[Any], Any] | None, ...]:
-        """The key selector of each input; None for an input without a key."""
-        return tuple(None if key is None else key.selector for key in self.keys)
+    def arrival_selectors(self) -> tuple[Callable[[Any], Any] | None, ...]:
+        """What returns the key of a record as it arrives, for each input; None for an input without a key."""
+        return tuple(
+            None if key is None else itemgetter(0) if key.is_carried else key.selector
+            for key in self.keys
+        )
 
     @property
     def key_types(self) -> tuple[str, ...]:
@@ -95,8 +101,9 @@ class OperatorProgram:
 
     def key_selector(self, number: int = 0) -> Callable[[Any], Any]:
         """The key selector of an input that has a key."""
-        selector = self.selectors[number]
-        assert selector is not None
+        key = self.keys[number]
+        assert key is not None
+        selector: Callable[[Any], Any] = key.selector
         return selector
 
 
@@ -120,8 +127,9 @@ class OutputProgram:
     `first_target` is the task number of the consumer's subtask 0 and `channel_base` the number, at
     each consumer, of the channel from this vertex's subtask 0: producer subtask s writes channel
     `channel_base + s` of task `first_target + t`. With `combine`, a reduce function, records of one
-    key are folded into one before they are sent, as a (key, value) pair (batch mode only). `others` are the
-    (first_target, channel_base) of further consumers with as many subtasks, which read the same buffers.
+    key are folded into one before they are sent, as a (key, value) pair (batch mode only). With `carries_key`, each
+    record is sent as a (key, record) pair. `others` are the (first_target, channel_base) of further consumers with as
+    many subtasks, which read the same buffers.
     """
 
     operator: int
@@ -135,6 +143,7 @@ class OutputProgram:
     key: KeyProgram | None = None
     custom_partitioner: Any = None
     combine: Any = None
+    carries_key: bool = False
     carries_timestamps: bool = True
     buffer_timeout_ms: int = -1
     others: tuple[tuple[int, int], ...] = ()

@@ -296,7 +296,12 @@ def _pending(output: OutputProgram, writer: BatchTarget) -> PendingBatch:
             first=getattr(output.combine, "first", None),
             identity=key_identity(None if output.key is None else output.key.hasher),
         )
-    return PendingBatch(writer, carries_timestamps=output.carries_timestamps, select_key=select_key)
+    return PendingBatch(
+        writer,
+        carries_timestamps=output.carries_timestamps,
+        select_key=select_key,
+        carries_key=output.carries_key,
+    )
 
 
 def _after_records(pending: PendingBatch, send: Callable[[int], None]) -> Callable[[int], None]:

@@ -108,7 +108,7 @@ def _is_harmless(  # noqa: C901 - one branch a statement
             sink = getattr(statement, "sink", None)
             if sink is not None and program.operators[sink].spec.changes_records:
                 return False
-        elif isinstance(statement, f.Send):
+        elif isinstance(statement, f.Send) or f.selects_key(statement):
             continue
         elif isinstance(statement, (ast.Assign, ast.AugAssign, ast.Delete)):
             targets = (

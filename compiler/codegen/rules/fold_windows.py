@@ -156,7 +156,11 @@ def _folded(
 ) -> list[ast.stmt] | None:
     """The statements that fold a record. None if the fold is not associative for its type."""
     number, time = send.number, send.time
-    if not isinstance(time, ast.Name) or send.key is None:
+    if (
+        not isinstance(time, ast.Name)
+        or send.key is None
+        or form.program.outputs[number].carries_key
+    ):
         return None
     # Timestamps that this chain assigns are ints, and so are times at which something fires. Others may be None.
     is_assigned = function.name.startswith("process_") and time.id.startswith("timestamp_")

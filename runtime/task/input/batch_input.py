@@ -79,7 +79,7 @@ class KeySortedInput:
         self._elements = iter(elements)
         self._chain = chain
         head = chain.head
-        self._selectors = head.program.selectors
+        self._selectors = head.program.arrival_selectors
         inputs = head.context.task.vertex.inputs
         self._key_lists = {edge.input_number: edge.key_list for edge in inputs}
         backend = head.context.keyed_state

@@ -101,8 +101,16 @@ COPIED = ["if value_1.__class__ not in IMMUTABLE:", "value_1 = own_copy(value_1)
             ["for value_1 in range_1(value):", *COPIED, "values_0.append(value_1)"],
         ),
         (
+            lambda env: numbers(env).key_by(str.upper).reduce(max),
+            ["keys_0.append(upper_to_0(value))", "values_0.append(value)"],
+        ),
+        (
             lambda env: numbers(env).key_by(parse).reduce(max),
-            ["keys_0.append(parse_to_0(value))", "values_0.append(value)"],
+            [
+                "sent_key_0 = parse_to_0(value)",
+                "column_0_0.append(sent_key_0)",
+                "column_0_1.append(value)",
+            ],
         ),
         (
             lambda env: numbers(env).partition_custom(lambda k, n: k % n, lambda x: x + 1).map(str),
@@ -115,7 +123,7 @@ COPIED = ["if value_1.__class__ not in IMMUTABLE:", "value_1 = own_copy(value_1)
     ],
     ids=[
         *("map", "inlined map", "filter", "inlined filter", "flat map"),
-        *("keyed exchange", "custom exchange", "legacy sink"),
+        *("keyed exchange", "key that is sent", "custom exchange", "legacy sink"),
     ],
 )
 def test_the_lines_of_an_operator(draw: Any, lines: list[str]) -> None:

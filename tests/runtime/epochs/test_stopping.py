@@ -13,7 +13,7 @@ class Chain:
 
     def __init__(self) -> None:
         self.program = SimpleNamespace(
-            operators=[SimpleNamespace(selectors=(lambda pair: pair[0],))]
+            operators=[SimpleNamespace(arrival_selectors=(lambda pair: pair[0],))]
         )
         self.noted: list[Any] = []
 

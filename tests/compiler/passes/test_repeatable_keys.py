@@ -1,0 +1,261 @@
+"""Which key selectors may be called again for a record, and that others are called once."""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import itertools
+import json
+import random
+import re
+import uuid
+from collections import Counter
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pytest
+from epoch_runs import EpochRun, given
+from forms import FORMS, run_form, seen
+
+from opchain.common import Row, Time, TimestampAssigner, Types, WatermarkStrategy
+from opchain.compiler.passes.repeatable_keys import is_repeatable
+from opchain.datastream.functions import (
+    CoGroupFunction,
+    KeyedProcessFunction,
+    KeySelector,
+    MapFunction,
+    ProcessJoinFunction,
+)
+from opchain.datastream.state import ValueStateDescriptor
+from opchain.datastream.window import TumblingEventTimeWindows
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SHARDS = 4
+
+
+class Point(NamedTuple):
+    x: int
+    y: int
+
+
+@dataclass
+class Order:
+    user: str
+
+    def owner(self) -> str:
+        return self.user.lower()
+
+    def visit(self) -> str:
+        self.user += "!"
+        return self.user
+
+
+def shard_of(user: str) -> int:
+    total = 0
+    for letter in user:
+        total += ord(letter) * 31
+    return total % SHARDS
+
+
+def salted(user: str) -> str:
+    return f"{shard_of(user)}-{random.randint(0, 3)}"
+
+
+class OfField(KeySelector[Any, Any]):
+    def __init__(self, field: str) -> None:
+        self.field = field
+
+    def get_key(self, value: Any) -> Any:
+        return self.read(value)
+
+    def read(self, value: Any) -> Any:
+        return value[self.field]
+
+
+class InTurns(KeySelector[Any, int]):
+    """Gives 0, 1, 2, 0, 1, 2, ... whatever the record is."""
+
+    def __init__(self) -> None:
+        self.calls = -1
+
+    def get_key(self, value: Any) -> int:
+        self.calls += 1
+        return self.calls % 3
+
+
+@pytest.mark.parametrize(
+    "selector",
+    [
+        itemgetter(0),
+        str.upper,
+        OfField("user"),
+        shard_of,
+        lambda row: (row["a"], row.b, f"{row}"[:2].lower()),
+        lambda row: Point(1, 2) if row else Row(1, 2),
+        lambda row: int(hashlib.md5(row.encode()).hexdigest(), 16) % 4,  # noqa: S324
+        lambda row: re.match("a(.)", row).group(1),  # type: ignore[union-attr]
+        lambda row: json.loads(row)["k"],
+        lambda row: dt.datetime.fromisoformat(row).hour,
+        lambda row: tuple(sorted(field for field in row if field)),
+        lambda order: order.owner(),
+    ],
+)
+def test_repeatable(selector: Any) -> None:
+    assert is_repeatable(selector)
+
+
+@pytest.mark.parametrize(
+    "selector",
+    [
+        salted,
+        InTurns(),
+        lambda row: random.choice([1, 2]),
+        lambda row: dt.datetime.now().minute,  # noqa: DTZ005
+        lambda row: str(uuid.uuid4()),
+        lambda row: hash(row) % 3,  # texts have another hash in another process
+        lambda row: row.pop("key"),
+        lambda row: row.setdefault("key", 1),
+        lambda rows: next(rows)[0],
+        lambda row: sum(row.values) + row.unknown(),
+        lambda order: order.visit(),
+    ],
+)
+def test_not_certainly_repeatable(selector: Any) -> None:
+    assert not is_repeatable(selector)
+
+
+class Times(TimestampAssigner):
+    def extract_timestamp(self, value: Any, record_timestamp: int) -> int:
+        return int(value)
+
+
+class CountPerKey(KeyedProcessFunction[int, Any, Any]):
+    def open(self, runtime_context: Any) -> None:
+        self.count = runtime_context.get_state(ValueStateDescriptor("count", Types.INT()))
+
+    def process_element(self, value: Any, ctx: Any) -> Any:
+        count = (self.count.value() or 0) + 1
+        self.count.update(count)
+        yield ctx.get_current_key(), value, count
+
+
+class RichMap(MapFunction[Any, Any]):
+    def open(self, runtime_context: Any) -> None:
+        self.last = runtime_context.get_state(ValueStateDescriptor("last", Types.INT()))
+
+    def map(self, value: Any) -> Any:
+        last = self.last.value()
+        self.last.update(value)
+        return last, value
+
+
+class Pairs(ProcessJoinFunction[Any, Any, Any]):
+    def process_element(self, left: Any, right: Any, ctx: Any) -> Any:
+        yield left, right
+
+
+class Sizes(CoGroupFunction[Any, Any, Any]):
+    def co_group(self, first: Any, second: Any) -> Any:
+        yield sorted(first), sorted(second)
+
+
+def numbers(env: Any, count: int = 24) -> Any:
+    """One subtask, so that the selector gives the keys in turns."""
+    timed = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(Times())
+    return env.from_collection(list(range(count))).assign_timestamps_and_watermarks(timed)
+
+
+WINDOW = TumblingEventTimeWindows.of(Time.milliseconds(12))
+
+
+def joined(env: Any, pairs: Any) -> Any:
+    between = pairs.between(Time.milliseconds(-3), Time.milliseconds(3))
+    return between.process(Pairs())
+
+
+@pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
+@pytest.mark.parametrize(
+    "keyed",
+    [
+        lambda env, of: numbers(env).key_by(of).reduce(lambda a, b: a + b),
+        lambda env, of: numbers(env).map(lambda x: (x, 1)).set_parallelism(1).key_by(of).sum(1),
+        lambda env, of: numbers(env).key_by(of).process(CountPerKey()),
+        lambda env, of: numbers(env).key_by(of).map(RichMap()),
+        lambda env, of: numbers(env).key_by(of).map(lambda x: x + 1),
+        lambda env, of: numbers(env).key_by(of).count_window(3).reduce(lambda a, b: a + b),
+        lambda env, of: numbers(env).key_by(of).count_window(3, 1).reduce(lambda a, b: a + b),
+        lambda env, of: numbers(env).key_by(of).window(WINDOW).reduce(lambda a, b: a + b),
+        lambda env, of: joined(env, numbers(env).key_by(of).interval_join(numbers(env).key_by(of))),
+        lambda env, of: (
+            numbers(env).join(numbers(env)).where(of).equal_to(of).window(WINDOW).apply(Point)
+        ),
+        lambda env, of: (
+            numbers(env).co_group(numbers(env)).where(of).equal_to(of).window(WINDOW).apply(Sizes())
+        ),
+    ],
+    ids=[
+        *("reduce", "sum", "process", "rich map", "map", "count window", "sliding count window"),
+        *("window", "interval join", "join", "co-group"),
+    ],
+)
+def test_a_selector_is_called_once_for_each_record(keyed: Any, mode: str) -> None:
+    """The keys are as if they were fields of the records."""
+
+    def of_number(value: Any) -> int:
+        return (value[0] if isinstance(value, tuple) else value) % 3
+
+    expected = run_form(lambda env: seen(keyed(env, of_number), "keyed"), mode=mode, parallelism=2)
+    for form in FORMS:
+        ran = run_form(
+            lambda env: seen(keyed(env, InTurns()), "keyed"), form, mode=mode, parallelism=2
+        )
+        found, wanted = Counter(map(repr, ran.records("keyed"))), expected.records("keyed")
+        assert found == Counter(map(repr, wanted)), form
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_random_keys_keep_the_records_of_a_key_together(form: str) -> None:
+    """Each key has its state in one subtask, so no count of a key comes twice."""
+
+    def draw(env: Any) -> None:
+        salts = env.from_collection(list(range(200))).key_by(lambda _: random.randint(0, 3))
+        seen(salts.process(CountPerKey()), "counts")
+
+    counts = [
+        (key, count) for key, _, count in run_form(draw, form, parallelism=2).records("counts")
+    ]
+    assert len(counts) == len(set(counts)) == 200
+    assert {key for key, _ in counts} <= set(range(4))
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_random_keys_are_found_again_after_a_restart(form: str, tmp_path: Path) -> None:
+    def draw(env: Any) -> None:
+        salted = given(env, "numbers").key_by(lambda _: random.randint(0, 3))
+        seen(salted.process(CountPerKey()).uid("counts"), "counts")
+
+    run, found = EpochRun(draw, tmp_path, parallelism=2, form=form), []
+    for parallelism in (2, 3, 1):
+        run = run.restarted(parallelism)
+        for _ in range(2):
+            found += run.run(numbers=range(40)).records("counts")
+    run.close()
+    counts = [(key, count) for key, _, count in found]
+    assert len(counts) == len(set(counts)) == 240
+
+
+def test_a_selector_that_changes_records_changes_them_once() -> None:
+    def mark(record: dict[str, Any]) -> int:
+        record["marks"] = record.get("marks", 0) + 1
+        return record["number"] % 3  # type: ignore[no-any-return]
+
+    def draw(env: Any) -> None:
+        records = env.from_collection([{"number": number} for number in range(9)])
+        seen(records.key_by(mark).reduce(lambda a, b: b), "last")
+
+    for form, mode in itertools.product(FORMS, ("STREAMING", "BATCH")):
+        marks = {record["marks"] for record in run_form(draw, form, mode=mode).records("last")}
+        assert marks == {1}
