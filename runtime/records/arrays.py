@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
+from collections import deque
 from functools import lru_cache
 from itertools import accumulate, compress, groupby
 from typing import TYPE_CHECKING, Any
@@ -48,8 +49,15 @@ def interleaved(*arrays: Any) -> Any:
     return np.stack(arrays, 1).ravel()
 
 
-def has_plain(owner: Any, added: tuple[str, ...], read: tuple[str, ...]) -> bool:
-    """Whether an object stores its attributes in plain form, and the attributes that are added to are ints.
+_CONTAINERS = frozenset({list, dict, set, deque})
+
+
+def has_plain(
+    owner: Any, added: tuple[str, ...], read: tuple[str, ...], held: tuple[str, ...] = ()
+) -> bool:
+    """Whether an object stores its attributes in plain form.
+
+    The attributes that are added to must be ints, and those in `held` lists, dictionaries, sets or deques.
 
     >>> class Tally: ...
     >>> tally = Tally()
@@ -65,7 +73,9 @@ def has_plain(owner: Any, added: tuple[str, ...], read: tuple[str, ...]) -> bool
     stored = getattr(owner, "__dict__", {})
     if not all(name in stored and not hasattr(kind, name) for name in (*added, *read)):
         return False
-    return all(type(stored[name]) is int for name in added)
+    return all(type(stored[name]) is int for name in added) and all(
+        type(stored[name]) in _CONTAINERS for name in held
+    )
 
 
 def stable_order(*columns: Sequence[int]) -> Sequence[int]:

@@ -21,8 +21,9 @@
 
 A running sum over 1,000 keys whose results are added up this way takes a third less time. The loop may only
 call builtins, look-ups in tables, and functions of opchain that change nothing, because none of them can see the object.
-If an attribute is not simply stored in the object, such as a property, the original loop processes the batch. Changed
-attributes are stored even if the loop fails.
+It may also call methods of lists, dictionaries and sets in attributes, such as `self.seen.add(value)`. If an attribute
+is not simply stored in the object, such as a property, or holds something else than a list, a dictionary or a set, the
+original loop processes the batch. Changed attributes are stored even if the loop fails.
 """
 
 from __future__ import annotations
@@ -39,10 +40,26 @@ from opchain.compiler.codegen.source_text import text_of
 from opchain.runtime.program.vertex_program import NO_OPERATOR
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from opchain.compiler.codegen.form import Form, Function
 
-_LOOK = ("as_timestamp_", "identify_", "key_of", "refuse_", "fast_dumps", "json_object_", *MAKERS)
+_LOOK = (
+    *("as_timestamp_", "fast_dumps", "identify_", "json_object_", "key_of", "own_copy", "refuse_"),
+    *MAKERS,
+)
 _TABLES = ("sums_", "table_", "panes_", "pane_")
+_OF_CONTAINERS = frozenset(
+    {
+        *("add", "append", "appendleft", "clear", "copy", "count", "discard", "extend", "get"),
+        *("index", "insert", "items", "keys", "pop", "popleft", "remove", "setdefault", "update"),
+        "values",
+    }
+)
+"""Methods of lists, dictionaries, sets and deques, which call no code but that of their items."""
+
+_OF_ITEMS = {"len", "list", "max", "min", "set", "sorted", "sum", "tuple"}
+"""Builtins that take such a container."""
 
 
 def cache_attributes(form: Form) -> None:
@@ -66,12 +83,8 @@ def _rewrite(form: Form, function: Function, loop: ast.For) -> None:
         return  # an object is handed on as a whole, or something else may see it
     if any(isinstance(node.ctx, ast.Del) for node in uses):
         return
-    loops = (
-        item for item in f.all_statements(loop.body) if isinstance(item, (ast.For, f.ForEachResult))
-    )
-    if any(
-        _is_of_object(item.iter if isinstance(item, ast.For) else item.iterable) for item in loops
-    ):
+    held = {text_of(item) for item in _containers(loop, nodes)}
+    if not all(_stays_container(statement, held) for statement in f.all_statements(loop.body)):
         return
     found: dict[str, dict[str, bool]] = {}
     for node in uses:
@@ -89,7 +102,10 @@ def _rewrite(form: Form, function: Function, loop: ast.For) -> None:
     behind: list[ast.stmt] = []
     for owner in owners:
         index = int(owner.rpartition("_")[2])
-        guards.append(f.expression(f"has_plain({owner}, (), {tuple(sorted(found[owner]))!r})"))
+        plain_names = tuple(sorted(found[owner]))
+        of_owner = tuple(name for name in plain_names if f"{owner}.{name}" in held)
+        held_names = f", {of_owner!r}" if of_owner else ""
+        guards.append(f.expression(f"has_plain({owner}, (), {plain_names!r}{held_names})"))
         for name, is_stored in sorted(found[owner].items()):
             variable = _variable(owner, name)
             before += f.statements(f"{variable} = {owner}.{name}", index)
@@ -103,6 +119,35 @@ def _rewrite(form: Form, function: Function, loop: ast.For) -> None:
     function.body = [*before, rewritten]
     for owner in owners:
         form.remark(int(owner.rpartition("_")[2]), "reads attributes once a batch")
+
+
+def _containers(loop: ast.For, nodes: list[ast.AST]) -> Iterator[ast.expr]:
+    """The attributes of function objects that are used as lists, dictionaries or sets."""
+    for statement in f.all_statements(loop.body):
+        if isinstance(statement, ast.For) and _is_of_object(statement.iter):
+            yield statement.iter
+        elif isinstance(statement, f.ForEachResult) and _is_of_object(statement.iterable):
+            yield statement.iterable
+    for node in nodes:
+        if isinstance(node, ast.comprehension) and _is_of_object(node.iter):
+            yield node.iter
+        elif isinstance(node, ast.Call):
+            yield from filter(_is_of_object, node.args)
+            if isinstance(node.func, ast.Attribute) and _is_of_object(node.func.value):
+                yield node.func.value
+
+
+def _stays_container(statement: ast.stmt, held: set[str]) -> bool:
+    """Whether a statement sets the attributes in `held` to lists, dictionaries or sets only."""
+    if isinstance(statement, ast.Assign):
+        stored = {text_of(target) for target in statement.targets if _is_of_object(target)}
+        return not stored & held or isinstance(statement.value, (ast.List, ast.Dict, ast.Set))
+    return not any(
+        isinstance(node, ast.Attribute)
+        and isinstance(node.ctx, ast.Store)
+        and text_of(node) in held
+        for node in _expressions_in(statement)
+    )
 
 
 def _variable(owner: str, name: str) -> str:
@@ -125,18 +170,21 @@ def _is_of_object(node: ast.AST) -> bool:
 def _is_harmless(form: Form, node: ast.AST) -> bool:
     """Whether a node runs no code that could see a function object."""
     if isinstance(node, ast.Attribute):
-        return _is_look_up(node) or node.attr == "__class__" or getattr(node, "is_field", False)
+        is_of_container = _is_of_object(node.value) and node.attr in _OF_CONTAINERS
+        is_plain = node.attr == "__class__" or getattr(node, "is_field", False)
+        return is_plain or is_of_container or _is_look_up(node)
     if isinstance(node, ast.Call):
         called = node.func
-        if node.keywords or any(map(_is_of_object, node.args)):
-            return False  # a key function, an iterator: it may be the object's own
+        if node.keywords:
+            return False  # a key function may be the object's own
+        if any(map(_is_of_object, node.args)):
+            return f.is_call_of(node, _OF_ITEMS)
         if isinstance(called, ast.Attribute):
-            return _is_look_up(called) or getattr(node, "is_state", False)
+            is_of_container = _is_of_object(called.value) and called.attr in _OF_CONTAINERS
+            return is_of_container or _is_look_up(called) or getattr(node, "is_state", False)
         return isinstance(called, ast.Name) and (
             called.id in BUILTINS or called.id.startswith(_LOOK) or _only_sets_key(form, called.id)
         )
-    if isinstance(node, ast.comprehension):
-        return not _is_of_object(node.iter)
     return not isinstance(node, (ast.Lambda, ast.Await, ast.Yield, ast.YieldFrom, ast.Starred))
 
 

@@ -6,7 +6,7 @@ import json
 import pickle
 import re
 import sys
-from collections import namedtuple
+from collections import deque, namedtuple
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import wraps
@@ -1932,7 +1932,67 @@ def test_attributes_that_something_else_reads_are_not_held_back(function: Any) -
         seen(env.from_sequence(1, 5).map(function()), "sums")
 
     assert run_form(draw).records("sums") == run_form(draw, "interpreted").records("sums")
-    assert "finally:" not in source_of(draw)
+    if (
+        function is Looping
+    ):  # over a list of numbers it would be: it is looked at when a batch begins
+        assert "has_plain(self_1, (), ('count', 'counts'), ('counts',))" in source_of(draw)
+    else:
+        assert "finally:" not in source_of(draw)
+
+
+class WithOwner(list[int]):
+    """A list that reads an attribute of the function that has it."""
+
+    def __init__(self, owner: Any) -> None:
+        super().__init__()
+        self.owner = owner
+
+    def append(self, item: int) -> None:
+        super().append(item + self.owner.count)
+
+
+class Gathering(FlatMapFunction[Any, Any]):
+    """Keeps values in attributes, and sets one of them again and again."""
+
+    def __init__(self, kind: Any) -> None:
+        self.count = 0
+        self.waiting: Any = kind(self) if kind is WithOwner else kind()
+        self.seen: set[int] = set()
+        self.counts: dict[int, int] = {}
+
+    def flat_map(self, value: Any) -> Any:
+        self.count += 1
+        self.waiting.append(value)
+        self.counts[value % 3] = self.counts.get(value % 3, 0) + 1
+        if value % 4 in self.seen:
+            yield len(self.waiting), value
+        self.seen.add(value % 4)
+        if len(self.waiting) == 5:
+            for number in self.waiting:
+                yield number, sum(self.waiting), len(self.counts), 60 // (value - 20)
+            self.waiting = []
+
+
+@pytest.mark.parametrize("batch_size", [1, 7, 100])
+@pytest.mark.parametrize("count", [14, 30])
+@pytest.mark.parametrize("kind", [list, deque, WithOwner])
+def test_lists_and_dictionaries_in_attributes_are_the_same(
+    kind: Any, count: int, batch_size: int
+) -> None:
+    def draw(env: Any) -> None:
+        numbers = env.from_collection(list(range(1, count)))
+        seen(numbers.flat_map(Gathering(kind)), "gathered")
+
+    assert "attribute_1_waiting.append(value)" in source_of(draw)
+    if count == 14:
+        fast, plain = (
+            run_form(draw, form, batch_size=batch_size) for form in ("inlined", "interpreted")
+        )
+        assert fast.subtasks("gathered") == plain.subtasks("gathered")
+        assert fast.counters() == plain.counters()
+    else:
+        errors = [failure_of(draw, form) for form in ("inlined", "interpreted")]
+        assert notes_of(errors[0]) == notes_of(errors[1])
 
 
 def test_numbers_that_may_overflow_stay_in_the_loop() -> None:
