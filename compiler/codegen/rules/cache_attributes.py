@@ -131,7 +131,7 @@ def _containers(loop: ast.For, nodes: list[ast.AST]) -> Iterator[ast.expr]:
     for node in nodes:
         if isinstance(node, ast.comprehension) and _is_of_object(node.iter):
             yield node.iter
-        elif isinstance(node, ast.Call):
+        elif isinstance(node, ast.Call) and not getattr(node, "is_state", False):
             yield from filter(_is_of_object, node.args)
             if isinstance(node.func, ast.Attribute) and _is_of_object(node.func.value):
                 yield node.func.value
