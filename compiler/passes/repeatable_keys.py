@@ -32,34 +32,16 @@ from opchain.runtime.types.row import Row
 _MODULES = frozenset(
     {
         *("_hashlib", "_json", "_operator", "_struct", "base64", "binascii", "datetime", "decimal"),
-        *(
-            "hashlib",
-            "ipaddress",
-            "json",
-            "math",
-            "mmh3",
-            "operator",
-            "re",
-            "string",
-            "unicodedata",
-        ),
-        *("urllib.parse", "zlib", "zoneinfo"),
+        *("hashlib", "ipaddress", "json", "math", "mmh3", "operator", "re", "string"),
+        *("unicodedata", "urllib.parse", "zlib", "zoneinfo"),
     }
 )
 """Modules whose functions and classes give the same for the same arguments, apart from the methods below."""
 
 _READING_METHODS = frozenset(
     {
-        *(
-            "as_dict",
-            "astimezone",
-            "bit_length",
-            "capitalize",
-            "casefold",
-            "count",
-            "date",
-            "decode",
-        ),
+        *("_asdict", "as_dict", "astimezone", "bit_length", "capitalize", "casefold", "count"),
+        *("date", "decode"),
         *("digest", "encode", "endswith", "find", "format", "fromisoformat", "fromordinal"),
         *("fromtimestamp", "get", "get_fields_by_names", "group", "groupdict", "groups", "hex"),
         *("hexdigest", "index", "isalnum", "isalpha", "isdecimal", "isdigit", "isidentifier"),
@@ -68,7 +50,7 @@ _READING_METHODS = frozenset(
         *("removesuffix", "replace", "rfind", "rindex", "rjust", "rpartition", "rsplit", "rstrip"),
         *("split", "splitlines", "startswith", "strftime", "strip", "strptime", "swapcase", "time"),
         *("timestamp", "timetuple", "title", "toordinal", "total_seconds", "translate", "tuple"),
-        *("upper", "utcfromtimestamp", "utctimetuple", "values", "weekday", "zfill", "_asdict"),
+        *("upper", "utcfromtimestamp", "utctimetuple", "values", "weekday", "zfill"),
     }
 )
 """Methods of texts, dictionaries, records and times that change nothing, and give the same again."""
