@@ -469,6 +469,11 @@ class _MissingVariableError(Exception):
 class Writer:
     """Writes functions and a pipeline of them. What it writes depends on the seed alone."""
 
+    READ_SIDE_OUTPUTS = 0.5
+    """The share of side outputs that are read."""
+
+    TIMERS = OF_TIMERS
+
     def __init__(self, seed: int) -> None:
         self._draw = random.Random(seed)
         self._definitions: list[str] = []
@@ -498,7 +503,7 @@ class Writer:
             made, kind = step(self, stream, kind, self._draw.choice(RECORDS))
             stream = f"s{number}"
             lines.append(f"{stream} = {made}")
-            if self._has_side_output and self._draw.random() < 0.5:
+            if self._has_side_output and self._draw.random() < self.READ_SIDE_OUTPUTS:
                 names.append(f"side{number}")
                 lines.append(f"seen({stream}.get_side_output(SIDE), 'side{number}')")
             if self._draw.random() < 0.3:
@@ -675,7 +680,7 @@ class Writer:
         """A function with keyed state, a method for each input, and timers where there is time."""
         self._has_side_output = True
         old, emitted = ("old = self.value.value()",), f"yield {{{to}}}"
-        self._more = (*OF_OBJECTS, *OF_STATE, *(OF_TIMERS if self._is_timed else ()))
+        self._more = (*OF_OBJECTS, *OF_STATE, *(self.TIMERS if self._is_timed else ()))
         methods = [
             self._method(f"{name}(self, r, ctx)", {"r": kind, "old": "maybe"}, emitted, old)
             for name, kind in inputs.items()

@@ -40,8 +40,13 @@ def build(env, out):
     out(numbers.key_by(InTurns()).count_window(2).reduce(lambda a, b: a * 100 + b), "windows")
     out(numbers.map(lambda x: (x, 1)).key_by(InTurns()).sum(1).map(lambda pair: pair[1]), "sums")
     records = env.from_collection([{"k": x % 2} for x in range(6)])
-    out(records.key_by(Marking()).process(CountOfKey()).map(lambda found: found[1]["marks"]), "marks")
+    out(
+        records.key_by(Marking()).process(CountOfKey()).map(lambda found: found[1]["marks"]),
+        "marks",
+    )
     salted = numbers.key_by(lambda x: random.randint(0, 3)).process(CountOfKey())
     counts = salted.map(lambda found: (found[0], found[2]))  # no count of a key comes twice
-    again = counts.key_by(lambda pair: pair).process(CountOfKey()).filter(lambda found: found[2] > 1)
+    again = (
+        counts.key_by(lambda pair: pair).process(CountOfKey()).filter(lambda found: found[2] > 1)
+    )
     out(again, "twice")

@@ -4,7 +4,7 @@ import linecache
 import pickle
 import subprocess
 import sys
-from functools import singledispatch
+from functools import cache, lru_cache, singledispatch
 from typing import Any
 
 import cloudpickle
@@ -78,6 +78,28 @@ def test_functions_of_singledispatch_go_by_value() -> None:
     assert loaded([1, [2]]) == "list of some 1, list of some 2"
     loaded.register(int, lambda value: f"int {value}")
     assert (loaded([1]), described([1])) == ("list of int 1", "list of some 1")
+
+
+@lru_cache(maxsize=5, typed=True)
+def fibonacci(number: int) -> int:
+    """The next number is the sum of two."""
+    return number if number < 2 else fibonacci(number - 1) + fibonacci(number - 2)
+
+
+def test_functions_of_lru_cache_go_by_value_if_nobody_finds_their_name() -> None:
+    assert pickle.loads(dump_functions(fibonacci)) is fibonacci
+    loaded = _by_value(fibonacci)
+    assert loaded is not fibonacci
+    assert loaded.cache_parameters() == {"maxsize": 5, "typed": True}
+    assert loaded.__doc__ == fibonacci.__doc__
+    assert loaded(30) == 832_040
+    assert loaded.cache_info().hits > 20  # the function calls itself through the cache
+
+    @cache
+    def doubled(number: int) -> int:
+        return number * 2
+
+    assert pickle.loads(dump_functions(doubled))(4) == 8
 
 
 def test_classes_that_are_registered_go_by_value() -> None:
