@@ -861,19 +861,14 @@ class Writer:
             function += "("
         if function[-1] != "(" and not both:
             return f"{window}.{function})", folded
+        name, arguments, base = "process", "context, elements", "Process"
+        if function == "apply(":
+            name, arguments, base = "apply", "window, elements", ""
+        head = f"{name}(self, {'key, ' * keyed}{arguments})"
         first = ("items = list(elements)", "item, size = items[0], len(items)")
         variables = {"item": folded, "size": "int"}
-        applied = function == "apply("
-        arguments = f"self, {'key, ' * keyed}{'window' if applied else 'context'}, elements"
-        if applied:
-            arguments = f"self, {'key, ' * keyed}window, inputs"
-            first = (first[0].replace("elements", "inputs"), first[1])
-        if applied:
-            name, base = "apply", "WindowFunction" if keyed else "AllWindowFunction"
-        else:
-            name, base = "process", "ProcessWindowFunction" if keyed else "ProcessAllWindowFunction"
-        method = self._method(f"{name}({arguments})", variables, f"yield {{{to}}}", first)
-        made = self._class(base, method)
+        method = self._method(head, variables, f"yield {{{to}}}", first)
+        made = self._class(f"{base}{'' if keyed else 'All'}WindowFunction", method)
         return f"{window}.{function}{', ' if both else ''}{made})", to
 
     STEPS: Any = (

@@ -250,8 +250,7 @@ class _Lowering:
         key = head.keys[number] if number < len(head.keys) else None
         taken: Lines = []
         if key is not None and key.is_carried:
-            carried = self.names.bind(f"carried_{number}", "key", head.index, number)
-            taken = f.statements(f"{carried}.key, record = value", head.index)
+            taken = f.statements(f"{self._carried_key(head, number)}, record = value", head.index)
             place = replace(place, value="record")
         body = [*taken, *self.operator(head, place, number)]
         if body:
@@ -621,13 +620,16 @@ class _Lowering:
         name = self._function_name(selector, "key", where, path)
         return self.call_of(name, selector, "get_key", record)
 
+    def _carried_key(self, operator: OperatorProgram, number: int) -> str:
+        """The key that came with the current record of input `number`, as text."""
+        return self.names.bind(f"carried_{number}", "key", operator.index, number) + ".key"
+
     def key_of(self, operator: OperatorProgram, place: Place, number: int) -> ast.expr:
         """The key of a record of input `number`."""
         key = operator.keys[number]
         assert key is not None
         if key.is_carried:
-            carried = self.names.bind(f"carried_{number}", "key", operator.index, number)
-            return f.expression(f"{carried}.key")
+            return f.expression(self._carried_key(operator, number))
         where = f"of_{operator.index}" + (f"_{number + 1}" if number else "")
         return self._key_call(key, where, ("key", operator.index, number), place)
 

@@ -2,8 +2,8 @@
 
     python tests/differential/compare_functions.py PYTHON_OF_PYFLINK [--seed 1] [--programs 20] [--mode BATCH]
 
-The programs are those of tests/random_functions.py with one input, in which the order of records is certain under
-PyFlink. It takes about 10 seconds for each. Some differences are known: docs/reference/pyflink.md.
+The programs are those of tests/random_functions.py with one input, because PyFlink reads two inputs in any order.
+It takes about 10 seconds for each. Some differences are known: docs/reference/pyflink.md.
 """
 
 from __future__ import annotations

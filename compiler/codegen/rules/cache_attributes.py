@@ -170,9 +170,7 @@ def _is_of_object(node: ast.AST) -> bool:
 def _is_harmless(form: Form, node: ast.AST) -> bool:
     """Whether a node runs no code that could see a function object."""
     if isinstance(node, ast.Attribute):
-        is_of_container = _is_of_object(node.value) and node.attr in _OF_CONTAINERS
-        is_plain = node.attr == "__class__" or getattr(node, "is_field", False)
-        return is_plain or is_of_container or _is_look_up(node)
+        return _is_look_up(node) or node.attr == "__class__" or getattr(node, "is_field", False)
     if isinstance(node, ast.Call):
         called = node.func
         if node.keywords:
@@ -180,8 +178,7 @@ def _is_harmless(form: Form, node: ast.AST) -> bool:
         if any(map(_is_of_object, node.args)):
             return f.is_call_of(node, _OF_ITEMS)
         if isinstance(called, ast.Attribute):
-            is_of_container = _is_of_object(called.value) and called.attr in _OF_CONTAINERS
-            return is_of_container or _is_look_up(called) or getattr(node, "is_state", False)
+            return _is_look_up(called) or getattr(node, "is_state", False)
         return isinstance(called, ast.Name) and (
             called.id in BUILTINS or called.id.startswith(_LOOK) or _only_sets_key(form, called.id)
         )
@@ -197,8 +194,10 @@ def _only_sets_key(form: Form, name: str) -> bool:
 
 
 def _is_look_up(node: ast.Attribute) -> bool:
-    """Whether a node is `table_0.get` or `table_0.pop`."""
+    """Whether a node is `table_0.get` or `table_0.pop`, or a method of a list, dictionary or set: `self_1.seen.add`."""
     owner = node.value
+    if _is_of_object(owner):
+        return node.attr in _OF_CONTAINERS
     return (
         node.attr in ("get", "pop") and isinstance(owner, ast.Name) and owner.id.startswith(_TABLES)
     )

@@ -1932,9 +1932,8 @@ def test_attributes_that_something_else_reads_are_not_held_back(function: Any) -
         seen(env.from_sequence(1, 5).map(function()), "sums")
 
     assert run_form(draw).records("sums") == run_form(draw, "interpreted").records("sums")
-    if (
-        function is Looping
-    ):  # over a list of numbers it would be: it is looked at when a batch begins
+    if function is Looping:
+        # The loop could be over a list, so each batch first checks the class of the attribute.
         assert "has_plain(self_1, (), ('count', 'counts'), ('counts',))" in source_of(draw)
     else:
         assert "finally:" not in source_of(draw)
