@@ -124,6 +124,16 @@ class UnreadableRecordError(StreamError):
     """
 
 
+class ChangedCodeError(StreamError):
+    """A function that the program inlines is another one than when the program was compiled.
+
+    Records that go to another task have only the fields that this task's functions read. Another function may need more.
+
+    What to do: Do not replace functions or methods while a job runs, and install the modules of the driver on all executors. Or
+    send whole records: see the setting that leaves out rules of the code generator.
+    """
+
+
 class WireFormatError(StreamError):
     """Bytes from another task are corrupt, cut short, or not in the format that is expected.
 

@@ -86,10 +86,11 @@ class Display:
             and isinstance(node.func, ast.Attribute)
             and node.func.attr == "get"
             and f.is_load_of(node.func.value, variable)
-            and len(node.args) == 1
-            and isinstance(node.args[0], ast.Constant)
+            and not node.keywords
+            and all(isinstance(item, ast.Constant) for item in node.args)
+            and len(node.args) in (1, 2)  # a default is not used
         ):
-            return self._position(node.args[0].value)
+            return self._position(node.args[0].value)  # type: ignore[attr-defined]
         return None
 
     def read(self, record: ast.expr, position: int) -> ast.expr:

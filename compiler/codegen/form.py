@@ -63,7 +63,7 @@ class CopyIfMutable(ast.stmt):
 
 
 class Send(ast.stmt):
-    """Sends a record, its key and its timestamp to output `number`. `fields` replace `value` if they are set."""
+    """Sends a record, its key and its timestamp to output `number`."""
 
     _fields = ("value", "key", "time")
     number: int
@@ -183,7 +183,9 @@ class Form:
     """The code of a vertex while rules rewrite it.
 
     `received` is the static information about the records of each input. `window_folds` has, by output, how the windows of its
-    reader fold records, if senders may fold them. `remarks` collect, by operator, what rules did or why they could not.
+    reader fold records, if senders may fold them. `reader_of` compiles the only reader of an output, up to a rule, for records of
+    some type. The code `assumes_values` if it has values of global names or of classes, which may differ on executors.
+    `remarks` collect, by operator, what rules did or why they could not.
     """
 
     program: VertexProgram
@@ -195,6 +197,8 @@ class Form:
     received: Mapping[int, SentRecords] = field(default_factory=dict)
     sent: dict[int, SentRecords] = field(default_factory=dict)
     window_folds: dict[int, WindowFold | WindowSelection] = field(default_factory=dict)
+    reader_of: Callable[[int, StaticType, str], Reader | None] = lambda *_: None
+    assumes_values: bool = False
     remarks: dict[int, list[str]] = field(default_factory=dict)
 
     @property
@@ -212,6 +216,14 @@ class Form:
     def batch_functions(self) -> list[Function]:
         """The functions over batches of the head's inputs."""
         return [function for function in self.functions if function.is_batch]
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """The form of a vertex that reads an output, and the function that gets the records."""
+
+    form: Form
+    function: Function
 
 
 def add_fallback(

@@ -64,12 +64,17 @@ class ResultOf:
 class ColumnsOf:
     """Records that are sent field by field. `constants` has a text for each field that is the same in all records.
 
-    The records are tuples, or have another shape.
+    The records are tuples, or have another shape. The text of a field that is left out is "...".
     """
 
     record: TupleOf
     constants: tuple[str | None, ...]
     shape: Shape | None = None
+
+    @property
+    def lacks_fields(self) -> bool:
+        """Whether fields are left out."""
+        return "..." in self.constants
 
     @property
     def fields(self) -> tuple[str, ...]:

@@ -16,17 +16,20 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from opchain.compiler.codegen.form import Form
+from opchain.compiler.codegen.form import Form, Reader
 from opchain.compiler.codegen.lower import lowered
 from opchain.compiler.codegen.rules import RULES
+from opchain.compiler.codegen.rules.send_fields import send_fields
 from opchain.compiler.codegen.show import shown
 from opchain.compiler.codegen.static_types import SentRecords
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
+    from opchain.compiler.codegen.static_types import StaticType
     from opchain.compiler.codegen.window_folds import WindowFold
     from opchain.compiler.codegen.window_selections import WindowSelection
     from opchain.runtime.program.vertex_program import VertexProgram
@@ -52,27 +55,23 @@ def generate_vertex(
     inline: bool = True,
     received: Mapping[int, SentRecords] | None = None,
     window_folds: Mapping[int, WindowFold | WindowSelection] | None = None,
+    readers: Mapping[int, tuple[VertexProgram, int]] | None = None,
     until: str | None = None,
     without: Collection[str] = (),
 ) -> GeneratedVertex:
     """Generates the source of a vertex's chain.
 
     `inline` inlines functions if this is provably equivalent. `received` is the static information about the records of
-    each input. `window_folds` says how readers fold records into windows. `until` is the name of the last rule to apply,
-    `without` has names of rules to omit.
+    each input. `window_folds` says how readers fold records into windows. `readers` has the reader of each output that has only
+    one, and the number of its input. `until` is the name of the last rule to apply, `without` has names of rules to omit.
     """
+    rewrite = partial(_rewrite, inline=inline, without=without)
     form = Form(program, received=received or {})
     form.window_folds.update(window_folds or {})
+    if send_fields.__name__ not in without:
+        form.reader_of = partial(_reader, readers or {}, rewrite)
     lowered(form)
-    for rule in RULES:
-        if until == "":
-            break
-        if (inline or not rule.inlines) and rule.name not in without:
-            rule.apply(form)
-            if rule.holds is not None:
-                rule.holds(form)
-        if rule.name == until:
-            break
+    rewrite(form, until)
     text = shown(form)
     source = str(text)
     used = {node.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name)}
@@ -84,3 +83,34 @@ def generate_vertex(
     return GeneratedVertex(
         source, tuple(text.operators), dict(sorted(names.items())), sent, form.remarks
     )
+
+
+def _rewrite(form: Form, until: str | None, *, inline: bool, without: Collection[str]) -> None:
+    for rule in RULES:
+        if until == "":
+            break
+        if (inline or not rule.inlines) and rule.name not in without:
+            rule.apply(form)
+            if rule.holds is not None:
+                rule.holds(form)
+        if rule.name == until:
+            break
+
+
+def _reader(
+    readers: Mapping[int, tuple[VertexProgram, int]],
+    rewrite: Callable[[Form, str], None],
+    output: int,
+    records: StaticType,
+    until: str,
+) -> Reader | None:
+    """The reader of an output, rewritten up to a rule for records of some type. None if there are several readers."""
+    if output not in readers:
+        return None
+    program, number = readers[output]
+    form = Form(program, received={number: SentRecords(records)})
+    lowered(form)
+    rewrite(form, until)
+    name = f"process_{number}"
+    function = next((each for each in form.functions if each.name == name), None)
+    return None if function is None else Reader(form, function)

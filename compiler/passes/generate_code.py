@@ -50,6 +50,7 @@ def generate_code(plan: Plan, until: str | None = None, without: Sequence[str] =
             inline=settings.inline_functions,
             received=received,
             window_folds=_window_folds(vertex, readers) if settings.inline_functions else None,
+            readers=_only_readers(vertex, readers),
             until=until,
             without=without,
         )
@@ -101,6 +102,23 @@ def _window_folds(
         and not output.others
     }
     return {number: fold for number, fold in found.items() if fold is not None}
+
+
+def _only_readers(
+    vertex: VertexProgram, readers: Mapping[int, VertexProgram]
+) -> dict[int, tuple[VertexProgram, int]]:
+    """By output, its reader and the number of the reader's input, if nobody else reads this output or sends to this input."""
+    found = {}
+    for number, output in enumerate(vertex.outputs):
+        reader = readers[output.first_target]
+        inputs = [edge.input_number for edge in reader.inputs]
+        inputs += [source.input_number for source in reader.chained_sources]
+        (target,) = (
+            edge.input_number for edge in reader.inputs if edge.channel_base == output.channel_base
+        )
+        if not output.others and inputs.count(target) == 1:
+            found[number] = reader, target
+    return found
 
 
 def generated_code_compiles(plan: Plan) -> None:

@@ -28,7 +28,7 @@ from opchain.runtime.types.row import Row, columns_of_rows, row_of, rows_of
 
 Layout = tuple[tuple[Any, ...], ...]
 """One entry for each field. An empty entry: the next list has the values of the field. One value: the field has this value
-in all records. If the records are not tuples, a last entry has `SHAPE` and a packed `Shape`. An entry of a field that is
+in all records; `...` if the sender left out the field. If the records are not tuples, a last entry has `SHAPE` and a packed `Shape`. An entry of a field that is
 itself a record is made by `keyed_layout`.
 """
 
@@ -228,6 +228,11 @@ class Columns(Sequence[Any]):
             return tuple(given)
         (record,) = Columns([[entry] for entry in given], self.layout)
         return record
+
+    @property
+    def lack_fields(self) -> bool:
+        """Whether the sender left out fields that no code of its reader reads."""
+        return (...,) in self.layout
 
     def clear(self) -> None:
         """Removes all records."""

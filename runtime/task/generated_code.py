@@ -12,6 +12,7 @@ from itertools import islice
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
+from opchain.runtime.errors import ChangedCodeError
 from opchain.runtime.formats.text_lines import whole_text
 from opchain.runtime.operators.pending_batch import COMBINED_KEYS
 from opchain.runtime.operators.process import is_tagged
@@ -244,9 +245,14 @@ class Watched:
     function's code, the text of a constant, or None for any value. An entry for an attribute has the path to an object,
     the attribute, and the text of the constant. If the text is None, the object itself must not have the attribute: the
     value is that of its class.
+
+    If the records `lack_fields` that the generated code does not read, other code cannot process them: a change is an error.
     """
 
-    def __init__(self, chain: OperatorChain, watched: tuple[tuple[Any, ...], ...]) -> None:
+    def __init__(
+        self, chain: OperatorChain, watched: tuple[tuple[Any, ...], ...], lack_fields: bool = False
+    ) -> None:
+        self._lack_fields = lack_fields
         self._expected: list[tuple[Any, str, Any]] = []
         self._is_as_compiled = True
         for path, names, digest, is_attribute in watched:
@@ -265,8 +271,16 @@ class Watched:
         """Whether all names still have their expected values."""
         for space, name, expected in self._expected:
             if space.get(name, ABSENT) is not expected:
-                return False
-        return self._is_as_compiled
+                return self._changed(f"{name!r} was replaced while the job ran")
+        return self._is_as_compiled or self._changed("a function differs from that of the driver")
+
+    def _changed(self, what: str) -> bool:
+        if self._lack_fields:
+            raise ChangedCodeError(
+                f"{what}, but the records lack the fields that the program did not read when it was compiled; "
+                f"set opchain.codegen.without to send_fields,read_json"
+            )
+        return False
 
 
 def digest_of(value: Any) -> str:
@@ -398,5 +412,7 @@ _MEANINGS: dict[str, Callable[..., Any]] = {
     "json_fields": lambda _chain, fields, has_no_others: (
         JsonFields(fields, has_no_others=has_no_others).read
     ),
-    "unchanged": lambda chain, watched: Watched(chain, watched).is_unchanged,
+    "unchanged": lambda chain, watched, lack_fields: (
+        Watched(chain, watched, lack_fields).is_unchanged
+    ),
 }

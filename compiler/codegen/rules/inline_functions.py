@@ -60,8 +60,10 @@ from opchain.compiler.codegen.names import readable
 from opchain.compiler.codegen.record_calls import RecordCalls
 from opchain.compiler.codegen.returns import returns_within, structured, yields_behind_tries
 from opchain.compiler.codegen.source_text import text_of
+from opchain.compiler.codegen.static_types import ColumnsOf
 from opchain.runtime.functions.callables import takes_collector
 from opchain.runtime.functions.function import may_use_state
+from opchain.runtime.operators.reduce import ABSENT
 from opchain.runtime.program import operator_specs as specs
 from opchain.runtime.program.vertex_program import FIRST_OUTPUT
 from opchain.runtime.task.generated_code import digest_of
@@ -123,11 +125,18 @@ def inline_functions(form: Form) -> None:
         if not inliner.watched:
             continue
         unchanged = form.names.bind(
-            f"unchanged_{function.suffix}", "unchanged", tuple(dict.fromkeys(inliner.watched))
+            f"unchanged_{function.suffix}",
+            *("unchanged", tuple(dict.fromkeys(inliner.watched)), _lacks_fields(function)),
         )
         function.guards.append(f.expression(f"{unchanged}()"))
         if function.fallback is None:
             f.add_fallback(form, function, plain)
+
+
+def _lacks_fields(function: Function) -> bool:
+    """Whether senders leave out fields of the records that a function gets."""
+    arriving = function.types.get("values")
+    return isinstance(arriving, ColumnsOf) and arriving.lacks_fields
 
 
 def every_call_is_accounted_for(form: Form) -> None:
@@ -536,7 +545,7 @@ class _Inliner:
             if isinstance(method, staticmethod)
             else f.Callee(method, path, callee.owner, callee.instance)
         )
-        self.watch(owner_path, attribute, None, is_attribute=True)
+        self.watch(owner_path, attribute, ABSENT, is_attribute=True)
         return name
 
     def _of_module(
@@ -572,7 +581,7 @@ class _Inliner:
         where = owner.rpartition("_")[2]
         path = self.form.names.bindings[owner]
         name = self._bound(_Named("_".join(names)), where, "attribute_of", path, names[1])
-        self.watch(callee.path, names, digest_of(method))
+        self.watch(callee.path, names, method)
         path = self.form.names.bindings[name]
         self.form.callees.setdefault(name, f.Callee(method.__func__, path, owner, kind))
         return name
@@ -580,7 +589,7 @@ class _Inliner:
     def _value(self, name: str, callee: Callee, value: Any, *, is_compared: bool) -> ast.expr:
         """The expression for a global name: a number itself, which is watched, unless its identity `is_compared`."""
         if type(value) in _WRITTEN and is_written_exactly(value) and not is_compared:
-            self.watch(callee.path, (name,), digest_of(value))
+            self.watch(callee.path, (name,), value)
             return ast.parse(repr(value), mode="eval").body
         return f.name(self._global(callee, (name,), value))
 
@@ -588,7 +597,7 @@ class _Inliner:
         """The name of generated code for the function of a method or property."""
         owner = class_name(kind, self.form)
         path = self.form.names.bindings[owner]
-        self.watch(path, attribute, digest_of(function), is_attribute=True)
+        self.watch(path, attribute, function, is_attribute=True)
         member = attribute if function is vars(kind)[attribute] else f"{attribute}.fget"
         named = _Named(f"{kind.__name__}_{attribute}")
         name = self._bound(named, owner.rpartition("_")[2], "attribute_of", path, member)
@@ -601,8 +610,7 @@ class _Inliner:
         if isinstance(value, staticmethod):
             value = value.__func__
         is_known = isinstance(value, (FunctionType, OutputTag)) or is_written_exactly(value)
-        digest = digest_of(value) if is_known else None
-        self.watch(callee.path, names, digest)
+        self.watch(callee.path, names, value if is_known else ABSENT)
         if isinstance(value, FunctionType) and not is_of_library(value):
             path = self.form.names.bindings[name]
             self.form.callees.setdefault(name, f.Callee(value, path))
@@ -631,13 +639,23 @@ class _Inliner:
         return names.bind(name, *what)
 
     def watch(
-        self, path: tuple[Any, ...], names: Any, digest: str | None, *, is_attribute: bool = False
+        self,
+        path: tuple[Any, ...],
+        names: Any,
+        value: Any,
+        *,
+        is_attribute: bool = False,
+        is_sent: bool = False,
     ) -> None:
+        """Has names watched (see `Watched`). ABSENT stands for any value. A value that `is_sent` is the same on executors."""
         if not self.can_watch:
             raise Refused(
                 "it reads global names, and is not called once per batch; keep them in attributes"
             )
+        digest = None if value is ABSENT else digest_of(value)
         self.watched.append((path, names, digest, is_attribute))
+        has_value = is_written_exactly(value) or getattr(value, "__defaults__", None)
+        self.form.assumes_values |= bool(has_value) and not is_sent
 
     # Expressions
 
@@ -838,9 +856,9 @@ class _Attributes(ast.NodeTransformer):
         if self._callee.owner is not None:
             path = self._inliner.form.names.bindings[self._callee.owner]
         if not is_own:
-            self._inliner.watch(path, node.attr, None, is_attribute=True)
+            self._inliner.watch(path, node.attr, ABSENT, is_attribute=True)
             path = ("class_with", path, node.attr)
-        self._inliner.watch(path, node.attr, digest_of(value), is_attribute=True)
+        self._inliner.watch(path, node.attr, value, is_attribute=True, is_sent=is_own)
         if isinstance(value, type):
             return f.name(self._inliner.class_of(path, node.attr, self._callee, value))
         if isinstance(value, OutputTag):

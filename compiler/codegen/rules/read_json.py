@@ -20,12 +20,11 @@ The texts of a batch are decoded before its loop. If the decoder cannot decide o
 field), a function that calls `json.loads` processes the whole batch. So an exception is raised at the same record as
 without this rule.
 
-A dictionary that is only sent to another task is sent as its text (runtime/records/columns.py). The receiver decodes the
-fields that it reads:
+A dictionary that is only sent to another task is sent as the fields that the receiver reads (fields_read.py):
 
 >>> def by_user(lines):
-...     return lines.map(json.loads).key_by(lambda row: row["user"]).map(lambda row: row["ts"])
->>> change("read_json", by_user)
+...     return lines.map(json.loads).key_by(lambda row: row["user"])
+>>> change("read_json", lambda lines: by_user(lines).map(lambda row: row["ts"]))
 - if not unchanged_0():
 + if not (unchanged_0() and (objects_1 := read_json_1(values)) is not None):
 - for value in values:
@@ -36,16 +35,32 @@ fields that it reads:
 -   values_0.append(value_1)
 + for value, value_1 in zip(values, objects_1):
 +   keys_0.append(value_1.field_0)
++   column_0_0.append(value_1.field_1)
+
+If the receiver may need more of it, it is sent as its text (runtime/records/columns.py), and the receiver decodes the fields
+that it reads. In batch mode the receiver sorts by key. If no field is the key, the keys are sent beside the texts:
+
+>>> def by_parity(lines):
+...     return lines.map(json.loads).key_by(lambda row: row["user"] % 2).map(lambda row: row["ts"])
+>>> change("read_json", by_parity, mode="BATCH")
+- if not unchanged_0():
++ if not (unchanged_0() and (objects_1 := read_json_1(values)) is not None):
+- for value in values:
+-   value_1 = loads_1_too(value)
+-   if value_1.__class__ not in IMMUTABLE:
+-     value_1 = own_copy(value_1)
+-   keys_0.append(value_1['user'] % 2)
+-   values_0.append(value_1)
++ for value, value_1 in zip(values, objects_1):
++   column_0_1.append(value_1.field_0 % 2)
 +   column_0_0.append(value)
->>> change("read_json", by_user, vertex=1)
+>>> change("read_json", by_parity, vertex=1, mode="BATCH")
 - for value in values:
 -   value_0 = value['ts']
 + if not (values.__class__ is Columns and (objects_0 := read_json_0(values.lists[0])) is not None):
 +   return fallback_0(values)
 + for text, value in zip(values.lists[0], objects_0):
 +   value_0 = value.field_0
-
-In batch mode the keys are sent beside the texts, since the receiver sorts by key.
 
 `Click(**json.loads(text))` reads the fields of a dataclass or named tuple. A text with other fields is malformed here.
 """
@@ -54,11 +69,13 @@ from __future__ import annotations
 
 import ast
 import json
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.analysis import types_of
 from opchain.compiler.codegen.displays import Display, parameters_of
+from opchain.compiler.codegen.fields_read import MOST_COLUMNS_OF_OTHERS, reader_without_fields
 from opchain.compiler.codegen.function_source import BUILTINS
 from opchain.compiler.codegen.source_text import text_of
 from opchain.compiler.codegen.static_types import JsonOf, SentRecords
@@ -198,6 +215,8 @@ class _Reading:
                 map(_changes_nothing, f.all_statements(loop.body[position + 1 :]))
             ):
                 return
+            for send in uses.sends:
+                uses.project(send)
             operator = f.operator_of(statement)
             objects, can_be_decoded = _decoded(self.form, self.function, uses, operator, "values")
             self.function.guards.append(f.expression(can_be_decoded))
@@ -230,7 +249,8 @@ class _Uses:
     """How a dict is used: `fields` are the keys that are read, with their defaults, and `sends` what sends it whole.
 
     Both are empty if the dict is used in any other way than to read keys, to create a record by `Click(**parsed)`, to send it, or
-    to pass it to internal functions that rarely run. If records are created from it, it `has_no_others`.
+    to pass it to internal functions that rarely run. If records are created from it, it `has_no_others`. `projected` has, by
+    output, the names of the fields that are sent instead of the whole dict.
     """
 
     def __init__(self, form: Form, function: Function, parsed: str) -> None:
@@ -239,6 +259,7 @@ class _Uses:
         self.has_no_others = False
         self.fields: dict[str, tuple[Any, ...]] = {}
         self.sends: list[f.Send] = []
+        self.projected: dict[int, list[str]] = {}
         found: dict[str, tuple[Any, ...]] = {}
         sends = [
             statement
@@ -267,9 +288,47 @@ class _Uses:
         block = [transformer.visit(item) for item in block]
         if transformer.parses:
             form.names.bind("fast_loads", "fast_loads")
-        return f.rewritten(
-            block, lambda item: _as_text(form, item, text) if item in self.sends else None
-        )
+        return f.rewritten(block, partial(self._sent, text))
+
+    def project(self, send: f.Send) -> None:
+        """Has only fields sent, if they are enough for the reader. A field has the same default here and there.
+
+        In batch mode the reader gets its keys from the records.
+        """
+        reader = reader_without_fields(self.form, send.number, JsonOf(), "decide_in_branches")
+        if reader is None or not _loops(reader.function):
+            return
+        theirs = _Uses(reader.form, reader.function, "value")
+        asked, key = dict(theirs.fields), None
+        if send.key is not None and self.form.program.is_batch:
+            key = _key_asked(send.key, self.parsed)
+            if key is None:
+                return
+        if theirs.sends or theirs.has_no_others or not asked:
+            return
+        asked |= dict([key] if key is not None and key[0] not in asked else [])
+        has_same = all(self.fields.get(name, default) == default for name, default in asked.items())
+        if has_same and len(asked) < MOST_COLUMNS_OF_OTHERS:
+            self.fields |= asked
+            self.projected[send.number] = list(asked)
+
+    def field(self, name: str) -> ast.expr:
+        """The expression of a field."""
+        attribute = f"field_{list(self.fields).index(name)}"
+        found = ast.Attribute(f.name(self.parsed), attribute, ast.Load())
+        found.is_field = True  # type: ignore[attr-defined]
+        return found
+
+    def _sent(self, text: str, statement: ast.stmt) -> list[ast.stmt] | None:
+        if statement not in self.sends:
+            return None
+        assert isinstance(statement, f.Send)
+        names = self.projected.get(statement.number)
+        if names is None:
+            return _as_text(self.form, statement, text)
+        fields = [*map(self.field, names), ast.Constant(...)]
+        statement.value = Display(fields, Shape(dict, (*names, "..."))).expression(self.form)
+        return None
 
 
 def _holder(node: ast.AST | None, loads: set[str]) -> Any:
@@ -394,17 +453,14 @@ def _created(
 
 class _Attributes(ast.NodeTransformer):
     def __init__(self, uses: _Uses, text: str) -> None:
+        self._uses = uses
         self._form = uses.form
         self._parsed = uses.parsed
-        self._names = list(uses.fields)
         self._text = text
         self.parses = False
 
     def _field(self, name: str, node: ast.AST) -> ast.expr:
-        attribute = f"field_{self._names.index(name)}"
-        found = ast.Attribute(f.name(self._parsed), attribute, ast.Load())
-        found.is_field = True  # type: ignore[attr-defined]
-        return f.placed(found, node)
+        return f.placed(self._uses.field(name), node)
 
     def visit(self, node: ast.AST) -> Any:
         asked = _key_asked(node, self._parsed)

@@ -5,7 +5,8 @@
 -   values_0.append((item_1_0, 1))
 +   column_0_0.append(item_1_0)
 
-There is one list per field, which is filled, routed, pickled and read as a whole. A constant is sent once. If the key is a
+There is one list per field, which is filled, routed, pickled and read as a whole. A constant is sent once. A field that the
+receiver does not read is left out (fields_read.py). If the key is a
 field, the list of this field has the keys. Otherwise the keys have a separate list, which is not sent. Two lists of ints
 take half the time of pairs. With more than three fields this is not faster for tuples, but it is for Rows, named tuples and
 dictionaries.
@@ -20,6 +21,11 @@ from typing import TYPE_CHECKING, Any
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.analysis import types_of
 from opchain.compiler.codegen.displays import display_of
+from opchain.compiler.codegen.fields_read import (
+    MOST_COLUMNS,
+    MOST_COLUMNS_OF_OTHERS,
+    positions_read,
+)
 from opchain.compiler.codegen.source_text import text_of
 from opchain.compiler.codegen.static_types import (
     ColumnsOf,
@@ -36,10 +42,7 @@ if TYPE_CHECKING:
     from opchain.compiler.codegen.form import Form, Function
     from opchain.runtime.records.columns import Shape
 
-MOST_COLUMNS, MOST_COLUMNS_OF_OTHERS = 3, 12
-"""The maximum number of fields to send as separate lists, for tuples and for other records."""
-
-_CONSTANTS = (int, bool, float, str, bytes, type(None))
+_CONSTANTS = (int, bool, float, str, bytes, type(None), type(...))
 
 
 def send_fields(form: Form) -> None:
@@ -108,18 +111,45 @@ def _fields_of(form: Form, sends: Sequence[f.Send]) -> _Fields | None:
         return None
     rows = [display.elements for display in displays if display is not None]
     constants = tuple(map(_constant_of, zip(*rows, strict=True)))
-    found = _Fields(displays[0].shape, constants, None)  # type: ignore[union-attr]
+    assert displays[0] is not None
+    found = _Fields(displays[0].shape, constants, _key_field(sends, rows, constants))
+    if displays[0].names is None:
+        found = _without_unread(form, sends[0].number, found)
     most = MOST_COLUMNS if found.shape is None else MOST_COLUMNS_OF_OTHERS
     if not 0 < len(found.sent) <= most:
         return None
-    if sends[0].key is None:
-        return found
-    keys = [ast.dump(send.key) for send in sends if send.key is not None]
-    for position in found.sent:
-        if keys == [ast.dump(row[position]) for row in rows]:
-            return replace(found, key=position)
     # In batch mode the reader gets its keys from the records.
-    return None if form.program.is_batch else found
+    needs_key = sends[0].key is not None and form.program.is_batch
+    return None if needs_key and found.key is None else found
+
+
+def _key_field(
+    sends: Sequence[f.Send],
+    rows: Sequence[Sequence[ast.expr]],
+    constants: Sequence[tuple[Any, ...]],
+) -> int | None:
+    """The first field that is the key of all records, and no constant."""
+    keys = [ast.dump(send.key) for send in sends if send.key is not None]
+    for position, constant in enumerate(constants):
+        if not constant and keys == [ast.dump(row[position]) for row in rows]:
+            return position
+    return None
+
+
+def _without_unread(form: Form, number: int, fields: _Fields) -> _Fields:
+    """Leaves out the fields that the reader does not read. The key remains, and one field of records that are only counted."""
+    count = len(fields.constants)
+    texts = tuple(text_of(ast.Constant(*item)) if item else None for item in fields.constants)
+    columns = ColumnsOf(TupleOf((None,) * count), texts, fields.shape)
+    if columns.lacks_fields and fields.shape is not None:
+        return fields  # a dictionary of JSON
+    read = positions_read(form, number, columns) | {fields.key}
+    if read.isdisjoint(fields.sent):
+        read.add(fields.sent[0] if fields.sent else None)
+    constants = (
+        item if item or place in read else (...,) for place, item in enumerate(fields.constants)
+    )
+    return replace(fields, constants=tuple(constants))
 
 
 def _constant_of(elements: tuple[ast.expr, ...]) -> tuple[Any, ...]:

@@ -148,7 +148,11 @@ class KeySortedInput:
             if values.layout == JSON_AND_KEY:
                 batch = replace(batch, values=Columns(values.lists[:key_list], JSON))
                 key_list = None
-        if isinstance(batch.values, Columns) and batch.values.layout != JSON:
+        if (
+            isinstance(batch.values, Columns)
+            and batch.values.layout != JSON
+            and not batch.values.lack_fields
+        ):
             self._layouts[number] = batch.values.layout
         if not self._identity.plain.issuperset(map(type, keys)):
             keys, key_list = list(map(self._identity.of, keys)), None
