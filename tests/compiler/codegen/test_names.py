@@ -1,13 +1,20 @@
 from __future__ import annotations
 
+import ast
+import builtins
+import inspect
+import random
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 from forms import FORMS, run_form, seen
 
 from opchain.common import Row, Types
+from opchain.compiler import codegen
 from opchain.compiler.codegen.names import Names, readable
-from opchain.datastream import CoMapFunction, MapFunction
+from opchain.datastream import AggregateFunction, CoMapFunction, MapFunction
 
 
 class ParseLine(MapFunction[str, str]):
@@ -123,3 +130,85 @@ def test_global_names_of_the_program_may_be_those_of_generated_code(form: str) -
     ran = run_form(draw, form)
     assert ran.records("map") == [(1, op_1, 7), (2, op_1, 7)]
     assert ran.records("sums") == [8, 15]
+
+
+def words_of(text: str) -> set[str]:
+    """The first words of names that a module of the code generator writes: of `f"held_{index}"`, and in templates."""
+    words, given = set(), set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Call):
+            given |= {keyword.arg for keyword in node.keywords}
+        if isinstance(node, ast.JoinedStr):
+            for part, then in zip(node.values, node.values[1:], strict=False):
+                if isinstance(part, ast.Constant) and isinstance(then, ast.FormattedValue):
+                    words |= set(re.findall(r"(?<![\w.])([a-z]\w*)_$", part.value))
+        if (
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and "\n    " in node.value
+        ):
+            try:
+                template = ast.parse(inspect.cleandoc(node.value))
+            except SyntaxError:
+                continue  # a docstring
+            words |= {item.id for item in ast.walk(template) if isinstance(item, ast.Name)}
+    words = {re.sub(r"(_\d+)+$", "", word) for word in words - given}
+    return {word for word in words if word.islower() and not hasattr(builtins, word)}
+
+
+OTHERS = {"call", "for", "of", "time", "to", "value", "values"}
+"""Parts of sentences, and the names that a template has for the record and its time."""
+
+
+def test_the_names_of_generated_code_are_kept_from_users() -> None:
+    (folder,) = map(Path, codegen.__path__)
+    words = set.union(*(words_of(path.read_text("utf-8")) for path in folder.rglob("*.py")))
+    assert len(words) > 80
+
+    def named(word: str) -> Any:
+        def function() -> None: ...
+
+        function.__name__ = word
+        return function
+
+    assert {word for word in words - OTHERS if readable(named(word), "map") == word} == set()
+
+
+def counts(a: Any, b: Any) -> Any:
+    with Path("/dev/null").open():  # so it is called
+        return a[0], a[1] + b[1]
+
+
+def sent_key(value: Any) -> Any:
+    with Path("/dev/null").open():
+        return value
+
+
+class Carried(AggregateFunction[Any, Any, Any]):
+    def create_accumulator(self) -> Any:
+        return 0
+
+    def add(self, value: Any, accumulator: Any) -> Any:
+        with Path("/dev/null").open():
+            return accumulator + value[1]
+
+    def get_result(self, accumulator: Any) -> Any:
+        return accumulator
+
+    def merge(self, a: Any, b: Any) -> Any:
+        return a + b
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_functions_may_be_called_as_variables_of_generated_code(form: str) -> None:
+    def draw(env: Any) -> None:
+        pairs = env.from_sequence(1, 6).map(lambda x: (x % 2, x))
+        seen(pairs.key_by(lambda p: p[0]).count_window(3).reduce(counts), "counts")
+        keyed = pairs.rebalance().map(sent_key).key_by(lambda p: random.randint(0, 0))
+        seen(keyed.map(lambda p: p[1]), "keys")
+        seen(keyed.count_window(6).aggregate(Carried()), "sums")
+
+    run = run_form(draw, form)
+    assert run.records("counts") == [(1, 9), (0, 12)]
+    assert run.records("keys") == [1, 2, 3, 4, 5, 6]
+    assert run.records("sums") == [21]
