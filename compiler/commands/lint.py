@@ -168,9 +168,12 @@ def _window_without_watermarks(program: _Program) -> _Broken:
         upstream = [graph.node(each) for each in nx.ancestors(graph.graph, node.id)]
         if not any(map(_emits_watermarks, upstream)):
             when = "never" if program.is_unbounded else "only when the input ends"
+            then = f"it fires {when}"
+            if not any(map(_assigns_timestamps, upstream)):
+                then = "the job fails at the first record, because records have no timestamps"
             yield (
                 node,
-                f"{node.label} waits for watermarks, and nothing upstream emits any: it fires {when}",
+                f"{node.label} waits for watermarks, and nothing upstream emits any: {then}",
                 "give the source a WatermarkStrategy, or call assign_timestamps_and_watermarks()",
             )
 
@@ -378,6 +381,15 @@ def _emits_watermarks(node: StreamNode) -> bool:
     return (
         isinstance(spec, LegacySourceSpec) and not spec.is_bounded
     )  # it may emit watermarks itself
+
+
+def _assigns_timestamps(node: StreamNode) -> bool:
+    spec = node.spec
+    if isinstance(spec, TimestampsWatermarksSpec):
+        return spec.strategy.timestamp_assigner is not None
+    return isinstance(spec, LegacySourceSpec) or (
+        isinstance(spec, SourceSpec) and spec.makes_timestamps
+    )
 
 
 def _same_code(one: Any, other: Any) -> bool:

@@ -49,7 +49,15 @@ from opchain.compiler.interception import (
 )
 from opchain.compiler.monitoring.progress import showing_progress
 from opchain.compiler.plan.layout import without_controls
-from opchain.runtime.errors import StreamError
+from opchain.runtime.errors import (
+    CheckpointError,
+    CheckpointFailedError,
+    CheckpointInUseError,
+    GraphError,
+    MissingLibraryError,
+    StateError,
+    StreamError,
+)
 from opchain.runtime.job.client import JobClient, JobStatus
 from opchain.runtime.job.run import JobRun
 from opchain.runtime.spark.remote_error import showing_whole_tracebacks
@@ -336,13 +344,14 @@ def run(
             with nullcontext() if quiet else showing_progress(jobs):
                 run_as_main(path)
         except StreamError as error:
-            raise failure_of(error, path, while_it_ran=any(map(has_failed, jobs))) from error
+            is_refused = isinstance(error, _REFUSALS) and not isinstance(error, _MAY_PASS)
+            has_run = not is_refused or any(map(has_failed, jobs))
+            raise failure_of(error, path, while_it_ran=has_run) from error
         except Exception as error:  # noqa: BLE001 - printed as Python would
             _show_error(error, path, jobs, whole=verbose > 0 or wants_traceback())
             sys.exit(PROGRAM_FAILED)
         else:
-            if not quiet:
-                _note_unexecuted(path, environments)
+            _note_unexecuted(path, environments)
         finally:
             if not quiet:
                 show_finished(jobs)
@@ -370,7 +379,8 @@ def _show_error(
 def _note_unexecuted(path: Path, environments: Capture) -> None:
     for left in environments.never_executed():
         note(
-            f"{path} never executes the operators that its environment ({left.call_site}) has now; call execute()"
+            f"{path} ended without env.execute() for some operators of its environment ({left.call_site}), so "
+            "they did not run"
         )
 
 
@@ -394,5 +404,10 @@ def has_failed(job: StartedJob) -> bool:
     """Whether a job has started, and failed."""
     return job.client.get_job_status().result() is JobStatus.FAILED
 
+
+_REFUSALS = (CheckpointError, GraphError, MissingLibraryError, StateError)
+"""Errors that a program has until it, its settings or its checkpoints are changed."""
+
+_MAY_PASS = (CheckpointFailedError, CheckpointInUseError)
 
 COMMANDS = (run,)

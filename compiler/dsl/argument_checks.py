@@ -19,7 +19,12 @@ from opchain.compiler.graph.transformation import (
 )
 from opchain.runtime.columnar.type_mapping import spark_type_of
 from opchain.runtime.errors import GraphError, UnsupportedFeatureError, short_repr
-from opchain.runtime.functions.callables import as_function, generator_problem, name_of
+from opchain.runtime.functions.callables import (
+    as_function,
+    generator_problem,
+    name_of,
+    parameters_problem,
+)
 from opchain.runtime.functions.function import Function
 from opchain.runtime.program.operator_specs import MapBatchesSpec
 from opchain.runtime.types.record_types import RowTypeInfo, TupleTypeInfo
@@ -45,11 +50,11 @@ def checked_function(
 
     Raises:
         TypeError: The argument is something else, such as a class instead of an object of it; or its method is a
-            generator function, but must return one result.
+            generator function, but must return one result, or has other parameters.
     """
     kinds = accepted if isinstance(accepted, tuple) else (accepted,)
     if isinstance(function, kinds):
-        problem = generator_problem(function)
+        problem = generator_problem(function) or parameters_problem(function, *kinds)
         if problem is not None:
             raise TypeError(f"{at_call(call)}: {problem}")
         return function

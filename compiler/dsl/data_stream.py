@@ -186,7 +186,8 @@ class DataStream(Stream[T]):
                 raise AttributeError(
                     f"{at_call(name)}: '{self.transformation.name}' "
                     f"({self.transformation.call_site}) has no key, but {name}() needs one; call "
-                    f"key_by() first"
+                    f"key_by() first",
+                    name=None,  # so Python does not propose a similar name
                 )
             if name.startswith("_j_"):
                 raise no_java_attribute(self, name)

@@ -40,7 +40,7 @@ _MOST_LINES = 60
 
 # What runtime/task/failure_site.py and runtime/job/unbounded_job.py add to an error.
 _SITE = re.compile(r"in '(?P<operator>.+)' \((?P<line>[^()]*)\)")
-_EPOCH = re.compile(r"in epoch (\d+):")
+_EPOCH = re.compile(r"in epoch (\d+);")
 _REPLAY = re.compile(r"to run this epoch here, without Spark: (.+)", re.DOTALL)
 
 

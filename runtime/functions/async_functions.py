@@ -42,8 +42,8 @@ class AsyncFunction(Function, Generic[IN_contra, OUT_co]):
         from opchain.runtime.functions.callables import name_of  # noqa: PLC0415 - it imports this
 
         raise TimeoutError(
-            f"'{name_of(self)}' timed out for {short_repr(value)}; override the timeout() of "
-            "an AsyncFunction to emit something else instead"
+            f"'{name_of(self)}' gave no result for {short_repr(value)} within the timeout; pass a longer timeout, "
+            "or override timeout() of an AsyncFunction to emit another result"
         )
 
 
@@ -69,8 +69,9 @@ class AsyncBatchFunction(Function, Generic[IN_contra, OUT_co]):
             TimeoutError: Always, unless overridden. It fails the task.
         """
         raise TimeoutError(
-            f"'{type(self).__name__}' timed out for {len(values)} records, the first "
-            f"{short_repr(values[0])}; override timeout() to emit something else instead"
+            f"'{type(self).__name__}' gave no results for {len(values)} records, the first "
+            f"{short_repr(values[0])}, within the timeout; pass a longer timeout, or override timeout() to emit other "
+            "results"
         )
 
 

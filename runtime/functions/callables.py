@@ -86,6 +86,26 @@ _OF_ONE_RESULT: dict[type[Function], tuple[str, ...]] = {
 """Methods that return one value, or None. If such a method contains a `yield`, calling it does not run its code."""
 
 
+_EACH_RECORD = frozenset(
+    {
+        *(
+            "map",
+            "map1",
+            "map2",
+            "flat_map",
+            "flat_map1",
+            "flat_map2",
+            "filter",
+            "reduce",
+            "get_key",
+        ),
+        *("add", "process_element", "process_element1", "process_element2", "extract_timestamp"),
+        *("partition", "join", "apply", "process"),
+    }
+)
+"""Methods that every job with records calls. Others, such as `on_timer` and `merge`, may never be called."""
+
+
 class CallableFunction(Function):
     """A plain callable as a Function of some kind. Created by `as_function`.
 
@@ -121,7 +141,7 @@ def as_function(kind: type[F], function: object, where: str = "") -> F:
     """
     start = f"{where}: " if where else ""
     if isinstance(function, kind):
-        problem = generator_problem(function)
+        problem = generator_problem(function) or parameters_problem(function, kind)
         if problem is not None:
             raise TypeError(f"{start}{problem}")
         return function
@@ -133,11 +153,16 @@ def as_function(kind: type[F], function: object, where: str = "") -> F:
         article = "an" if kind.__name__[0] in "AEIOU" else "a"
         wanted = f"{article} {kind.__name__}{' or a callable' if method else ''}"
         found = f"{type(function).__name__} {short_repr(function)}"
-        raise TypeError(f"{start}expected {wanted}, got {found}")
+        advice = ""
+        if kind is KeySelector and isinstance(function, (str, int)):
+            advice = f"; pass a function, such as lambda record: record[{function!r}]"
+        raise TypeError(f"{start}expected {wanted}, got {found}{advice}")
     _check_is_async(function, kind, start)
     if kind in _OF_ONE_RESULT and _is_generator(function):
         raise TypeError(f"{start}{_generator_text(function, kind)}")
-    _check_arguments(function, method, start)
+    problem = _problem_of(function, method)
+    if problem is not None:
+        raise TypeError(f"{start}{problem}")
     return cast("F", _class_of(kind)(function))
 
 
@@ -196,6 +221,24 @@ def generator_problem(function: object) -> str | None:
     return None
 
 
+def parameters_problem(function: object, *kinds: type) -> str | None:
+    """The error text for a method with other parameters than in the class that declares it. None if there is none."""
+    for kind in kinds:
+        if not isinstance(function, kind) or isinstance(function, CallableFunction):
+            continue
+        for name in sorted(_EACH_RECORD):
+            declared, method = getattr(kind, name, None), getattr(function, name, None)
+            if declared is None or not inspect.ismethod(method) or method.__func__ is declared:
+                continue
+            arguments = tuple(inspect.signature(declared).parameters)[1:]
+            if takes_collector(function, name):
+                arguments += ("out",)
+            problem = _problem_of(method, _Method(name, arguments))
+            if problem is not None:
+                return problem
+    return None
+
+
 def _is_generator(function: object) -> bool:
     if not (inspect.isroutine(function) or isinstance(function, functools.partial)):
         function = getattr(type(function), "__call__", None)  # noqa: B004 - the method is looked at
@@ -212,18 +255,21 @@ def _generator_text(function: object, kind: type[Function]) -> str:
     )
 
 
-def _check_arguments(function: Callable[..., Any], method: _Method, start: str) -> None:
+def _problem_of(function: Callable[..., Any], method: _Method) -> str | None:
+    """The error text for a callable that does not take the arguments of a method."""
     try:
-        signature = inspect.signature(function)
+        # A decorator's wrapper may pass more arguments than it gets.
+        signature = inspect.signature(function, follow_wrapped=False)
     except ValueError:  # some built-ins, such as int, have no signature
-        return
+        return None
     try:
         signature.bind(*method.arguments)
     except TypeError as error:
-        raise TypeError(
-            f"{start}'{name_of(function)}{signature}' can't be called with "
+        return (
+            f"'{name_of(function)}{signature}' can't be called with "
             f"({', '.join(method.arguments)}): {error}"
-        ) from None
+        )
+    return None
 
 
 _EMITTING_METHODS = (

@@ -17,7 +17,7 @@ import uuid
 from abc import ABC, abstractmethod
 from collections import Counter
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.checkpoint.checkpoint_key import read_key
@@ -36,7 +36,12 @@ from opchain.runtime.epochs.input_log import (
     require_log,
     reset_to_checkpoint,
 )
-from opchain.runtime.errors import CheckpointError, TaskFailedError, add_note
+from opchain.runtime.errors import (
+    CheckpointError,
+    CorruptCheckpointError,
+    TaskFailedError,
+    add_note,
+)
 from opchain.runtime.job.client import CompletableFuture, JobStatus
 from opchain.runtime.job.epochs import Epochs, EpochTasks
 from opchain.runtime.job.job_control import JobControl
@@ -58,6 +63,9 @@ _LOG = logging.getLogger("opchain.job")
 
 PATIENCE_S = 20.0
 """How long a job that is cancelled may continue with its epoch."""
+
+_WITH_OWN_ADVICE = (CorruptCheckpointError, InputRestoredError)
+"""Errors that say from which checkpoint the job can resume."""
 
 _LOOK_EVERY_S = 0.2
 """How often an epoch that waits for its turn checks whether the job is cancelled."""
@@ -238,6 +246,7 @@ class UnboundedJob(ABC):
             reset_to_checkpoint(storage, coordinator, restore_from)
             if coordinator.latest() is None:
                 adopt(storage, restore_from, coordinator.lease)
+                restore_from = None
         epochs = Epochs(
             self.job,
             self.settings,
@@ -252,7 +261,7 @@ class UnboundedJob(ABC):
             staging=staging,
             plan=self._plan,
         )
-        self.begins_with = restored_text(epochs.latest, self.job)
+        self.begins_with = restored_text(epochs.latest, self.job, restore_from)
         ended.owns_checkpoints = True
         self.control.begin(storage, epochs.latest)
         stack.callback(self.control.end)
@@ -353,7 +362,7 @@ class UnboundedJob(ABC):
             yield
         except BaseException as error:
             self._failure = error
-            if isinstance(error, Exception) and not isinstance(error, InputRestoredError):
+            if isinstance(error, Exception) and not isinstance(error, _WITH_OWN_ADVICE):
                 add_note(error, self._where_it_failed(epochs, batch))
                 command = self._replay_command(epochs, batch)
                 if command is not None:
@@ -368,14 +377,14 @@ class UnboundedJob(ABC):
         """The epoch of a failure, and from where the job resumes."""
         number, checkpoint = epochs.place_of(batch)
         if self.checkpoints is None:
-            resumes = "begins again, since its checkpoints were temporary: set execution.checkpointing.dir"
+            resumes = "begins again, because its checkpoints were temporary: set execution.checkpointing.dir"
         elif batch <= epochs.last_batch:
             resumes = f"commits this epoch, whose checkpoint is complete: {checkpoint}"
         elif checkpoint is None:
-            resumes = "begins with this epoch, of which nothing was published"
+            resumes = "begins with this epoch, which has committed no output"
         else:
-            resumes = f"resumes from {checkpoint}; nothing of this epoch was published"
-        return f"in epoch {number}: started again, the job {resumes}"
+            resumes = f"resumes from {checkpoint}; this epoch has committed no output"
+        return f"in epoch {number}; if it is started again, the job {resumes}"
 
     def _replay_command(self, epochs: Epochs, batch: int) -> str | None:
         """The command that replays a failed epoch, or None if it can't be replayed."""
@@ -392,8 +401,13 @@ class UnboundedJob(ABC):
         return shlex.join([*words, *arguments]) if not named else f"{shlex.join(words)} ARGUMENTS"
 
 
-def restored_text(latest: CheckpointMetadata | None, job: JobProgram) -> str:
-    """The checkpoint that a run continues, and the parallelisms that have changed."""
+def restored_text(
+    latest: CheckpointMetadata | None, job: JobProgram, asked: str | None = None
+) -> str:
+    """The checkpoint that a run continues, and the parallelisms that have changed.
+
+    `asked` is the checkpoint that the settings name, if the directory of the job had a checkpoint already.
+    """
     if latest is None:
         return "no checkpoint, it starts without state"
     before = Counter(task.vertex_id for task in latest.tasks)
@@ -403,7 +417,10 @@ def restored_text(latest: CheckpointMetadata | None, job: JobProgram) -> str:
         if before.get(vertex.vertex_id, vertex.parallelism) != vertex.parallelism
     }
     parallelism = f", parallelism {', '.join(changed)}" if changed else ""
-    return f"restored {checkpoint_name(latest.checkpoint_id)}{parallelism}"
+    name = checkpoint_name(latest.checkpoint_id)
+    is_ignored = asked is not None and PurePath(asked).name != name
+    why = f"; {asked} is ignored, because the job has checkpoints of its own" if is_ignored else ""
+    return f"restored {name}{parallelism}{why}"
 
 
 class UnboundedRun(JobRun):

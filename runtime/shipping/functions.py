@@ -262,7 +262,7 @@ def _functions(vertex: VertexProgram) -> Iterator[tuple[str, Any]]:
                 yield f"{where}: its key selector {key.name}", key.selector
     for output in vertex.outputs:
         operator = vertex.operators[output.operator]
-        where = f"'{operator.name}' ({operator.call_site}), sending {output.label}"
+        where = f"'{operator.name}' ({operator.call_site}), sending to {output.label}"
         if output.key is not None:
             yield f"{where}: the key selector {output.key.name}", output.key.selector
         yield f"{where}: the partitioner", output.custom_partitioner

@@ -6,9 +6,17 @@ import os
 import socket
 from typing import TYPE_CHECKING, Any
 
-from opchain.runtime.errors import StateError
+from opchain.runtime.errors import StateError, short_repr
 from opchain.runtime.functions.function import DistributedCache, RuntimeContext
 from opchain.runtime.functions.sink import NO_LINEAGE, SinkOrigin
+from opchain.runtime.functions.state_descriptors import (
+    AggregatingStateDescriptor,
+    ListStateDescriptor,
+    MapStateDescriptor,
+    ReducingStateDescriptor,
+    StateDescriptor,
+    ValueStateDescriptor,
+)
 from opchain.runtime.mailbox.processing_time_service import ProcessingTimeService
 from opchain.runtime.metrics.metric_group import MetricGroup
 from opchain.runtime.operators.operator import KeyedServices, OperatorContext, TaskInfo
@@ -28,14 +36,6 @@ if TYPE_CHECKING:
         MapState,
         ReducingState,
         ValueState,
-    )
-    from opchain.runtime.functions.state_descriptors import (
-        AggregatingStateDescriptor,
-        ListStateDescriptor,
-        MapStateDescriptor,
-        ReducingStateDescriptor,
-        StateDescriptor,
-        ValueStateDescriptor,
     )
     from opchain.runtime.mailbox.mailbox_executor import MailboxExecutor
     from opchain.runtime.mailbox.timer_service import TimerService
@@ -173,7 +173,14 @@ class TaskRuntimeContext(RuntimeContext):
         """The registered files."""
         return self._files
 
-    def _keyed(self, descriptor: StateDescriptor[Any], kind: str) -> KeyedStateBackend:
+    def _keyed(
+        self, descriptor: StateDescriptor[Any], accepted: type[StateDescriptor[Any]], kind: str
+    ) -> KeyedStateBackend:
+        if not isinstance(descriptor, accepted):
+            raise TypeError(
+                f"'{self._program.name}' ({self._program.call_site}) asks for a {kind} with "
+                f"{_described(descriptor)}; it takes a {accepted.__name__}"
+            )
         if self._keyed_state is None:
             program = self._program
             raise StateError(
@@ -185,26 +192,41 @@ class TaskRuntimeContext(RuntimeContext):
 
     def get_state(self, state_descriptor: ValueStateDescriptor[T]) -> ValueState[T]:
         """A ValueState of the current key."""
-        return self._keyed(state_descriptor, "value state").get_state(state_descriptor)
+        return self._keyed(state_descriptor, ValueStateDescriptor, "value state").get_state(
+            state_descriptor
+        )
 
     def get_list_state(self, state_descriptor: ListStateDescriptor[T]) -> ListState[T]:
         """A ListState of the current key."""
-        return self._keyed(state_descriptor, "list state").get_list_state(state_descriptor)
+        return self._keyed(state_descriptor, ListStateDescriptor, "list state").get_list_state(
+            state_descriptor
+        )
 
     def get_map_state(self, state_descriptor: MapStateDescriptor[K, V]) -> MapState[K, V]:
         """A MapState of the current key."""
-        return self._keyed(state_descriptor, "map state").get_map_state(state_descriptor)
+        return self._keyed(state_descriptor, MapStateDescriptor, "map state").get_map_state(
+            state_descriptor
+        )
 
     def get_reducing_state(self, state_descriptor: ReducingStateDescriptor[T]) -> ReducingState[T]:
         """A ReducingState of the current key."""
-        return self._keyed(state_descriptor, "reducing state").get_reducing_state(state_descriptor)
+        return self._keyed(
+            state_descriptor, ReducingStateDescriptor, "reducing state"
+        ).get_reducing_state(state_descriptor)
 
     def get_aggregating_state(
         self, state_descriptor: AggregatingStateDescriptor[IN_contra, Any, OUT_co]
     ) -> AggregatingState[IN_contra, OUT_co]:
         """An AggregatingState of the current key."""
-        backend = self._keyed(state_descriptor, "aggregating state")
+        backend = self._keyed(state_descriptor, AggregatingStateDescriptor, "aggregating state")
         return backend.get_aggregating_state(state_descriptor)
+
+
+def _described(descriptor: object) -> str:
+    """A state descriptor, or what was passed instead of one, in a message."""
+    if not isinstance(descriptor, StateDescriptor):
+        return short_repr(descriptor)
+    return f"the {type(descriptor).__name__} {descriptor.get_name()!r}"
 
 
 def operator_context(

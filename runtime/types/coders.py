@@ -143,7 +143,7 @@ def may_be_none(record_type: TypeInformation[Any] | None) -> bool:
 def _wrong(value: Any, declared: str, expected: str) -> TypeError:
     return TypeError(
         f"{short_repr(value)} is declared as {declared}, and is {_article(type(value).__name__)}; "
-        f"return {expected}, or declare another type"
+        f"convert it to {expected}, or declare another type"
     )
 
 

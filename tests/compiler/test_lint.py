@@ -92,6 +92,13 @@ def test_a_window_by_event_time_wants_watermarks(env: Any) -> None:
     windowed(env, WatermarkStrategy.no_watermarks())
     ((rule, text),) = found(env)
     assert rule == "no-watermarks"
+    assert text.endswith("the job fails at the first record, because records have no timestamps")
+
+
+def test_a_window_of_records_with_timestamps_wants_watermarks(env: Any) -> None:
+    strategy = WatermarkStrategy.no_watermarks()
+    windowed(env, strategy.with_timestamp_assigner(lambda value, _: value))
+    ((_, text),) = found(env)
     assert text.endswith("it fires only when the input ends")
 
 

@@ -177,7 +177,7 @@ def test_without_an_answer_to_a_timeout_the_job_fails() -> None:
 
     error = failure_of(draw)
     assert isinstance(error, TimeoutError)
-    assert "'Hangs' timed out for 7" in str(error)
+    assert "'Hangs' gave no result for 7" in str(error)
 
 
 class Flaky(AsyncFunction):

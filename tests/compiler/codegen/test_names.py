@@ -156,7 +156,7 @@ def words_of(text: str) -> set[str]:
     return {word for word in words if word.islower() and not hasattr(builtins, word)}
 
 
-OTHERS = {"call", "for", "of", "time", "to", "value", "values"}
+OTHERS = {"call", "for", "of", "second", "time", "to", "value", "values"}
 """Parts of sentences, and the names that a template has for the record and its time."""
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import pytest
@@ -41,6 +42,50 @@ def test_a_callable_fits_where_callables_do() -> None:
     assert checked_function(abs, MapFunction, "map", callables=True) is abs
 
 
+class WithoutContext(ProcessFunction[Any, Any]):
+    """Its method has too few parameters."""
+
+    def process_element(self, value: Any) -> Any:  # type: ignore[override]
+        yield value
+
+
+def passing_more(method: Any) -> Any:
+    """A decorator whose wrapper passes one more argument."""
+
+    @functools.wraps(method)
+    def wrapper(*arguments: Any) -> Any:
+        return method(*arguments, 7)
+
+    return wrapper
+
+
+class TakesMore(MapFunction[Any, Any]):
+    """Its decorator adds an argument."""
+
+    @passing_more
+    def map(self, value: Any, more: Any) -> Any:  # type: ignore[override]
+        return value + more
+
+
+class Collects(ProcessFunction[Any, Any]):
+    """Has a collector, as in Java, and a default."""
+
+    def process_element(self, value: Any, ctx: Any, out: Any) -> Any:  # type: ignore[override]
+        out.collect(value)
+
+
+@pytest.mark.parametrize(
+    ("function", "kind"),
+    [
+        (TakesMore(), MapFunction),
+        (passing_more(lambda value, more: value + more), MapFunction),
+        (Collects(), ProcessFunction),
+    ],
+)
+def test_parameters_that_fit(function: Any, kind: Any) -> None:
+    assert checked_function(function, kind, "call", callables=True) is function
+
+
 @pytest.mark.parametrize(
     ("function", "accepted", "callables", "message"),
     [
@@ -49,6 +94,11 @@ def test_a_callable_fits_where_callables_do() -> None:
         (Double, MapFunction, True, "Double is a class; pass an instance, such as Double()"),
         (PassOn(), MapFunction, True, "expected a MapFunction or a callable, got PassOn"),
         (lambda a, b: a, MapFunction, True, "can't be called with"),
+        (
+            WithoutContext(),
+            *(ProcessFunction, False),
+            r"'WithoutContext.process_element.*' can't be called with \(value, ctx\): too many positional",
+        ),
         (5, ProcessFunction, False, "got 5 of type int; it takes a ProcessFunction"),
         (None, ProcessFunction, False, "got None; it takes a ProcessFunction"),
         (PassOn, ProcessFunction, False, "got the class PassOn; .* pass an object, PassOn"),

@@ -132,7 +132,9 @@ def test_failures_that_restarts_followed_stay_with_their_place_and_command(tmp_p
         add_note(error, f"in 'price' (prices.py:{7 + number}), at record {number}")
         add_note(error, f"in task {epochs.job.vertices[0].name} (1/1)#0")
         if number == 1:
-            add_note(error, "in epoch 12: started again, the job resumes from place/chk-11")
+            add_note(
+                error, "in epoch 12; if it is started again, the job resumes from place/chk-11"
+            )
             add_note(
                 error,
                 "to run this epoch here, without Spark: opchain replay --epoch 12 place prices.py",
@@ -152,7 +154,7 @@ def test_failures_that_restarts_followed_stay_with_their_place_and_command(tmp_p
     assert second["lines"] == [
         "in 'price' (prices.py:8), at record 1",
         f"in task {epochs.job.vertices[0].name} (1/1)#0",
-        "in epoch 12: started again, the job resumes from place/chk-11",
+        "in epoch 12; if it is started again, the job resumes from place/chk-11",
     ]
     assert news["status"] == "created", "the job has not failed"
     let_go.set()

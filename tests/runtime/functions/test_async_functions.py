@@ -33,9 +33,9 @@ def test_results_come_from_a_coroutine() -> None:
 
 
 def test_a_timeout_fails_with_the_record_unless_overridden() -> None:
-    with pytest.raises(TimeoutError, match="'Twice' timed out for 3"):
+    with pytest.raises(TimeoutError, match="'Twice' gave no result for 3"):
         Twice().timeout(3)
-    with pytest.raises(TimeoutError, match="timed out for 2 records, the first 5"):
+    with pytest.raises(TimeoutError, match="gave no results for 2 records, the first 5"):
         TwiceEach().timeout([5, 6])
 
 

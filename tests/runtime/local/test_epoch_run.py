@@ -209,7 +209,7 @@ def test_without_a_restart_strategy_the_next_run_of_the_program_goes_on(tmp_path
     client = env.execute_async("fails")
     with pytest.raises(ValueError, match="failure 0") as raised:
         client.get_job_execution_result().result(LONGEST_S)
-    assert "started again, the job " in " ".join(raised.value.__notes__)
+    assert "if it is started again, the job " in " ".join(raised.value.__notes__)
     last = latest_checkpoint(checkpoint_storage(str(tmp_path / "checkpoints")))
     begun = len(list((tmp_path / "checkpoints" / "spark" / "offsets").glob("[0-9]*"))) - 1
     assert begun == (0 if last is None else last.checkpoint_id)

@@ -11,7 +11,7 @@ from forms import run_form
 
 from opchain.common import Configuration, Types
 from opchain.datastream import StreamExecutionEnvironment
-from opchain.datastream.functions import MapFunction
+from opchain.datastream.functions import KeyedProcessFunction, MapFunction
 from opchain.datastream.state import (
     AggregatingStateDescriptor,
     ListStateDescriptor,
@@ -201,3 +201,42 @@ def test_cached_files_and_accumulators_go_through_a_whole_run(tmp_path: Path) ->
     assert result.get_all_accumulator_results() == {"reads": 5}
     assert client.get_accumulators().result() == {"reads": 5}
     assert result.metrics.operator("Map").records_in == 5
+
+
+class AsksFor(KeyedProcessFunction[Any, Any, Any]):
+    """Opens a state."""
+
+    def __init__(self, method: str, descriptor: Any) -> None:
+        self.method = method
+        self.descriptor = descriptor
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        getattr(runtime_context, self.method)(self.descriptor)
+
+    def process_element(self, value: Any, ctx: Any) -> Any:
+        yield value
+
+
+@pytest.mark.parametrize(
+    ("method", "descriptor", "text"),
+    [
+        (
+            "get_list_state",
+            ValueStateDescriptor("seen", Types.INT()),
+            "a list state with the ValueStateDescriptor 'seen'; it takes a ListStateDescriptor",
+        ),
+        ("get_state", "seen", "a value state with 'seen'; it takes a ValueStateDescriptor"),
+        (
+            "get_map_state",
+            ListStateDescriptor("seen", Types.INT()),
+            "a map state with the ListStateDescriptor 'seen'; it takes a MapStateDescriptor",
+        ),
+    ],
+)
+def test_a_state_wants_a_descriptor_of_its_kind(method: str, descriptor: Any, text: str) -> None:
+    def draw(env: StreamExecutionEnvironment) -> None:
+        keyed = env.from_collection([1]).key_by(lambda x: x)
+        keyed.process(AsksFor(method, descriptor)).name("count").print()
+
+    with pytest.raises(TypeError, match=rf"'count' \(.*\) asks for {text}"):
+        run_form(draw)

@@ -57,9 +57,9 @@ def test_values_become_what_pyflinks_coders_make_of_them() -> None:
     ("record_type", "value", "text"),
     [
         (Types.INT(), 2**40, r"1099511627776 does not fit into INT, which holds -2147483648 to"),
-        (Types.INT(), "text", r"'text' is declared as INT, and is a str; return a number"),
+        (Types.INT(), "text", r"'text' is declared as INT, and is a str; convert it to a number"),
         (Types.INT(), None, r"None is declared as INT, and is a NoneType"),
-        (Types.STRING(), 5, r"5 is declared as STRING, and is an int; return a str"),
+        (Types.STRING(), 5, r"5 is declared as STRING, and is an int; convert it to a str"),
         (Types.BOOLEAN(), -1, r"-1 is not a BOOLEAN"),
         (Types.DOUBLE(), "1.5", r"'1.5' is declared as DOUBLE"),
         (Types.TUPLE([Types.INT()]), [1], r"\[1\] is declared as TUPLE, and is a list"),
@@ -68,10 +68,14 @@ def test_values_become_what_pyflinks_coders_make_of_them() -> None:
         (Types.LIST(Types.INT()), (1,), r"\(1,\) is declared as LIST, and is a tuple"),
         (Types.LIST(Types.INT()), [None], r"None is declared as INT"),
         (Types.MAP(Types.STRING(), Types.INT()), [1], r"declared as MAP, and is a list"),
-        (Types.SQL_DATE(), "2020-01-01", r"declared as SQL_DATE, and is a str; return a date"),
+        (
+            Types.SQL_DATE(),
+            "2020-01-01",
+            r"declared as SQL_DATE, and is a str; convert it to a date",
+        ),
         (Types.SQL_TIME(), 1, r"declared as SQL_TIME, and is an int"),
         (Types.SQL_TIMESTAMP(), dt.date(2020, 1, 1), r"declared as SQL_TIMESTAMP, and is a date"),
-        (Types.INSTANT(), 1, r"declared as INSTANT, and is an int; return an Instant"),
+        (Types.INSTANT(), 1, r"declared as INSTANT, and is an int; convert it to an Instant"),
     ],
 )
 def test_wrong_values_are_named(record_type: Any, value: Any, text: str) -> None:

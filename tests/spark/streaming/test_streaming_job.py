@@ -149,8 +149,8 @@ def test_what_a_function_raises_ends_the_job_and_leaves_the_last_checkpoint(tmp_
         count_words(environment(tmp_path), tmp_path)
     assert any("at record 'poison'" in note for note in caught.value.__notes__)
     assert caught.value.__notes__[-1] == (
-        f"in epoch 2: started again, the job resumes from {tmp_path}/checkpoints/chk-1; nothing of this epoch was "
-        "published"
+        f"in epoch 2; if it is started again, the job resumes from {tmp_path}/checkpoints/chk-1; this epoch has committed "
+        "no output"
     )
     # Nothing of Spark's own account of it, with its plan and the traceback twice more.
     text = "".join(traceback.format_exception(caught.value))

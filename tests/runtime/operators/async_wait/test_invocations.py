@@ -58,7 +58,7 @@ def test_timeout_may_give_results_instead() -> None:
 
 
 def test_a_coroutine_function_has_no_results_in_place() -> None:
-    with pytest.raises(TimeoutError, match="'letters' timed out for 'a'"):
+    with pytest.raises(TimeoutError, match="'letters' gave no result for 'a' within the timeout"):
         invocation_of(letters).results_in_place("a")
 
 

@@ -61,7 +61,7 @@ def test_a_call_that_takes_too_long_is_cancelled_and_replaced(benches: Benches) 
 def test_without_a_replacement_the_task_fails(benches: Benches) -> None:
     bench = benches(Fetch(), timeout_ms=10)
     bench.put("a")
-    with pytest.raises(TimeoutError, match="'Fetch' timed out for 'a'"):
+    with pytest.raises(TimeoutError, match="'Fetch' gave no result for 'a'"):
         bench.advance(10)
 
 

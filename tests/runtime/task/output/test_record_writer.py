@@ -359,7 +359,7 @@ def test_the_error_names_operator_edge_and_record() -> None:
     with pytest.raises(UnpicklableRecordError) as caught:
         sent.writer.flush()
     assert str(caught.value).startswith(
-        "'parse' (clicks.py:14), sending parse -> count: the record <unlocked _thread.lock object> cannot be pickled"
+        "'parse' (clicks.py:14), sending to parse -> count: the record <unlocked _thread.lock object> cannot be pickled"
     )
 
 
