@@ -13,7 +13,19 @@ The additional nodes represent what a chain does with records, so rules need not
 | `Count` | count a record that enters or leaves an operator | `op_1.records_in += 1` |
 
 A filter is an `if` around everything downstream. `show` prints it as `continue` if it ends the body of a loop. Every
-statement has the index of its operator in `operator`, and may have a `comment`.
+statement has the index of its operator in `operator`, and may have a `comment`. Rules note more on nodes:
+
+| attribute | of | meaning |
+|---|---|---|
+| `asks` | `If` | it asks for "none" or a "tag": whether a record is None, or goes to a side output |
+| `emits_caught` | `If` | behind a `try`, it emits what an exception handler yields |
+| `has_key` | `Call` | a call of a state, before which the key must be set |
+| `is_fork` | `Assign`, `CopyIfMutable` | the record of one reader of several |
+| `is_fresh` | `Call` | the result is a new object |
+| `is_field` | `Attribute`, `Subscript` | reads a field, which runs no code of users |
+| `is_state` | `Call` | calls a method of a state |
+| `is_stored` | `CopyIfMutable` | the copy is kept in state |
+| `user_line` | expressions | the line of the user's program |
 """
 
 from __future__ import annotations
@@ -105,7 +117,7 @@ class Convert(ast.stmt):
 
 
 class Append(ast.stmt):
-    """`list.append(value)`. `sent` is the output or sink of the list."""
+    """`list.append(value)`. `sink` is the index of the sink of the list, if it has one."""
 
     _fields = ("value",)
     list: str

@@ -310,7 +310,7 @@ class _Lowering:
         Downstream operators that collect batches also get the other batches that the call yields, before the chain flushes
         them.
         """
-        name, about = f"batch_{operator.index}", f"What '{operator.name}' makes of a batch"
+        name, about = f"batch_{operator.index}", f"Results of '{operator.name}' for a batch"
         function = self._open(name, "values, timestamps", about, is_batch=True)
         has_times = self.tree.times_are_read(operator)
         place = Place("value", "timestamp" if has_times else None, in_batch=True, is_shared=True)
@@ -327,7 +327,8 @@ class _Lowering:
         assert isinstance(spec, specs.WindowSpec)
         has_one_window = is_aligned(spec, is_batch=self.program.is_batch)
         arguments = "due, window, timestamp" if has_one_window else "due"
-        about = f"What '{operator.name}' makes of " + ("a window" if has_one_window else "windows")
+        windows = "a window that fires" if has_one_window else "windows that fire"
+        about = f"Results of '{operator.name}' for {windows}"
         function = self._open(f"fire_{index}", arguments, about, is_batch=True)
         method = "process" if isinstance(spec.function, _PROCESS_WINDOW) else "apply"
         owner = self.names.bind(f"self_of_{index}", "attribute", index, "evaluation.function")
@@ -405,7 +406,7 @@ class _Lowering:
     def _timers_function(self, operator: OperatorProgram) -> None:
         """The loop over the event-time timers that are due, in place of `KeyedFunctionOperator.on_event_time`."""
         index = operator.index
-        about = f"What '{operator.name}' makes of event-time timers"
+        about = f"Results of '{operator.name}' for event-time timers that are due"
         function = self._open(f"fire_{index}", "due", about, is_batch=True)
         context = self.names.bind(f"context_{index}", "context", index)
         name = self.names.bind(f"on_timer_{index}", "method", index, "on_timer")

@@ -86,15 +86,15 @@ def generate_vertex(
 
 
 def _rewrite(form: Form, until: str | None, *, inline: bool, without: Collection[str]) -> None:
-    for rule in RULES:
-        if until == "":
-            break
+    """Applies the rules up to the last place of the rule `until`; all of them if it is None."""
+    last = max(
+        (place for place, rule in enumerate(RULES) if rule.name == until), default=len(RULES)
+    )
+    for rule in RULES[: last + 1]:
         if (inline or not rule.inlines) and rule.name not in without:
             rule.apply(form)
             if rule.holds is not None:
                 rule.holds(form)
-        if rule.name == until:
-            break
 
 
 def _reader(

@@ -52,11 +52,12 @@ NO = 1
 
 
 def signature_line(found: Located) -> str:
-    """The signature of a checkpoint; for an unsigned one, a warning about restoring it."""
+    """The signature of a checkpoint. If it is not signed, prints a note to standard error, and returns no text."""
     key = found.storage.key
     if key is not None:
         return f"signed by the key {key.identity}\n"
-    return f"{RUNS_PICKLES.format(found.storage.url)}\n"
+    note(RUNS_PICKLES.format(found.storage.url))
+    return ""
 
 
 @click.group(

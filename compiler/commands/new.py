@@ -54,7 +54,7 @@ def test_totals():
 
 _README = """# NAME
 
-    pip install 'opchain[spark,test]'
+    pip install 'FOLDER[spark,test]'   # FOLDER is a checkout of opchain, which has no release yet
     opchain plan job.py            # which operators run together, and why not more
     opchain run --local job.py     # in this process, without Spark and Java
     opchain run job.py             # on Spark

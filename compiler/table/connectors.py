@@ -156,9 +156,9 @@ def unknown_connector(connector: str, known: Any, what: str) -> Exception:
     close = get_close_matches(connector, known, n=1)
     reason = _REFUSED.get(connector, f"no table of the connector '{connector}' can be {what}")
     meant = f"; did you mean '{close[0]}'?" if close else ""
+    supported = meant or f"; supported connectors: {', '.join(map(repr, known))}"
     return UnsupportedFeatureError(
-        f"the connector '{connector}' ({user_call_site()}): {reason}{meant}; supported connectors: "
-        f"{', '.join(map(repr, known))}"
+        f"the connector '{connector}' ({user_call_site()}): {reason}{supported}"
     )
 
 

@@ -241,7 +241,7 @@ class StreamTask:
         )
 
     def _close(self) -> list[Exception]:
-        """Closes everything, and returns the first failure."""
+        """Closes everything, and returns all failures."""
         closers: tuple[Callable[[], object], ...] = (
             self._input.close,
             self._sources.close,

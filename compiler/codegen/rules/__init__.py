@@ -1,4 +1,4 @@
-"""The rewrite rules, in order. Each rule is a file, with an example in its docstring and an invariant."""
+"""The rewrite rules, in order. Each rule is a file, with an example in its docstring. Some have an invariant."""
 
 from __future__ import annotations
 
@@ -95,4 +95,4 @@ RULES: tuple[Rule, ...] = (
 )
 
 RULE_NAMES: tuple[str, ...] = tuple(dict.fromkeys(rule.name for rule in RULES))
-"""The names of the rules, in order. A rule that is applied twice is listed at its first place."""
+"""The names of the rules, in order. A rule that is applied more than once is listed at its first place."""

@@ -555,7 +555,7 @@ def test_an_error_names_the_line_of_the_call() -> None:
     ]
     assert {type(error) for error in errors} == {TypeError}
     assert {str(error) for error in errors} == {
-        "state 'by_name': [] is declared as LONG, and is a list; return a number, or declare another type"
+        "state 'by_name': [] is declared as LONG, and is a list; convert it to a number, or declare another type"
     }
 
 

@@ -184,8 +184,8 @@ def test_commands_say_that_an_unsigned_checkpoint_runs_code(
 ) -> None:
     warning = "is not signed: restoring a checkpoint unpickles its state, and a pickle can run code"
     for arguments in (("checkpoint", "show", place), ("checkpoint", "verify", place)):
-        assert warning in run(*arguments).stdout
-    assert warning in run("savepoint", place, tmp_path / "target").stdout
+        assert warning in run(*arguments).stderr
+    assert warning in run("savepoint", place, tmp_path / "target").stderr
 
 
 def test_a_savepoint_is_signed(place: str, run: Any, tmp_path: Path) -> None:
@@ -195,7 +195,7 @@ def test_a_savepoint_is_signed(place: str, run: Any, tmp_path: Path) -> None:
     done = run("savepoint", place, target, "--sign-with", key)
     assert done.exit_code == 0, done.stderr
     assert "signed by the key" in done.stdout
-    assert "is not signed" not in done.stdout
+    assert "is not signed" not in done.stdout + done.stderr
     unknown = run("checkpoint", "show", target)
     assert unknown.exit_code == 2
     assert "set execution.checkpointing.key-file, or --key-file of a command" in unknown.stderr
