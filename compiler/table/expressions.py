@@ -605,6 +605,23 @@ def _text_of(value: Typed, data_type: DataType) -> str:
     return text if data_type.name == "STRING" else f"as_char({text}, {data_type.parameters[0]})"
 
 
+def common_type(types: Sequence[DataType], where: str, name: str) -> DataType:
+    """The type of a column whose values have one of several types. It is nullable if one of them is.
+
+    A FLOAT and a DOUBLE become a DOUBLE. Flink has a FLOAT there, and loses digits.
+
+    Raises:
+        GraphError: The types have nothing in common.
+    """
+    of = types[0]
+    for each in types[1:]:
+        wider = _branch_type(of, each)
+        if wider is None:
+            raise GraphError(f"{where}: column '{name}' is {of} and {each}; CAST one of them")
+        of = wider.nullable() if of.is_nullable or each.is_nullable else wider.not_null()
+    return of
+
+
 def _branch_type(left: DataType, right: DataType) -> DataType | None:
     """The type of a value that has one of two types, or None."""
     if left.not_null() == right.not_null():

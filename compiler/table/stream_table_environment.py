@@ -46,6 +46,7 @@ from opchain.compiler.table.expressions import (
     Typed,
     by_position,
     cast,
+    common_type,
     parsed,
     sqlglot,
 )
@@ -726,9 +727,7 @@ class StreamTableEnvironment(TableEnvironment):
             return self._constant(values_of(tree))
         if kind == "Union" and not tree.args.get("distinct") and not tree.args.get("order"):
             left, right = self._by_streams(tree.left), self._by_streams(tree.right)
-            if left is None or right is None:
-                return None
-            return Table("", None, left.columns, lambda: left.stream().union(right.stream()), self)
+            return None if left is None or right is None else self._union(left, right)
         return self._select(tree) if is_scalar(tree) else None
 
     def _select(self, tree: Any) -> Table | None:
@@ -762,10 +761,42 @@ class StreamTableEnvironment(TableEnvironment):
 
         return Table("", None, columns, stream, self)
 
+    def _union(self, left: Table, right: Table) -> Table:
+        """The result of UNION ALL. Its columns have types that the values of both queries fit into.
+
+        Raises:
+            GraphError: The queries have other numbers of columns, or other kinds of types.
+        """
+        where = f"{at_call('sql_query')}: UNION ALL"
+        if len(left.columns) != len(right.columns):
+            raise GraphError(
+                f"{where} of {len(left.columns)} and {len(right.columns)} columns; select as many in both queries"
+            )
+        columns = tuple(
+            Column(one.name, common_type([one.data_type, other.data_type], where, one.name))
+            for one, other in zip(left.columns, right.columns, strict=True)
+        )
+
+        def stream() -> DataStream[Any]:
+            one, other = (_with_types(table, columns) for table in (left, right))
+            return one.union(other)
+
+        return Table("", None, columns, stream, self)
+
     def _constant(self, rows: Sequence[Sequence[tuple[str, Typed]]]) -> Table:
         """The result of VALUES, or of a SELECT without FROM."""
-        columns = tuple(Column(name, typed.data_type) for name, typed in rows[0])
-        records = [projection(columns, [typed for _, typed in row], "VALUES")(()) for row in rows]
+        where = f"{at_call('sql_query')}: VALUES"
+        if len({len(row) for row in rows}) > 1:
+            raise GraphError(f"{where} has rows of {len(rows[0])} and of other numbers of columns")
+        columns = tuple(
+            Column(name, _type_of_values([typed for _, typed in entries], where, name))
+            for entries in zip(*rows, strict=True)
+            for name in [entries[0][0]]
+        )
+        records = [
+            projection(columns, _cast_to(columns, [typed for _, typed in row]), "VALUES")(())
+            for row in rows
+        ]
         return Table(
             "",
             None,
@@ -1143,6 +1174,30 @@ def _columns_of_elements(
             )
         columns.append(Column(name, type_of_value(values[0])))
     return tuple(columns)
+
+
+def _type_of_values(values: Sequence[Typed], where: str, name: str) -> DataType:
+    """The type of a column of VALUES, in which NULL has any type."""
+    types = [each.data_type for each in values if each.text != "None"]
+    of = common_type(types or [values[0].data_type], where, name)
+    return of if len(types) == len(values) else of.nullable()
+
+
+def _cast_to(columns: Sequence[Column], values: Sequence[Typed]) -> list[Typed]:
+    """The values of a row, in the types of the columns."""
+    return [
+        value if value.text == "None" else cast(value, column.data_type)
+        for value, column in zip(values, columns, strict=True)
+    ]
+
+
+def _with_types(table: Table, columns: Sequence[Column]) -> DataStream[Any]:
+    """The rows of a table in the types of other columns."""
+    own = list(by_position(table.columns).values())
+    values = _cast_to(columns, own)
+    if [each.text for each in values] == [each.text for each in own]:
+        return table.stream()
+    return table.stream().map(projection(columns, values), row_type(columns)).name("cast")
 
 
 for _name in (

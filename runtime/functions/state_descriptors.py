@@ -113,6 +113,19 @@ class ValueStateDescriptor(StateDescriptor[ValueState[T]], Generic[T]):
         super().__init__(name, value_type_info)
 
 
+def value_descriptor(descriptor: StateDescriptor[Any]) -> ValueStateDescriptor[Any]:
+    """A descriptor as one of a value: a list for a ListStateDescriptor, a dictionary for a MapStateDescriptor.
+
+    PyFlink's `get_state` also takes the descriptors of other states this way.
+    """
+    if isinstance(descriptor, ValueStateDescriptor):
+        return descriptor
+    found: ValueStateDescriptor[Any] = ValueStateDescriptor(descriptor.name, descriptor.type_info)
+    if descriptor.ttl_config is not None:
+        found.enable_time_to_live(descriptor.ttl_config)
+    return found
+
+
 class ListStateDescriptor(StateDescriptor[ListState[T]], Generic[T]):
     """Describes a list.
 

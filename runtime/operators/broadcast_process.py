@@ -47,12 +47,14 @@ class BroadcastStates:
 
     def open(self) -> None:
         """Gets the states from the operator's store, which has restored them."""
-        store = self._operator.context.operator_state
         for descriptor in self._operator.program.spec.descriptors:  # type: ignore[attr-defined]
-            state = store.get_broadcast_state(descriptor)
-            self._descriptors[descriptor.name] = descriptor
-            self._writable[descriptor.name] = state
-            self._readable[descriptor.name] = state.read_only()
+            self._add(descriptor)
+
+    def _add(self, descriptor: MapStateDescriptor[Any, Any]) -> None:
+        state = self._operator.context.operator_state.get_broadcast_state(descriptor)
+        self._descriptors[descriptor.name] = descriptor
+        self._writable[descriptor.name] = state
+        self._readable[descriptor.name] = state.read_only()
 
     def writable(self, descriptor: MapStateDescriptor[Any, Any]) -> BroadcastMap[Any, Any]:
         """The writable state, for the broadcast input."""
@@ -66,8 +68,16 @@ class BroadcastStates:
         return self._readable[descriptor.name]
 
     def _require(self, descriptor: MapStateDescriptor[Any, Any]) -> None:
+        """Opens the state of a name that `broadcast()` did not get, as PyFlink does. Flink's Java API refuses it.
+
+        Raises:
+            StateError: There is another descriptor of this name.
+        """
         known = self._descriptors.get(descriptor.name)
         if known is descriptor:
+            return
+        if known is None:
+            self._add(descriptor)
             return
         if known == descriptor:
             self._descriptors[descriptor.name] = (
@@ -75,10 +85,9 @@ class BroadcastStates:
             )
             return
         program = self._operator.program
-        names = ", ".join(map(repr, self._descriptors.values())) or "none"
         raise StateError(
-            f"'{program.name}' ({program.call_site}) uses the broadcast state {descriptor!r}, but "
-            f"broadcast() got: {names}; pass the same descriptor to both"
+            f"'{program.name}' ({program.call_site}) uses the broadcast state {descriptor!r}, but this state is "
+            f"declared as {known!r}; pass the same descriptor to both"
         )
 
 

@@ -192,7 +192,7 @@ class TaskRuntimeContext(RuntimeContext):
 
     def get_state(self, state_descriptor: ValueStateDescriptor[T]) -> ValueState[T]:
         """A ValueState of the current key."""
-        return self._keyed(state_descriptor, ValueStateDescriptor, "value state").get_state(
+        return self._keyed(state_descriptor, StateDescriptor, "value state").get_state(
             state_descriptor
         )
 

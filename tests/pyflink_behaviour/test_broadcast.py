@@ -11,6 +11,7 @@ from opchain.common import Types, WatermarkStrategy
 from opchain.common.watermark_strategy import TimestampAssigner
 from opchain.datastream import BroadcastProcessFunction, KeyedBroadcastProcessFunction
 from opchain.datastream.state import MapStateDescriptor, ValueStateDescriptor
+from opchain.runtime.errors import StateError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -124,3 +125,42 @@ def test_the_other_side_may_only_read() -> None:
 
     with pytest.raises(AttributeError):
         run_form(draw, mode="BATCH")
+
+
+class Undeclared(BroadcastProcessFunction):
+    """Uses a state that `broadcast()` did not get."""
+
+    def process_element(self, value: Any, ctx: Any) -> Iterator[Any]:
+        yield value, ctx.get_broadcast_state(NAMES).get(value)
+
+    def process_broadcast_element(self, value: Any, ctx: Any) -> Iterator[Any]:
+        state = MapStateDescriptor("names", Types.STRING(), Types.STRING())
+        ctx.get_broadcast_state(state).put(value, value.upper())
+        return iter(())
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_state_may_be_missing_in_broadcast(form: str) -> None:
+    def draw(env: StreamExecutionEnvironment) -> None:
+        words = env.from_collection(["a", "b", "c"])
+        known = env.from_collection(["a", "c"]).broadcast(LIMITS)
+        seen(words.connect(known).process(Undeclared()), "out")
+
+    found = run_form(draw, form, mode="BATCH").records("out")
+    assert found == [("a", "A"), ("b", None), ("c", "C")]
+
+
+class OtherType(Undeclared):
+    """Uses a name for another type."""
+
+    def process_element(self, value: Any, ctx: Any) -> Iterator[Any]:
+        yield ctx.get_broadcast_state(MapStateDescriptor("limits", Types.INT(), Types.INT()))
+
+
+def test_a_state_has_one_type() -> None:
+    def draw(env: StreamExecutionEnvironment) -> None:
+        words = env.from_collection(["a"])
+        words.connect(words.broadcast(LIMITS)).process(OtherType()).print()
+
+    with pytest.raises(StateError, match="but this state is declared as MapStateDescriptor"):
+        run_form(draw)

@@ -16,6 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from opchain.runtime.errors import StateError
+from opchain.runtime.functions.state_descriptors import value_descriptor
 from opchain.runtime.mailbox.timer_service import wall_clock_ms
 from opchain.runtime.records.garbage_collection import collector_paused
 from opchain.runtime.state.declared_values import (
@@ -207,7 +208,7 @@ class HashMapKeyedStateBackend(KeyedStateBackend):
 
     def get_state(self, state_descriptor: ValueStateDescriptor[T]) -> ValueState[T]:
         """See KeyedStateStore."""
-        state: ValueState[T] = self.state(state_descriptor)
+        state: ValueState[T] = self.state(value_descriptor(state_descriptor))
         return state
 
     def get_list_state(self, state_descriptor: ListStateDescriptor[T]) -> ListState[T]:

@@ -207,6 +207,82 @@ def test_where_keeps_what_is_true(tables: StreamTableEnvironment) -> None:
     assert sorted(rows(tables, both)) == [[7], [14]]
 
 
+ONE_OF = {
+    "TINYINT": "1",
+    "INT": "7",
+    "BIGINT": "8",
+    "FLOAT": "1.5",
+    "DOUBLE": "2.5",
+    "DECIMAL(5, 2)": "3.25",
+    "DECIMAL(10, 4)": "3.1234",
+    "TIMESTAMP(3)": "TIMESTAMP '2024-01-02 03:04:05.123'",
+    "TIMESTAMP(6)": "TIMESTAMP '2024-01-02 03:04:05.123456'",
+}
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "common"),
+    [
+        ("TINYINT", "INT", "INT"),
+        ("INT", "BIGINT", "BIGINT"),
+        ("INT", "DOUBLE", "DOUBLE"),
+        ("BIGINT", "FLOAT", "FLOAT"),
+        ("INT", "DECIMAL(5, 2)", "DECIMAL(12, 2)"),
+        ("BIGINT", "DECIMAL(10, 4)", "DECIMAL(23, 4)"),
+        ("DECIMAL(5, 2)", "DECIMAL(10, 4)", "DECIMAL(10, 4)"),
+        ("DOUBLE", "DECIMAL(5, 2)", "DOUBLE"),
+        ("TIMESTAMP(3)", "TIMESTAMP(6)", "TIMESTAMP(6)"),
+    ],
+)
+def test_a_union_has_types_that_both_queries_fit_into(
+    tables: StreamTableEnvironment, left: str, right: str, common: str
+) -> None:
+    one, other = (f"SELECT CAST({ONE_OF[of]} AS {of}) AS v" for of in (left, right))
+    wanted = sorted(
+        row
+        for of in (left, right)
+        for row in rows(tables, f"SELECT CAST(CAST({ONE_OF[of]} AS {of}) AS {common}) AS v")
+    )
+    for query in (f"{one} UNION ALL {other}", f"{other} UNION ALL {one}"):
+        (column,) = tables.sql_query(query).columns
+        assert str(column.data_type.nullable()) == common
+        found = sorted(rows(tables, query))
+        assert found == wanted
+        assert list(map(repr, found)) == list(map(repr, wanted))
+
+
+def test_computing_with_a_union(tables: StreamTableEnvironment) -> None:
+    numbers = "SELECT id FROM s UNION ALL SELECT CAST(3000000000 AS BIGINT)"
+    assert sorted(rows(tables, f"SELECT id * 2 FROM ({numbers})")) == [[-14], [14], [6000000000]]
+    halves = "SELECT id / 2 AS h FROM (SELECT id FROM s UNION ALL SELECT CAST(2.5 AS DOUBLE))"
+    assert sorted(rows(tables, halves)) == [[-3.5], [1.25], [3.5]]
+    values = "SELECT x + 1 FROM (VALUES (1), (2.5)) AS v(x)"
+    assert rows(tables, values) == [[Decimal("2.0")], [Decimal("3.5")]]
+    assert rows(tables, "SELECT * FROM (VALUES (1, 'a'), (NULL, 'b')) AS v(x, y)") == [
+        [1, "a"],
+        [None, "b"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("SELECT id, name FROM s UNION ALL SELECT id FROM s", "UNION ALL of 2 and 1 columns"),
+        (
+            "SELECT id FROM s UNION ALL SELECT name FROM s",
+            r"UNION ALL: column 'id' is INT and STRING; CAST one of them",
+        ),
+        ("SELECT * FROM (VALUES (1), ('a')) AS v(x)", "VALUES: column 'EXPR.0' is INT and STRING"),
+        ("SELECT * FROM (VALUES (1, 2), (3)) AS v(x, y)", "VALUES has rows of 2 and of other"),
+    ],
+)
+def test_queries_that_do_not_fit_together_are_refused(
+    tables: StreamTableEnvironment, query: str, text: str
+) -> None:
+    with pytest.raises(GraphError, match=text):
+        tables.sql_query(query)
+
+
 @pytest.mark.parametrize("of", ["json", "csv", "avro"])
 def test_inserts_into_files_and_reads_them(
     tables: StreamTableEnvironment, tmp_path: Path, of: str

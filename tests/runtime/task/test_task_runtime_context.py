@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import cloudpickle
 import pytest
 from aggregates import Count
-from forms import run_form
+from forms import FORMS, run_form, seen
 
 from opchain.common import Configuration, Types
 from opchain.datastream import StreamExecutionEnvironment
@@ -225,7 +225,7 @@ class AsksFor(KeyedProcessFunction[Any, Any, Any]):
             ValueStateDescriptor("seen", Types.INT()),
             "a list state with the ValueStateDescriptor 'seen'; it takes a ListStateDescriptor",
         ),
-        ("get_state", "seen", "a value state with 'seen'; it takes a ValueStateDescriptor"),
+        ("get_state", "seen", "a value state with 'seen'; it takes a StateDescriptor"),
         (
             "get_map_state",
             ListStateDescriptor("seen", Types.INT()),
@@ -240,3 +240,36 @@ def test_a_state_wants_a_descriptor_of_its_kind(method: str, descriptor: Any, te
 
     with pytest.raises(TypeError, match=rf"'count' \(.*\) asks for {text}"):
         run_form(draw)
+
+
+class KeepsValues(KeyedProcessFunction[Any, Any, Any]):
+    """Has a list and a map as values: PyFlink's get_state takes any descriptor."""
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self.seen: Any = runtime_context.get_state(ListStateDescriptor("seen", Types.LONG()))  # type: ignore[arg-type]
+        pairs = MapStateDescriptor("pairs", Types.STRING(), Types.LONG())
+        self.pairs: Any = runtime_context.get_state(pairs)  # type: ignore[arg-type]
+
+    def process_element(self, value: Any, ctx: Any) -> Any:
+        seen = self.seen.value() or []
+        seen.append(value)
+        self.seen.update(seen)
+        pairs = self.pairs.value() or {}
+        pairs[str(value)] = value
+        self.pairs.update(pairs)
+        yield self.seen.value(), self.pairs.value()
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("backend", ["hashmap", "rocksdb"])
+def test_a_value_state_may_have_another_descriptor(form: str, backend: str) -> None:
+    def draw(env: StreamExecutionEnvironment) -> None:
+        keyed = env.from_collection([1, 2, 3], Types.LONG()).key_by(lambda x: x % 2)
+        seen(keyed.process(KeepsValues()), "rows")
+
+    found = run_form(draw, form, state_backend=backend).records("rows")
+    assert sorted(found, key=str) == [
+        ([1, 3], {"1": 1, "3": 3}),
+        ([1], {"1": 1}),
+        ([2], {"2": 2}),
+    ]
