@@ -399,7 +399,7 @@ def type_of_stream(of: TypeInformation[Any]) -> DataType | None:
     """The type of a column for the type of a field in a stream; None if there is none."""
     for text in (
         *("STRING", "BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DATE"),
-        *("TIME", "TIMESTAMP(3)", "TIMESTAMP_LTZ(3)", "BYTES"),
+        *("TIME", "TIMESTAMP(9)", "TIMESTAMP_LTZ(9)", "BYTES"),
     ):
         data_type = data_type_of(text)
         if data_type.type_information() == of:

@@ -144,7 +144,7 @@ def _names_of(tree: Any, columns_of: Callable[[str], Sequence[str]]) -> list[str
         if each.is_star and source is not None:
             names += _source_columns(source, columns_of)[1]
         else:
-            names.append(each.alias_or_name or f"EXPR${number}")
+            names.append(_column_name(each, number))
     return names
 
 
@@ -184,11 +184,28 @@ def selected(tree: Any, columns: Sequence[Column], names: Sequence[str]) -> list
         if each.is_star:
             found += values.items()
         else:
-            name = each.alias_or_name
-            found.append(
-                (name if name and name != "*" else f"EXPR${number}", compiler.compile(each))
-            )
+            found.append((_column_name(each, number), compiler.compile(each)))
     return _distinct(found)
+
+
+_WITHOUT_PARENTHESES = {
+    "CurrentDate": "CURRENT_DATE",
+    "CurrentTimestamp": "CURRENT_TIMESTAMP",
+    "Localtimestamp": "LOCALTIMESTAMP",
+}
+"""Functions that are called without parentheses. Their columns have their names."""
+
+
+def _column_name(tree: Any, number: int) -> str:
+    """The name of a column in SELECT: an alias, the name of a column or of a field of a row, or else a number."""
+    kind = type(tree).__name__
+    if kind == "Paren":
+        return _column_name(tree.this, number)
+    if kind == "Dot":
+        return str(tree.expression.name)
+    if kind in _WITHOUT_PARENTHESES:
+        return _WITHOUT_PARENTHESES[kind]
+    return str(tree.alias_or_name) if kind in {"Alias", "Column"} else f"EXPR${number}"
 
 
 def _distinct(selected: Sequence[tuple[str, Typed]]) -> list[tuple[str, Typed]]:

@@ -251,6 +251,28 @@ def test_a_union_has_types_that_both_queries_fit_into(
         assert list(map(repr, found)) == list(map(repr, wanted))
 
 
+@pytest.mark.parametrize(
+    ("selected", "names"),
+    [
+        ("1, 'a', TRUE", ["EXPR$0", "EXPR$1", "EXPR$2"]),
+        ("(id), -id, s.name, id", ["id", "EXPR$1", "name", "id0"]),
+        ("CAST(id AS STRING), UPPER(name) AS n, CURRENT_DATE", ["EXPR$0", "n", "CURRENT_DATE"]),
+    ],
+)
+def test_columns_are_called_as_in_flink(
+    tables: StreamTableEnvironment, selected: str, names: list[str]
+) -> None:
+    table = tables.sql_query(f"SELECT {selected} FROM s")
+    assert [column.name for column in table.columns] == names
+
+
+def test_timestamps_of_streams_have_nine_digits(tables: StreamTableEnvironment, env: Any) -> None:
+    stream = env.from_collection([Row(AT)], Types.ROW_NAMED(["at"], [Types.SQL_TIMESTAMP()]))
+    tables.create_temporary_view("times", stream)
+    query = "SELECT CAST(at AS STRING) FROM times"
+    assert rows(tables, query) == [["2024-01-02 03:04:05.000000000"]]
+
+
 def test_computing_with_a_union(tables: StreamTableEnvironment) -> None:
     numbers = "SELECT id FROM s UNION ALL SELECT CAST(3000000000 AS BIGINT)"
     assert sorted(rows(tables, f"SELECT id * 2 FROM ({numbers})")) == [[-14], [14], [6000000000]]
