@@ -215,6 +215,10 @@ def _in_our_code(
 
 def _hint(error: BaseException, site: _Site, vertex: VertexProgram) -> str | None:
     """The probable mistake, if opchain failed to iterate over the result of a function."""
+    if isinstance(error, AttributeError) and "Context' object has no attribute 'output'" in str(
+        error
+    ):
+        return "to emit to a side output, yield (tag, value)"
     kind = site.operator.spec.kind.replace("_", " ")
     is_looped_over = isinstance(error, TypeError) and "object is not iterable" in str(error)
     if not is_looped_over or site.output is not None or kind not in _GIVE_ITERABLES:

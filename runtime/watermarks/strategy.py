@@ -162,6 +162,11 @@ class WatermarkStrategy(Generic[T]):
             timestamp_assigner: A TimestampAssigner, or a function of a record and its current timestamp.
         """
         if not isinstance(timestamp_assigner, TimestampAssigner):
+            if isinstance(timestamp_assigner, type):
+                name = timestamp_assigner.__name__
+                raise TypeError(
+                    f"with_timestamp_assigner got the class {name}; pass an object, such as {name}()"
+                )
             if not callable(timestamp_assigner):
                 raise TypeError(
                     "with_timestamp_assigner takes a TimestampAssigner or a function of a record "

@@ -8,6 +8,7 @@ import pytest
 from forms import FORMS, failure_of, job_of, notes_of, seen
 
 from opchain.common import WatermarkStrategy
+from opchain.datastream import OutputTag
 from opchain.datastream.functions import (
     CoFlatMapFunction,
     CoMapFunction,
@@ -424,3 +425,18 @@ def test_a_failure_outside_of_any_operator_names_the_task() -> None:
     add_failure_site(error, TaskInfo(job.vertices[0], 0))
     (note,) = error.__notes__  # type: ignore[attr-defined]
     assert note == "in task Source: numbers -> Sink: Print to Std. Out (1/1)#0"
+
+
+class OutputsAsInJava(ProcessFunction[Any, Any]):
+    """Calls a method that only Flink's Java API has."""
+
+    def process_element(self, value: Any, ctx: Any) -> Any:
+        ctx.output(OutputTag("late"), value)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_side_output_as_in_java_comes_with_a_hint(form: str) -> None:
+    def draw(env: Any) -> None:
+        env.from_collection([1]).process(OutputsAsInJava()).print()
+
+    assert "to emit to a side output, yield (tag, value)" in notes_of(failure_of(draw, form))

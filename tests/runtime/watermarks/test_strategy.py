@@ -169,6 +169,7 @@ REFUSED: list[tuple[Any, type[Exception], str]] = [
     (lambda s: s.with_watermark_alignment("g", 5), TypeError, "max_allowed_watermark_drift is 5"),
     (lambda s: s.with_watermark_alignment("g", FIVE, 5), TypeError, "update_interval is 5"),
     (lambda s: s.with_timestamp_assigner("ts"), TypeError, "with_timestamp_assigner takes"),
+    (lambda s: s.with_timestamp_assigner(Punctuated), TypeError, r"pass an object, such as Punc"),
     (lambda s: s.for_generator(Punctuated()), TypeError, "for_generator takes a function"),
     (
         lambda s: s.for_generator(lambda _: "x").create_watermark_generator(CONTEXT),
