@@ -99,73 +99,97 @@ def comprehended(body: Lines) -> set[str]:
     }
 
 
-def check_set_before_read(  # noqa: C901, PLR0912 - one branch a statement
+def check_set_before_read(
     body: Lines, known: set[str], local: set[str], definition: Definition
-) -> set[str] | None:
-    """The variables that are certainly set after a block; None if its end is never reached.
+) -> None:
+    """Refuses a body that may read a local variable before it is set. `known` are set before the body.
 
-    In a loop over records, a variable that a function may read before it sets it would have the last record's value.
+    In a loop over records, such a variable would have the last record's value.
     """
+    _SetBeforeRead(local, definition).after(body, known)
 
-    def look(node: ast.AST) -> None:
+
+class _SetBeforeRead:
+    """Follows the paths through a body. For each block it finds the variables that are certainly set behind it."""
+
+    def __init__(self, local: set[str], definition: Definition) -> None:
+        self._local = local
+        self._definition = definition
+
+    def after(self, block: Lines, before: set[str]) -> set[str] | None:
+        """The variables that are set after a block; None if its end is never reached."""
+        known: set[str] | None = before
+        for statement in block:
+            assert known is not None
+            if isinstance(statement, ast.If):
+                known = self._if(statement, known)
+            elif isinstance(statement, (ast.For, ast.While)):
+                self._loop(statement, known)
+            elif isinstance(statement, ast.Try):
+                known = self._try(statement, known)
+            elif isinstance(statement, (ast.Return, ast.Raise, ast.Continue, ast.Break)):
+                self._look(statement, known)
+                return None
+            else:
+                known = self._assignment(statement, known)
+            if known is None:
+                return None
+        return known
+
+    def _look(self, node: ast.AST, known: set[str]) -> None:
         for item in ast.walk(node):
             if (
                 isinstance(item, ast.Name)
                 and isinstance(item.ctx, ast.Load)
-                and item.id in local
+                and item.id in self._local
                 and item.id not in known
             ):
                 raise Refused(
-                    f"{definition.name} may read '{item.id}' before it is set; set it first"
+                    f"{self._definition.name} may read '{item.id}' before it is set; set it first"
                 )
 
-    for statement in body:
-        if isinstance(statement, ast.If):
-            look(statement.test)
-            branches = [
-                check_set_before_read(block, set(known), local, definition)
-                for block in (statement.body, statement.orelse)
-            ]
-            reached = [branch for branch in branches if branch is not None]
-            if not reached:
-                return None
-            known = set.intersection(*reached)
-        elif isinstance(statement, (ast.For, ast.While)):
-            look(statement.iter if isinstance(statement, ast.For) else statement.test)
-            inner = set(known)
-            if isinstance(statement, ast.For):
-                inner |= set(f.stores([ast.Expr(statement.target)]))
-            check_set_before_read(statement.body, inner, local, definition)
-        elif isinstance(statement, ast.Try):
-            ends = [check_set_before_read(statement.body, set(known), local, definition)]
-            if ends[0] is not None:
-                ends[0] = check_set_before_read(statement.orelse, ends[0], local, definition)
-            for handler in statement.handlers:
-                if handler.type is not None:
-                    look(handler.type)
-                named = {handler.name} if handler.name else set()
-                end = check_set_before_read(handler.body, known | named, local, definition)
-                ends.append(None if end is None else end - named)
-            last = check_set_before_read(statement.finalbody, set(known), local, definition)
-            reached = [end for end in ends if end is not None]
-            if not reached or last is None:
-                return None
-            known = set.intersection(*reached) | last
-        elif isinstance(statement, (ast.Return, ast.Raise, ast.Continue, ast.Break)):
-            look(statement)
-            return None
-        elif isinstance(statement, ast.AugAssign):
-            look(statement.value)
-            if isinstance(statement.target, ast.Name):
-                look(f.name(statement.target.id))
-            else:
-                look(statement.target)
-        elif isinstance(statement, ast.Assign):
-            look(statement.value)
-            for target in statement.targets:
-                look(target)
-            known |= set(f.stores([ast.Expr(target) for target in statement.targets]))
+    def _if(self, statement: ast.If, known: set[str]) -> set[str] | None:
+        self._look(statement.test, known)
+        return _on_all_paths(self.after(statement.body, known), self.after(statement.orelse, known))
+
+    def _loop(self, statement: ast.For | ast.While, known: set[str]) -> None:
+        """The body may not run at all, so nothing more is known afterwards."""
+        if isinstance(statement, ast.While):
+            self._look(statement.test, known)
+            self.after(statement.body, known)
         else:
-            look(statement)
-            known |= set(f.stores([statement]))
-    return known
+            self._look(statement.iter, known)
+            self.after(statement.body, known | f.stores([ast.Expr(statement.target)]).keys())
+
+    def _try(self, statement: ast.Try, known: set[str]) -> set[str] | None:
+        """An exception may come before anything is set, so a handler knows what is known before the `try`."""
+        end = self.after(statement.body, known)
+        ends = [None if end is None else self.after(statement.orelse, end)]
+        for handler in statement.handlers:
+            if handler.type is not None:
+                self._look(handler.type, known)
+            named = {handler.name} if handler.name else set()
+            end = self.after(handler.body, known | named)
+            ends.append(None if end is None else end - named)
+        reached, last = _on_all_paths(*ends), self.after(statement.finalbody, known)
+        return None if reached is None or last is None else reached | last
+
+    def _assignment(self, statement: ast.stmt, known: set[str]) -> set[str]:
+        if isinstance(statement, ast.AugAssign):
+            target = statement.target
+            self._look(statement.value, known)
+            self._look(f.name(target.id) if isinstance(target, ast.Name) else target, known)
+            return known
+        if isinstance(statement, ast.Assign):
+            self._look(statement.value, known)
+            for each in statement.targets:
+                self._look(each, known)
+            return known | f.stores([ast.Expr(each) for each in statement.targets]).keys()
+        self._look(statement, known)
+        return known | f.stores([statement]).keys()
+
+
+def _on_all_paths(*ends: set[str] | None) -> set[str] | None:
+    """The variables that are set at all ends that are reached."""
+    reached = [end for end in ends if end is not None]
+    return set.intersection(*reached) if reached else None

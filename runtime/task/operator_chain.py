@@ -152,9 +152,8 @@ class OperatorChain:
 
     def flush(self) -> None:
         """Sends what the operators emitted: after each batch, and before a watermark."""
-        for (
-            pending
-        ) in self._gathering:  # head first: flushed records may be collected again downstream
+        # Head first: flushed records may be collected again downstream.
+        for pending in self._gathering:
             pending.flush()
         for pending in self.pending:
             pending.flush()

@@ -9,17 +9,17 @@ from forms import run_form, seen
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opchain.runtime.operators import pending_batch
-from opchain.runtime.operators.pending_batch import KeyCounts
+from opchain.runtime.records import key_counts
+from opchain.runtime.records.key_counts import KeyCounts
 
 pytest.importorskip("pyarrow")
 
 
 @pytest.fixture
 def gathers_soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pending_batch, "SEEN", 4)
-    monkeypatch.setattr(pending_batch, "MANY", 2)
-    monkeypatch.setattr(pending_batch, "GATHERED", 6)
+    monkeypatch.setattr(key_counts, "KEYS_BEFORE_ARROW", 4)
+    monkeypatch.setattr(key_counts, "KEYS_IN_CACHE", 2)
+    monkeypatch.setattr(key_counts, "MOST_KEYS", 6)
 
 
 BATCHES = st.lists(
@@ -40,9 +40,9 @@ def test_it_counts_what_comes_in_the_order_in_which_it_comes(
     kind: type, batches: list[list[Any]]
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pending_batch, "SEEN", 4)
-        patch.setattr(pending_batch, "MANY", 2)
-        patch.setattr(pending_batch, "GATHERED", 6)
+        patch.setattr(key_counts, "KEYS_BEFORE_ARROW", 4)
+        patch.setattr(key_counts, "KEYS_IN_CACHE", 2)
+        patch.setattr(key_counts, "MOST_KEYS", 6)
         expected: Counter[Any] = Counter()
         counts = KeyCounts()
         for batch in batches_of_one_type(batches, kind):
@@ -72,13 +72,13 @@ def test_many_keys_gather_until_there_are_enough() -> None:
 
 @pytest.mark.usefixtures("gathers_soon")
 def test_so_do_few_that_are_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pending_batch, "GATHERED_BYTES", 1_000)
+    monkeypatch.setattr(key_counts, "MOST_BYTES", 1_000)
     assert counts_after(FIRST, ["a" * 1_000] * 2).counts["a" * 1_000] == 2
 
 
 @pytest.mark.usefixtures("gathers_soon")
 def test_few_keys_are_counted_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pending_batch, "MANY", 4)
+    monkeypatch.setattr(key_counts, "KEYS_IN_CACHE", 4)
     assert counts_after(FIRST, ["c", "c"]).counts["c"] == 2
 
 
