@@ -23,7 +23,7 @@ fast_loads field field_of fields fire first first_to fits flush found gap_of got
 identify identify_to interleaved item item_to json_object keep key key_of key_to keys last_key latest_session
 loop names names_to namespace new new_to next_change numbers_of object objects on_timer op open_panes pane
 pane_for panes panes_for panes_since part plain plain_fields plain_fields_to plain_keys plain_keys_to previous
-process rank rank_to read_json records refuse result returned row run run_for run_to seen seen_to selected self
+process rank rank_to read_json records refuse result results returned row run run_for run_to seen seen_to selected self
 self_of sent_key session session_end session_for sessions_changed set_key set_state_key skip slice slice_to
 start state_key sum sums sums_to table time_of timestamp timestamps timestamps_of touch touching tracks turn
 unchanged usual usual_to value values values_of window write_sums

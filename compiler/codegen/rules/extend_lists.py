@@ -4,26 +4,45 @@
 -   for value_1 in value.split(','):
 -     values_0.append(value_1)
 +   values_0.extend(value.split(','))
+
+So do loops with a filter that cannot raise:
+
+>>> words = lambda lines: lines.flat_map(lambda line: line.split(","))
+>>> change("extend_lists", lambda lines: words(lines).filter(lambda word: word != ""))
+-   for value_1 in value.split(','):
+-     if not (value_1 != ''):
+-       continue
+-     values_0.append(value_1)
++   results_1 = value.split(',')
++   values_0.extend([value_1 for value_1 in results_1 if value_1 != ''])
 """
 
 from __future__ import annotations
 
 import ast
+from functools import partial
 from typing import TYPE_CHECKING
 
 from opchain.compiler.codegen import form as f
+from opchain.compiler.codegen.analysis import types_of
+from opchain.compiler.codegen.source_text import text_of
+from opchain.compiler.codegen.static_types import IterableOf, never_raises, type_of
 
 if TYPE_CHECKING:
     from opchain.compiler.codegen.form import Form
+    from opchain.compiler.codegen.static_types import StaticType
+
+    Types = dict[str, StaticType | None]
 
 
 def extend_lists(form: Form) -> None:
     """Rewrites loops that only append to lists, the innermost first."""
     for function in form.functions:
-        function.body = f.rewritten(function.body, _extended)
+        types = types_of(function, form)
+        function.body = f.rewritten(function.body, partial(_extended, types))
 
 
-def _extended(statement: ast.stmt) -> list[ast.stmt] | None:
+def _extended(types: Types, statement: ast.stmt) -> list[ast.stmt] | None:
     if isinstance(statement, ast.For) and not statement.orelse:
         iterable = statement.iter
     elif (
@@ -32,19 +51,36 @@ def _extended(statement: ast.stmt) -> list[ast.stmt] | None:
         iterable = statement.iterable
     else:
         return None
-    if len(statement.body) != 1 or not isinstance(statement.target, ast.Name):
+    if not isinstance(statement.target, ast.Name) or not statement.body:
         return None
-    name = _appended(statement.body[0], statement.target.id)
-    if name is None:
+    variable, operator = statement.target.id, f.operator_of(statement)
+    *counts, last = statement.body
+    comments = [f.comment_of(statement), f.comment_of(last)]
+    lines: list[ast.stmt] = []
+    if isinstance(last, ast.If) and not last.orelse and len(last.body) == 1:
+        if not _is_list(iterable, types) or not never_raises(last.test, types):
+            return None
+        comments.append(f.comment_of(last.body[0]))
+        if counts:
+            name = f"results_{operator}"
+            lines.append(f.let(name, iterable, operator))
+            iterable = f.name(name)
+        test, (last,) = last.test, last.body
+    else:
+        test = None
+    filled = _filled(last, variable)
+    if filled is None or len(counts) > (test is not None) or not all(map(_counts_one, counts)):
         return None
-    extended = ast.Expr(ast.Call(f.expression(f"{name}.extend"), [iterable], []))
-    extended.operator = f.operator_of(statement)  # type: ignore[attr-defined]
-    comments = [f.comment_of(statement), f.comment_of(statement.body[0])]
+    lines += [_count_of(count, iterable) for count in counts]
+    if test is not None:
+        each = ast.comprehension(f.target(variable), iterable, [test], 0)
+        iterable = ast.ListComp(f.name(variable), [each])
+    lines.append(ast.Expr(ast.Call(f.expression(f"{filled}.extend"), [iterable], [])))
     text = ", ".join(comment for comment in comments if comment).replace(", ->", " ->")
-    return f.with_comment([extended], text)
+    return f.with_comment(f.marked(lines, operator), text)
 
 
-def _appended(statement: ast.stmt, variable: str) -> str | None:
+def _filled(statement: ast.stmt, variable: str) -> str | None:
     """The list that a statement appends a variable to."""
     if isinstance(statement, f.Append):
         name = statement.list
@@ -53,3 +89,24 @@ def _appended(statement: ast.stmt, variable: str) -> str | None:
     else:
         return None
     return name if f.is_load_of(statement.value, variable) else None
+
+
+def _is_list(node: ast.expr, types: Types) -> bool:
+    """Whether an expression certainly makes a list: `text.split()`."""
+    is_method = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+    return is_method and isinstance(type_of(node, types), IterableOf)
+
+
+def _counts_one(statement: ast.stmt) -> bool:
+    return (
+        isinstance(statement, ast.AugAssign)
+        and text_of(statement.target).startswith("count_")
+        and text_of(statement.value) == "1"
+    )
+
+
+def _count_of(statement: ast.stmt, iterable: ast.expr) -> ast.stmt:
+    """`count += len(iterable)` for `count += 1`."""
+    assert isinstance(statement, ast.AugAssign)
+    count = f.expression("len(items)", items=iterable)
+    return ast.AugAssign(f.copied(statement.target), ast.Add(), count)

@@ -5,7 +5,7 @@ r"""Splits the text of a whole batch into words at once, without cutting it into
 -   values_0.extend(value.lower().split())
 + values_0.extend(whole_text(values).lower().split())
 
-White space separates words, and a line end is white space. So the words of texts with a line end between each two
+A filter of the words (extend_lists.py) also gets them all at once. White space separates words, and a line end is white space. So the words of texts with a line end between each two
 are those of the texts, one after the other. How a letter is spelled in lower or upper case depends on the letters
 of its word alone. None of these operations raises.
 """
@@ -30,22 +30,33 @@ def split_whole_text(form: Form) -> None:
             continue
         loop = function.body[0]
         if (
-            not isinstance(loop, ast.For)
-            or len(loop.body) != 1
-            or f.reads(loop.iter, "values") != 1
+            isinstance(loop, ast.For)
+            and isinstance(loop.target, ast.Name)
+            and f.reads(loop.iter, "values") == 1
+            and _collects_words(loop.body)
         ):
-            continue
-        (statement,) = loop.body
-        if not isinstance(statement, ast.Expr) or not isinstance(loop.target, ast.Name):
-            continue
-        call = statement.value
-        if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)):
-            continue
-        if call.func.attr == "extend" and len(call.args) == 1 and _are_words(call.args[0]):
             form.names.bind("whole_text", "shared")
             text = f.expression("whole_text(values)")
-            call.args = [f.replaced(call.args[0], {"value": text})]
-            function.body = [statement]
+            function.body = [f.replaced(item, {"value": text}) for item in loop.body]
+
+
+def _collects_words(block: list[ast.stmt]) -> bool:
+    """Whether a block only appends words to a list, all of them or some."""
+    *before, last = block
+    match last:
+        case ast.Expr(value=ast.Call(func=ast.Attribute(attr="extend"), args=[words])):
+            pass
+        case _:
+            return False
+    if isinstance(words, ast.ListComp) and len(words.generators) == 1:
+        words = words.generators[0].iter
+    if before:
+        named, *counts = before
+        is_named = isinstance(words, ast.Name) and f.variable_set(named) == words.id
+        if not is_named or not all(isinstance(item, ast.AugAssign) for item in counts):
+            return False
+        words = named.value  # type: ignore[attr-defined]
+    return _are_words(words) and f.reads(block, "value") == 1
 
 
 def _are_words(node: ast.expr) -> bool:
