@@ -16,6 +16,8 @@ from random_functions import random_program
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.full
+
 PROGRAMS = int(os.environ.get("OPCHAIN_PROGRAMS", "4"))
 SEED = int(os.environ.get("OPCHAIN_SEED", "1"))
 MODES = ("STREAMING", "BATCH")
