@@ -71,8 +71,8 @@ A sum of floats sends lists:
 The results of other windows and of timers are folded in the same way where they fire, if only an exchange reads them.
 
 The boundaries of all windows cut time into slices. So a sender can fold the records of a slice, and the window operator
-merges the results (runtime/operators/window_folds.py). Associative are sums, minima and maxima of ints, the first and the
-last record, and tuples of them. A sum of floats depends on the order of addition. So if the type of a value is unknown, or
+merges the results (runtime/operators/window_folds.py). Sums, minima and maxima of ints are associative, and so are the first and
+the last record, and tuples of them. A sum of floats depends on the order of addition. So if the type of a value is unknown, or
 float, the partial result is the list of the numbers of a key. The window adds them one by one, which is still cheaper than
 one record for each number: a program with 50 keys takes 0.8 of the time.
 
@@ -155,37 +155,15 @@ def _folded(
     form: Form, function: Function, send: f.Send, fold: WindowFold | WindowSelection
 ) -> list[ast.stmt] | None:
     """The statements that fold a record. None if the fold is not associative for its type."""
-    number, time = send.number, send.time
-    if (
-        not isinstance(time, ast.Name)
-        or send.key is None
-        or form.program.outputs[number].carries_key
-    ):
+    if not _has_plain_time(form, function, send):
         return None
-    # Timestamps that this chain assigns are ints, and so are times at which something fires. Others may be None.
-    is_assigned = function.name.startswith("process_") and time.id.startswith("timestamp_")
-    if not (is_assigned or function.name.startswith("fire_")):
-        return None
+    assert isinstance(send.time, ast.Name)
+    assert send.key is not None
+    number, where = send.number, FIRST_OUTPUT - send.number
     types = types_of(function, form)
-    operator, where = f.operator_of(send), FIRST_OUTPUT - number
     lines = [f.let(f"key_to_{number}", send.key, where)]
-    display = display_of(send.value, form.constants)
-    of_record: Callable[[ast.expr], ast.expr]
-    if display is not None and display.shape is None:
-        elements: list[ast.expr] = []
-        for place, item in enumerate(display.elements):
-            if isinstance(item, (ast.Name, ast.Constant)):
-                elements.append(item)
-                continue
-            elements.append(f.name(f"item_to_{number}_{place}"))
-            lines.append(f.let(f"item_to_{number}_{place}", item, operator))
-            types[f"item_to_{number}_{place}"] = type_of(item, types)
-        send.value = ast.Tuple(elements, ast.Load())
-        reads = FieldReads(display, "value", elements, send.value)
-        of_record = lambda item: reads.visit(f.replaced(item, {}))  # noqa: E731
-    elif isinstance(send.value, ast.Name):
-        of_record = partial(_with_record, send.value)
-    else:
+    of_record = _fields_of(form, send, types, lines)
+    if of_record is None:
         return None
     partial_result = (
         _selected(fold, of_record, types, send)
@@ -194,40 +172,82 @@ def _folded(
     )
     if partial_result is None:
         return None
-    kinds = partial_result.kinds
-    size, slide, offset = fold.pace
+    size, slide, _ = fold.pace
     step = math.gcd(size, slide)
     names = {
         name: form.names.bind(
-            f"{name}_to_{number}", "window_folds", number, name, kinds, size, step
+            f"{name}_to_{number}", "window_folds", number, name, partial_result.kinds, size, step
         )
         for name in ("run_for", "end_run")
     }
-    key, run, seen, slice_, end = (
-        f"{word}_to_{number}" for word in ("key", "run", "seen", "slice", "end")
-    )
-    since = f"({time.id} - {offset})" if offset else time.id
-    lines += f.statements(
-        f"if not {slice_} <= {time.id} < {end}:\n"
-        f"    {slice_} = {time.id} - {since} % {step}\n"
-        f"    {end} = {slice_} + {step}\n"
-        f"    {run}, {seen} = {names['run_for']}({slice_})",
-        where,
-    )
+    lines += _new_slice(number, send.time.id, step, fold.pace[2], names["run_for"])
+    run = f"run_to_{number}"
     unusual = _unusual(form, send, partial_result, types, lines)
     if unusual:
         is_unusual = unusual[0] if len(unusual) == 1 else f"({' or '.join(unusual)})"
         lines += f.statements(
             f"if {run} is not None and {is_unusual}:\n"
             f"    {run} = {names['end_run']}()\n"
-            f"    {end} = {slice_}",
+            f"    end_to_{number} = slice_to_{number}",
             where,
         )
-    folds = f.statements(f"{seen}.append({key})", where) + partial_result.adds
+    key = f"key_to_{number}"
+    folds = f.statements(f"seen_to_{number}.append({key})", where) + partial_result.adds
     send.key = f.name(key)
     return f.with_comment(
         [*lines, *f.marked([ast.If(f.expression(f"{run} is None"), [send], folds)], where)],
         (f.comment_of(send) or "") + ", folded here",
+    )
+
+
+def _has_plain_time(form: Form, function: Function, send: f.Send) -> bool:
+    """Whether each record that is sent has a key and an int as timestamp.
+
+    Timestamps that this chain assigns are ints, and so are times at which something fires. Others may be None.
+    """
+    if not isinstance(send.time, ast.Name) or send.key is None:
+        return False
+    is_assigned = function.name.startswith("process_") and send.time.id.startswith("timestamp_")
+    is_plain = is_assigned or function.name.startswith("fire_")
+    return is_plain and not form.program.outputs[send.number].carries_key
+
+
+def _fields_of(
+    form: Form, send: f.Send, types: dict[str, StaticType | None], lines: list[ast.stmt]
+) -> Callable[[ast.expr], ast.expr] | None:
+    """A function that replaces `value` in an expression by the record, or by its fields. None for other records.
+
+    Fields that are neither constants nor variables become variables, in `lines`.
+    """
+    if isinstance(send.value, ast.Name):
+        return partial(_with_record, send.value)
+    display = display_of(send.value, form.constants)
+    if display is None or display.shape is not None:
+        return None
+    elements: list[ast.expr] = []
+    for place, item in enumerate(display.elements):
+        if isinstance(item, (ast.Name, ast.Constant)):
+            elements.append(item)
+            continue
+        variable = f"item_to_{send.number}_{place}"
+        elements.append(f.name(variable))
+        lines.append(f.let(variable, item, f.operator_of(send)))
+        types[variable] = type_of(item, types)
+    send.value = ast.Tuple(elements, ast.Load())
+    reads = FieldReads(display, "value", elements, send.value)
+    return lambda item: reads.visit(f.replaced(item, {}))
+
+
+def _new_slice(number: int, time: str, step: int, offset: int, run_for: str) -> list[ast.stmt]:
+    """The statements that begin a run if a record is in another slice than the record before."""
+    slice_, end = f"slice_to_{number}", f"end_to_{number}"
+    since = f"({time} - {offset})" if offset else time
+    return f.statements(
+        f"if not {slice_} <= {time} < {end}:\n"
+        f"    {slice_} = {time} - {since} % {step}\n"
+        f"    {end} = {slice_} + {step}\n"
+        f"    run_to_{number}, seen_to_{number} = {run_for}({slice_})",
+        FIRST_OUTPUT - number,
     )
 
 
