@@ -398,6 +398,7 @@ def show_notes(error: BaseException) -> None:
         error.args = ("\n".join((str(error), *notes)),)
 
 
+_LEFT_OUT = re.compile(r"(?:(?<=[{ ])'\.\.\.': |(?<=[(\[= ]))Ellipsis(?=[,)\]}])")
 _ADDRESS = re.compile(r"(?<=\w) at 0x[0-9a-f]+(?=>)")
 
 
@@ -405,10 +406,12 @@ def short_repr(value: object, limit: int = 80) -> str:
     """One line that shows a value in a message, at most `limit` characters long.
 
     A user's `__repr__` may fail or return many lines; the message about the value must not fail with it. Addresses are
-    left out, because they differ from run to run.
+    left out, because they differ from run to run. Fields of a record that were not sent are shown as `...`.
 
     >>> short_repr("abc" * 40, limit=12)
     "'abcabcab..."
+    >>> short_repr((7, ..., "a")), short_repr({"user": 7, "...": ...})
+    ("(7, ..., 'a')", "{'user': 7, ...}")
     """
     try:
         text = repr(value)
@@ -416,7 +419,7 @@ def short_repr(value: object, limit: int = 80) -> str:
         text = f"<{type(value).__name__} whose repr raises {type(error).__name__}>"
     text = " ".join(text.splitlines())
     if not isinstance(value, str | bytes):
-        text = _ADDRESS.sub("", text)
+        text = _LEFT_OUT.sub("...", _ADDRESS.sub("", text))
     return text if len(text) <= limit else f"{text[: limit - 3]}..."
 
 

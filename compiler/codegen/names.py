@@ -31,6 +31,15 @@ unchanged usual usual_to value values values_of window write_sums
 _OURS = frozenset(_WORDS.split())
 """First words of the names in generated code. User functions and their variables get other names."""
 
+PREFIXES = (
+    *("add_timer_", "append_", "as_declared_", "as_timestamp_", "count_for_", "discard_timer_"),
+    *("emit_", "entry_", "fast_dumps", "fast_loads", "field_of_", "greatest_", "identify_"),
+    *("is_tagged", "json_object_", "key_of", "new_tuple", "own_copy", "pane_", "panes_", "refuse_"),
+    *("row_of", "self_", "sent_key_", "session_", "set_key_", "set_state_key_", "skip_", "sums_"),
+    *("fits_", "table_", "timer_millis", "zip"),
+)
+"""Rules recognize internal names by these beginnings, so no name of a user may have one."""
+
 
 def readable(function: Any, otherwise: str) -> str:
     """An identifier from the name of a function or class, else from `otherwise`.
@@ -47,7 +56,9 @@ def readable(function: Any, otherwise: str) -> str:
     snake = _NOT_IN_A_NAME.sub("_", _HUMP.sub("_", name)).strip("_").lower()[:_LONGEST]
     if not snake or not snake[0].isalpha() or keyword.iskeyword(snake):
         snake = f"call_{snake}".rstrip("_")
-    return f"{snake}_fn" if _NUMBERS.sub("", snake) in _OURS else snake
+    if _NUMBERS.sub("", snake) in _OURS:
+        snake = f"{snake}_fn"
+    return f"my_{snake}" if f"{snake}_".startswith(PREFIXES) else snake
 
 
 @dataclass(slots=True)

@@ -64,14 +64,17 @@ class JsonFields:
         except ImportError:
             return
         ordered = sorted(enumerate(fields), key=lambda item: len(item[1][1]))
-        struct = msgspec.defstruct(
-            "Fields",
-            [(f"field_{number}", Any, *default) for number, (_, default) in ordered],
-            rename={f"field_{number}": name for number, (name, _) in enumerate(fields)},
-            gc=False,
-            forbid_unknown_fields=has_no_others,
-            module=__name__,
-        )
+        try:
+            struct = msgspec.defstruct(
+                "Fields",
+                [(f"field_{number}", Any, *default) for number, (_, default) in ordered],
+                rename={f"field_{number}": name for number, (name, _) in enumerate(fields)},
+                gc=False,
+                forbid_unknown_fields=has_no_others,
+                module=__name__,
+            )
+        except ValueError:
+            return  # msgspec takes no names with quotes, backslashes or control characters
         self._decode = msgspec.json.Decoder(struct).decode
         self._refused = (msgspec.DecodeError, UnicodeError, RecursionError)
 

@@ -180,19 +180,7 @@ def _by_fields(variables: dict[str, Any]) -> Sequence[Any]:
     if not all(name in variables for name in names):
         return []
     record = values.record(variables[name] for name in names)
-    if values.lack_fields:
-        return [_WithoutFields(record)]
     return [record[1] if inner else record]
-
-
-class _WithoutFields:
-    """Shows a record whose other fields were not sent, as `(7, ..., 'a')` or `{'user': 7, ...}`."""
-
-    def __init__(self, record: Any) -> None:
-        self._record = record
-
-    def __repr__(self) -> str:
-        return repr(self._record).replace("'...': Ellipsis", "...").replace("Ellipsis", "...")
 
 
 def _in_our_code(

@@ -20,6 +20,7 @@ So do loops with a filter that cannot raise:
 from __future__ import annotations
 
 import ast
+import re
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
     from opchain.compiler.codegen.static_types import StaticType
 
     Types = dict[str, StaticType | None]
+
+
+_COUNTER = re.compile(r"count_\d+(_too)*")
 
 
 def extend_lists(form: Form) -> None:
@@ -71,6 +75,8 @@ def _extended(types: Types, statement: ast.stmt) -> list[ast.stmt] | None:
     filled = _filled(last, variable)
     if filled is None or len(counts) > (test is not None) or not all(map(_counts_one, counts)):
         return None
+    if test is not None and f.names_in([test]) & f.stores(counts).keys():
+        return None
     lines += [_count_of(count, iterable) for count in counts]
     if test is not None:
         each = ast.comprehension(f.target(variable), iterable, [test], 0)
@@ -100,7 +106,7 @@ def _is_list(node: ast.expr, types: Types) -> bool:
 def _counts_one(statement: ast.stmt) -> bool:
     return (
         isinstance(statement, ast.AugAssign)
-        and text_of(statement.target).startswith("count_")
+        and _COUNTER.fullmatch(text_of(statement.target)) is not None
         and text_of(statement.value) == "1"
     )
 

@@ -304,7 +304,7 @@ class _Uses:
             key = _key_asked(send.key, self.parsed)
             if key is None:
                 return
-        if theirs.sends or theirs.has_no_others or not asked:
+        if theirs.sends or theirs.has_no_others or not asked or "..." in asked:
             return
         asked |= dict([key] if key is not None and key[0] not in asked else [])
         has_same = all(self.fields.get(name, default) == default for name, default in asked.items())

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import json
+import sys
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,7 +13,12 @@ import pytest
 from forms import FORMS, failure_of, job_of, notes_of, run_form, run_job, seen
 
 from opchain.common import Row, Types, WatermarkStrategy
-from opchain.datastream import AggregateFunction, KeyedProcessFunction, OutputTag
+from opchain.datastream import (
+    AggregateFunction,
+    KeyedProcessFunction,
+    MapFunction,
+    OutputTag,
+)
 from opchain.datastream.connectors.file_system import FileSource, StreamFormat
 from opchain.datastream.state import ValueStateDescriptor
 from opchain.datastream.window import (
@@ -312,6 +319,57 @@ def test_another_version_of_a_function_on_an_executor_is_an_error(
     assert run_job(whole).records("rows") == [x * 10 + 1 for x in range(10)]
 
 
+@pytest.mark.parametrize("key", ["...", 'say "hi"', "a\\b", "\x01", "\ud800"])
+@pytest.mark.parametrize("mode", MODES)
+def test_fields_may_have_any_name(key: str, mode: str, tmp_path: Path) -> None:
+    lines = [json.dumps({"user": x % 2, key: x, "x": 3}) for x in range(9)]
+
+    def draw(env: Any) -> None:
+        rows = records(env, json.loads, tmp_path, lines)
+        seen(rows.map(lambda r: r["x"]), "x")
+        seen(rows.key_by(lambda r: r["user"]).map(NAMED[key]), "rows")
+
+    runs = [run_form(draw, form, mode=mode, batch_size=4) for form in FORMS]
+    assert sorted(runs[0].records("rows")) == list(range(9))
+    for run in runs[1:]:
+        assert run.subtasks("rows") == runs[0].subtasks("rows")
+
+
+NAMED: dict[str, Any] = {
+    "...": lambda r: r["..."],
+    'say "hi"': lambda r: r['say "hi"'],
+    "a\\b": lambda r: r["a\\b"],
+    "\x01": lambda r: r["\x01"],
+    "\ud800": lambda r: r["\ud800"],
+}
+
+
+def test_data_of_a_module_may_be_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "lookups_of_test.py").write_text(
+        "NAMES = {0: 'a'}\n\ndef name_of(value):\n    return NAMES.get(value[0], '?'), value[1]\n",
+        "utf-8",
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    lookups = importlib.import_module("lookups_of_test")
+
+    class Renews(MapFunction[Any, Any]):
+        def open(self, runtime_context: Any) -> None:
+            sys.modules["lookups_of_test"].__dict__["NAMES"] = {0: "a", 1: "b"}
+
+        def map(self, value: Any) -> Any:
+            return lookups.name_of(value)
+
+    def draw(env: Any) -> None:
+        seen(env.from_sequence(0, 5).map(of_tuple).key_by(BY_PLACE.user).map(Renews()), "rows")
+
+    found = []
+    for form in FORMS:
+        lookups.NAMES = {0: "a"}
+        found.append(run_form(draw, form, batch_size=4).records("rows"))
+    assert found[1:] == [found[0], found[0]]
+    monkeypatch.delitem(sys.modules, "lookups_of_test")
+
+
 @pytest.mark.parametrize(
     ("make", "access", "shown"),
     [
@@ -338,6 +396,16 @@ def test_an_error_shows_the_fields_that_were_sent(
     error = failure_of(draw)
     assert type(error) is TypeError
     assert f"at record {shown}" in notes_of(error)
+
+
+def test_a_timestamp_that_is_none_shows_what_was_sent() -> None:
+    def draw(env: Any) -> None:
+        made = env.from_sequence(0, 3).map(of_tuple).rebalance()
+        stream = timed(made, lambda r, _: "x" if r[0] == 2 else r[3])
+        seen(stream.map(lambda r: r[2]), "rows")
+
+    error = failure_of(draw, parallelism=1)
+    assert "for the record (2, ..., 20, 2000)" in str(error)
 
 
 def test_columns_know_that_fields_are_left_out() -> None:

@@ -5,6 +5,7 @@ import builtins
 import inspect
 import random
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,15 @@ from forms import FORMS, run_form, seen
 
 from opchain.common import Row, Types
 from opchain.compiler import codegen
-from opchain.compiler.codegen.names import Names, readable
-from opchain.datastream import AggregateFunction, CoMapFunction, MapFunction
+from opchain.compiler.codegen.displays import MAKERS
+from opchain.compiler.codegen.form import RARE
+from opchain.compiler.codegen.names import PREFIXES, Names, readable
+from opchain.datastream import (
+    AggregateFunction,
+    CoMapFunction,
+    MapFunction,
+    ProcessFunction,
+)
 
 
 class ParseLine(MapFunction[str, str]):
@@ -156,7 +164,7 @@ def words_of(text: str) -> set[str]:
     return {word for word in words if word.islower() and not hasattr(builtins, word)}
 
 
-OTHERS = {"call", "for", "of", "second", "time", "to", "value", "values"}
+OTHERS = {"call", "for", "my", "of", "second", "time", "to", "value", "values"}
 """Parts of sentences, and the names that a template has for the record and its time."""
 
 
@@ -172,6 +180,86 @@ def test_the_names_of_generated_code_are_kept_from_users() -> None:
         return function
 
     assert {word for word in words - OTHERS if readable(named(word), "map") == word} == set()
+
+
+def prefixes_of(text: str) -> set[str]:
+    """The beginnings by which a module recognizes names: what it passes to `startswith`."""
+    tree, known, found = ast.parse(text), {}, set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            known[node.targets[0].id] = node.value
+    for node in ast.walk(tree):
+        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+            continue
+        owner = ast.unparse(node.func.value)
+        is_of_name = owner.endswith((".id", "called")) or owner in {"f.called(node)", "name"}
+        if node.func.attr == "startswith" and is_of_name:
+            (given,) = node.args
+            parts = [known.get(ast.unparse(given).rpartition(".")[2], given)]
+            found |= {
+                part.value
+                for part in (item for whole in parts for item in ast.walk(whole))
+                if isinstance(part, ast.Constant) and isinstance(part.value, str)
+            }
+    return found
+
+
+def test_names_that_rules_recognize_are_kept_from_users() -> None:
+    (folder,) = map(Path, codegen.__path__)
+    found = {
+        prefix for path in folder.rglob("*.py") for prefix in prefixes_of(path.read_text("utf-8"))
+    }
+    assert len(found) > 12
+    found |= set(PREFIXES) | set(RARE) | set(MAKERS)
+    found -= {"_", "timestamp_"}  # attributes of Python, and a variable that no user's can be
+
+    def named(name: str) -> Any:
+        def function() -> None: ...
+
+        function.__name__ = name
+        return function
+
+    for prefix in found:
+        for name in (prefix.strip("_"), f"{prefix.strip('_')}_bots", f"{prefix}x"):
+            for each in (f"{readable(named(name), 'map')}_0", readable(named(name), "map")):
+                assert not each.startswith(prefix), name
+
+
+@dataclass
+class CountForPage:
+    page: int
+    count: int
+
+
+def refuse_bots(value: Any) -> Any:
+    with Path("/dev/null").open():
+        return sorted(map(str, value))
+
+
+class RefusesLate(ProcessFunction[Any, Any]):
+    def refuse_late(self, number: int) -> bool:
+        with Path("/dev/null").open():
+            return number > 3
+
+    def process_element(self, value: Any, ctx: Any) -> Any:
+        if self.refuse_late(value[1]):
+            return
+        yield value[0]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_functions_may_be_called_as_functions_of_operators(form: str) -> None:
+    def draw(env: Any) -> None:
+        records = env.from_sequence(0, 5).map(lambda x: (x % 3, x, x * 2))
+        triples = records.key_by(lambda t: t[0])
+        seen(triples.map(lambda t: CountForPage(t[0], t[1])), "counts")
+        seen(triples.filter(lambda t: t[2] > 4).map(refuse_bots), "texts")
+        seen(triples.process(RefusesLate()), "early")
+
+    run = run_form(draw, form)
+    assert run.records("counts") == [CountForPage(x % 3, x) for x in range(6)]
+    assert run.records("texts") == [["0", "3", "6"], ["1", "4", "8"], ["10", "2", "5"]]
+    assert run.records("early") == [0, 1, 2, 0]
 
 
 def counts(a: Any, b: Any) -> Any:
