@@ -48,6 +48,21 @@ class Data:
         self.n += by
         return self
 
+class Wide(NamedTuple):
+    k: int
+    n: int
+    s: str
+    items: list
+    m: int
+
+@dataclass
+class Broad:
+    k: int
+    n: int
+    s: str
+    items: list
+    m: int
+
 @dataclass(frozen=True)
 class Frozen:
     k: int
@@ -462,6 +477,21 @@ def size(self):
 """
 
 
+_NAMES = ("k", "n", "s", "items", "m")
+WIDE = (
+    ("({}, {}, {}, {}, {})", [f"r[{place}]" for place in range(5)]),
+    ("Row({}, {}, {}, {}, {})", [f"r[{place}]" for place in range(5)]),
+    (
+        "Row(k={}, n={}, s={}, items={}, m={})",
+        [f"r.{name}" for name in ("k", "n", "s")] + ["r['items']", "r.m"],
+    ),
+    ("{{'k': {}, 'n': {}, 's': {}, 'items': {}, 'm': {}}}", [f"r['{name}']" for name in _NAMES]),
+    ("Wide({}, {}, {}, {}, {})", [f"r.{name}" for name in _NAMES]),
+    ("Broad({}, {}, {}, {}, {})", [f"r.{name}" for name in _NAMES]),
+)
+"""How wide records are made, and how their fields are read."""
+
+
 class _MissingVariableError(Exception):
     """A template needs a variable of a kind that there is none of."""
 
@@ -730,6 +760,30 @@ class Writer:
         to, declared = self._draw.choice(DECLARED)
         return f"{stream}.map({self._map(kind, to)}, output_type={declared})", to
 
+    def _narrowed(self, stream: str, kind: str, _to: str) -> tuple[str, str]:
+        """Behind an exchange, some fields of wide records are read."""
+        wide, read = self._draw.choice(WIDE)
+        values = [
+            self.expression(of, {"r": kind}, 1) for of in ("int", "int", "str", "list", "int")
+        ]
+        places = self._draw.sample((0, 1, 4), 2)
+        some = [read[place] for place in places]
+        exchange = self._draw.choice(
+            (f"key_by(lambda r: {some[0]} % 3)", f"key_by(lambda r: {read[0]})", "rebalance()")
+        )
+        made = f"{stream}.map(lambda r: {wide.format(*values)}).{exchange}"
+        reader = self._draw.choice(
+            (
+                "filter(lambda r: {0} > 3).map(lambda r: ({0}, {1}))",
+                "map(lambda r: ({1}, {0} + {1}))",
+                "flat_map(lambda r: [({0}, x) for x in range({1} % 3)])",
+                "map(lambda r: ({0}, {1}) if {0} % 2 else ({1}, len({2})))",
+                "map(lambda r: (len(str(r)), {0}))",
+                "map(lambda r: ({0}, len({3})))",
+            )
+        )
+        return f"{made}.{reader.format(*some, read[2], read[3])}", "pair"
+
     def _united(self, stream: str, kind: str, _to: str) -> tuple[str, str]:
         return f"{stream}.union({stream}.map({self._map(kind, kind)}))", kind
 
@@ -874,6 +928,7 @@ class Writer:
     STEPS: Any = (
         *(_mapped, _mapped, _filtered, _flat_mapped, _reduced, _counted, _tagged, _processed),
         *(_connected, _connected_by_key, _broadcast, _rolled, _declared, _united, _awaited),
+        *(_narrowed, _narrowed),
     )
     TIMED_STEPS: Any = (
         *(_windowed, _windowed, _windowed_together, _processed, _joined, _joined_by_interval),
