@@ -1,11 +1,12 @@
 """Which fields of its records a vertex reads. Its sender leaves out the other fields.
 
-If the reader runs other code for such records, a field may be missing. Its generated code and the functions that it inlines
-are equal, so both read the same fields. There is other code in two cases:
+A batch may be processed by `fallback_0`, which calls the functions that the generated code inlines. They read the same
+fields. So a field can only be missing if these functions are others than when the program was compiled:
 
-- A value of a global name or of a class differs on an executor (`START = time.time()`), and the code depends on it. Then no
+- The code depends on a value of a global name or of a class, which may differ on an executor (`START = time.time()`). Then no
   field is left out.
-- A function or a method is replaced while the job runs, or differs on an executor. That is an error (`ChangedCodeError`).
+- A function, a method or a class is replaced while the job runs, or differs on an executor. That is an error
+  (`ChangedCodeError`). Dictionaries, lists and numbers may be replaced: functions read the same fields for any of them.
 """
 
 from __future__ import annotations
@@ -20,20 +21,22 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from opchain.compiler.codegen.form import Form, Reader
-    from opchain.compiler.codegen.static_types import ColumnsOf
+    from opchain.compiler.codegen.static_types import ColumnsOf, StaticType
 
 MOST_COLUMNS, MOST_COLUMNS_OF_OTHERS = 3, 12
 """The maximum number of fields to send as separate lists, for tuples and for other records."""
 
 
-def reader_without_fields(form: Form, output: int, *how: object) -> Reader | None:
-    """The only reader of an output (see `Form.reader_of`), if records need only the fields that its functions read.
+def reader_without_fields(
+    form: Form, output: int, records: StaticType, until: str
+) -> Reader | None:
+    """The only reader of an output, if records need only the fields that its functions read. See `Form.reader_of`.
 
     A window operator emits late records whole, if the program reads them.
     """
     if form.program.outputs[output].carries_key:
         return None
-    reader = form.reader_of(output, *how)  # type: ignore[arg-type]
+    reader = form.reader_of(output, records, until)
     if reader is None or reader.form.assumes_values:
         return None
     spec = reader.form.program.operators[0].spec
