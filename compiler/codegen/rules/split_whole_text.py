@@ -33,6 +33,7 @@ def split_whole_text(form: Form) -> None:
             isinstance(loop, ast.For)
             and isinstance(loop.target, ast.Name)
             and f.reads(loop.iter, "values") == 1
+            and loop.body
             and _collects_words(loop.body)
         ):
             form.names.bind("whole_text", "shared")

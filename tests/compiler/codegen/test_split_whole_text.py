@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from opchain.common import WatermarkStrategy
+from opchain.datastream import OutputTag
 from opchain.datastream.connectors.file_system import FileSource, StreamFormat
 
 if TYPE_CHECKING:
@@ -106,6 +107,15 @@ def test_words_of_a_text_are_found_at_once(
 @pytest.mark.parametrize("draw", LINE_BY_LINE)
 def test_other_functions_get_line_by_line(path: Path, draw: Callable[[Any], Any]) -> None:
     assert "for value in values:" in job_of(drawn(draw, path)).vertices[0].source
+
+
+def test_a_loop_may_be_empty(path: Path) -> None:
+    def program(env: Any) -> None:
+        lines = env.read_text_file(str(path))
+        seen(lines.get_side_output(OutputTag("none")), "none")
+
+    for form in FORMS:
+        assert run_form(program, form).records("none") == []
 
 
 def test_so_do_records_of_unknown_type() -> None:
