@@ -761,7 +761,7 @@ class Writer:
         return f"{stream}.map({self._map(kind, to)}, output_type={declared})", to
 
     def _narrowed(self, stream: str, kind: str, _to: str) -> tuple[str, str]:
-        """Behind an exchange, some fields of wide records are read."""
+        """Reads some fields of wide records after an exchange."""
         wide, read = self._draw.choice(WIDE)
         values = [
             self.expression(of, {"r": kind}, 1) for of in ("int", "int", "str", "list", "int")
@@ -934,6 +934,17 @@ class Writer:
         *(_windowed, _windowed, _windowed_together, _processed, _joined, _joined_by_interval),
         _grouped_with,
     )
+
+
+def with_prints(text: str) -> str:
+    """A program that prints what it shows by `seen`, each record in a line that begins with @."""
+    return text.replace("from forms import seen\n", _PRINTS)
+
+
+_PRINTS = """
+def seen(stream, name):
+    stream.map(lambda value: f"@{name} {value!r}").print()
+"""
 
 
 def random_program(seed: int) -> tuple[str, list[str]]:

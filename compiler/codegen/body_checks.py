@@ -110,7 +110,7 @@ def check_set_before_read(
 
 
 class _SetBeforeRead:
-    """Follows the paths through a body. For each block it finds the variables that are certainly set behind it."""
+    """Follows the paths through a body. For each block it finds the variables that are certainly set after it."""
 
     def __init__(self, local: set[str], definition: Definition) -> None:
         self._local = local
@@ -118,23 +118,26 @@ class _SetBeforeRead:
 
     def after(self, block: Lines, before: set[str]) -> set[str] | None:
         """The variables that are set after a block; None if its end is never reached."""
-        known: set[str] | None = before
+        known = before
         for statement in block:
-            assert known is not None
-            if isinstance(statement, ast.If):
-                known = self._if(statement, known)
-            elif isinstance(statement, (ast.For, ast.While)):
-                self._loop(statement, known)
-            elif isinstance(statement, ast.Try):
-                known = self._try(statement, known)
-            elif isinstance(statement, (ast.Return, ast.Raise, ast.Continue, ast.Break)):
-                self._look(statement, known)
+            end = self._statement(statement, known)
+            if end is None:
                 return None
-            else:
-                known = self._assignment(statement, known)
-            if known is None:
-                return None
+            known = end
         return known
+
+    def _statement(self, statement: ast.stmt, known: set[str]) -> set[str] | None:
+        if isinstance(statement, ast.If):
+            return self._if(statement, known)
+        if isinstance(statement, (ast.For, ast.While)):
+            self._loop(statement, known)
+            return known
+        if isinstance(statement, ast.Try):
+            return self._try(statement, known)
+        if isinstance(statement, (ast.Return, ast.Raise, ast.Continue, ast.Break)):
+            self._look(statement, known)
+            return None
+        return self._assignment(statement, known)
 
     def _look(self, node: ast.AST, known: set[str]) -> None:
         for item in ast.walk(node):

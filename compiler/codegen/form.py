@@ -18,7 +18,7 @@ statement has the index of its operator in `operator`, and may have a `comment`.
 | attribute | of | meaning |
 |---|---|---|
 | `asks` | `If` | it asks for "none" or a "tag": whether a record is None, or goes to a side output |
-| `emits_caught` | `If` | behind a `try`, it emits what an exception handler yields |
+| `emits_caught` | `If` | after a `try`, it emits what an exception handler yields |
 | `has_key` | `Call` | a call of a state, before which the key must be set |
 | `is_fork` | `Assign`, `CopyIfMutable` | the record of one reader of several |
 | `is_fresh` | `Call` | the result is a new object |

@@ -51,13 +51,13 @@ NO = 1
 """The exit code if a file is damaged, or the program can't start."""
 
 
-def signature_line(found: Located) -> str:
-    """The signature of a checkpoint. If it is not signed, prints a note to standard error, and returns no text."""
+def show_signature(found: Located) -> None:
+    """Prints the signature of a checkpoint, or a note on standard error that it is not signed."""
     key = found.storage.key
-    if key is not None:
-        return f"signed by the key {key.identity}\n"
-    note(RUNS_PICKLES.format(found.storage.url))
-    return ""
+    if key is None:
+        note(RUNS_PICKLES.format(found.storage.url))
+    else:
+        answer(f"signed by the key {key.identity}\n")
 
 
 @click.group(
@@ -115,7 +115,7 @@ def show(checkpoint: str, key: CheckpointKey | None) -> None:
     with clear_errors():
         found = find_checkpoint(checkpoint, key)
         answer(checkpoint_text(found.metadata))
-        answer(signature_line(found))
+        show_signature(found)
 
 
 @checkpoint.command(
@@ -145,7 +145,7 @@ def verify(context: click.Context, checkpoint: str, key: CheckpointKey | None) -
         context.exit(NO)
     size = size_text(sum(file.size for file in files.values()))
     answer(f"{name}: {counted(len(files), 'file')} with {size}, intact\n")
-    answer(signature_line(found))
+    show_signature(found)
 
 
 @checkpoint.command(

@@ -12,7 +12,7 @@ import click
 from opchain.compiler.command_line.failures import CommandError, clear_errors
 from opchain.compiler.command_line.keys import key_of, takes_key
 from opchain.compiler.command_line.output import answer, examples
-from opchain.compiler.commands.checkpoint import signature_line
+from opchain.compiler.commands.checkpoint import show_signature
 from opchain.compiler.plan.checkpoint_text import checkpoint_text
 from opchain.runtime.checkpoint.job_requests import JobRequest, Kind, await_answer, post
 from opchain.runtime.checkpoint.run_lease import running_run
@@ -140,7 +140,7 @@ def savepoint(
         found = find_checkpoint(checkpoint, key)
         written = write_savepoint(found, target, new_key)
         answer(checkpoint_text(written))
-        answer(signature_line(Located(checkpoint_storage(target, new_key or key), written)))
+        show_signature(Located(checkpoint_storage(target, new_key or key), written))
 
 
 def is_running(checkpoint: str, key: CheckpointKey | None) -> bool:

@@ -349,7 +349,7 @@ class JobSettings(BaseModel):
     batch_size: int = _setting(
         "opchain.batch-size",
         4096,
-        "The number of records that a source reads at once. A batch behind an exchange may have more records.",
+        "The number of records that a source reads at once. A batch after an exchange may have more records.",
         ge=1,
     )
     python_files: str | None = _setting(

@@ -275,16 +275,9 @@ class Compiler:
         Raises:
             GraphError: There is none.
         """
-        known = [each for each in values if each.text != "None"]
-        of = known[0].data_type if known else STRING
-        for each in known[1:]:
-            wider = _branch_type(of, each.data_type)
-            if wider is None:
-                raise GraphError(
-                    f"{self._where}: the branches are {of} and {each.data_type}; CAST one of them"
-                )
-            of = wider
-        return [each.text if each.text == "None" else cast(each, of).text for each in values], of
+        known = [each.data_type for each in values if each.text != "None"]
+        of = common_type(known or [STRING], f"{self._where}: the branches are")
+        return [fitted(each, of).text for each in values], of
 
     def _like(self, tree: Any, *escape: Any) -> Typed:
         found = self._call("like", BOOLEAN, tree.this, tree.expression, *escape)
@@ -605,10 +598,10 @@ def _text_of(value: Typed, data_type: DataType) -> str:
     return text if data_type.name == "STRING" else f"as_char({text}, {data_type.parameters[0]})"
 
 
-def common_type(types: Sequence[DataType], where: str, name: str) -> DataType:
-    """The type of a column whose values have one of several types. It is nullable if one of them is.
+def common_type(types: Sequence[DataType], what: str) -> DataType:
+    """The type that values of all these types fit into. `what` begins the error: `CASE: the branches are`.
 
-    A FLOAT and a DOUBLE become a DOUBLE. Flink has a FLOAT there, and loses digits.
+    A FLOAT and a DOUBLE become a DOUBLE. Flink has a FLOAT in a UNION ALL of them, and loses digits.
 
     Raises:
         GraphError: The types have nothing in common.
@@ -617,9 +610,14 @@ def common_type(types: Sequence[DataType], where: str, name: str) -> DataType:
     for each in types[1:]:
         wider = _branch_type(of, each)
         if wider is None:
-            raise GraphError(f"{where}: column '{name}' is {of} and {each}; CAST one of them")
-        of = wider.nullable() if of.is_nullable or each.is_nullable else wider.not_null()
+            raise GraphError(f"{what} {of} and {each}; CAST one of them")
+        of = wider
     return of
+
+
+def fitted(value: Typed, data_type: DataType) -> Typed:
+    """A value as another type. NULL has any type."""
+    return value if value.text == "None" else cast(value, data_type)
 
 
 def _branch_type(left: DataType, right: DataType) -> DataType | None:

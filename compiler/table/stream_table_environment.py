@@ -47,6 +47,7 @@ from opchain.compiler.table.expressions import (
     by_position,
     cast,
     common_type,
+    fitted,
     parsed,
     sqlglot,
 )
@@ -773,7 +774,7 @@ class StreamTableEnvironment(TableEnvironment):
                 f"{where} of {len(left.columns)} and {len(right.columns)} columns; select as many in both queries"
             )
         columns = tuple(
-            Column(one.name, common_type([one.data_type, other.data_type], where, one.name))
+            Column(one.name, _type_of_column([one.data_type, other.data_type], where, one.name))
             for one, other in zip(left.columns, right.columns, strict=True)
         )
 
@@ -1179,16 +1180,19 @@ def _columns_of_elements(
 def _type_of_values(values: Sequence[Typed], where: str, name: str) -> DataType:
     """The type of a column of VALUES, in which NULL has any type."""
     types = [each.data_type for each in values if each.text != "None"]
-    of = common_type(types or [values[0].data_type], where, name)
+    of = _type_of_column(types or [values[0].data_type], where, name)
     return of if len(types) == len(values) else of.nullable()
+
+
+def _type_of_column(types: Sequence[DataType], where: str, name: str) -> DataType:
+    """The type of a column whose values have one of several types. It is nullable if one of them is."""
+    of = common_type(types, f"{where}: column '{name}' is")
+    return of.nullable() if any(each.is_nullable for each in types) else of.not_null()
 
 
 def _cast_to(columns: Sequence[Column], values: Sequence[Typed]) -> list[Typed]:
     """The values of a row, in the types of the columns."""
-    return [
-        value if value.text == "None" else cast(value, column.data_type)
-        for value, column in zip(values, columns, strict=True)
-    ]
+    return [fitted(value, column.data_type) for value, column in zip(values, columns, strict=True)]
 
 
 def _with_types(table: Table, columns: Sequence[Column]) -> DataStream[Any]:

@@ -28,8 +28,8 @@ from opchain.runtime.types.row import Row, columns_of_rows, row_of, rows_of
 
 Layout = tuple[tuple[Any, ...], ...]
 """One entry for each field. An empty entry: the next list has the values of the field. One value: the field has this value
-in all records; `...` if the sender left out the field. If the records are not tuples, a last entry has `SHAPE` and a packed `Shape`. An entry of a field that is
-itself a record is made by `keyed_layout`.
+in all records; `...` if the sender left out the field. If the records are not tuples, a last entry has `SHAPE` and a packed
+`Shape`. An entry of a field that is itself a record is made by `keyed_layout`.
 """
 
 Column = MutableSequence[Any]

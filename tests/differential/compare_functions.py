@@ -19,13 +19,9 @@ from typing import ClassVar
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from random_functions import OF_TIMERS, Writer
+from random_functions import OF_TIMERS, Writer, with_prints
 
 LONGEST_SECONDS = 60
-SEEN = """
-def seen(stream, name):
-    stream.map(lambda value: f"@{name} {value!r}").print()
-"""
 MAIN = """
 from opchain.datastream import RuntimeExecutionMode, StreamExecutionEnvironment
 
@@ -53,7 +49,7 @@ class OneInput(Writer):
 def program(seed: int, mode: str) -> str:
     """The text of a program, for opchain."""
     text, _ = OneInput(seed).program()
-    text = text.replace("from forms import seen\n", SEEN)
+    text = with_prints(text)
     text = text.replace("from_sequence(0, 39)", "from_collection(list(range(40)))")
     text = text.replace(" * 3 % 50", "").replace(".allowed_lateness(10)", "")  # nothing is late
     return text + MAIN.format(mode=mode)

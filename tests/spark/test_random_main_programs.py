@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from own_process import run_program
-from random_functions import random_program
+from random_functions import random_program, with_prints
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,10 +22,6 @@ PROGRAMS = int(os.environ.get("OPCHAIN_PROGRAMS", "4"))
 SEED = int(os.environ.get("OPCHAIN_SEED", "1"))
 MODES = ("STREAMING", "BATCH")
 
-SEEN = """
-def seen(stream, name):
-    stream.map(lambda value: f"@{name} {value!r}").print()
-"""
 MAIN = """
 from opchain.common import Configuration
 from opchain.datastream import RuntimeExecutionMode, StreamExecutionEnvironment
@@ -49,7 +45,7 @@ def test_random_main_programs_give_the_same_on_spark(seed: int, tmp_path: Path) 
     text, _ = random_program(seed)
     main = MAIN.replace("MODE", MODES[seed % len(MODES)])
     file = tmp_path / "program.py"
-    file.write_text(text.replace("from forms import seen\n", SEEN) + main, "utf-8")
+    file.write_text(with_prints(text) + main, "utf-8")
     done = run_program(str(file))
     _, in_process, on_spark = (
         sorted(part.splitlines()[1:]) for part in f"\n{done.out}".split("=== runs on")

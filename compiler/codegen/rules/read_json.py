@@ -306,7 +306,8 @@ class _Uses:
                 return
         if theirs.sends or theirs.has_no_others or not asked or "..." in asked:
             return
-        asked |= dict([key] if key is not None and key[0] not in asked else [])
+        if key is not None:
+            asked.setdefault(*key)
         has_same = all(self.fields.get(name, default) == default for name, default in asked.items())
         if has_same and len(asked) < MOST_COLUMNS_OF_OTHERS:
             self.fields |= asked

@@ -6,10 +6,9 @@
 +   column_0_0.append(item_1_0)
 
 There is one list per field, which is filled, routed, pickled and read as a whole. A constant is sent once. A field that the
-receiver does not read is left out (fields_read.py). If the key is a
-field, the list of this field has the keys. Otherwise the keys have a separate list, which is not sent. Two lists of ints
-take half the time of pairs. With more than three fields this is not faster for tuples, but it is for Rows, named tuples and
-dictionaries.
+receiver does not read is left out (fields_read.py). If the key is a field, the list of this field has the keys. Otherwise the
+keys have a separate list, which is not sent. Two lists of ints take half the time of pairs. With more than three fields this is
+not faster for tuples, but it is for Rows, named tuples and dictionaries.
 """
 
 from __future__ import annotations
@@ -102,6 +101,11 @@ class _Fields:
         """The fields that are sent as separate lists."""
         return [position for position, constant in enumerate(self.constants) if not constant]
 
+    def columns(self, types: Sequence[StaticType | None]) -> ColumnsOf:
+        """How the reader gets the records, whose fields have these types."""
+        texts = (text_of(ast.Constant(*item)) if item else None for item in self.constants)
+        return ColumnsOf(TupleOf(tuple(types)), tuple(texts), self.shape)
+
 
 def _fields_of(form: Form, sends: Sequence[f.Send]) -> _Fields | None:
     """How the records of an output can be sent, if all statements send similar records."""
@@ -113,14 +117,12 @@ def _fields_of(form: Form, sends: Sequence[f.Send]) -> _Fields | None:
     constants = tuple(map(_constant_of, zip(*rows, strict=True)))
     assert displays[0] is not None
     found = _Fields(displays[0].shape, constants, _key_field(sends, rows, constants))
+    if sends[0].key is not None and found.key is None and form.program.is_batch:
+        return None  # in batch mode the reader gets its keys from the records
     if displays[0].names is None:
         found = _without_unread(form, sends[0].number, found)
     most = MOST_COLUMNS if found.shape is None else MOST_COLUMNS_OF_OTHERS
-    if not 0 < len(found.sent) <= most:
-        return None
-    # In batch mode the reader gets its keys from the records.
-    needs_key = sends[0].key is not None and form.program.is_batch
-    return None if needs_key and found.key is None else found
+    return found if 0 < len(found.sent) <= most else None
 
 
 def _key_field(
@@ -138,14 +140,12 @@ def _key_field(
 
 def _without_unread(form: Form, number: int, fields: _Fields) -> _Fields:
     """Leaves out the fields that the reader does not read. The key remains, and one field of records that are only counted."""
-    count = len(fields.constants)
-    texts = tuple(text_of(ast.Constant(*item)) if item else None for item in fields.constants)
-    columns = ColumnsOf(TupleOf((None,) * count), texts, fields.shape)
+    columns = fields.columns([None] * len(fields.constants))
     if columns.lacks_fields and fields.shape is not None:
         return fields  # a dictionary of JSON
-    read = positions_read(form, number, columns) | {fields.key}
+    read = {*positions_read(form, number, columns), fields.key}
     if read.isdisjoint(fields.sent):
-        read.add(fields.sent[0] if fields.sent else None)
+        read.update(fields.sent[:1])
     constants = (
         item if item or place in read else (...,) for place, item in enumerate(fields.constants)
     )
@@ -200,12 +200,8 @@ def _send_fields(
             lambda item, lines=lines, done=send: lines if item is done else None,  # type: ignore[misc]
         )
         form.remark(operator, "sent by fields")
-    columns = ColumnsOf(
-        TupleOf(
-            tuple(kind[0] if len(set(kind)) == 1 else None for kind in zip(*kinds, strict=True))
-        ),
-        tuple(text_of(ast.Constant(*item)) if item else None for item in fields.constants),
-        fields.shape,
+    columns = fields.columns(
+        [kind[0] if len(set(kind)) == 1 else None for kind in zip(*kinds, strict=True)]
     )
     form.sent[number] = SentRecords(
         columns,

@@ -5,9 +5,9 @@ r"""Splits the text of a whole batch into words at once, without cutting it into
 -   values_0.extend(value.lower().split())
 + values_0.extend(whole_text(values).lower().split())
 
-A filter of the words (extend_lists.py) also gets them all at once. White space separates words, and a line end is white space. So the words of texts with a line end between each two
-are those of the texts, one after the other. How a letter is spelled in lower or upper case depends on the letters
-of its word alone. None of these operations raises.
+A filter of the words (extend_lists.py) also gets them all at once. White space separates words, and a line end is white
+space. So the words of texts with a line end between each two are those of the texts, one after the other. How a letter
+is spelled in lower or upper case depends on the letters of its word alone. None of these operations raises.
 """
 
 from __future__ import annotations

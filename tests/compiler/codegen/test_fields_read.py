@@ -274,7 +274,7 @@ LATE = OutputTag("late")
 @pytest.mark.parametrize(("made", "access"), RECORDS)
 def test_late_records_are_whole(made: Any, access: Access, tmp_path: Path) -> None:
     def draw(env: Any) -> None:
-        # The first watermark comes behind the first batch.
+        # The first watermark comes after the first batch.
         stream = timed(records(env, made, tmp_path), lambda r, _: 0 if access.user(r) == 4 else 9)
         windowed = stream.key_by(access.user).window(TumblingEventTimeWindows.of(5))
         result = windowed.side_output_late_data(LATE).aggregate(access.highest())

@@ -140,6 +140,15 @@ def test_global_names_of_the_program_may_be_those_of_generated_code(form: str) -
     assert ran.records("sums") == [8, 15]
 
 
+def named(name: str) -> Any:
+    """A function of this name."""
+
+    def function() -> None: ...
+
+    function.__name__ = name
+    return function
+
+
 def words_of(text: str) -> set[str]:
     """The first words of names that a module of the code generator writes: of `f"held_{index}"`, and in templates."""
     words, given = set(), set()
@@ -172,12 +181,6 @@ def test_the_names_of_generated_code_are_kept_from_users() -> None:
     (folder,) = map(Path, codegen.__path__)
     words = set.union(*(words_of(path.read_text("utf-8")) for path in folder.rglob("*.py")))
     assert len(words) > 80
-
-    def named(word: str) -> Any:
-        def function() -> None: ...
-
-        function.__name__ = word
-        return function
 
     assert {word for word in words - OTHERS if readable(named(word), "map") == word} == set()
 
@@ -212,12 +215,6 @@ def test_names_that_rules_recognize_are_kept_from_users() -> None:
     assert len(found) > 12
     found |= set(PREFIXES) | set(RARE) | set(MAKERS)
     found -= {"_", "timestamp_"}  # attributes of Python, and a variable that no user's can be
-
-    def named(name: str) -> Any:
-        def function() -> None: ...
-
-        function.__name__ = name
-        return function
 
     for prefix in found:
         for name in (prefix.strip("_"), f"{prefix.strip('_')}_bots", f"{prefix}x"):
