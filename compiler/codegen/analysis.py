@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     Setting = tuple[str, Callable[[Types], StaticType | None]]
 
 _PASSES = 4
-_KEEP_NOTHING = ("as_timestamp_", "identify_", "refuse_", "is_tagged", "fast_dumps", "json_object_")
+_KEEP_NOTHING = ("as_timestamp", "identify", "refuse", "is_tagged", "fast_dumps", "json_object")
 """Prefixes of the names of internal functions that only read records."""
 
 
@@ -136,7 +136,7 @@ def _folded(fold: f.Fold, types: Types) -> StaticType | None:
 
 def _keeps_type(node: ast.expr) -> bool:
     """Whether a call of an internal function only replaces values of unusual classes."""
-    return f.called(node).startswith(("identify_", "as_timestamp_"))
+    return f.calls_internal(node, ("identify", "as_timestamp"))
 
 
 def _typed(node: ast.expr) -> Callable[[Types], StaticType | None]:
@@ -266,8 +266,7 @@ def escaping_of(function: Function) -> set[str]:  # noqa: C901 - one branch a st
                 found |= _names(statement.value)
         for node in f.walk(statement) if not list(f.blocks(statement)) else ():
             if isinstance(node, ast.Call) and not (
-                isinstance(node.func, ast.Name)
-                and (node.func.id in BUILTINS or node.func.id.startswith(_KEEP_NOTHING))
+                f.called(node) in BUILTINS or f.calls_internal(node, _KEEP_NOTHING)
             ):
                 for argument in [*node.args, *(keyword.value for keyword in node.keywords)]:
                     found |= _names(argument)

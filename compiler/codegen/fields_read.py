@@ -58,7 +58,7 @@ def positions_read(form: Form, output: int, columns: ColumnsOf) -> set[int]:
 
 def _read_in(node: ast.AST) -> Iterator[ast.AST]:
     """The nodes of a tree, except the records that it passes to operators. They only call the same functions with them."""
-    if f.called(node).startswith(f.RARE):
+    if f.calls_internal(node, f.RARE):
         return
     yield node
     for child in ast.iter_child_nodes(node):

@@ -36,12 +36,12 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from opchain.compiler.codegen.names import Names
+from opchain.compiler.codegen.names import Names, stem
 from opchain.compiler.codegen.source_text import text_of
 from opchain.runtime.program.vertex_program import FIRST_OUTPUT, NO_OPERATOR, VertexProgram
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from opchain.compiler.codegen.static_types import SentRecords, StaticType
     from opchain.compiler.codegen.window_folds import WindowFold
@@ -131,8 +131,8 @@ class Count(ast.stmt):
     what: str
 
 
-RARE = ("as_timestamp_", "count_for_", "pane_for_", "panes_for_", "refuse_", "session_for_")
-"""Prefixes of internal functions that run for few records, so they may get a record that is built for them."""
+RARE = frozenset({"as_timestamp", "count_for", "pane_for", "panes_for", "refuse", "session_for"})
+"""Internal functions that run for few records, so they may get a record that is built for them."""
 
 
 def made(kind: type[Node], **attributes: Any) -> Node:
@@ -178,6 +178,11 @@ class Function:
     types: dict[str, StaticType | None] = field(default_factory=dict)
     fresh: set[str] = field(default_factory=set)
     takes_turns: bool = False
+
+    @property
+    def kind(self) -> str:
+        """What the function is for: "process", "fallback", "batch", "emit", "fire"."""
+        return self.name.partition("_")[0]
 
     @property
     def suffix(self) -> str:
@@ -409,7 +414,7 @@ def variable_set(statement: ast.AST | None) -> str:
 
 def selects_key(statement: ast.stmt) -> bool:
     """Whether a statement calls the selector of a key that is sent with the record, before it is sent."""
-    return variable_set(statement).startswith("sent_key_")
+    return stem(variable_set(statement)) == "sent_key"
 
 
 def values_set_once(block: Sequence[ast.stmt]) -> dict[str, ast.expr]:
@@ -467,6 +472,11 @@ def called(node: ast.AST) -> str:
     """The name that an expression calls. Empty for any other expression."""
     is_call = isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
     return node.func.id if is_call else ""  # type: ignore[attr-defined]
+
+
+def calls_internal(node: ast.AST, stems: Collection[str]) -> bool:
+    """Whether an expression calls an internal function whose name has one of these stems."""
+    return stem(called(node)) in stems
 
 
 def is_call_of(node: ast.AST, names: set[str]) -> bool:

@@ -857,7 +857,7 @@ class _Lowering:
         """`values_of_1.append(value)`. The batch is flushed at the end of the turn."""
         index = operator.index
         function = self._function
-        if place.in_batch and function.name.startswith("process_"):
+        if place.in_batch and function.kind == "process":
             name = self.names.bind(f"flush_{index}", "flush_batch", index)
             function.at_end += f.statements(f"{name}()", index)
         self.emit_batches(operator)

@@ -9,36 +9,38 @@ from __future__ import annotations
 import keyword
 import re
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 _NOT_IN_A_NAME = re.compile(r"[^0-9a-zA-Z]+")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-_NUMBERS = re.compile(r"(_\d+)+$")
+_STEM = re.compile(r"(.*?)(?:_to)?_\d+(?:_|$)")
 _LONGEST = 40
 _WORDS = """
-add_timer as_declared as_tagged as_timestamp assigner attribute await_end backend batch before before_column
+add_timer append as_declared as_tagged as_timestamp assigner attribute await_end backend batch before before_column
 before_keys before_values broadcast calls carried column combined context count count_for counted counts create
-current_key discard_timer due elements emit emit_side end end_run end_to entry event_timers fallback fast_dumps
-fast_loads field field_of fields fire first first_to fits flush found gap_of got greatest has_plain held held_to
-identify identify_to interleaved item item_to json_object keep key key_of key_to keys last_key latest_session
-loop names names_to namespace new new_to next_change numbers_of object objects on_timer op open_panes pane
-pane_for panes panes_for panes_since part plain plain_fields plain_fields_to plain_keys plain_keys_to previous
-process rank rank_to read_json records refuse result results returned row run run_for run_to seen seen_to selected self
-self_of sent_key session session_end session_for sessions_changed set_key set_state_key skip slice slice_to
-start state_key sum sums sums_to table time_of timestamp timestamps timestamps_of touch touching tracks turn
-unchanged usual usual_to value values values_of window write_sums
+current_key discard_timer due elements emit emit_side end end_run entry event_timers fallback fast_dumps fast_loads
+field field_of fields fire first fits flush found gap_of got greatest has_plain held identify interleaved is_tagged
+item json_object keep key key_of keys last_key latest_session loop names namespace new new_tuple next_change
+numbers_of object objects on_timer op open_panes own_copy pane pane_for panes panes_for panes_since part plain
+plain_fields plain_keys previous process rank read_json records refuse result results returned row row_of run run_for
+seen selected self self_of sent_key session session_end session_for sessions_changed set_key set_state_key skip slice
+start state_key sum sums table time_of timer_millis timestamp timestamps timestamps_of touch touching tracks turn
+unchanged usual value values values_of window write_sums zip
 """
 _OURS = frozenset(_WORDS.split())
-"""First words of the names in generated code. User functions and their variables get other names."""
+"""Stems of the names in generated code. User functions and their variables get other names."""
 
-PREFIXES = (
-    *("add_timer_", "append_", "as_declared_", "as_timestamp_", "count_for_", "discard_timer_"),
-    *("emit_", "entry_", "fast_dumps", "fast_loads", "field_of_", "greatest_", "identify_"),
-    *("is_tagged", "json_object_", "key_of", "new_tuple", "own_copy", "pane_", "panes_", "refuse_"),
-    *("row_of", "self_", "sent_key_", "session_", "set_key_", "set_state_key_", "skip_", "sums_"),
-    *("fits_", "table_", "timer_millis", "zip"),
-)
-"""Rules recognize internal names by these beginnings, so no name of a user may have one."""
+
+@lru_cache(1 << 12)
+def stem(name: str) -> str:
+    """The part of a name of generated code before its numbers. Rules recognize internal names by it.
+
+    >>> stem("pane_for_3"), stem("table_1_seen"), stem("identify_to_0")
+    ('pane_for', 'table', 'identify')
+    """
+    found = _STEM.match(name)
+    return name if found is None else found[1]
 
 
 def readable(function: Any, otherwise: str) -> str:
@@ -56,9 +58,11 @@ def readable(function: Any, otherwise: str) -> str:
     snake = _NOT_IN_A_NAME.sub("_", _HUMP.sub("_", name)).strip("_").lower()[:_LONGEST]
     if not snake or not snake[0].isalpha() or keyword.iskeyword(snake):
         snake = f"call_{snake}".rstrip("_")
-    if _NUMBERS.sub("", snake) in _OURS:
-        snake = f"{snake}_fn"
-    return f"my_{snake}" if f"{snake}_".startswith(PREFIXES) else snake
+    return next(each for each in (snake, f"{snake}_fn", f"my_{snake}") if not _is_internal(each))
+
+
+def _is_internal(name: str) -> bool:
+    return stem(f"{name}_0") in _OURS or name.startswith("self_")
 
 
 @dataclass(slots=True)

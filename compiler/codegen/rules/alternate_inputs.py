@@ -50,7 +50,7 @@ def alternate_inputs(form: Form) -> None:
     functions = [
         item
         for item in form.batch_functions()
-        if "values" in item.arguments and not item.name.startswith("batch_")
+        if "values" in item.arguments and item.kind != "batch"
     ]
     loops = [loop for item in functions for loop in _loops(item.body)]
     if not form.takes_turns or len(loops) != len(functions):

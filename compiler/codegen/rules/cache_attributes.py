@@ -36,6 +36,7 @@ from typing import TYPE_CHECKING
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.displays import MAKERS
 from opchain.compiler.codegen.function_source import BUILTINS
+from opchain.compiler.codegen.names import stem
 from opchain.compiler.codegen.source_text import text_of
 from opchain.runtime.program.vertex_program import NO_OPERATOR
 
@@ -45,10 +46,10 @@ if TYPE_CHECKING:
     from opchain.compiler.codegen.form import Form, Function
 
 _LOOK = (
-    *("as_timestamp_", "fast_dumps", "identify_", "json_object_", "key_of", "own_copy", "refuse_"),
+    *("as_timestamp", "fast_dumps", "identify", "json_object", "key_of", "own_copy", "refuse"),
     *MAKERS,
 )
-_TABLES = ("sums_", "table_", "panes_", "pane_")
+_TABLES = ("sums", "table", "panes", "panes_since", "pane")
 _OF_CONTAINERS = frozenset(
     {
         *("add", "append", "appendleft", "clear", "copy", "count", "discard", "extend", "get"),
@@ -65,7 +66,7 @@ _OF_ITEMS = {"len", "list", "max", "min", "set", "sorted", "sum", "tuple"}
 def cache_attributes(form: Form) -> None:
     """Rewrites the loops of functions over batches."""
     for function in form.batch_functions():
-        if function.name.startswith(("process_", "batch_")) and len(function.body) == 1:
+        if function.kind in ("process", "batch") and len(function.body) == 1:
             (loop,) = function.body
             if isinstance(loop, ast.For):
                 _rewrite(form, function, loop)
@@ -180,14 +181,14 @@ def _is_harmless(form: Form, node: ast.AST) -> bool:
         if isinstance(called, ast.Attribute):
             return _is_look_up(called) or getattr(node, "is_state", False)
         return isinstance(called, ast.Name) and (
-            called.id in BUILTINS or called.id.startswith(_LOOK) or _only_sets_key(form, called.id)
+            called.id in BUILTINS or stem(called.id) in _LOOK or _only_sets_key(form, called.id)
         )
     return not isinstance(node, (ast.Lambda, ast.Await, ast.Yield, ast.YieldFrom, ast.Starred))
 
 
 def _only_sets_key(form: Form, name: str) -> bool:
     """Whether a call only sets the current key. In batch mode it may also fire the timers of the previous key."""
-    if not name.startswith(("set_key_", "set_state_key_")):
+    if stem(name) not in ("set_key", "set_state_key"):
         return False
     operator = form.program.operators[int(name.rpartition("_")[2])]
     return not (form.program.is_batch and operator.spec.makes_timestamps)
@@ -198,9 +199,7 @@ def _is_look_up(node: ast.Attribute) -> bool:
     owner = node.value
     if _is_of_object(owner):
         return node.attr in _OF_CONTAINERS
-    return (
-        node.attr in ("get", "pop") and isinstance(owner, ast.Name) and owner.id.startswith(_TABLES)
-    )
+    return node.attr in ("get", "pop") and isinstance(owner, ast.Name) and stem(owner.id) in _TABLES
 
 
 class _Variables(ast.NodeTransformer):

@@ -53,7 +53,7 @@ def count_keys(form: Form) -> None:
             for item in f.all_statements(function.body)
             if isinstance(item, f.Fold) and item.target is None
         ]
-        if folds and not function.name.startswith("fallback_"):
+        if folds and function.kind != "fallback":
             types = types_of(function, form)
             for fold in folds:
                 places.setdefault(fold.table, []).append(_Place(function, fold, types))

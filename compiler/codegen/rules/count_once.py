@@ -20,6 +20,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from opchain.compiler.codegen import form as f
+from opchain.compiler.codegen.names import stem
 from opchain.runtime.program.vertex_program import NO_OPERATOR
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ class _Counting:
                 appends[item.list] = appends.get(item.list, 0) + 1
         # The functions of the other input and of side outputs also append to the lists.
         self.appends_elsewhere = form.takes_turns or any(
-            isinstance(node, ast.Name) and node.id.startswith("emit_side_")
+            isinstance(node, ast.Name) and stem(node.id) == "emit_side"
             for node in f.nodes(function.body)
         )
         self.appended_once = {name for name, times in appends.items() if times == 1}
@@ -66,7 +67,7 @@ class _Counting:
         function = self.function
         if not function.body:
             head = 0
-            if function.name.startswith(("process_", "fallback_")):
+            if function.kind in ("process", "fallback"):
                 self._note(head, "records_in", "len(values)")
         number = "len(values)" if "values" in function.arguments else None
         for loop in function.body:

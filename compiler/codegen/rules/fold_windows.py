@@ -93,6 +93,7 @@ from typing import TYPE_CHECKING
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.analysis import types_of
 from opchain.compiler.codegen.displays import FieldReads, display_of
+from opchain.compiler.codegen.names import stem
 from opchain.compiler.codegen.source_text import text_of
 from opchain.compiler.codegen.static_types import never_raises, type_of
 from opchain.compiler.codegen.window_folds import WindowFold, combined_with
@@ -117,7 +118,7 @@ def fold_windows(form: Form) -> None:
             for item in f.all_statements(function.body)
             if isinstance(item, f.Send)
             and item.number == number
-            and not function.name.startswith(("fallback_", "emit_"))
+            and function.kind not in ("fallback", "emit")
         ]
         lines = _folded(form, *sends[0], fold) if len(sends) == 1 else None
         if lines is None:
@@ -207,8 +208,8 @@ def _has_plain_time(form: Form, function: Function, send: f.Send) -> bool:
     """
     if not isinstance(send.time, ast.Name) or send.key is None:
         return False
-    is_assigned = function.name.startswith("process_") and send.time.id.startswith("timestamp_")
-    is_plain = is_assigned or function.name.startswith("fire_")
+    is_assigned = function.kind == "process" and stem(send.time.id) == "timestamp"
+    is_plain = (is_assigned and send.time.id != "timestamp") or function.kind == "fire"
     return is_plain and not form.program.outputs[send.number].carries_key
 
 

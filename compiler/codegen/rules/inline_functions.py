@@ -169,9 +169,7 @@ class _Inliner:
     def __init__(self, form: Form, function: Function) -> None:
         self.form = form
         self.function = function
-        self.can_watch = function.is_batch and function.name.startswith(
-            ("process_", "fire_", "batch_")
-        )
+        self.can_watch = function.is_batch and function.kind in ("process", "fire", "batch")
         self.has_numbers = function.types.get("value") is int
         self.watched: list[tuple[Any, ...]] = []
         self._stack: list[Any] = []

@@ -74,6 +74,7 @@ from opchain.compiler.codegen.analysis import only_reads, types_of
 from opchain.compiler.codegen.changing_attributes import changing_attributes
 from opchain.compiler.codegen.displays import MAKERS
 from opchain.compiler.codegen.function_source import BUILTINS, Definition, Refused, definition_of
+from opchain.compiler.codegen.names import stem
 from opchain.compiler.codegen.rules.trust_known_types import fields_looked_at, key_program
 from opchain.compiler.codegen.source_text import text_of
 from opchain.compiler.codegen.static_types import plain_type, type_of
@@ -148,14 +149,15 @@ _BUILTINS = BUILTINS | {"iter"}
 _NEVER_NONE = (ast.Tuple, ast.List, ast.Dict, ast.Set, ast.ListComp, ast.JoinedStr, ast.Compare)
 _HARMLESS = (
     *MAKERS,
-    "add_timer_",
-    "append_",
-    "as_declared_",
-    "as_timestamp_",
-    "discard_timer_",
-    "emit_",
-    "fits_",
-    "identify_",
+    "add_timer",
+    "append",
+    "as_declared",
+    "as_timestamp",
+    "discard_timer",
+    "emit",
+    "emit_side",
+    "fits",
+    "identify",
     "is_tagged",
     "key_of",
     "own_copy",
@@ -175,7 +177,7 @@ def inline_state(form: Form) -> None:
     """Rewrites the functions over batches of keyed process functions, and of rich functions on keyed streams."""
     for function in form.batch_functions():
         loops = [item for item in function.body if isinstance(item, ast.For)]
-        if function.name.startswith(("process_", "fire_")) and len(loops) == 1:
+        if function.kind in ("process", "fire") and len(loops) == 1:
             _States(form, function, loops[0]).run()
 
 
@@ -199,7 +201,7 @@ class _States:
         self.form = form
         self.function = function
         self.loop = loop
-        self.is_of_timers = function.name.startswith("fire_")
+        self.is_of_timers = function.kind == "fire"
 
     def run(self) -> None:
         """Finds the statement that sets the key, and rewrites the statements after it."""
@@ -208,7 +210,7 @@ class _States:
             if (
                 isinstance(called, ast.Call)
                 and isinstance(called.func, ast.Name)
-                and called.func.id.startswith(("set_key_", "set_state_key_"))
+                and stem(called.func.id) in ("set_key", "set_state_key")
                 and isinstance(called.args[0], ast.Name)
             ):
                 self._rewrite(position, called.args[0].id)
@@ -802,7 +804,7 @@ def _reads_key_itself(statement: ast.stmt, handles: set[str]) -> bool:
         if getattr(call, "is_fresh", False):
             continue  # it only makes a record
         if isinstance(called, ast.Name):
-            if called.id not in _BUILTINS and not called.id.startswith(_HARMLESS):
+            if called.id not in _BUILTINS and stem(called.id) not in _HARMLESS:
                 return True
         elif not (isinstance(called, ast.Attribute) and called.attr in _METHODS):
             return True

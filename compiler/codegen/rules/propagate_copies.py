@@ -24,6 +24,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from opchain.compiler.codegen import form as f
+from opchain.compiler.codegen.names import stem
 
 if TYPE_CHECKING:
     from opchain.compiler.codegen.form import Form, Function
@@ -35,10 +36,8 @@ def propagate_copies(form: Form) -> None:
         called = f.names_in(function.body)
         if not called & set(form.callees):
             folds = any(isinstance(item, f.Fold) for item in f.all_statements(function.body))
-            shows_key = folds or any(
-                name.startswith(("pane_", "entry_", "session_")) for name in called
-            )
-            _forward(function, kept="key_" if shows_key else "timestamp")
+            shows_key = folds or any(stem(name) in ("pane", "entry", "session") for name in called)
+            _forward(function, kept="key" if shows_key else "timestamp")
 
 
 def _forward(function: Function, *, kept: str) -> None:
@@ -56,7 +55,7 @@ def _forward(function: Function, *, kept: str) -> None:
             name
             and isinstance(value, ast.Name)
             and times[name] == times.get(value.id) == 1
-            and not name.startswith(kept)
+            and stem(name) != kept
             and not copied & {name, value.id}
         ):
             parts[name] = value

@@ -77,6 +77,7 @@ from opchain.compiler.codegen.analysis import types_of
 from opchain.compiler.codegen.displays import Display, parameters_of
 from opchain.compiler.codegen.fields_read import MOST_COLUMNS_OF_OTHERS, reader_without_fields
 from opchain.compiler.codegen.function_source import BUILTINS
+from opchain.compiler.codegen.names import stem
 from opchain.compiler.codegen.source_text import text_of
 from opchain.compiler.codegen.static_types import JsonOf, SentRecords
 from opchain.runtime.program.vertex_program import FIRST_OUTPUT
@@ -135,7 +136,7 @@ def _decoded(
 def _receive(form: Form, function: Function, loop: ast.For) -> None:
     """Decodes fields of the texts that a sender has parsed, if only fields are read."""
     uses = _Uses(form, function, "value")
-    if not uses.fields or uses.sends or function.name.startswith("fallback_"):
+    if not uses.fields or uses.sends or function.kind == "fallback":
         return
     if function.fallback is None:
         f.add_fallback(form, function)
@@ -238,7 +239,7 @@ class _Reading:
         places = [
             item
             for function in self.form.functions
-            if not function.name.startswith("fallback_")
+            if function.kind != "fallback"
             for item in f.all_statements(function.body)
             if isinstance(item, f.Send) and item.number == send.number
         ]
@@ -400,13 +401,13 @@ def _as_text(form: Form, send: ast.stmt, text: str) -> list[ast.stmt]:
 
 
 def _is_cold(node: ast.AST) -> bool:
-    return f.called(node).startswith(f.RARE)
+    return f.calls_internal(node, f.RARE)
 
 
 def _sees_only_times(statement: ast.stmt) -> bool:
     """Whether a statement only tracks the greatest timestamp. It does not use the record and cannot fail."""
     return isinstance(statement, ast.If) and all(
-        node.id == "timestamp" or node.id.startswith("greatest_")
+        node.id == "timestamp" or stem(node.id) == "greatest"
         for node in ast.walk(statement)
         if isinstance(node, ast.Name)
     )

@@ -25,6 +25,7 @@ from opchain.compiler.codegen.fields_read import (
     MOST_COLUMNS_OF_OTHERS,
     positions_read,
 )
+from opchain.compiler.codegen.names import stem
 from opchain.compiler.codegen.source_text import text_of
 from opchain.compiler.codegen.static_types import (
     ColumnsOf,
@@ -53,7 +54,7 @@ def send_fields(form: Form) -> None:
             for item in f.all_statements(function.body)
             if isinstance(item, f.Send) and item.number == number
         ]
-        main = [place for place in sends if place[0].name.startswith("process_")]
+        main = [place for place in sends if place[0].kind == "process"]
         others = [place for place in sends if place not in main]
         if main and all(_is_apart(function, form) for function, _ in others):
             _send_fields(form, main, others)
@@ -66,12 +67,12 @@ def _is_apart(function: Function, form: Form) -> bool:
     A fallback processes whole batches. An `emit_I` that only fallbacks and operators call is never called within a batch of
     other code: a function whose timers emit calls its `emit_I` for the results of records, too.
     """
-    if function.name.startswith("fallback_"):
+    if function.kind == "fallback":
         return True
-    kind, index = function.name.split("_")[:2]
-    if kind != "emit":
+    if function.kind != "emit":
         return False
-    callers = (each for each in form.functions if not each.name.startswith("fallback_"))
+    index = function.name.split("_")[1]
+    callers = (each for each in form.functions if each.kind != "fallback")
     called = {name for caller in callers for name in f.names_in(caller.body)}
     return called.isdisjoint({f"emit_{index}", f"emit_side_{index}", function.name})
 
@@ -83,7 +84,7 @@ def nothing_is_sent_twice(form: Form) -> None:
         columns = {
             int(item.list.split("_")[1])
             for item in f.all_statements(function.body)
-            if isinstance(item, f.Append) and item.list.startswith("column_")
+            if isinstance(item, f.Append) and stem(item.list) == "column"
         }
         assert not sent & columns, function.name
 

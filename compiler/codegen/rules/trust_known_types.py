@@ -110,7 +110,7 @@ def _identified(statement: ast.stmt) -> str | None:
     if not isinstance(statement, ast.If) or len(statement.body) != 1:
         return None
     (inner,) = statement.body
-    if not (isinstance(inner, ast.Assign) and f.called(inner.value).startswith("identify_")):
+    if not (isinstance(inner, ast.Assign) and f.calls_internal(inner.value, ("identify",))):
         return None
     key = inner.targets[0]
     assert isinstance(key, ast.Name)

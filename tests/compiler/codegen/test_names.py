@@ -16,7 +16,7 @@ from opchain.common import Row, Types
 from opchain.compiler import codegen
 from opchain.compiler.codegen.displays import MAKERS
 from opchain.compiler.codegen.form import RARE
-from opchain.compiler.codegen.names import PREFIXES, Names, readable
+from opchain.compiler.codegen.names import Names, readable, stem
 from opchain.datastream import (
     AggregateFunction,
     CoMapFunction,
@@ -69,7 +69,7 @@ def unnamed(function: Any) -> Any:
         (lambda x: x, "flat_map"),
         (ParseLine(), "parse_line"),
         (value, "value_fn"),
-        (field_0, "field_0_fn"),
+        (field_0, "my_field_0"),
         (str.upper, "upper"),
         (None, "flat_map"),
     ],
@@ -185,41 +185,37 @@ def test_the_names_of_generated_code_are_kept_from_users() -> None:
     assert {word for word in words - OTHERS if readable(named(word), "map") == word} == set()
 
 
-def prefixes_of(text: str) -> set[str]:
-    """The beginnings by which a module recognizes names: what it passes to `startswith`."""
+def stems_of(text: str) -> set[str]:
+    """The stems by which a module recognizes internal names: what it compares `stem(...)` with."""
     tree, known, found = ast.parse(text), {}, set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             known[node.targets[0].id] = node.value
+    given = []
     for node in ast.walk(tree):
-        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
-            continue
-        owner = ast.unparse(node.func.value)
-        is_of_name = owner.endswith((".id", "called")) or owner in {"f.called(node)", "name"}
-        if node.func.attr == "startswith" and is_of_name:
-            (given,) = node.args
-            parts = [known.get(ast.unparse(given).rpartition(".")[2], given)]
-            found |= {
-                part.value
-                for part in (item for whole in parts for item in ast.walk(whole))
-                if isinstance(part, ast.Constant) and isinstance(part.value, str)
-            }
+        if isinstance(node, ast.Compare) and ast.unparse(node.left).startswith("stem("):
+            given += node.comparators
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "f.calls_internal":
+            given.append(node.args[1])
+    for part in given:
+        whole = known.get(ast.unparse(part), part)
+        found |= {item.value for item in ast.walk(whole) if isinstance(item, ast.Constant)}
     return found
 
 
 def test_names_that_rules_recognize_are_kept_from_users() -> None:
     (folder,) = map(Path, codegen.__path__)
-    found = {
-        prefix for path in folder.rglob("*.py") for prefix in prefixes_of(path.read_text("utf-8"))
-    }
-    assert len(found) > 12
-    found |= set(PREFIXES) | set(RARE) | set(MAKERS)
-    found -= {"_", "timestamp_"}  # attributes of Python, and a variable that no user's can be
+    modules = [path.read_text("utf-8") for path in folder.rglob("*.py")]
+    found = {word for text in modules for word in stems_of(text)}
+    assert len(found) > 30
+    found |= RARE | set(MAKERS) | {"self_of"}
+    found -= {"timestamp", "zip"}  # arguments of the functions, and a builtin
 
-    for prefix in found:
-        for name in (prefix.strip("_"), f"{prefix.strip('_')}_bots", f"{prefix}x"):
+    for word in found:
+        for name in (word, f"{word}_to", f"{word}_3", f"{word}_3_bots"):
             for each in (f"{readable(named(name), 'map')}_0", readable(named(name), "map")):
-                assert not each.startswith(prefix), name
+                assert stem(each) != word, name
+        assert stem(f"{readable(named(f'{word}_bots'), 'map')}_0") != word
 
 
 @dataclass
