@@ -4,7 +4,7 @@ from typing import Any
 
 from forms import job_of
 
-from opchain.compiler.codegen.lower import ChainTree
+from opchain.compiler.codegen.lower.chain import ChainTree
 
 
 def draw(env: Any) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from opchain.common import Configuration, WatermarkStrategy
-from opchain.compiler.codegen.lower import DEEPEST
+from opchain.compiler.codegen.lower.lowering import DEEPEST
 from opchain.compiler.passes.pipeline import compile_program
 from opchain.datastream import OutputTag, ProcessFunction, StreamExecutionEnvironment
 
