@@ -57,8 +57,9 @@ def _types_in(block: list[ast.stmt], given: Types) -> Types:
             kind = of(current)
             if isinstance(kind, IterableOf) and name in changeable():
                 kind = None
-            found[name] = kind if name not in found or found[name] == kind else None
-            current[name] = found[name]
+            if found.get(name, kind) != kind or known.get(name, kind) is None:
+                kind = None  # a loop may read it before it is set again
+            found[name] = current[name] = kind
         if found == known:
             return known
         known = found

@@ -37,9 +37,10 @@ class TupleOf:
 
 @dataclass(frozen=True, slots=True)
 class IterableOf:
-    """An iterable whose items all have the same type."""
+    """An iterable whose items all have the same type. A generator has no length, and no item at a position."""
 
     item: StaticType
+    is_generator: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,7 +278,8 @@ def never_raises(node: ast.expr, names: Names) -> bool:  # noqa: C901, PLR0911, 
                 return is_text and (is_split or (called.attr in _NEVER_RAISE and not given))
             match called, kinds_given:
                 case ast.Name(id="len"), [kind]:
-                    return kind is str or isinstance(kind, (IterableOf, TupleOf))
+                    has_items = isinstance(kind, IterableOf) and not kind.is_generator
+                    return kind is str or has_items or isinstance(kind, TupleOf)
                 case ast.Name(id="range"), [_] | [_, _]:
                     return {*kinds_given} == {int}
                 case ast.Name(id=name), _:
@@ -314,7 +316,8 @@ def _of_comprehension(node: ast.ListComp | ast.GeneratorExp, names: Names) -> St
             if isinstance(target, ast.Name):
                 known[target.id] = item if target is part.target else None
     kind = type_of(node.elt, known)
-    return None if kind is None else IterableOf(kind)
+    is_generator = isinstance(node, ast.GeneratorExp)
+    return None if kind is None else IterableOf(kind, is_generator)
 
 
 def _of_choice(node: ast.IfExp, names: Names) -> StaticType | None:
@@ -336,7 +339,7 @@ def _of_item(node: ast.Subscript, names: Names) -> StaticType | None:
         place: Any = node.slice.value
         if type(place) is int and 0 <= place < len(container.items):
             return container.items[place]
-    if isinstance(container, IterableOf):
+    if isinstance(container, IterableOf) and not container.is_generator:
         return container if isinstance(node.slice, ast.Slice) else container.item
     return str if container is str else None
 

@@ -29,7 +29,7 @@ class CloseableIterator(Generic[T]):
     """
 
     def __init__(self, sink: Transformation, convert: Callable[[Any], Any] | None = None) -> None:
-        self._sink = sink
+        self.sink = sink
         self._convert = convert
         self._client: JobClient | None = None
         self._records: Iterator[T] | None = None
@@ -101,11 +101,11 @@ class CloseableIterator(Generic[T]):
     def _started(self) -> Iterator[T]:
         if self._client is None:
             raise GraphError(
-                f"'{self._sink.name}' ({self._sink.call_site}): its job has not been started; "
+                f"'{self.sink.name}' ({self.sink.call_site}): its job has not been started; "
                 f"call env.execute_async() before reading the records"
             )
         client: JobRun = self._client  # type: ignore[assignment]  # there is no other kind of client
-        records = client.collected(str(self._sink.uid))
+        records = client.collected(str(self.sink.uid))
         return records if self._convert is None else map(self._convert, records)
 
 

@@ -842,9 +842,10 @@ class StreamExecutionEnvironment(OldEnvironmentCalls):
         self._transformations.clear()
         self._has_run = True
         client = self._started(program, method, wait=wait)
-        for iterator in self._collecting:
+        started = [each for each in self._collecting if each.sink in program.transformations]
+        for iterator in started:
             iterator.attach(client)
-        self._collecting.clear()
+        self._collecting[:] = [each for each in self._collecting if each not in started]
         return client
 
     def _started(self, program: Program, method: str, *, wait: bool) -> JobClient:

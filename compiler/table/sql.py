@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.table.expressions import parsed, sqlglot
+from opchain.compiler.table.like import PARTS, STRATEGIES, Like, checked_strategy
 from opchain.compiler.table.table_descriptor import Schema, TableDescriptor
 from opchain.runtime.errors import GraphError, UnsupportedFeatureError
 
@@ -43,7 +44,7 @@ class CreateTable:
     path: str
     descriptor: TableDescriptor
     if_not_exists: bool
-    like: str | None = None
+    like: Like | None = None
 
 
 @dataclass(frozen=True)
@@ -335,9 +336,7 @@ class _Reader:
                 self.skip(",")
         like = None
         if self.skip("LIKE"):
-            like = self._name()
-            if self._is("("):
-                self._until(())
+            like = self._like(path)
         if self._is("AS"):
             raise GraphError(
                 f"table '{path}': CREATE TABLE AS is not supported; write CREATE TABLE, and then INSERT INTO"
@@ -355,6 +354,20 @@ class _Reader:
                 "supported"
             )
         return CreateTable(path, TableDescriptor(connector, schema, options, comment), exists, like)
+
+    def _like(self, path: str) -> Like:
+        other, strategies = self._name(), dict[str, str]()
+        if self.skip("("):
+            while not self.skip(")"):
+                strategy = next(filter(self.skip, STRATEGIES), None)
+                part = next(filter(self.skip, (*PARTS, "ALL")), None) if strategy else None
+                if strategy is None or part is None:
+                    raise self._unexpected(
+                        "INCLUDING, EXCLUDING or OVERWRITING, and a part of a table"
+                    )
+                checked_strategy(path, strategy, part)
+                strategies[part] = strategy
+        return Like(other, strategies)
 
     def _schema(self, path: str) -> Schema:
         builder = Schema.new_builder()

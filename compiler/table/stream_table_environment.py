@@ -51,6 +51,7 @@ from opchain.compiler.table.expressions import (
     parsed,
     sqlglot,
 )
+from opchain.compiler.table.like import described_like
 from opchain.compiler.table.queries import (
     expanded,
     is_scalar,
@@ -502,12 +503,9 @@ class StreamTableEnvironment(TableEnvironment):
     ) -> str:
         """The plan of INSERT INTO statements as one job."""
         first = len(self._environment.get_transformations())
-        self.shares_sources()
         try:
-            for insert in inserts:
-                self.write(*insert)
+            self.write_all(inserts)
         finally:
-            self._sources = None
             program = self._environment.detached_part(first)
         return _plan(program, details)
 
@@ -638,18 +636,12 @@ class StreamTableEnvironment(TableEnvironment):
     def _create(self, statement: sql.CreateTable) -> None:
         descriptor = statement.descriptor
         if statement.like is not None:
-            like = self.from_path(statement.like).descriptor
-            if like is None or like.schema is None:
+            other = self.from_path(statement.like.path).descriptor
+            if other is None or other.schema is None:
                 raise GraphError(
-                    f"table '{statement.path}': '{statement.like}' is a view; LIKE takes a table"
+                    f"table '{statement.path}': '{statement.like.path}' is a view; LIKE takes a table"
                 )
-            own = (
-                descriptor.schema
-                if descriptor.schema and descriptor.schema.columns
-                else like.schema
-            )
-            options = {**(like.options if not descriptor.connector else {}), **descriptor.options}
-            descriptor = TableDescriptor(descriptor.connector or like.connector, own, options)
+            descriptor = described_like(statement.path, descriptor, statement.like, other)
         if not (statement.if_not_exists and statement.path in self._tables):
             self._add(self._described(statement.path, descriptor, "execute_sql"), "execute_sql")
 
@@ -905,14 +897,14 @@ class StreamTableEnvironment(TableEnvironment):
             stream = stream.map(projection(wanted, list(texts.values())), row_type(wanted))
         write_table(stream, sink.descriptor, path)
 
-    def shares_sources(self) -> None:
-        """Makes all statements until `run` share the sources of tables."""
+    def write_all(self, inserts: Iterable[tuple[str, Sequence[str], Table]]) -> None:
+        """Adds the operators of INSERT INTO statements, which share the sources of tables."""
         self._sources = {}
-
-    def run(self, first: int, name: str) -> TableResult:
-        """Runs the operators that were added since a position."""
-        self._sources = None
-        return TableResult(client=self._environment.execute_part(first, name))
+        try:
+            for insert in inserts:
+                self.write(*insert)
+        finally:
+            self._sources = None
 
     @property
     def stream_environment(self) -> StreamExecutionEnvironment:
@@ -985,9 +977,7 @@ class StatementSet:
 
     def attach_as_datastream(self) -> None:
         """Makes the inserts part of the program, which `env.execute()` runs."""
-        self._tables.shares_sources()
-        for insert in self._inserts:
-            self._tables.write(*insert)
+        self._tables.write_all(self._inserts)
         self._inserts = []
 
     def execute(self) -> TableResult:
@@ -1000,9 +990,10 @@ class StatementSet:
         name = "insert-into_" + ",".join(
             f"default_catalog.default_database.{path}" for path, _, _ in self._inserts
         )
-        first = len(self._tables.stream_environment.get_transformations())
+        environment = self._tables.stream_environment
+        first = len(environment.get_transformations())
         self.attach_as_datastream()
-        return self._tables.run(first, name)
+        return TableResult(client=environment.execute_part(first, name))
 
 
 def _plan(program: Program, details: Sequence[ExplainDetail]) -> str:

@@ -37,6 +37,7 @@ from opchain.runtime.measurements.job_metrics import (
 )
 from opchain.runtime.measurements.record_warnings import RecordWarnings
 from opchain.runtime.metrics.histogram import HistogramValue
+from opchain.runtime.program.operator_specs import LegacySinkSpec, SinkWriterSpec
 from opchain.runtime.records.elements import MAX_WATERMARK, MIN_WATERMARK
 
 if TYPE_CHECKING:
@@ -300,7 +301,7 @@ def epoch_progress(
         metrics
         for vertex, counted in zip(job.vertices, outcome.metrics.vertices, strict=True)
         for program, metrics in zip(vertex.operators, counted.operators, strict=False)
-        if program.spec.kind in _SINKS
+        if isinstance(program.spec, (LegacySinkSpec, SinkWriterSpec))
     ]
     least = min(source.output_watermark for source in sources) if sources else MIN_WATERMARK
     watermark = _watermark(least)
@@ -331,9 +332,6 @@ def epoch_progress(
         checkpoint=checkpoint,
         vertices=vertices,
     )
-
-
-_SINKS = frozenset({"sink", "sink_writer", "legacy_sink", "collect_sink"})
 
 
 def _vertex(

@@ -8,7 +8,7 @@ import time
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from threading import Timer
+from threading import Lock, Timer
 from typing import TYPE_CHECKING, Any, Protocol
 
 from opchain.runtime.checkpoint.coordinator import (
@@ -109,6 +109,8 @@ class _Expiry:
 
     def __init__(self, timeout_ms: int, cancel: Callable[[], None]) -> None:
         self.is_over = False
+        self._lock = Lock()
+        self._has_ended = False
         self._cancel = cancel
         self._timer = Timer(timeout_ms / 1000, self._expire) if timeout_ms else None
 
@@ -120,10 +122,14 @@ class _Expiry:
     def __exit__(self, *_: object) -> None:
         if self._timer is not None:
             self._timer.cancel()
+        with self._lock:
+            self._has_ended = True
 
     def _expire(self) -> None:
-        self.is_over = True
-        self._cancel()
+        with self._lock:  # a late timer must not cancel the next epoch
+            if not self._has_ended:
+                self.is_over = True
+                self._cancel()
 
 
 _EPOCHS_BETWEEN_SWEEPS = 100
@@ -398,30 +404,16 @@ class Epochs:
         tasks = range(sum(vertex.parallelism for vertex in job.vertices))
         pending = self._coordinator.begin(checkpoint_id, tasks)
         reach("epoch-begun", checkpoint_id)
-        expiry = _Expiry(self._settings.checkpoint_timeout_ms, self.tasks.cancel)
+        outcome = self._attempted(rows, epoch, pending)
+        if outcome is None:
+            return None
         try:
-            with expiry:
-                outcome = self._run_tasks(rows, epoch)
-        except BaseException as error:
-            abort_epoch(job, checkpoint_id, error)
-            if expiry.is_over:
-                details = f"checkpoint {checkpoint_id} took longer than {self._settings.checkpoint_timeout_ms} ms"
-                self._give_up(pending, DeclineReason.CHECKPOINT_EXPIRED, details)
-                return None
-            if isinstance(error, CheckpointFailedError):
-                self._give_up(pending, DeclineReason.IO_EXCEPTION, str(error))
-                return None
-            with suppress(CheckpointError):  # the job fails, and says why
-                details = f"{type(error).__name__}: {error}"
-                self._coordinator.abort(pending, DeclineReason.TASK_FAILURE, details)
-            raise
-        if replaced is not None:
-            outcome.committables = self._committables_of(replaced)
-        for acknowledgement in _acknowledgements(job, outcome):
-            pending.acknowledge(acknowledgement)
-        reach("acknowledged", checkpoint_id)
-        self._phases.ends(TASKS)
-        try:
+            if replaced is not None:
+                outcome.committables = self._committables_of(replaced)
+            for acknowledgement in _acknowledgements(job, outcome):
+                pending.acknowledge(acknowledgement)
+            reach("acknowledged", checkpoint_id)
+            self._phases.ends(TASKS)
             self._latest = self._coordinator.complete(
                 pending,
                 operators_with_state(job, outcome.snapshots),
@@ -443,7 +435,31 @@ class Epochs:
             outcome.close()
             self._give_up(pending, DeclineReason.FINALIZE_CHECKPOINT_FAILURE, f"{where}: {error}")
             return None
+        except BaseException:
+            outcome.close()
+            raise
         return outcome
+
+    def _attempted(self, rows: Any, epoch: Epoch, pending: PendingCheckpoint) -> JobOutcome | None:
+        """Runs the tasks of an epoch; None if they took too long, or could not store their state."""
+        checkpoint_id, timeout_ms = epoch.checkpoint_id, self._settings.checkpoint_timeout_ms
+        expiry = _Expiry(timeout_ms, self.tasks.cancel)
+        try:
+            with expiry:
+                return self._run_tasks(rows, epoch)
+        except BaseException as error:
+            abort_epoch(self._job, checkpoint_id, error)
+            if expiry.is_over:
+                details = f"checkpoint {checkpoint_id} took longer than {timeout_ms} ms"
+                self._give_up(pending, DeclineReason.CHECKPOINT_EXPIRED, details)
+                return None
+            if isinstance(error, CheckpointFailedError):
+                self._give_up(pending, DeclineReason.IO_EXCEPTION, str(error))
+                return None
+            with suppress(CheckpointError):  # the job fails, and says why
+                details = f"{type(error).__name__}: {error}"
+                self._coordinator.abort(pending, DeclineReason.TASK_FAILURE, details)
+            raise
 
     def _give_up(self, pending: PendingCheckpoint, reason: DeclineReason, details: str) -> None:
         self._declined.append(reason.name)

@@ -95,10 +95,12 @@ class JobControl:
                 self._place(request)  # a request without a directory fails now
             if request.kind != "savepoint":
                 self._stop = asked
+            if request.kind != "cancel":
+                self._requests.put(
+                    asked
+                )  # under the lock: `end` answers all requests that it finds
         if request.kind == "cancel":  # without waiting
             threading.Thread(target=self.cancel, name="cancel", daemon=True).start()
-        else:
-            self._requests.put(asked)
         return asked.answer
 
     # From the thread that runs the job

@@ -330,7 +330,7 @@ class JobRun(JobClient):
     def cancel(self) -> CompletableFuture[None]:
         """Stops the job. The future is completed when the job has ended."""
         done: CompletableFuture[None] = CompletableFuture()
-        if not self._ended.is_set():
+        if self.last_status is None:
             self._is_cancelled.set()
             self._status = JobStatus.CANCELLING
             self._stop()

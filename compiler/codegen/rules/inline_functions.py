@@ -396,10 +396,8 @@ class _Inliner:
             if parameter not in set_in_body and isinstance(argument, (ast.Name, ast.Constant)):
                 parts[parameter] = argument
                 continue
-            uses = sum(f.reads(statement, parameter) for statement in body)
-            if parameter not in set_in_body and (
-                not uses or (uses == 1 and _is_pure_choice(argument))
-            ):
+            is_unset = parameter not in set_in_body
+            if is_unset and f.reads(body, parameter) <= 1 and _is_pure_choice(argument):
                 parts[parameter] = argument
                 continue
             variable = self._fresh(parameter, operator)
@@ -431,6 +429,12 @@ class _Inliner:
         """The arguments by parameter, in the order in which they are evaluated."""
         callee, arguments = self._callee_of(call), list(call.args)
         keywords = {item.arg: item.value for item in call.keywords}
+        if any(
+            isinstance(node, ast.NamedExpr) for node in f.nodes([*arguments, *keywords.values()])
+        ):
+            raise Refused(
+                f"{definition.name} is called with an assignment in an argument; assign before the call"
+            )
         if None in keywords or any(isinstance(argument, ast.Starred) for argument in arguments):
             raise Refused(
                 f"{definition.name} is called with starred arguments; pass them one by one"
@@ -1078,9 +1082,11 @@ def _may_be_tag(value: ast.expr) -> bool:
 
 def _is_pure_choice(node: ast.expr) -> bool:
     """Whether an argument only reads variables, so that it may be computed later or not at all."""
-    return all(
-        isinstance(
-            item, (ast.Name, ast.Constant, ast.IfExp, ast.Compare, ast.expr_context, ast.cmpop)
-        )
-        for item in ast.walk(node)
-    )
+    match node:
+        case ast.Name() | ast.Constant():
+            return True
+        case ast.IfExp(
+            test=ast.Compare(ops=[ast.Is() | ast.IsNot()], left=left, comparators=[right])
+        ):
+            return all(map(_is_pure_choice, (left, right, node.body, node.orelse)))
+    return False

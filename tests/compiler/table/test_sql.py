@@ -377,6 +377,37 @@ def test_a_statement_set_is_one_job_that_reads_a_table_once(
     assert rows(tables, "SELECT * FROM b") == [[-7]]
 
 
+def test_tables_are_read_anew_after_a_statement_set(
+    tables: StreamTableEnvironment, tmp_path: Path
+) -> None:
+    def numbers(first: int) -> str:
+        return (
+            "CREATE TABLE numbers (id INT) WITH ('connector' = 'datagen', 'fields.id.kind' = 'sequence', "
+            f"'fields.id.start' = '{first}', 'fields.id.end' = '{first + 1}')"
+        )
+
+    tables.execute_sql(numbers(1))
+    tables.execute_sql("CREATE TABLE nowhere (id INT) WITH ('connector' = 'blackhole')")
+    statements = tables.create_statement_set()
+    statements.add_insert_sql("INSERT INTO nowhere SELECT id FROM numbers")
+    statements.attach_as_datastream()
+    tables.stream_environment.execute()
+    tables.execute_sql("DROP TABLE numbers")
+    tables.execute_sql(numbers(101))
+
+    assert rows(tables, "SELECT id FROM numbers") == [[101], [102]]
+
+
+def test_records_that_another_job_collects_are_not_lost(tables: StreamTableEnvironment) -> None:
+    env = tables.stream_environment
+    records = env.from_collection([7, 8]).collect_async()
+    tables.execute_sql("CREATE TABLE nowhere (id INT) WITH ('connector' = 'blackhole')")
+    tables.execute_sql("INSERT INTO nowhere SELECT id FROM s").wait()
+    env.execute_async()
+
+    assert list(records) == [7, 8]
+
+
 def sources_of(end: Any) -> list[Any]:
     return [each for of in end.inputs for each in sources_of(of)] if end.inputs else [end]
 

@@ -5,13 +5,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from epoch_runs import EpochRun, given
-from forms import seen
+from forms import SeenSink, seen
 
 from opchain.common import Types, WatermarkStrategy
 from opchain.datastream.functions import KeyedProcessFunction
 from opchain.datastream.state import ValueStateDescriptor
 from opchain.runtime.checkpoint.epoch import Epoch
 from opchain.runtime.epochs.epoch_progress import EpochProgress, epoch_progress
+from opchain.runtime.functions.source_sink_functions import TwoPhaseSinkFunction
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -75,6 +76,17 @@ def test_counts_are_those_of_the_epoch(epochs: list[EpochProgress]) -> None:
     assert counts.bytes_in == source.bytes_out > 0
     count = next(item for item in counts.operators if item.uid == "count")
     assert (count.records_in, count.records_out) == (4, 3)
+
+
+def test_records_of_two_phase_sinks_count_as_output(tmp_path: Path) -> None:
+    def draw(env: Any) -> None:
+        sink = SeenSink("out", reads_timestamps=False)
+        given(env, "numbers").add_sink(TwoPhaseSinkFunction(sink))
+
+    run = EpochRun(draw, tmp_path, 1)
+    ran = run.run(1_000, numbers=[1, 2, 3])
+    run.close()
+    assert progress_of(ran, 1, 1_000).records_out == 3
 
 
 def test_state_is_what_is_held_and_what_was_written(epochs: list[EpochProgress]) -> None:

@@ -92,6 +92,15 @@ def test_cancelling_a_finished_job_changes_nothing() -> None:
     assert run.get_job_status().result() is JobStatus.FINISHED
 
 
+def test_a_job_may_be_cancelled_when_its_result_is_there() -> None:
+    job = Job()
+    run = JobRun(job.run, job.stop)
+    run.get_job_execution_result().add_done_callback(lambda _: run.cancel())
+    job.let_go.set()
+    run.run_here()
+    assert run.get_job_status().result() is JobStatus.FINISHED
+
+
 def test_control_c_stops_the_job_and_goes_on_to_the_program() -> None:
     job = Job(KeyboardInterrupt())
     run = finished(job)
