@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.displays import MAKERS
 from opchain.compiler.codegen.function_source import BUILTINS
+from opchain.compiler.codegen.internal_functions import Trait, calls
 from opchain.compiler.codegen.static_types import (
     ColumnsOf,
     IterableOf,
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     Setting = tuple[str, Callable[[Types], StaticType | None]]
 
 _PASSES = 4
-_KEEP_NOTHING = ("as_timestamp", "identify", "refuse", "is_tagged", "fast_dumps", "json_object")
 """Prefixes of the names of internal functions that only read records."""
 
 
@@ -137,7 +137,7 @@ def _folded(fold: f.Fold, types: Types) -> StaticType | None:
 
 def _keeps_type(node: ast.expr) -> bool:
     """Whether a call of an internal function only replaces values of unusual classes."""
-    return f.calls_internal(node, ("identify", "as_timestamp"))
+    return calls(node, Trait.KEEPS_TYPE)
 
 
 def _typed(node: ast.expr) -> Callable[[Types], StaticType | None]:
@@ -267,7 +267,7 @@ def escaping_of(function: Function) -> set[str]:  # noqa: C901 - one branch a st
                 found |= _names(statement.value)
         for node in f.walk(statement) if not list(f.blocks(statement)) else ():
             if isinstance(node, ast.Call) and not (
-                f.called(node) in BUILTINS or f.calls_internal(node, _KEEP_NOTHING)
+                f.called(node) in BUILTINS or calls(node, Trait.KEEPS_NOTHING)
             ):
                 for argument in [*node.args, *(keyword.value for keyword in node.keywords)]:
                     found |= _names(argument)

@@ -14,7 +14,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from opchain.compiler.codegen import form as f
+from opchain.compiler.codegen.internal_functions import Trait, calls
 from opchain.compiler.codegen.source_text import text_of
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def positions_read(form: Form, output: int, columns: ColumnsOf) -> set[int]:
 
 def _read_in(node: ast.AST) -> Iterator[ast.AST]:
     """The nodes of a tree, except the records that it passes to operators. They only call the same functions with them."""
-    if f.calls_internal(node, f.RARE):
+    if calls(node, Trait.RARE):
         return
     yield node
     for child in ast.iter_child_nodes(node):

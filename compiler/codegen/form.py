@@ -41,7 +41,7 @@ from opchain.compiler.codegen.source_text import text_of
 from opchain.runtime.program.vertex_program import FIRST_OUTPUT, NO_OPERATOR, VertexProgram
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from opchain.compiler.codegen.static_types import SentRecords, StaticType
     from opchain.compiler.codegen.window_folds import WindowFold
@@ -129,10 +129,6 @@ class Count(ast.stmt):
 
     _fields = ()
     what: str
-
-
-RARE = frozenset({"as_timestamp", "count_for", "pane_for", "panes_for", "refuse", "session_for"})
-"""Internal functions that run for few records, so they may get a record that is built for them."""
 
 
 def made(kind: type[Node], **attributes: Any) -> Node:
@@ -472,11 +468,6 @@ def called(node: ast.AST) -> str:
     """The name that an expression calls. Empty for any other expression."""
     is_call = isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
     return node.func.id if is_call else ""  # type: ignore[attr-defined]
-
-
-def calls_internal(node: ast.AST, stems: Collection[str]) -> bool:
-    """Whether an expression calls an internal function whose name has one of these stems."""
-    return stem(called(node)) in stems
 
 
 def is_call_of(node: ast.AST, names: set[str]) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from opchain.compiler.codegen.displays import MAKERS
-from opchain.compiler.codegen.names import stem
+from opchain.compiler.codegen.internal_functions import Trait, has
 from opchain.runtime.connectors.collection import CollectionSource, NumberSequenceSource
 from opchain.runtime.connectors.file_source import FileSource, TextLineSource
 from opchain.runtime.connectors.kafka.source import KafkaSource
@@ -373,7 +373,7 @@ def _of_call(node: ast.Call, names: Names) -> StaticType | None:
         return None
     if isinstance(called, ast.Attribute):
         return _TEXT_METHODS.get(called.attr) if type_of(called.value, names) is str else None
-    if stem(called.id) in _GIVE_TEXT:
+    if has(called.id, Trait.GIVES_TEXT):
         return str
     if called.id in _OF_ARGUMENTS:
         given = _common([type_of(item, names) for item in node.args])
@@ -381,9 +381,6 @@ def _of_call(node: ast.Call, names: Names) -> StaticType | None:
     known = names.get(called.id)
     return known.type(node.args, names) if isinstance(known, ResultOf) else _BUILTINS.get(called.id)
 
-
-_GIVE_TEXT = ("fast_dumps", "json_object")
-"""Internal functions that return a str."""
 
 _BUILTINS: dict[str, StaticType] = {
     **dict.fromkeys(("int", "len", "ord"), int),

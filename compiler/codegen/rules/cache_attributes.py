@@ -34,8 +34,8 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from opchain.compiler.codegen import form as f
-from opchain.compiler.codegen.displays import MAKERS
 from opchain.compiler.codegen.function_source import BUILTINS
+from opchain.compiler.codegen.internal_functions import SETS_KEY, TABLES, Trait, has
 from opchain.compiler.codegen.names import stem
 from opchain.compiler.codegen.source_text import text_of
 from opchain.runtime.program.vertex_program import NO_OPERATOR
@@ -45,11 +45,6 @@ if TYPE_CHECKING:
 
     from opchain.compiler.codegen.form import Form, Function
 
-_LOOK = (
-    *("as_timestamp", "fast_dumps", "identify", "json_object", "key_of", "own_copy", "refuse"),
-    *MAKERS,
-)
-_TABLES = ("sums", "table", "panes", "panes_since", "pane")
 _OF_CONTAINERS = frozenset(
     {
         *("add", "append", "appendleft", "clear", "copy", "count", "discard", "extend", "get"),
@@ -181,14 +176,16 @@ def _is_harmless(form: Form, node: ast.AST) -> bool:
         if isinstance(called, ast.Attribute):
             return _is_look_up(called) or getattr(node, "is_state", False)
         return isinstance(called, ast.Name) and (
-            called.id in BUILTINS or stem(called.id) in _LOOK or _only_sets_key(form, called.id)
+            called.id in BUILTINS
+            or has(called.id, Trait.SEES_NO_ATTRIBUTE)
+            or _only_sets_key(form, called.id)
         )
     return not isinstance(node, (ast.Lambda, ast.Await, ast.Yield, ast.YieldFrom, ast.Starred))
 
 
 def _only_sets_key(form: Form, name: str) -> bool:
     """Whether a call only sets the current key. In batch mode it may also fire the timers of the previous key."""
-    if stem(name) not in ("set_key", "set_state_key"):
+    if stem(name) not in SETS_KEY:
         return False
     operator = form.program.operators[int(name.rpartition("_")[2])]
     return not (form.program.is_batch and operator.spec.makes_timestamps)
@@ -199,7 +196,7 @@ def _is_look_up(node: ast.Attribute) -> bool:
     owner = node.value
     if _is_of_object(owner):
         return node.attr in _OF_CONTAINERS
-    return node.attr in ("get", "pop") and isinstance(owner, ast.Name) and stem(owner.id) in _TABLES
+    return node.attr in ("get", "pop") and isinstance(owner, ast.Name) and stem(owner.id) in TABLES
 
 
 class _Variables(ast.NodeTransformer):

@@ -72,8 +72,8 @@ from typing import TYPE_CHECKING, Any
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.analysis import only_reads, types_of
 from opchain.compiler.codegen.changing_attributes import changing_attributes
-from opchain.compiler.codegen.displays import MAKERS
 from opchain.compiler.codegen.function_source import BUILTINS, Definition, Refused, definition_of
+from opchain.compiler.codegen.internal_functions import SETS_KEY, Trait, has
 from opchain.compiler.codegen.names import stem
 from opchain.compiler.codegen.rules.trust_known_types import fields_looked_at, key_program
 from opchain.compiler.codegen.source_text import text_of
@@ -147,22 +147,6 @@ _TIMERS = {"register_event_time_timer": "add", "delete_event_time_timer": "disca
 
 _BUILTINS = BUILTINS | {"iter"}
 _NEVER_NONE = (ast.Tuple, ast.List, ast.Dict, ast.Set, ast.ListComp, ast.JoinedStr, ast.Compare)
-_HARMLESS = (
-    *MAKERS,
-    "add_timer",
-    "append",
-    "as_declared",
-    "as_timestamp",
-    "discard_timer",
-    "emit",
-    "emit_side",
-    "fits",
-    "identify",
-    "is_tagged",
-    "key_of",
-    "own_copy",
-    "timer_millis",
-)
 _METHODS = frozenset(
     {
         *("add", "append", "copy", "count", "discard", "endswith", "extend", "format", "get"),
@@ -210,7 +194,7 @@ class _States:
             if (
                 isinstance(called, ast.Call)
                 and isinstance(called.func, ast.Name)
-                and stem(called.func.id) in ("set_key", "set_state_key")
+                and stem(called.func.id) in SETS_KEY
                 and isinstance(called.args[0], ast.Name)
             ):
                 self._rewrite(position, called.args[0].id)
@@ -804,7 +788,7 @@ def _reads_key_itself(statement: ast.stmt, handles: set[str]) -> bool:
         if getattr(call, "is_fresh", False):
             continue  # it only makes a record
         if isinstance(called, ast.Name):
-            if called.id not in _BUILTINS and stem(called.id) not in _HARMLESS:
+            if called.id not in _BUILTINS and not has(called.id, Trait.NEEDS_NO_KEY):
                 return True
         elif not (isinstance(called, ast.Attribute) and called.attr in _METHODS):
             return True

@@ -77,6 +77,7 @@ from opchain.compiler.codegen.analysis import types_of
 from opchain.compiler.codegen.displays import Display, parameters_of
 from opchain.compiler.codegen.fields_read import MOST_COLUMNS_OF_OTHERS, reader_without_fields
 from opchain.compiler.codegen.function_source import BUILTINS
+from opchain.compiler.codegen.internal_functions import Trait, calls
 from opchain.compiler.codegen.names import stem
 from opchain.compiler.codegen.source_text import text_of
 from opchain.compiler.codegen.static_types import JsonOf, SentRecords
@@ -401,7 +402,7 @@ def _as_text(form: Form, send: ast.stmt, text: str) -> list[ast.stmt]:
 
 
 def _is_cold(node: ast.AST) -> bool:
-    return f.calls_internal(node, f.RARE)
+    return calls(node, Trait.RARE)
 
 
 def _sees_only_times(statement: ast.stmt) -> bool:

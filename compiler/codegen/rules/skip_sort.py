@@ -34,6 +34,7 @@ from typing import TYPE_CHECKING
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.analysis import types_of
 from opchain.compiler.codegen.function_source import BUILTINS
+from opchain.compiler.codegen.internal_functions import TABLES, Trait, has
 from opchain.compiler.codegen.names import stem
 from opchain.compiler.codegen.source_text import text_of
 from opchain.compiler.codegen.static_types import SentRecords
@@ -43,9 +44,6 @@ from opchain.runtime.program import operator_specs as specs
 
 if TYPE_CHECKING:
     from opchain.compiler.codegen.form import Form, Function
-
-_OURS = ("identify", "pane_for", "panes_for", "refuse", "skip")
-_TABLES = ("pane", "panes", "panes_since")
 
 
 def skip_sort(form: Form) -> None:
@@ -99,10 +97,10 @@ def _sets_key(statement: ast.stmt) -> bool:
 def _is_harmless(call: ast.Call) -> bool:
     called = call.func
     if isinstance(called, ast.Name):
-        return called.id in BUILTINS or stem(called.id) in _OURS
+        return called.id in BUILTINS or has(called.id, Trait.IN_ANY_ORDER)
     return (
         isinstance(called, ast.Attribute)
         and called.attr == "get"
         and isinstance(called.value, ast.Name)
-        and stem(called.value.id) in _TABLES
+        and stem(called.value.id) in TABLES
     )

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.analysis import types_of
+from opchain.compiler.codegen.names import stem
 from opchain.compiler.codegen.source_text import text_of
 from opchain.compiler.codegen.static_types import StaticType, TupleOf
 from opchain.runtime.program.vertex_program import FIRST_OUTPUT, NO_OPERATOR, KeyProgram
@@ -110,7 +111,7 @@ def _identified(statement: ast.stmt) -> str | None:
     if not isinstance(statement, ast.If) or len(statement.body) != 1:
         return None
     (inner,) = statement.body
-    if not (isinstance(inner, ast.Assign) and f.calls_internal(inner.value, ("identify",))):
+    if not (isinstance(inner, ast.Assign) and stem(f.called(inner.value)) == "identify"):
         return None
     key = inner.targets[0]
     assert isinstance(key, ast.Name)

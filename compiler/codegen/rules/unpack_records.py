@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.analysis import fresh_of, types_of
 from opchain.compiler.codegen.displays import Display, FieldReads, display_of
+from opchain.compiler.codegen.internal_functions import Trait, has
 from opchain.compiler.codegen.names import stem
 from opchain.compiler.codegen.source_text import text_of
 from opchain.compiler.codegen.static_types import (
@@ -509,7 +510,7 @@ def _is_fork_of(statement: ast.stmt, variable: str) -> bool:
 def _is_unusual(statement: ast.stmt) -> bool:
     """Whether a branch hardly ever runs: it converts a timestamp, or opens a window."""
     return isinstance(statement, ast.If) and any(
-        isinstance(node, ast.Name) and stem(node.id) in f.RARE
+        isinstance(node, ast.Name) and has(node.id, Trait.RARE)
         for inner in statement.body
         if not isinstance(inner, ast.If)
         for node in ast.walk(inner)

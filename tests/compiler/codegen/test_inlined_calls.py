@@ -76,16 +76,6 @@ def test_an_argument_may_set_a_variable(form: str) -> None:
     assert results(draw, form) == [-9, -8, -7]
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_the_length_of_a_generator_is_an_error(form: str) -> None:
-    def draw(env: Any) -> Any:
-        lengths = env.from_sequence(1, 3).map(lambda v: (c for c in "ab"))
-        return lengths.map(lambda letters: (len(letters), 1)).map(lambda pair: pair[1])
-
-    with pytest.raises(TypeError, match="has no len"):
-        results(draw, form)
-
-
 def previous_list(value: int) -> Any:
     last: Any = 0
     result: Any = 0

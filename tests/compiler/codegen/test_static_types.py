@@ -25,6 +25,7 @@ from opchain.runtime.connectors.file_source import TextLineSource
 from opchain.runtime.program import operator_specs as specs
 
 NAMES: dict[str, Any] = {"i": int, "f": float, "s": str, "b": bool, "p": TupleOf((str, None))}
+GENERATOR = type_of(ast.parse("(c + c for c in s)", mode="eval").body, {**NAMES, "c": str})
 NAMES |= {name: ResultOf(name) for name in ("findall", "split", "sub")}
 VALUES: dict[str, Any] = {"i": 7, "f": 0.5, "s": "a b", "b": True, "p": ("a", [1])}
 VALUES |= {name: getattr(re, name) for name in ("findall", "split", "sub")}
@@ -149,11 +150,13 @@ def test_what_is_known_is_so(text: str) -> None:
             ("s - s", False),
             ("s * i", False),
             ("len(i)", False),
+            ("len(g)", False),
         ),
     ],
 )
 def test_operations_of_known_types_never_raise(text: str, expected: bool) -> None:
-    assert never_raises(ast.parse(text, mode="eval").body, NAMES) is expected
+    assert GENERATOR is not None
+    assert never_raises(ast.parse(text, mode="eval").body, {**NAMES, "g": GENERATOR}) is expected
 
 
 @pytest.mark.parametrize(
