@@ -23,7 +23,7 @@ from opchain.runtime.program.vertex_program import (
     OutputProgram,
     Shipping,
 )
-from opchain.runtime.records.garbage_collection import relaxed_collector
+from opchain.runtime.records.garbage_collection import gc_relaxed
 from opchain.runtime.task.output.record_writer import RecordWriter
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def main() -> None:
         for _ in range(ROUNDS):
             for way, measured in times.items():
                 batches = [pickle.loads(batch) for batch in pickled]
-                with relaxed_collector():
+                with gc_relaxed():
                     start = time.perf_counter()
                     way(batches, key)
                     measured.append(time.perf_counter() - start)

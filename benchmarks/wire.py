@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 from opchain.runtime.records.elements import RecordBatch
-from opchain.runtime.records.garbage_collection import relaxed_collector
+from opchain.runtime.records.garbage_collection import gc_relaxed
 from opchain.runtime.records.wire import decode, encode
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def main() -> None:
                 crc32(payload)
 
             pickled, wired, checked = nanoseconds([bare, wire, checksums], count)
-            with relaxed_collector():
+            with gc_relaxed():
                 (relaxed,) = nanoseconds([wire], count)
             print(
                 f"{name:20}{count:8}"

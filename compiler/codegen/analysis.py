@@ -281,7 +281,7 @@ def escaping_of(function: Function) -> set[str]:  # noqa: C901 - one branch a st
 
 
 def _held_twice(function: Function) -> set[str]:
-    """The variables whose object has another variable that is used later: one may be emitted, and then changed."""
+    """The variables that share their object with a variable that is used later: one may be emitted, and then changed."""
     found: set[str] = set()
     uses = cache(lambda: _uses(function.body))  # few functions have such variables
     for statement in f.all_statements(function.body):

@@ -130,7 +130,7 @@ _OF_DATACLASSES: dict[str, Any] = {"_asdict": dataclasses.asdict, "_replace": da
 
 
 def _has_plain_objects(kind: Any) -> bool:
-    """Whether calling a class gives an object of this class, whose attributes are looked up as usual."""
+    """Whether a class has the default `__new__` and attribute lookup."""
     usual = ("__new__", "__getattribute__")
     return type(kind) is type and all(
         getattr(kind, name) is getattr(object, name) for name in usual

@@ -1,7 +1,7 @@
 """The last step: from the form to source text, with the operator of each line.
 
-No rule looks at text. Statements of ours are written out here, and so are filters: an `if` at the end of a
-loop's body becomes `if not ...: continue`, so that text does not move to the right.
+No rule looks at text. This step prints the additional statements as Python. An `if` at the end of a loop's body becomes
+`if not ...: continue`, so that text does not move to the right.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The types that are known at compile time, so that generated code need not check them.
+"""Static types of expressions and records. Generated code need not check a type that is known.
 
 Only exact builtin types are known: `int` means instances of int itself, not of a subclass. Types are inferred from the
 built-in sources, through inlined expressions, and across exchanges, which keep types. None means an unknown type.

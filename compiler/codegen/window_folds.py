@@ -161,7 +161,7 @@ def _pace(spec: specs.WindowSpec) -> tuple[int, int, int]:
 def _update(body: list[ast.stmt]) -> tuple[ast.If, list[ast.stmt]] | None:
     """The statements of a loop that change the contents of a window: if it is new, and afterwards.
 
-    For a reduce, there is nothing afterwards: the branch for earlier contents is in the `if`.
+    For a reduce, the second list is empty, because the `if` has both branches.
     """
     starts = [
         (block, place)

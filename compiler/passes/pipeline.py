@@ -23,7 +23,7 @@ from opchain.compiler.passes import (
     set_dynamic_parallelism,
     share_data_sets,
 )
-from opchain.runtime.records.garbage_collection import collector_paused
+from opchain.runtime.records.garbage_collection import gc_paused
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -107,7 +107,7 @@ def compile_program(program: Program, until: str | None = None) -> Plan:
         raise ValueError(f"there is no stage {until!r}; the stages are {', '.join(STAGES)}")
     plan = Plan(program)
     # With garbage collection the time is not linear: 3.6 s instead of 2.0 s for a chain of 100,000 operators.
-    with collector_paused():
+    with gc_paused():
         for step in PASSES:
             plan = step.run(plan)
             step.check(plan)

@@ -219,7 +219,11 @@ class _Reader:
     def end(self) -> None:
         self.skip(";")
         if not self.is_at_end():
-            raise self._unexpected("the end of the statement: execute_sql() takes one statement")
+            token = self._tokens[self._place]
+            raise GraphError(
+                f"line {token.line} has {token.text!r} after the end of the statement; execute_sql() takes one "
+                f"statement, so call it once for each"
+            )
 
     def statement(self) -> Any:
         for words, read in (
@@ -499,9 +503,9 @@ class _Reader:
     def _unexpected(self, expected: str) -> GraphError:
         if self.is_at_end():
             return GraphError(
-                f"the statement ends where {expected} is expected: {self._text[-60:]!r}"
+                f"the statement ends, but {expected} is expected: {self._text[-60:]!r}; complete the SQL"
             )
         token = self._tokens[self._place]
         return GraphError(
-            f"line {token.line} of the statement has {token.text!r}, where {expected} is expected; correct the SQL"
+            f"line {token.line} of the statement has {token.text!r}, but {expected} is expected; correct the SQL"
         )

@@ -109,14 +109,12 @@ def read_progress_log(path: str | Path) -> Iterator[EpochProgress]:
 
 WatermarkMs = int | Literal["end"] | None
 
-WAITING, TASKS, CHECKPOINT, COMMIT = "waiting", "tasks", "checkpoint", "commit"
-
-PHASES = {
-    WAITING: "since the end of the previous epoch: waiting for the trigger, for input, and for Spark's log",
-    TASKS: "reading, all stages, and the state of all tasks written",
-    CHECKPOINT: "completing the checkpoint, and dropping the oldest one if more than the retained number exist",
-    COMMIT: "committing sinks, printing, and passing collected records to the program",
-}
+WAITING = "waiting"  # since the end of the previous epoch: for the trigger, for input, and for Spark's log
+TASKS = "tasks"  # reading, all stages, and the state of all tasks written
+CHECKPOINT = (
+    "checkpoint"  # completing the checkpoint, and dropping the oldest one if there are too many
+)
+COMMIT = "commit"  # committing sinks, printing, and passing collected records to the program
 """The phases of an epoch, in order and without gaps. `waiting` is not part of the epoch's duration."""
 
 _SECOND_MS = 1000
@@ -213,7 +211,7 @@ class EpochProgress:
         batch: The number of its micro-batch in Spark's listeners and log.
         timestamp_ms: The processing time during the epoch, in milliseconds since the Unix epoch.
         duration_ms: From the start of the micro-batch to its end.
-        durations_ms: By phase: see `PHASES`.
+        durations_ms: By phase: waiting, tasks, checkpoint, commit.
         records_in: The records that all sources read.
         records_out: The records that all sinks received.
         watermark: The lowest watermark of the sources that have not ended.

@@ -12,7 +12,7 @@ from opchain.runtime.epochs.epoch_task import EpochTask
 from opchain.runtime.epochs.live_tasks import LiveTasks, restored_vertices
 from opchain.runtime.program.vertex_program import DRIVER, JobProgram
 from opchain.runtime.records.elements import MIN_WATERMARK, Buffer, reading_order
-from opchain.runtime.records.garbage_collection import relaxed_collector
+from opchain.runtime.records.garbage_collection import gc_relaxed
 from opchain.runtime.shipping.functions import ship_vertices, shipped_task
 from opchain.runtime.shipping.outcome import JobOutcome, read_outcome
 from opchain.runtime.task.stream_task import TaskEnvironment
@@ -66,7 +66,7 @@ class LocalEpochs:
             latest: The previous checkpoint; None for the first epoch.
             process_of: The process that runs a task.
         """
-        with relaxed_collector():
+        with gc_relaxed():
             return read_outcome(self._job, self._buffers(epoch, deliveries, latest, process_of))
 
     def close(self) -> None:

@@ -317,16 +317,16 @@ class _Comparison:
     def _outputs(self, recorded: TaskMetadata, snapshot: TaskSnapshot) -> Iterator[str]:
         assert recorded.recorded is not None
         assert snapshot.recorded is not None
-        theirs = {output.name: output for output in recorded.recorded.outputs}
-        ours = {output.name: output for output in snapshot.recorded.outputs}
-        for name in dict.fromkeys((*theirs, *ours)):
-            their, our = theirs.get(name), ours.get(name)
-            counts = [0 if output is None else output.records for output in (their, our)]
+        recorded_outputs = {output.name: output for output in recorded.recorded.outputs}
+        replayed_outputs = {output.name: output for output in snapshot.recorded.outputs}
+        for name in dict.fromkeys((*recorded_outputs, *replayed_outputs)):
+            expected, actual = recorded_outputs.get(name), replayed_outputs.get(name)
+            counts = [0 if output is None else output.records for output in (expected, actual)]
             self._records += counts[0]
             where = self._named(recorded.task, name)
             if counts[0] != counts[1]:
                 yield f"sends {counts[1]} records {where}, and {counts[0]} were recorded"
-            elif their != our:
+            elif expected != actual:
                 yield f"sends other records {where}, {counts[0]} as were recorded"
 
     def _named(self, task: int, output: str) -> str:
@@ -338,20 +338,23 @@ class _Comparison:
         return f"to vertex '{target.name}'"
 
     def _state(self, task: int, recorded: TaskMetadata, snapshot: TaskSnapshot) -> Iterator[str]:
-        theirs, ours = self._contents(task, recorded.state), self._contents(task, snapshot.state)
+        recorded_entries, replayed_entries = (
+            self._contents(task, recorded.state),
+            self._contents(task, snapshot.state),
+        )
         before = self._before.get(task)
         start = {} if before is None else self._contents(task, before.state)
-        for place in dict.fromkeys((*theirs, *ours)):
-            their, our = theirs.get(place), ours.get(place)
+        for place in dict.fromkeys((*recorded_entries, *replayed_entries)):
+            expected, actual = recorded_entries.get(place), replayed_entries.get(place)
             self._entries += 1
             if self._key is not NO_KEY:
-                self._keyed.append((start.get(place), their, our))
-            if their is None or our is None:
-                entry = our if their is None else their
+                self._keyed.append((start.get(place), expected, actual))
+            if expected is None or actual is None:
+                entry = actual if expected is None else expected
                 assert entry is not None
-                yield f"{_described(entry)}: {_shown(our)}, and {_shown(their)} was recorded"
-            elif canonical(their.value) != canonical(our.value):
-                yield f"{_described(our)}: {_shown(our)}, and {_shown(their)} was recorded"
+                yield f"{_described(entry)}: {_shown(actual)}, and {_shown(expected)} was recorded"
+            elif canonical(expected.value) != canonical(actual.value):
+                yield f"{_described(actual)}: {_shown(actual)}, and {_shown(expected)} was recorded"
 
     def _contents(self, task: int, state: Any) -> dict[Any, StateEntry]:
         job = shipped_task(self._job, self._shipped, task)

@@ -108,7 +108,7 @@ class _Expiry:
     """Ends an epoch that takes too long; 0: no limit. Flink: the canceller of `PendingCheckpoint`."""
 
     def __init__(self, timeout_ms: int, cancel: Callable[[], None]) -> None:
-        self.is_over = False
+        self.has_expired = False
         self._lock = Lock()
         self._has_ended = False
         self._cancel = cancel
@@ -128,7 +128,7 @@ class _Expiry:
     def _expire(self) -> None:
         with self._lock:  # a late timer must not cancel the next epoch
             if not self._has_ended:
-                self.is_over = True
+                self.has_expired = True
                 self._cancel()
 
 
@@ -237,7 +237,7 @@ class Epochs:
         """The offset of the last checkpoint's micro-batch, if it is part of the checkpoint."""
         return None if self._latest is None else self._latest.input.read_to
 
-    def place_of(self, batch: int) -> tuple[int, str | None]:
+    def epoch_of_batch(self, batch: int) -> tuple[int, str | None]:
         """The epoch of a micro-batch, and the checkpoint before it."""
         if self._latest is None:
             return 1, None
@@ -313,7 +313,7 @@ class Epochs:
         """Commits, prints and collects the output of an epoch whose checkpoint is complete."""
         commit(self._job, outcome, partial(reach, "between-commits", checkpoint_id))
         if checkpoint_id % _EPOCHS_BETWEEN_SWEEPS == 0 or was_dropped:
-            self._discard_orphans()  # of attempts that lost
+            self._discard_orphans()  # output of failed attempts
         print_lines(outcome)
         for kind, uid in list(outcome.records):
             if kind == "collect":
@@ -449,7 +449,7 @@ class Epochs:
                 return self._run_tasks(rows, epoch)
         except BaseException as error:
             abort_epoch(self._job, checkpoint_id, error)
-            if expiry.is_over:
+            if expiry.has_expired:
                 details = f"checkpoint {checkpoint_id} took longer than {timeout_ms} ms"
                 self._give_up(pending, DeclineReason.CHECKPOINT_EXPIRED, details)
                 return None

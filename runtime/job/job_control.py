@@ -65,10 +65,10 @@ class JobControl:
         self._default_directory = default_directory
         self._storage: CheckpointStorage | None = None
         self._latest: CheckpointMetadata | None = None
-        self._requests: queue.SimpleQueue[_Asked | None] = queue.SimpleQueue()
+        self._requests: queue.SimpleQueue[_PendingRequest | None] = queue.SimpleQueue()
         self._known: set[str] = set()
         self._lock = threading.Lock()
-        self._stop: _Asked | None = None
+        self._stop: _PendingRequest | None = None
         self._has_ended = threading.Event()
         self._has_checkpoint = threading.Event()
         self._threads: list[threading.Thread] = []
@@ -82,7 +82,7 @@ class JobControl:
         Raises:
             CheckpointError: The job has ended, or is about to stop.
         """
-        asked = _Asked(request)
+        pending = _PendingRequest(request)
         with self._lock:
             if self._stop is not None:
                 raise CheckpointError(
@@ -94,14 +94,14 @@ class JobControl:
             if request.kind != "cancel":
                 self._place(request)  # a request without a directory fails now
             if request.kind != "savepoint":
-                self._stop = asked
+                self._stop = pending
             if request.kind != "cancel":
                 self._requests.put(
-                    asked
+                    pending
                 )  # under the lock: `end` answers all requests that it finds
         if request.kind == "cancel":  # without waiting
             threading.Thread(target=self.cancel, name="cancel", daemon=True).start()
-        return asked.answer
+        return pending.answer
 
     # From the thread that runs the job
 
@@ -142,9 +142,9 @@ class JobControl:
         with self._lock:
             self._stop = None  # later requests hear that the job has ended
         while not self._requests.empty():
-            asked = self._requests.get()
-            if asked is not None:
-                asked.answer.set_exception(CheckpointError("the job has ended"))
+            pending = self._requests.get()
+            if pending is not None:
+                pending.answer.set_exception(CheckpointError("the job has ended"))
         if stop is not None and (stop.path is not None or stop.request.kind == "cancel"):
             stop.answer.set_result(stop.path or "")
         elif stop is not None:
@@ -166,24 +166,24 @@ class JobControl:
 
     def drained(self) -> None:
         """Takes the savepoint of a drained job. Called after the epoch that ended event time."""
-        asked = self._stop
-        assert asked is not None
-        self._serve_between_epochs(asked)
+        pending = self._stop
+        assert pending is not None
+        self._serve_between_epochs(pending)
 
     # The threads
 
     def _serve(self) -> None:
-        while (asked := self._requests.get()) is not None:
+        while (pending := self._requests.get()) is not None:
             self._has_checkpoint.wait()
             if self._has_ended.is_set():
-                asked.answer.set_exception(CheckpointError("the job has ended"))
+                pending.answer.set_exception(CheckpointError("the job has ended"))
                 return
-            if asked.request.drain:
+            if pending.request.drain:
                 self._wake()
-                asked.is_served.wait()
+                pending.is_served.wait()
             else:
                 with self._between_epochs:
-                    self._serve_between_epochs(asked)
+                    self._serve_between_epochs(pending)
             if self.is_stopped:
                 self._stop_query()
 
@@ -224,26 +224,26 @@ class JobControl:
 
     # Savepoints
 
-    def _serve_between_epochs(self, asked: _Asked) -> None:
+    def _serve_between_epochs(self, pending: _PendingRequest) -> None:
         assert self._storage is not None
         assert self._latest is not None
-        stops = asked.request.kind == "stop"
+        stops = pending.request.kind == "stop"
         try:
-            target = self._place(asked.request)
+            target = self._place(pending.request)
             write_savepoint(Located(self._storage, self._latest), target)
         except Exception as error:  # noqa: BLE001 - the requester gets it
             _LOG.warning("a savepoint failed; the job continues: %s", error)
             if stops:
                 with self._lock:
                     self._stop = None  # another request may follow
-            asked.answer.set_exception(error)
+            pending.answer.set_exception(error)
         else:
             _LOG.info("savepoint of checkpoint %d: %s", self._latest.checkpoint_id, target)
             if stops:
-                asked.path, self.is_stopped = target, True  # answered when the job has ended
+                pending.path, self.is_stopped = target, True  # answered when the job has ended
             else:
-                asked.answer.set_result(target)
-        asked.is_served.set()
+                pending.answer.set_result(target)
+        pending.is_served.set()
 
     def _place(self, request: JobRequest) -> str:
         """The folder of a savepoint, named by run and checkpoint."""
@@ -263,7 +263,7 @@ class JobControl:
         return target
 
 
-class _Asked:
+class _PendingRequest:
     """A request and its future."""
 
     def __init__(self, request: JobRequest) -> None:

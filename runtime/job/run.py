@@ -289,7 +289,7 @@ class JobRun(JobClient):
                 raise
         else:
             self.last_metrics = outcome.metrics
-            self._tell_of_end(JobStatus.FINISHED, None)
+            self._notify_end(JobStatus.FINISHED, None)
             self._status = JobStatus.FINISHED
             self._outcome.set_result(outcome)
             runtime_ms = int((time.monotonic() - started) * 1000)
@@ -301,7 +301,7 @@ class JobRun(JobClient):
             self._ended.set()
 
     def _fail(self, status: JobStatus, failure: BaseException) -> None:
-        self._tell_of_end(status, failure)
+        self._notify_end(status, failure)
         self._status = status
         if getattr(failure.__cause__, "is_shown_whole", None) is False:
             failure.__traceback__ = (
@@ -311,7 +311,7 @@ class JobRun(JobClient):
         self._outcome.set_exception(failure)
         self._result.set_exception(failure)
 
-    def _tell_of_end(self, status: JobStatus, failure: BaseException | None) -> None:
+    def _notify_end(self, status: JobStatus, failure: BaseException | None) -> None:
         self.last_status = status
         for call in self.at_end:
             call(status, failure)

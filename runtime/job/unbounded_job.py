@@ -77,6 +77,34 @@ NO_LIMIT = -1.0
 """A patience without limit."""
 
 
+_FINISHED_HERE: dict[str, str] = {}
+"""The names of the jobs that have finished in this process, by the URL of their checkpoint directory."""
+
+
+def _require_own_directory(url: str, job_name: str, latest: CheckpointMetadata | None) -> None:
+    """Checks that the checkpoints of a directory are those of this job, as far as can be seen.
+
+    In Flink, each job has a sub-folder of its own, so programs may give several jobs the same directory.
+
+    Raises:
+        CheckpointError: The program has run another job with this directory.
+    """
+    before = _FINISHED_HERE.get(url)
+    if latest is None:
+        return
+    if before is not None and before != job_name:
+        raise CheckpointError(
+            f"{url} has the checkpoints of job '{before}', which this program has run before. Job '{job_name}' would "
+            "continue from them: give each job its own execution.checkpointing.dir"
+        )
+    if before is not None or latest.job_name != job_name:
+        _LOG.warning(
+            "job '%s' continues from checkpoint %d of job '%s' in %s; if it is another job, give it its own "
+            "execution.checkpointing.dir",
+            *(job_name, latest.checkpoint_id, latest.job_name, url),
+        )
+
+
 class _Ended:
     """Deletes the checkpoints of a job that has ended, if its retention says so.
 
@@ -247,6 +275,8 @@ class UnboundedJob(ABC):
             if coordinator.latest() is None:
                 adopt(storage, restore_from, coordinator.lease)
                 restore_from = None
+        else:
+            _require_own_directory(storage.url, self.job.job_name, coordinator.latest())
         epochs = Epochs(
             self.job,
             self.settings,
@@ -281,6 +311,8 @@ class UnboundedJob(ABC):
         if at_end is not None and epochs.latest is not None:
             write_savepoint(Located(storage, epochs.latest), at_end, holds_state_alone=True)
             _LOG.info("state at the end of job '%s': %s", self.job.job_name, at_end)
+        if not self.control.is_stopped:
+            _FINISHED_HERE[storage.url] = self.job.job_name
         outcome = epochs.outcome or JobOutcome()
         outcome.metrics = self.history.totals()
         return outcome
@@ -375,7 +407,7 @@ class UnboundedJob(ABC):
 
     def _where_it_failed(self, epochs: Epochs, batch: int) -> str:
         """The epoch of a failure, and from where the job resumes."""
-        number, checkpoint = epochs.place_of(batch)
+        number, checkpoint = epochs.epoch_of_batch(batch)
         if self.checkpoints is None:
             resumes = "begins again, because its checkpoints were temporary: set execution.checkpointing.dir"
         elif batch <= epochs.last_batch:
@@ -388,7 +420,7 @@ class UnboundedJob(ABC):
 
     def _replay_command(self, epochs: Epochs, batch: int) -> str | None:
         """The command that replays a failed epoch, or None if it can't be replayed."""
-        number, checkpoint = epochs.place_of(batch)
+        number, checkpoint = epochs.epoch_of_batch(batch)
         is_next = batch == epochs.last_batch + 1
         if self.checkpoints is None or checkpoint is None or not is_next:
             return None

@@ -37,7 +37,7 @@ from opchain.runtime.local.task_thread import TaskThread
 from opchain.runtime.measurements.record_warnings import RecordWarnings
 from opchain.runtime.program.vertex_program import DRIVER, JobProgram
 from opchain.runtime.records.buffer_store import BufferStore
-from opchain.runtime.records.garbage_collection import relaxed_collector
+from opchain.runtime.records.garbage_collection import gc_relaxed
 from opchain.runtime.shipping.functions import ship_vertices, shipped_task
 from opchain.runtime.shipping.outcome import JobOutcome, commit, read_outcome
 from opchain.runtime.task.stream_task import StreamTask, TaskEnvironment
@@ -307,7 +307,7 @@ def run_tasks(
     }
     # A store per vertex, so its file can be deleted when the vertex has finished.
     stores: dict[int, BufferStore] = {}
-    with relaxed_collector(), ExitStack() as stack:
+    with gc_relaxed(), ExitStack() as stack:
 
         def store_of(task: int) -> BufferStore:
             number = numbers[task]

@@ -24,7 +24,7 @@ from opchain.runtime.program.vertex_program import (
     JobProgram,
     VertexProgram,
 )
-from opchain.runtime.records.garbage_collection import relaxed_collector
+from opchain.runtime.records.garbage_collection import gc_relaxed
 from opchain.runtime.shipping.functions import ship_vertices, shipped_task
 from opchain.runtime.task.input.live_input import LiveBuffers
 from opchain.runtime.task.stream_task import StreamTask, TaskEnvironment
@@ -140,7 +140,7 @@ class LiveRun:
             self._threads.append(thread)
         left = len(self._threads)
         try:
-            with relaxed_collector():
+            with gc_relaxed():
                 with HeldInterrupts():
                     for thread in self._threads:
                         thread.start()

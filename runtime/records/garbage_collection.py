@@ -21,7 +21,7 @@ CONTAINERS = 100_000
 
 
 @contextmanager
-def relaxed_collector() -> Iterator[None]:
+def gc_relaxed() -> Iterator[None]:
     """Raises the threshold of garbage collection, so that most batches are created and dropped between two runs.
 
     A batch of tuples consists of thousands of containers that are dropped together soon. With the default
@@ -44,7 +44,7 @@ def relaxed_collector() -> Iterator[None]:
 
 
 @contextmanager
-def collector_paused() -> Iterator[None]:
+def gc_paused() -> Iterator[None]:
     """Pauses garbage collection, and resumes it if it was enabled."""
     was_on = gc.isenabled()
     gc.disable()

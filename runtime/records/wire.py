@@ -9,7 +9,7 @@ and columns of ints that a sender computed with numpy are written as 64 bits eac
 
 `benchmarks/wire.py` compares this with `dumps` and `loads`. The checksum takes 3 microseconds a buffer and 0.15 ns a
 byte, once to write and once to read. The standard library has no faster one. Pausing the garbage collector while a
-buffer is loaded does not help, as the collector only scans the new containers later. `relaxed_collector` around the
+buffer is loaded does not help, as the collector only scans the new containers later. `gc_relaxed` around the
 whole task does.
 """
 

@@ -12,7 +12,7 @@ from opchain.runtime.errors import add_note, show_notes
 from opchain.runtime.functions.sink import NO_LINEAGE, SinkWriter
 from opchain.runtime.job.dependencies import working_folder
 from opchain.runtime.records.buffer_store import BufferStore
-from opchain.runtime.records.garbage_collection import freeze_imports, relaxed_collector
+from opchain.runtime.records.garbage_collection import freeze_imports, gc_relaxed
 from opchain.runtime.shipping.functions import task_program
 from opchain.runtime.spark.dataframes import batches_of_frames
 from opchain.runtime.spark.exchange import addressed, receive, to_frame
@@ -124,7 +124,7 @@ class StageTasks:
 
     def _run(self, slot: tuple[int, ...], frames: Iterable[bytes]) -> Iterator[Buffer | bytes]:
         try:
-            with working_folder(self._folder()), relaxed_collector(), BufferStore() as store:
+            with working_folder(self._folder()), gc_relaxed(), BufferStore() as store:
                 if self._vertex_of(slot[0]).feed_schema is None:
                     # The first stage has no frames. It must read its input nevertheless, or Spark drops the worker
                     # process.

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.errors import ChangedCodeError
 from opchain.runtime.formats.text_lines import whole_text
-from opchain.runtime.operators.pending_batch import COMBINED_KEYS
 from opchain.runtime.operators.process import is_tagged
 from opchain.runtime.operators.reduce import ABSENT
 from opchain.runtime.records import arrays
@@ -78,7 +77,6 @@ def json_object(fields: Sequence[str]) -> Callable[..., str]:
 
 SHARED_NAMES: dict[str, Any] = {
     "ABSENT": ABSENT,
-    "COMBINED_KEYS": COMBINED_KEYS,
     "Columns": Columns,
     "IMMUTABLE": IMMUTABLE,
     "NO_TIMESTAMP": MIN_LONG_VALUE,
@@ -345,7 +343,6 @@ def _collect_tagged(output: Output) -> Callable[[tuple[Any, Any], int | None], N
 _MEANINGS: dict[str, Callable[..., Any]] = {
     "operator": lambda chain, index: chain.operators[index],
     "attribute": lambda chain, index, name: operator.attrgetter(name)(chain.operators[index]),
-    "call": lambda chain, index: chain.operators[index].call,
     "method": lambda chain, index, method: _method(chain.operators[index].function, method),
     "process": lambda chain, index, number: chain.operators[index].input(number),
     "set_key": lambda chain, index: chain.operators[index].context.keyed_state.set_current_key,
@@ -393,7 +390,6 @@ _MEANINGS: dict[str, Callable[..., Any]] = {
     ),
     "combine": lambda chain, number: chain.pending[number].reduce,
     "combine_first": lambda chain, number: chain.pending[number].first,
-    "flush": lambda chain, number: chain.pending[number].flush,
     "flush_batch": lambda chain, index: chain.sink_pending[index].flush,
     "sink_values": lambda chain, index: chain.sink_pending[index].values,
     "sink_timestamps": lambda chain, index: chain.sink_pending[index].timestamps,

@@ -171,12 +171,16 @@ class StreamTask:
             self._locate(error)
             raise
         except SystemExit as error:
-            failed = TaskFailedError(
-                f"a function called sys.exit({'' if error.code is None else repr(error.code)}), which "
-                "would end the process of the task: raise an exception to fail the job"
-            )
-            self._locate(failed.with_traceback(error.__traceback__))
-            raise failed from error
+            raise self._exited(error) from error
+
+    def _exited(self, error: SystemExit) -> TaskFailedError:
+        failed = TaskFailedError(
+            f"a function called sys.exit({'' if error.code is None else repr(error.code)}), which "
+            "would end the process of the task: raise an exception to fail the job"
+        )
+        self._locate(failed.with_traceback(error.__traceback__))
+        failed.__cause__ = error
+        return failed
 
     def _work(self) -> Iterator[Buffer]:
         self.chain.open()
@@ -257,6 +261,8 @@ class StreamTask:
         except Exception as error:  # noqa: BLE001 - the others must be closed too
             self._locate(error)
             return error
+        except SystemExit as error:
+            return self._exited(error)
         return None
 
     def _make_input(self, buffers: Iterator[Buffer] | LiveBuffers) -> TaskInput:

@@ -226,7 +226,7 @@ class Lowering:
             function.body = [loop_over(body, has_timestamps=has_times)]
 
     def emits_fired(self, operator: OperatorProgram, place: Place, call: ast.expr) -> Lines:
-        """Emits what a function returns when it fires. The results are sent here if exchanges are their only readers."""
+        """Emits what a function returns when it fires. If only exchanges read the results, this code sends them."""
         self.add_emit_function(operator)
         is_sent = not self.tree.children(operator) and all(
             output.combine is None for _, output in self.tree.outputs(operator)

@@ -21,11 +21,11 @@ from opchain.compiler.codegen.rules.extend_lists import extend_lists
 from opchain.compiler.codegen.rules.fold_windows import fold_windows
 from opchain.compiler.codegen.rules.fuse_lists import fuse_lists
 from opchain.compiler.codegen.rules.inline_functions import (
-    every_call_is_accounted_for,
+    every_callee_is_bound,
     inline_functions,
 )
 from opchain.compiler.codegen.rules.inline_state import (
-    every_table_is_looked_for,
+    every_table_is_guarded,
     inline_state,
 )
 from opchain.compiler.codegen.rules.propagate_copies import propagate_copies
@@ -62,7 +62,7 @@ class Rule:
 
 
 RULES: tuple[Rule, ...] = (
-    Rule(inline_functions, every_call_is_accounted_for),
+    Rule(inline_functions, every_callee_is_bound),
     Rule(decide_in_branches),
     Rule(read_json),
     Rule(write_json),
@@ -83,7 +83,7 @@ RULES: tuple[Rule, ...] = (
     Rule(propagate_copies),
     Rule(send_fields, nothing_is_sent_twice),
     Rule(use_arrays),
-    Rule(inline_state, every_table_is_looked_for),
+    Rule(inline_state, every_table_is_guarded),
     Rule(count_once, nothing_is_counted_by_record, inlines=False),
     Rule(detect_str_results, inlines=False),
     Rule(extend_lists, inlines=False),

@@ -26,7 +26,7 @@
 +   turn = (yield)
 + yield
 
-Batch mode sorts the records of both inputs by key. So there may be only one record before the other input comes. A call
+Batch mode sorts the records of both inputs by key. So a turn may have a single record. A call
 per turn took 5 microseconds. A generator continues where it stopped, which takes 0.1 (OperatorChain.process_turns).
 Each turn begins with the number of its records, and 0 ends the turns. At its end a function yields once more.
 """

@@ -18,7 +18,7 @@
 -   value_0 = context_0.get_broadcast_state(rules_0).get(value)
 +   value_0 = (broadcast_0_0 or (broadcast_0_0 := context_0.get_broadcast_state(rules_0))).get(value)
 
-The answer is always the same object. It is asked for where the function asks first, so an error has its place. The
+The state is always the same object. It is fetched at the function's first call, so an error is raised there. The
 descriptor must be a global name, or an attribute that only `__init__` sets.
 """
 

@@ -7,8 +7,8 @@
 -     row_1 = own_copy(row_1)
 +   row_1 = value_1 if value_1.__class__ is float else as_declared_1(value_1)
 
-Nothing is done for records that are known to have it. Of a tuple, a Row or a dictionary that is not made, the fields are
-looked at.
+Records that are known to have the type are not converted. If a tuple, a Row or a dictionary is never built, its fields
+are checked instead.
 """
 
 from __future__ import annotations
@@ -218,10 +218,10 @@ def _conversion(
 
     Args:
         form: The vertex.
-        statement: What is written out.
+        statement: The conversion to replace.
         fields: The variables of the fields.
         targets: The variables that are set, of all fields.
-        test: What is true if the fields need no conversion, over items of `value`; empty if they never need one.
+        test: The condition, over items of `value`, under which no field needs a conversion; empty if none ever does.
         alone: The fields that have no test, and are converted one by one if all others have their form.
         may_hold_none: Whether such a field may be None, and stays so.
     """

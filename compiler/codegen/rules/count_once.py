@@ -9,9 +9,9 @@
 + op_0.count(len(values), len(values))
 + op_1.count(len(values), len(values_0) - before_values_0)
 
-All records that come past one place of a function are as many. A place that every record of a batch passes needs no
-counting, and neither does one that puts each record into a list: the list has become longer by as many. It need not be
-empty before, as a batch may be processed in parts.
+The statements of one block run equally often. If every record of a batch reaches a block, the count is the batch's length.
+If the block appends each record to a list, the count is the list's growth. The list need not be empty before, because a
+batch may be processed in parts.
 """
 
 from __future__ import annotations

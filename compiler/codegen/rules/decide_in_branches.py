@@ -22,7 +22,7 @@
 +     column_0_0.append(item_2_0)
 +     column_0_1.append(number_2)
 
-So other rules know the record that passes the filter, and need not build it. If a record is created at the end of a `try`, only
+Other rules then see which record passes the filter, and need not build it. If a record is created at the end of a `try`, only
 the values of its fields are computed there. The record is created after it.
 """
 

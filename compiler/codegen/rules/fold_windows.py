@@ -216,7 +216,7 @@ def _has_plain_time(form: Form, function: Function, send: f.Send) -> bool:
 def _fields_of(
     form: Form, send: f.Send, types: dict[str, StaticType | None], lines: list[ast.stmt]
 ) -> Callable[[ast.expr], ast.expr] | None:
-    """A function that replaces `value` in an expression by the record, or by its fields. None for other records.
+    """A function that replaces `value` in an expression by the record, or by its fields. None if the fields are unknown.
 
     Fields that are neither constants nor variables become variables, in `lines`.
     """

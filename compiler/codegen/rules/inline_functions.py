@@ -104,7 +104,7 @@ _SEE_THEIR_CALLER = frozenset(
 
 
 def inline_functions(form: Form) -> None:
-    """Replaces calls by bodies wherever that is the same."""
+    """Replaces calls by bodies wherever the result is the same."""
     for function in list(form.functions):
         inliner = _Inliner(form, function)
         plain = copy.deepcopy(function) if inliner.can_watch else function
@@ -139,8 +139,8 @@ def _lacks_fields(function: Function) -> bool:
     return isinstance(arriving, ColumnsOf) and arriving.lacks_fields
 
 
-def every_call_is_accounted_for(form: Form) -> None:
-    """No name of a user's local variable is left without a meaning: every callee is bound."""
+def every_callee_is_bound(form: Form) -> None:
+    """Every callee has a binding."""
     for name in form.callees:
         assert name in form.names.bindings, name
 
@@ -633,7 +633,7 @@ class _Inliner:
         return name
 
     def _bound(self, named: Any, where: str, *what: Any) -> str:
-        """Binds a name that is none of a local variable's: names differ from the user's in their case."""
+        """Binds a name that no local variable has."""
         names = self.form.names
         name = names.function(named, "global", where)
         while name in self._used or names.bindings.get(name, what) != what:
@@ -953,7 +953,7 @@ class _Builtin:
 
 
 def _is_iterable(node: ast.expr) -> bool:
-    """Whether an expression, if it has a value, can be looped over: a message need not say whose loop failed."""
+    """Whether looping over the value of this expression cannot fail."""
     if not isinstance(node, ast.Call):
         return isinstance(node, _LISTS)
     if isinstance(node.func, ast.Name):

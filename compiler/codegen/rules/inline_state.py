@@ -165,8 +165,8 @@ def inline_state(form: Form) -> None:
             _States(form, function, loops[0]).run()
 
 
-def every_table_is_looked_for(form: Form) -> None:
-    """The invariant: a function that reads the table of a state first checks that there is one, and has a fallback."""
+def every_table_is_guarded(form: Form) -> None:
+    """A function that reads a state's table has a guard that the table exists, and a fallback."""
     for function in form.functions:
         guarded = {
             node.target.id
@@ -300,7 +300,7 @@ class _States:
     def _state_key(
         self, index: int, key: str, types: dict[str, Any], block: Lines
     ) -> tuple[Lines, str, str]:
-        """The variables of the key that stands for a key in tables, and of the current key, after lines that set them.
+        """The variables of the state key, which tables use, and of the current key, after lines that set them.
 
         The current key is set only if the block reads it.
         """
@@ -662,7 +662,7 @@ class _LookUps(ast.NodeTransformer):
         return f.with_comment(f.placed([*lines, *stored], call), f.comment_of(statement))
 
     def _called(self, call: ast.Call, operator: int, *, replaces_entry: bool) -> Lines:
-        """The call of the state itself. If it refuses the value, the entry is taken from the table nevertheless."""
+        """The call of the state itself. Then the entry is read from the table again, even if the state refused the value."""
         call.is_state = call.func.is_field = True  # type: ignore[attr-defined]
         if not self._is_held:
             return [ast.Expr(call)]

@@ -15,7 +15,7 @@
 -   column_0_0.append(key_0)
 +   column_0_0.append(field_0)
 
-Only where no function of the user's is left in the loop: error messages show keys and records by these names.
+This applies only if all functions of the user are inlined: error messages of the others show these variables.
 """
 
 from __future__ import annotations

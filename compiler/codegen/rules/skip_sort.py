@@ -20,7 +20,7 @@
 A function in batch mode sees the records of a key in the order of time, so its input is read whole and sorted first
 (runtime/task/input/batch_input.py). Sums, minima and maxima of ints are the same in any order. Sorting is a quarter of
 the CPU time of a job that counts records and finds the greatest price in windows. The input asks the new function for
-each batch; batches for which it says no are sorted, and come last.
+each batch; batches for which it returns False are sorted and processed last.
 
 Every field of the accumulator must be such a fold. Its values must be ints in any batch, also if a sender took its
 fallback. Nothing in the loop may have an effect beyond the windows.

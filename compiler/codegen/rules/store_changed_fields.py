@@ -123,7 +123,7 @@ class Narrow:
 
 
 def _by_place(first: Display, later: Display) -> Display:
-    """Whether fields are read by position or by name, for both records."""
+    """A display that reads both records; by position if their names differ."""
     return first if first.shape == later.shape else Display(first.elements, Shape(Row))
 
 

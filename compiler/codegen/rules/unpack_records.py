@@ -13,8 +13,8 @@ A flat map that emits several records emits tuples of the fields that are read, 
 
 To see whether a result goes to a side output, the first field of a pair is enough.
 
-Where one is handed on as a whole, to an exchange or to state, it is made there. A Row or a dictionary that other code
-gets, or that is changed, stays as it is.
+A record that is sent or stored as a whole is built at that statement. A Row or a dictionary that other code gets, or that
+is changed, stays as it is.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ def _without_repeats(block: Block) -> Block:
 
 
 def _without_tests(form: Form, block: Block, types: dict[str, StaticType | None]) -> Block:
-    """A block in which records that are made here are not asked whether they are None or have a tag."""
+    """A block without the tests whether records that it builds are None or have a tag."""
     done: Block = []
     for statement in block:
         for inner in f.blocks(statement):
@@ -167,7 +167,7 @@ def _has_no_tag(display: Display, types: dict[str, StaticType | None]) -> bool:
 
 
 def _asking_first(form: Form, made: ast.Assign, asks: ast.If) -> Block:
-    """Has a pair asked for a tag by its first element, which is in a variable. Returns what makes the pair."""
+    """Makes the tag test read the pair's first element, in a variable. Returns the statements that build the pair."""
     assert isinstance(made.value, ast.Tuple)
     assert isinstance(made.targets[0], ast.Name)
     first, lines = made.value.elts[0], []
@@ -280,7 +280,7 @@ def _without_copying(
 def _listed(
     form: Form, function: Function, loop: f.ForEachResult
 ) -> tuple[Display, list[Sequence[ast.expr]]] | None:
-    """How the records look that a loop goes over, and the fields of each, where all are alike."""
+    """The common display of a loop's records, and the fields of each record; None if the records differ."""
     assert isinstance(loop.iterable, _LISTED)
     known = f.values_set_once(function.body)
     rows: list[Sequence[ast.expr]] = []
@@ -450,7 +450,7 @@ class _UnpackedRecord:
 
 
 class Uses:
-    """How a record is used: by fields, as a whole by statements of ours, in branches that hardly run, otherwise."""
+    """Counts the uses of a record: reads of fields, whole uses by added statements, uses in rare branches, and others."""
 
     def __init__(self, name: str, display: Display) -> None:
         self.name = name

@@ -11,7 +11,7 @@
 -     value_0 = comparable_aggregator_0(previous_0, value)
 +     value_0 = (previous_0[0], max(previous_0[1], field_1))
 
-Only for records whose fields are known. Of other records the aggregation itself finds out what has the field.
+Only for records whose fields are known. For other records, the aggregation is called.
 """
 
 from __future__ import annotations

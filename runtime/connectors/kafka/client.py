@@ -458,6 +458,10 @@ _ADVICE = {
     "UNKNOWN_TOPIC_OR_PART": "create the topic, or correct its name",
     "_UNKNOWN_TOPIC": "create the topic, or correct its name",
     "_UNKNOWN_PARTITION": "the topic has fewer partitions: correct the partitioner",
+    "INVALID_TIMESTAMP": (
+        "the event time of a record is too far in the future or in the past: correct it, or raise "
+        "message.timestamp.after.max.ms or message.timestamp.before.max.ms of the topic"
+    ),
     "MSG_SIZE_TOO_LARGE": "raise max.request.size here and max.message.bytes of the topic",
 }
 

@@ -58,6 +58,13 @@ class KafkaEnumerator:
         self._where = where
         self._brokers = Brokers(properties, where)
 
+    def subscribes_to(self, topic: str) -> bool:
+        """Whether the source reads a topic, if it exists."""
+        wanted = self._subscription
+        if wanted.pattern is not None:
+            return re.fullmatch(wanted.pattern, topic) is not None
+        return topic in (*wanted.topics, *(item.topic for item in wanted.partitions))
+
     def partitions(self) -> dict[str, tuple[str, tuple[int, ...]]]:
         """The id and partitions of each topic that exists now, sorted by name.
 

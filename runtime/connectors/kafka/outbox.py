@@ -68,7 +68,8 @@ class StagedMessages(NamedTuple):
     """The messages of a subtask before a checkpoint: the committable of a KafkaSink.
 
     `chunks` are files or, in a job without checkpoints, the messages themselves. `topic_ids` has the topics that
-    existed. With it the driver detects a topic that was deleted and created again.
+    existed. With it the driver detects a topic that was deleted and created again. `transactional_id` is that of the
+    program that wrote the messages: a later program may have another prefix.
     """
 
     lineage: str
@@ -79,6 +80,7 @@ class StagedMessages(NamedTuple):
     chunks: tuple[StagedFile | bytes, ...]
     staged_ms: int
     topic_ids: tuple[tuple[str, str], ...] = ()
+    transactional_id: str = ""
 
 
 class OutboxWriter(SinkWriter[Any]):
@@ -90,9 +92,11 @@ class OutboxWriter(SinkWriter[Any]):
         properties: Mapping[str, Any],
         origin: SinkOrigin,
         staging: str | None,
+        prefix: str,
     ) -> None:
         self._serializer = serializer
         self._properties = properties
+        self._prefix = prefix
         self._origin = origin
         self._folder = None if staging is None else _folder(staging, origin)
         self._messages: list[Columns] = []
@@ -126,6 +130,7 @@ class OutboxWriter(SinkWriter[Any]):
         staged = StagedMessages(
             *(origin.lineage, origin.operator_id, origin.where, checkpoint_id),
             *(self._count, tuple(self._chunks), _now_ms(), self._ids()),
+            _transactional_id(self._prefix, origin.operator_id, origin.lineage),
         )
         self._chunks, self._count = [], 0
         self._topics.clear()
@@ -200,7 +205,9 @@ class OutboxCommitter(Committer):
 
     def _commit(self, staged: Sequence[StagedMessages]) -> None:
         first = staged[0]
-        name = f"{self._prefix}-{first.operator_id[:16]}-{first.lineage[:16]}"
+        name = first.transactional_id or _transactional_id(
+            self._prefix, first.operator_id, first.lineage
+        )
         library = confluent_kafka()
         for attempt in range(_ATTEMPTS):
             # A sender is not reused after a failure. The next sender reads the note again.
@@ -306,9 +313,11 @@ class _Sender:
             raise self._lost(chunk, str(error)) from error
 
     def _lost(self, chunk: StagedFile, problem: str) -> KafkaConnectorError:
+        note = f", and the brokers have no note of group {self._name} that they were sent"
         return KafkaConnectorError(
-            f"{self._where}: messages that wait for their commit can't be read: {chunk.path} {problem}. The rest of "
-            "that checkpoint was not sent; restore the file, or start the job from an earlier checkpoint"
+            f"{self._where}: messages that wait for their commit can't be read: {chunk.path} {problem}"
+            f"{note if self._note is None else ''}. Restore the file, start the job from an earlier checkpoint, or "
+            "correct bootstrap.servers if the checkpoint was made with another cluster"
         )
 
     def _group(self) -> Any:
@@ -382,6 +391,10 @@ def _pieces(staged: Sequence[StagedMessages]) -> Iterator[list[StagedFile | byte
         size += chunk_size
     if piece:
         yield piece
+
+
+def _transactional_id(prefix: str, operator_id: str, lineage: str) -> str:
+    return f"{prefix}-{operator_id[:16]}-{lineage[:16]}"
 
 
 def _folder(staging: str, origin: SinkOrigin) -> str:

@@ -32,6 +32,7 @@ Columns: TypeAlias = (
 None replaces a column without values.
 """
 
+_IN_BATCH = "_INVALID_DIFFERENT_RECORD"
 _FLUSH_S = 1.0
 _FULL_S = 0.01
 _QUEUED = 1_000_000
@@ -56,6 +57,7 @@ class Refused(NamedTuple):
     partition: int | None
     key: Any
     value: Any
+    timestamp: tuple[int, int] | None = None
 
 
 class Failures:
@@ -66,10 +68,12 @@ class Failures:
 
     def __call__(self, error: Any, message: Any) -> None:
         """Called by the producer for each message that it could not send."""
-        # Messages that an abort purges have other errors, which are not the cause.
-        if error is not None and self.first is None and not error.name().startswith("_PURGE"):
+        # Messages that an abort purges, or that are in the batch of another one, have errors that are not the cause.
+        if error is None or error.name().startswith("_PURGE"):
+            return
+        if self.first is None or self.first.error.name() == _IN_BATCH:
             place = (message.topic(), message.partition())
-            self.first = Refused(error, *place, message.key(), message.value())
+            self.first = Refused(error, *place, message.key(), message.value(), message.timestamp())
 
     def require_none(self) -> None:
         """Raises the error of the first message.
@@ -83,10 +87,13 @@ class Failures:
     def explained(self, where: str) -> KafkaConnectorError:
         """The error for the user."""
         assert self.first is not None
-        error, topic, partition, key, value = self.first
+        error, topic, partition, key, value, timestamp = self.first
         place = f"topic {topic}" if partition is None else f"topic {topic}, partition {partition}"
+        # Brokers refuse a whole batch, and do not always name the message.
+        batch = "the batch of " if error.name() in (_IN_BATCH, "INVALID_TIMESTAMP") else ""
+        at = f", the timestamp {timestamp[1]}" if timestamp and batch else ""
         return KafkaConnectorError(
-            f"{where} can't write to {place}, the message with the key {short_repr(key)} and the value "
+            f"{where} can't write to {place}, {batch}the message with the key {short_repr(key)}{at} and the value "
             f"{short_repr(value)}: {error.str()}{advice(error)}"
         )
 

@@ -84,7 +84,8 @@ class KafkaSink(Sink[Any]):
         serializer = Serializer(self.serializer, self.properties, origin.where)
         if self.guarantee is DeliveryGuarantee.EXACTLY_ONCE:
             staging = self.staging or origin.staging
-            return OutboxWriter(serializer, self.properties, origin, staging)
+            assert self.prefix is not None
+            return OutboxWriter(serializer, self.properties, origin, staging, self.prefix)
         waits = self.guarantee is DeliveryGuarantee.AT_LEAST_ONCE
         return DirectWriter(serializer, self.properties, origin, waits=waits)
 

@@ -257,6 +257,12 @@ class KafkaSource(UnboundedSource[T]):
         for topic, entry in topics.items():
             topic_id, numbers = there.get(topic, (None, ()))
             gone = [number for number in map(int, entry["next"]) if number not in numbers]
+            if topic_id is None and not brokers.subscribes_to(topic):
+                raise KafkaConnectorError(
+                    f"{self!r}: the checkpoint has positions of topic {topic}, which this source no longer reads. Read "
+                    "it again, or give the source another uid and allow non-restored state, or use a new directory of "
+                    "checkpoints"
+                )
             if topic_id is None:
                 raise self._changed(f"topic {topic} is gone")
             if topic_id != entry["id"]:

@@ -22,7 +22,7 @@ from itertools import accumulate, islice
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.mailbox.timer_service import wall_clock_ms
-from opchain.runtime.records.garbage_collection import collector_paused
+from opchain.runtime.records.garbage_collection import gc_paused
 from opchain.runtime.records.record_copy import own_copy
 from opchain.runtime.state.disk.disk_entries import RUN_BITS, DiskEntries, DiskSpaces
 from opchain.runtime.state.keyed.hash_map_backend import HashMapKeyedStateBackend
@@ -500,7 +500,7 @@ class DiskKeyedStateBackend(HashMapKeyedStateBackend):
 
     def snapshot(self) -> dict[int, bytes]:
         """See KeyedStateBackend."""
-        with collector_paused():
+        with gc_paused():
             written = write_disk_tables(self._tables, self._router, self._now)  # type: ignore[arg-type]
         self._begin_changes(1)
         return written
@@ -510,7 +510,7 @@ class DiskKeyedStateBackend(HashMapKeyedStateBackend):
         if not self._on_disk.is_unused:
             super().restore(snapshots)
             return
-        with collector_paused():
+        with gc_paused():
             last = restore_empty(
                 list(snapshots),
                 self._tables,  # type: ignore[arg-type]

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from opchain.runtime.errors import StateError
 from opchain.runtime.functions.state_descriptors import value_descriptor
 from opchain.runtime.mailbox.timer_service import wall_clock_ms
-from opchain.runtime.records.garbage_collection import collector_paused
+from opchain.runtime.records.garbage_collection import gc_paused
 from opchain.runtime.state.declared_values import (
     check_writes,
     checked_type,
@@ -428,7 +428,7 @@ class HashMapKeyedStateBackend(KeyedStateBackend):
 
     def snapshot(self) -> dict[int, bytes]:
         """See KeyedStateBackend."""
-        with collector_paused():
+        with gc_paused():
             written = write_tables(self._tables.values(), self._router, self._now)
         self._begin_changes(1)
         return written
@@ -436,7 +436,7 @@ class HashMapKeyedStateBackend(KeyedStateBackend):
     def restore(self, snapshots: Iterable[Mapping[int, bytes]]) -> None:
         """See KeyedStateBackend."""
         last = 0
-        with collector_paused():
+        with gc_paused():
             frames = in_order(snapshots, self.key_groups, "a snapshot of keyed state", self._where)
             for last, of_number in frames:
                 if last == 0:
@@ -509,7 +509,7 @@ class HashMapKeyedStateBackend(KeyedStateBackend):
                 f"call track_changes(), and take a full snapshot first"
             )
         number = self._next_number
-        with collector_paused():
+        with gc_paused():
             written = write_changes(self._tables.values(), self._touched, number, self._router)
         self._begin_changes(number + 1)
         return written

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.errors import StateError
-from opchain.runtime.records.garbage_collection import collector_paused
+from opchain.runtime.records.garbage_collection import gc_paused
 from opchain.runtime.records.record_pickle import dump_records
 from opchain.runtime.state.keyed.keyed_snapshot import CHANGES, WHOLE, in_order
 from opchain.runtime.state.keys.key_identity import key_of
@@ -140,7 +140,7 @@ class TimerServices:
         """
         last = 0
         groups = self._backend.key_groups
-        with collector_paused():
+        with gc_paused():
             for last, frames in in_order(snapshots, groups, "a snapshot of timers", self._where):
                 if last == 0:
                     self._restore_whole(frames)

@@ -93,7 +93,7 @@ def test_a_table_takes_the_parts_of_another(
         ),
         (
             "LIKE timed (EXCLUDING EVERYTHING)",
-            "has 'EVERYTHING', where INCLUDING, EXCLUDING or OVERWRITING",
+            "has 'EVERYTHING', but INCLUDING, EXCLUDING or OVERWRITING",
         ),
     ],
 )

@@ -496,7 +496,7 @@ def test_a_descriptor_says_the_same(tables: StreamTableEnvironment, tmp_path: Pa
         ("SELECT EXTRACT(EPOCH FROM ts) FROM s", r"EXTRACT\(EPOCH FROM \.\.\.\) is not supported"),
         ("SELECT x FROM (VALUES (1, 2)) AS t(x)", "names 1 columns, and the query has 2"),
         ("EXPLAIN SHOW TABLES", "explains a SELECT or an INSERT INTO"),
-        ("EXPLAIN PLAN FOR", "ends where .* is expected"),
+        ("EXPLAIN PLAN FOR", "ends, but .* is expected"),
         ("CREATE VIEW v (a, b) AS SELECT id FROM s", "got 2 names, and the table has 1 columns"),
         (
             "SELECT * FROM TABLE(TUMBLE(TABLE s, DESCRIPTOR(ts), INTERVAL '1' MINUTE))",

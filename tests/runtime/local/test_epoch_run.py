@@ -46,7 +46,7 @@ from opchain.runtime.checkpoint.storage import checkpoint_storage
 from opchain.runtime.connectors.data_generator import DataGeneratorSource
 from opchain.runtime.epochs.input_log import log_offset, required_offset
 from opchain.runtime.epochs.source_positions import POSITIONS
-from opchain.runtime.errors import CorruptCheckpointError, TaskFailedError
+from opchain.runtime.errors import CheckpointError, CorruptCheckpointError, TaskFailedError
 from opchain.runtime.functions.sink import Committer, Sink, SinkWriter
 from opchain.runtime.job.client import JobStatus
 from opchain.runtime.job.run import CancelledError
@@ -367,14 +367,14 @@ def test_timers_of_processing_time_begin_epochs_without_input(tmp_path: Path) ->
     assert found == [(number,) for number in range(1, 11)]
 
 
-def read_available(folder: Path) -> None:
+def read_available(folder: Path, job_name: str = "files") -> None:
     """Counts the numbers in the files of `in`."""
     env = environment(folder, {"opchain.streaming.trigger": "available-now"})
     lines = FileSource.for_record_stream_format(StreamFormat.text_line_format(), folder / "in")
     watched = lines.monitor_continuously(Duration.of_seconds(1)).build()
     numbers = env.from_source(watched, NONE, "files").uid("watched").map(int)
     into_files(numbers.key_by(lambda n: n % KEYS).process(Count()).uid("counts"), folder)
-    env.execute("files")
+    env.execute(job_name)
 
 
 def write_numbers(folder: Path, number: int) -> None:
@@ -390,6 +390,19 @@ def test_available_files_are_read_once_over_runs(tmp_path: Path) -> None:
         found = written(tmp_path)
         assert len(found) == 20 * (number + 1)
         require_exact(found)
+
+
+def test_another_job_of_a_program_needs_another_directory(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_numbers(tmp_path, 0)
+    read_available(tmp_path)
+    with pytest.raises(CheckpointError, match="checkpoints of job 'files', which this program"):
+        read_available(tmp_path, "others")
+
+    monkeypatch.setattr("opchain.runtime.job.unbounded_job._FINISHED_HERE", {})
+    read_available(tmp_path, "others")  # as in another process: the name may have been changed
+    assert "job 'others' continues from checkpoint 1 of job 'files'" in caplog.text
 
 
 @pytest.mark.parametrize(

@@ -98,6 +98,20 @@ def test_a_function_that_exits_fails_the_job_and_not_the_program() -> None:
     assert any("in 'Map' (test_job.py:" in note for note in caught.value.__notes__)
 
 
+class LeavesAtTheEnd(MapFunction[int, int]):
+    def map(self, value: int) -> int:
+        return value
+
+    def close(self) -> None:
+        raise SystemExit(0)
+
+
+def test_a_function_that_leaves_the_process_when_it_is_closed_fails_the_job() -> None:
+    job = job_of(lambda env: env.from_collection([1]).map(LeavesAtTheEnd()).print())
+    with pytest.raises(TaskFailedError, match=r"called sys.exit\(0\)"):
+        run_in_process(job)
+
+
 def test_exchanged_buffers_are_spilled_as_on_spark(monkeypatch: pytest.MonkeyPatch) -> None:
     stores: list[BufferStore] = []
 

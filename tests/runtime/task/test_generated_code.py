@@ -62,9 +62,9 @@ def test_names_stand_for_what_the_program_says() -> None:
     vertex = job.vertices[0]
     program = replace(
         vertex,
-        source="def process_0(values):\n    for value in values:\n        found.append((call, it))\n",
+        source="def process_0(values):\n    for value in values:\n        found.append((change, it))\n",
         names={
-            "call": ("call", 1),
+            "change": ("method", 1, "map"),
             "found": ("value", found := []),
             "it": ("value", constant),
         },

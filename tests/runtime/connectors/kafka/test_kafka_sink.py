@@ -266,6 +266,39 @@ def test_a_checkpoint_that_is_committed_again_is_sent_once(kafka: Kafka, tmp_pat
     assert kafka.values(topic) == ["1a", "1b", "2a", "2b"]
 
 
+def test_a_checkpoint_of_a_program_with_another_prefix_is_sent_once(
+    kafka: Kafka, tmp_path: Path
+) -> None:
+    topic = kafka.topic()
+    before = builder(kafka, serializer(topic), EXACTLY_ONCE).build()
+    found = staged(before, origin(tmp_path), 1, ["a", "b"])
+    committed(before, found)
+
+    after = builder(kafka, serializer(topic), EXACTLY_ONCE)
+    sink = after.set_transactional_id_prefix("another").build()
+    committed(sink, found)
+    committed(sink, staged(sink, origin(tmp_path), 2, ["c"]))
+    assert kafka.values(topic) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("guarantee", [EXACTLY_ONCE, DeliveryGuarantee.AT_LEAST_ONCE])
+def test_a_timestamp_that_the_broker_refuses_has_a_remedy(
+    kafka: Kafka, guarantee: DeliveryGuarantee
+) -> None:
+    year_3000_ms = 32_503_680_000_000
+    sink = builder(kafka, serializer(kafka.topic()), guarantee).build()
+    env = environment(1)
+    strategy = WatermarkStrategy.for_monotonous_timestamps()
+    records = env.from_collection(["5", str(year_3000_ms)]).assign_timestamps_and_watermarks(
+        strategy.with_timestamp_assigner(lambda record, _: int(record))  # type: ignore[arg-type]
+    )
+    records.sink_to(sink)
+    with pytest.raises(
+        KafkaConnectorError, match=r"the batch of .* message.timestamp.after.max.ms"
+    ):
+        env.execute()
+
+
 def test_all_pieces_of_a_large_checkpoint_are_sent_once(
     kafka: Kafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

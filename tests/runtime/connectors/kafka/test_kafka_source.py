@@ -447,6 +447,16 @@ def test_a_topic_that_was_deleted_or_made_anew_fails_the_job(kafka: Kafka) -> No
         source.latest_position(position, 20_000)
 
 
+def test_a_topic_that_the_program_no_longer_names_is_an_error(kafka: Kafka) -> None:
+    before, after = kafka.topic(), kafka.topic()
+    kafka.produce(before, range(10))
+    kafka.produce(after, range(10))
+    source = builder(kafka, before).build()
+    [(position, _)] = epochs(source, source.initial_position(0))
+    with pytest.raises(KafkaConnectorError, match=f"topic {before}, which this source no longer"):
+        builder(kafka, after).build().latest_position(position, 0)
+
+
 def test_a_broker_that_is_not_there_is_named() -> None:
     pytest.importorskip("confluent_kafka")
     started = KafkaSource.builder().set_bootstrap_servers("127.0.0.1:1").set_topics("t")

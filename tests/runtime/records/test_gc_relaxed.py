@@ -8,7 +8,7 @@ import pytest
 from opchain.runtime.records.garbage_collection import (
     CONTAINERS,
     freeze_imports,
-    relaxed_collector,
+    gc_relaxed,
 )
 
 if TYPE_CHECKING:
@@ -24,9 +24,9 @@ def _restored() -> Iterator[None]:
 
 def test_the_threshold_is_raised_and_put_back() -> None:
     gc.set_threshold(700, 11, 12)
-    with relaxed_collector():
+    with gc_relaxed():
         assert gc.get_threshold()[:2] == (CONTAINERS, 11)
-        with relaxed_collector():
+        with gc_relaxed():
             assert gc.get_threshold()[0] == CONTAINERS
         assert gc.get_threshold()[0] == CONTAINERS
     assert gc.get_threshold()[:2] == (700, 11)
@@ -34,7 +34,7 @@ def test_the_threshold_is_raised_and_put_back() -> None:
 
 def test_it_is_put_back_after_an_error() -> None:
     gc.set_threshold(700, 10, 10)
-    with pytest.raises(KeyError), relaxed_collector():
+    with pytest.raises(KeyError), gc_relaxed():
         raise KeyError
     assert gc.get_threshold()[0] == 700
 
@@ -42,14 +42,14 @@ def test_it_is_put_back_after_an_error() -> None:
 @pytest.mark.parametrize("threshold", [0, CONTAINERS, 2 * CONTAINERS])
 def test_a_collector_that_is_off_or_relaxed_is_left_alone(threshold: int) -> None:
     gc.set_threshold(threshold, 10, 10)
-    with relaxed_collector():
+    with gc_relaxed():
         assert gc.get_threshold()[0] == threshold
     assert gc.get_threshold()[0] == threshold
 
 
 def test_a_setting_of_the_users_code_stays() -> None:
     gc.set_threshold(700, 10, 10)
-    with relaxed_collector():
+    with gc_relaxed():
         gc.set_threshold(5000, 10, 10)
     assert gc.get_threshold()[0] == 5000
 
@@ -57,7 +57,7 @@ def test_a_setting_of_the_users_code_stays() -> None:
 def test_garbage_in_cycles_is_still_collected() -> None:
     collected = []
     watch = lambda phase, info: collected.append(phase)  # noqa: E731
-    with relaxed_collector():
+    with gc_relaxed():
         gc.callbacks.append(watch)
         try:
             kept = [[] for _ in range(3 * CONTAINERS)]
