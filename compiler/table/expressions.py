@@ -264,9 +264,13 @@ class Compiler:
             times = [each.data_type for each in known if each.data_type.name not in _TEXTS]
             widest = max(times, key=lambda each: _TIMES.index(each.name))
             return [each.text if each not in known else cast(each, widest).text for each in values]
+        names = {each.data_type.name for each in known}
+        if "DECIMAL" in names and not names.isdisjoint({"FLOAT", "DOUBLE"}):
+            # In Python, the float 0.1 is not the decimal 0.1.
+            return [fitted(each, DataTypes.DOUBLE()).text for each in values]
         if len(kinds) > 1:
-            names = " and ".join(dict.fromkeys(str(each.data_type.nullable()) for each in known))
-            raise GraphError(f"{self._where}: {names} are compared; CAST one of them")
+            compared = " and ".join(dict.fromkeys(str(each.data_type.nullable()) for each in known))
+            raise GraphError(f"{self._where}: {compared} are compared; CAST one of them")
         return [each.text for each in values]
 
     def _of_one_type(self, *values: Typed) -> tuple[list[str], DataType]:
@@ -394,7 +398,11 @@ class Compiler:
 
     def _is(self, tree: Any) -> Typed:
         if type(tree.expression).__name__ == "JSON":
-            return self._call("is_json", BOOLEAN, tree.this)
+            kind = tree.expression.args.get("this") or "VALUE"
+            text = f"is_json({self.compile(tree.this).text}, {kind!r})"
+            if tree.expression.args.get("with_") or tree.expression.args.get("unique"):
+                raise self._unsupported(tree.sql(dialect="flink"))
+            return Typed(text, BOOLEAN)
         return Typed(
             f"({self.compile(tree.this).text} is {self.compile(tree.expression).text})", BOOLEAN
         )
@@ -591,6 +599,8 @@ def _as_decimal(text: str, data_type: DataType) -> Typed:
 
 def _text_of(value: Typed, data_type: DataType) -> str:
     text = f"as_text({value.text})"
+    if value.data_type.name == "BYTES":
+        text = f"text_of_bytes({value.text})"
     if value.data_type.name.startswith("TIMESTAMP"):
         text = f"timestamp_as_text({value.text}, {value.data_type.parameters[0]})"
     if data_type.name == "VARCHAR":
@@ -651,7 +661,7 @@ def _decimal_of(function: str, left: DataType, right: DataType) -> DataType:
     (p1, s1), (p2, s2) = _digits(left), _digits(right)
     scale = max(s1, s2)
     if function == "multiply":
-        precision, scale = p1 + p2, s1 + s2
+        precision, scale = p1 + p2 + 1, s1 + s2
     elif function == "divide":
         scale = max(6, s1 + p2 + 1)
         precision = p1 - s1 + s2 + scale
@@ -780,6 +790,7 @@ _CASTS = {
     "BOOLEAN": "as_boolean",
     "TIMESTAMP": "as_timestamp",
     "TIMESTAMP_LTZ": "as_instant",
+    "BYTES": "as_bytes",
     "DATE": "as_date",
     "TIME": "as_time",
 }

@@ -64,7 +64,7 @@ from opchain.compiler.table.queries import (
     values_of,
     without_ctes,
 )
-from opchain.compiler.table.settings import EnvironmentSettings, TableConfig
+from opchain.compiler.table.settings import RUNTIME_MODE, EnvironmentSettings, TableConfig
 from opchain.compiler.table.sql import plain_path
 from opchain.compiler.table.table import (
     ExplainDetail,
@@ -571,7 +571,8 @@ class StreamTableEnvironment(TableEnvironment):
         stream = self.to_data_stream(table)
         rows = stream.collect_async().converted_by(without_names)
         client = self._environment.execute_part(first, "collect")
-        return TableResult(table.columns, rows, client)
+        mode = self._environment.get_configuration().get_string(RUNTIME_MODE, "STREAMING")
+        return TableResult(table.columns, rows, client, shows_kinds=mode.upper() != "BATCH")
 
     def _shown(self, statement: sql.Show | sql.Explain) -> TableResult:
         text = data_type_of("STRING")

@@ -213,8 +213,11 @@ class TableResult:
         columns: tuple[Column, ...] = (),
         rows: Iterator[Any] | list[Row] | None = None,
         client: JobClient | None = None,
+        *,
+        shows_kinds: bool = True,
     ) -> None:
         self.columns = columns
+        self._shows_kinds = shows_kinds
         self._rows = _Rows(rows) if isinstance(rows, list) else rows
         self._client = client
 
@@ -271,10 +274,10 @@ class TableResult:
         if self._client is not None:
             # Flink prints the rows of a query as they come, so widths are those of the types.
             widths = [_OP_WIDTH, *(max(_width(of), len(name)) for name, of in self.columns)]
-            lines = [
-                [row_kind, *line]
-                for row_kind, line in zip(["op", *["+I"] * (len(lines) - 1)], lines, strict=True)
-            ]
+            kinds = ["op", *["+I"] * (len(lines) - 1)]
+            lines = [[row_kind, *line] for row_kind, line in zip(kinds, lines, strict=True)]
+            if not self._shows_kinds:
+                widths, lines = widths[1:], [line[1:] for line in lines]
         for text in _frame(lines, widths):
             print(text)  # noqa: T201
         print(f"{len(lines) - 1} row{'' if len(lines) == 2 else 's'} in set")  # noqa: T201, PLR2004

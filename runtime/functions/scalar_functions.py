@@ -116,13 +116,13 @@ def concat_ws(separator: str | None, *texts: str | None) -> str | None:
 
 @lru_cache(maxsize=256)
 def _regex(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern)
+    r"""As in Java, classes such as \w are ASCII, and a named group is `(?<name>...)`."""
+    return re.compile(re.sub(r"\(\?<(?=[A-Za-z])", "(?P<", pattern), re.ASCII)
 
 
 def _regexp_replace(text: str, pattern: str, replacement: str) -> str:
-    """Groups are $1 in the replacement, as in Java."""
-    template = re.sub(r"\\(.)|\$(\d)", lambda each: each[1] or f"\\g<{each[2]}>", replacement)
-    return _regex(pattern).sub(template, text)
+    """Flink does not read groups such as $1 in the replacement."""
+    return _regex(pattern).sub(lambda _: replacement, text)
 
 
 def _regexp_extract(text: str, pattern: str, group: int = 0) -> str | None:
@@ -147,7 +147,10 @@ def _truncate(value: Any, digits: int = 0) -> Any:
 
 
 def _sign(value: Any) -> Any:
-    return type(value)((value > 0) - (value < 0))
+    sign = (value > 0) - (value < 0)
+    if isinstance(value, Decimal):
+        return Decimal(sign).quantize(value)
+    return type(value)(sign)
 
 
 def _real(function: Callable[..., float]) -> Callable[..., float]:
@@ -251,12 +254,20 @@ def _json_query(text: str, path: str) -> str | None:
     return json.dumps(found, ensure_ascii=False, separators=(",", ":"))
 
 
-def _is_json(text: str) -> bool:
+_JSON_KINDS: dict[str, Any] = {
+    "OBJECT": dict,
+    "ARRAY": list,
+    "SCALAR": (str, int, float, type(None)),
+}
+
+
+def _is_json(text: str | None, kind: str) -> bool:
+    """NULL is no JSON, as in Flink."""
     try:
-        json.loads(text)
+        found = json.loads("" if text is None else text)
     except ValueError:
         return False
-    return True
+    return isinstance(found, _JSON_KINDS.get(kind, object))
 
 
 def _element(values: list[Any]) -> Any:
@@ -314,12 +325,12 @@ STRICT: dict[str, Callable[..., Any]] = {
     "json_value": _json_value,
     "json_query": _json_query,
     "json_exists": lambda text, path: _found(text, path) is not _MISSING,
-    "is_json": _is_json,
 }
 """Functions that return NULL if an argument is NULL."""
 
 OTHERS: dict[str, Callable[..., Any]] = {
     "concat_ws": concat_ws,
+    "is_json": _is_json,
     "pi": lambda: math.pi,
     "e": lambda: math.e,
     "distinct": lambda a, b: not (a is None and b is None) and (a is None or b is None or a != b),

@@ -170,6 +170,8 @@ def _comparison(apply: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
 
 def _divide(a: Any, b: Any) -> Any:
     a, b = _same(a, b)
+    if b == 0 and not isinstance(a, float) and not isinstance(b, float):
+        raise ZeroDivisionError(f"{a} / {b}: division by zero; use NULLIF for the divisor")
     if isinstance(a, int) and isinstance(b, int):
         quotient = abs(a) // abs(b)
         return quotient if (a < 0) == (b < 0) else -quotient
@@ -184,7 +186,9 @@ def _divide(a: Any, b: Any) -> Any:
 def _modulo(a: Any, b: Any) -> Any:
     a, b = _same(a, b)
     if isinstance(a, float):
-        return math.fmod(a, b)
+        return math.fmod(a, b) if b else math.nan
+    if b == 0:
+        raise ZeroDivisionError(f"MOD({a}, {b}): division by zero; use NULLIF for the divisor")
     rest = abs(a) % abs(b)
     return rest if a >= 0 else -rest
 
@@ -289,7 +293,10 @@ def timestamp_of(text: str) -> datetime:
     return found.replace(microsecond=int(fraction[:6].ljust(6, "0"))) if point else found
 
 
-_BOOLEANS = {"TRUE": True, "T": True, "1": True, "FALSE": False, "F": False, "0": False}
+_BOOLEANS = {
+    **dict.fromkeys(("TRUE", "T", "YES", "Y", "1"), True),
+    **dict.fromkeys(("FALSE", "F", "NO", "N", "0"), False),
+}
 
 
 def _as_boolean(value: Any) -> bool:
@@ -350,9 +357,15 @@ def _as_instant(value: Any) -> datetime:
     return found if found.tzinfo else found.replace(tzinfo=timezone.utc)
 
 
+_DATE = re.compile(r"\s*(\d{1,4})-(\d{1,2})-(\d{1,2})(?!\d)")
+
+
 def _as_date(value: Any) -> date:
     if isinstance(value, str):
-        return date.fromisoformat(value.strip()[:10])
+        found = _DATE.match(value)
+        if found is None:
+            raise ValueError(f"CAST to DATE: {value!r} does not have the form yyyy-mm-dd")
+        return date(*map(int, found.groups()))
     return value.date() if isinstance(value, datetime) else value
 
 
@@ -421,7 +434,10 @@ def _to_timestamp_ltz(value: int, precision: int = 3) -> datetime | None:
 
 def _to_date(text: str, pattern: str | None = None) -> date | None:
     if pattern is None:
-        return _as_date(text)
+        try:
+            return _as_date(text)
+        except ValueError:
+            return None
     found = _to_timestamp(text, pattern)
     return None if found is None else _as_date(found)
 
@@ -526,6 +542,8 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "as_decimal": _strict(_as_decimal),
     "as_timestamp": _strict(_as_timestamp),
     "as_instant": _strict(_as_instant),
+    "as_bytes": _strict(lambda value: value.encode() if isinstance(value, str) else bytes(value)),
+    "text_of_bytes": _strict(lambda value: bytes(value).decode(errors="replace")),
     "as_date": _strict(_as_date),
     "as_time": _strict(_as_time),
     "from_epoch_ms": _strict(from_epoch_ms),

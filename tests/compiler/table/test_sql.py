@@ -120,6 +120,25 @@ def test_values_of_a_file_have_their_types(tables: StreamTableEnvironment) -> No
         ("DAYOFWEEK(DATE '2024-01-02')", [3, 3]),
         ("NOW() > TO_TIMESTAMP_LTZ(0, 3) AND PROCTIME() IS NOT NULL", [True, True]),
         ("name IS NULL", [False, True]),
+        ("name IS JSON", [False, False]),
+        ("name IS NOT JSON", [True, True]),
+        ("'[1]' IS JSON SCALAR OR '{}' IS JSON ARRAY", [False, False]),
+        ("'[1]' IS JSON ARRAY AND '{}' IS JSON OBJECT", [True, True]),
+        ("d / 10 = 0.15", [True, False]),
+        ("d / 10 IN (0.15, 0.2)", [True, False]),
+        ("NULLIF(d / 10, 0.15)", [None, 1e7]),
+        ("CASE d / 10 WHEN 0.15 THEN 'a' ELSE 'b' END", ["a", "b"]),
+        ("d / 10 IS DISTINCT FROM CAST(0.15 AS DECIMAL(3, 2))", [False, True]),
+        ("CAST(name AS BYTES)", [b"x", None]),
+        ("CAST(CAST(name AS BYTES) AS STRING)", ["x", None]),
+        ("REGEXP_REPLACE('foobar', '(o)(b)', '$2$1')", ["fo$2$1ar"] * 2),
+        ("REGEXP('Zoë', '^\\w+$')", [False, False]),
+        ("REGEXP_EXTRACT('a12', '(?<n>[0-9]+)', 1)", ["12", "12"]),
+        ("SIGN(CAST(-2.50 AS DECIMAL(5, 2)))", [Decimal("-1.00")] * 2),
+        ("TRY_CAST('20240229' AS DATE)", [None, None]),
+        ("CAST('2024-2-9' AS DATE)", [date(2024, 2, 9)] * 2),
+        ("TO_DATE('2024-02-30')", [None, None]),
+        ("CAST('yes' AS BOOLEAN) AND NOT CAST('n' AS BOOLEAN)", [True, True]),
         ("CHAR_LENGTH(name)", [1, None]),
         ("ROUND(d, 0)", [2.0, 1e8]),
         ("EXTRACT(HOUR FROM ts)", [3, None]),
@@ -458,6 +477,27 @@ def test_values_and_columns_of_insert(tables: StreamTableEnvironment, capfd: Any
     )
     tables.execute_sql("INSERT INTO p (b, a) VALUES ('one', 1), ('two', 2)").wait()
     assert capfd.readouterr().out == "x> +I[1, one]\nx> +I[2, two]\n"
+
+
+def test_times_are_printed_as_in_java(tables: StreamTableEnvironment, capfd: Any) -> None:
+    tables.execute_sql(
+        "CREATE TABLE p (a TIMESTAMP(3), b TIMESTAMP_LTZ(3), c TIME(0)) WITH ('connector' = 'print')"
+    )
+    tables.execute_sql(
+        "INSERT INTO p VALUES "
+        "(TIMESTAMP '2024-01-01 00:00:00.500', TO_TIMESTAMP_LTZ(0, 3), TIME '01:02:00'), "
+        "(TIMESTAMP '2024-01-01 00:00:00', TO_TIMESTAMP_LTZ(1120, 3), TIME '01:02:03')"
+    ).wait()
+    assert sorted(capfd.readouterr().out.splitlines()) == [
+        "+I[2024-01-01T00:00, 1970-01-01T00:00:01.120Z, 01:02:03]",
+        "+I[2024-01-01T00:00:00.500, 1970-01-01T00:00:00Z, 01:02]",
+    ]
+
+
+def test_in_batch_mode_results_have_no_kinds(tables: StreamTableEnvironment, capsys: Any) -> None:
+    tables.stream_environment.get_configuration().set_string("execution.runtime-mode", "BATCH")
+    tables.execute_sql("SELECT id FROM s").print()
+    assert capsys.readouterr().out.splitlines()[1].split() == ["|", "id", "|"]
 
 
 def test_a_descriptor_says_the_same(tables: StreamTableEnvironment, tmp_path: Path) -> None:
