@@ -364,6 +364,11 @@ def spark_schema(columns: Iterable[tuple[str, DataType]]) -> str:
     return ", ".join(f"`{name}` {_spark_type(data_type)}" for name, data_type in columns)
 
 
+def spark_types(columns: Iterable[tuple[str, DataType]]) -> dict[str, str]:
+    """The columns with their Spark types."""
+    return {name: _spark_type(data_type) for name, data_type in columns}
+
+
 def _spark_type(of: DataType) -> str:
     if isinstance(of, ArrayType):
         return f"ARRAY<{_spark_type(of.element_type)}>"

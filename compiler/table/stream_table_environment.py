@@ -7,6 +7,7 @@ sink. Other queries over bounded tables run in Spark SQL.
 from __future__ import annotations
 
 import json
+from contextlib import contextmanager
 from dataclasses import replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
@@ -35,6 +36,7 @@ from opchain.compiler.table.data_types import (
     data_type_of,
     names_of_fields,
     spark_schema,
+    spark_types,
     type_of_spark,
     type_of_stream,
     type_of_value,
@@ -65,6 +67,7 @@ from opchain.compiler.table.queries import (
     without_ctes,
 )
 from opchain.compiler.table.settings import RUNTIME_MODE, EnvironmentSettings, TableConfig
+from opchain.compiler.table.spark_sql import for_spark
 from opchain.compiler.table.sql import plain_path
 from opchain.compiler.table.table import (
     ExplainDetail,
@@ -82,7 +85,9 @@ from opchain.runtime.types.row import Row
 from opchain.runtime.watermarks.strategy import WatermarkStrategy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from pyspark.sql import SparkSession
 
     from opchain.compiler.graph.plan import Program
     from opchain.runtime.types.type_information import TypeInformation
@@ -830,15 +835,19 @@ class StreamTableEnvironment(TableEnvironment):
             self._anonymous += 1
             names[path] = f"opchain_{self._anonymous}"
             frame.createOrReplaceTempView(names[path])
-        for table in renamed.find_all(sqlglot().exp.Table):
+        exp = sqlglot().exp
+        for table in renamed.find_all(exp.Table):
             if path_of(table) in names:
                 alias = table.alias_or_name
                 table.set("this", parsed(names[path_of(table)], "a name").this)
-                table.set("alias", alias)
+                table.set("alias", exp.TableAlias(this=exp.to_identifier(alias)))
         if not frames:
             raise UnsupportedFeatureError(f"{at_call('sql_query')}: the query reads no table")
         session = next(iter(frames.values())).sparkSession
-        frame = session.sql(renamed.sql(dialect="spark"))
+        schema = {names[path]: spark_types(self.from_path(path).columns) for path in frames}
+        text = for_spark(renamed, schema, at_call("sql_query")).sql(dialect="spark")
+        with _set(session, "spark.sql.timestampType", "TIMESTAMP_NTZ"):
+            frame = session.sql(text)
         stream = self._environment.from_dataframe(frame, source_name="Spark SQL")
         columns = tuple(
             Column(each.name, type_of_spark(each.dataType.simpleString())) for each in frame.schema
@@ -995,6 +1004,17 @@ class StatementSet:
         first = len(environment.get_transformations())
         self.attach_as_datastream()
         return TableResult(client=environment.execute_part(first, name))
+
+
+@contextmanager
+def _set(session: SparkSession, key: str, value: str) -> Iterator[None]:
+    """Sets a configuration of Spark for as long as a query is analysed."""
+    before = session.conf.get(key)
+    session.conf.set(key, value)
+    try:
+        yield
+    finally:
+        session.conf.set(key, before or "")
 
 
 def _plan(program: Program, details: Sequence[ExplainDetail]) -> str:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from datetime import datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from opchain.datastream import StreamExecutionEnvironment
+from opchain.runtime.errors import UnsupportedFeatureError
 from opchain.table import StreamTableEnvironment
 
 if TYPE_CHECKING:
@@ -37,3 +40,97 @@ def test_a_bounded_query_may_aggregate_and_join(tmp_path: Path) -> None:
         .execute_and_collect() as rows
     ):
         assert list(rows) == [(0, 2024), (1, 2024)]
+
+
+COLUMNS = "id INT, n INT, b BOOLEAN, name STRING, d DOUBLE, ts TIMESTAMP(3), arr ARRAY<INT>, amt DECIMAL(10, 2)"
+LINES = [
+    {
+        "id": 1,
+        "n": 5,
+        "b": True,
+        "name": "Ann",
+        "d": 2.5,
+        "ts": "2024-01-02 03:04:12.5",
+        "arr": [1, 2],
+        "amt": 10.50,
+    },
+    {"id": 2, "b": False, "d": -2.5, "ts": "2024-01-02 03:04:05", "arr": [], "amt": 3.25},
+    {"id": 3, "n": 7, "name": "a1b2", "d": 0.1},
+]
+MIDNIGHT = datetime(2024, 1, 2)  # noqa: DTZ001 - TIMESTAMP has no zone
+
+
+@pytest.fixture
+def tables(tmp_path: Path) -> StreamTableEnvironment:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.json").write_text("".join(json.dumps(line) + "\n" for line in LINES))
+    tables = StreamTableEnvironment.create(StreamExecutionEnvironment.get_execution_environment())
+    tables.execute_sql(
+        f"CREATE TABLE t ({COLUMNS}) WITH ('connector'='filesystem','path'='{tmp_path}/in','format'='json')"
+    )
+    return tables
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("SELECT id / 2, -id / 2, id % 2 FROM t ORDER BY id", [(0, 0, 1), (1, -1, 0), (1, -1, 1)]),
+        (
+            "SELECT AVG(n), SUM(id) / 2, SUM(id), COUNT(*), SUM(amt) FROM t",
+            [(6, 3, 6, 3, Decimal("13.75"))],
+        ),
+        ("SELECT id / 2 AS k, COUNT(*) FROM t GROUP BY id / 2 ORDER BY k", [(0, 1), (1, 2)]),
+        ("SELECT id FROM t GROUP BY id HAVING SUM(id) / 2 = 1 ORDER BY id", [(2,), (3,)]),
+        (
+            "SELECT id, SUM(n) OVER (ORDER BY id), AVG(n) OVER (ORDER BY id) FROM t ORDER BY id",
+            [(1, 5, 5), (2, 5, 5), (3, 12, 6)],
+        ),
+        ("SELECT GREATEST(id, n), LEAST(id, n) FROM t ORDER BY id", [(5, 1), (None, None), (7, 3)]),
+        (
+            "SELECT CAST(b AS STRING), CAST(name AS VARCHAR(2)), CAST(name AS CHAR(6)) FROM t ORDER BY id",
+            [("TRUE", "An", "Ann   "), ("FALSE", None, None), (None, "a1", "a1b2  ")],
+        ),
+        ("SELECT CONCAT_WS('-', name, 'z') FROM t ORDER BY id", [("Ann-z",), ("z",), ("a1b2-z",)]),
+        ("SELECT CEIL(d), FLOOR(d) FROM t ORDER BY id", [(3.0, 2.0), (-2.0, -3.0), (1.0, 0.0)]),
+        (
+            "SELECT EXTRACT(SECOND FROM ts), CAST(DATE '2024-01-02' AS TIMESTAMP(3)) FROM t ORDER BY id",
+            [(12, MIDNIGHT), (5, MIDNIGHT), (None, MIDNIGHT)],
+        ),
+        (
+            "SELECT REGEXP_EXTRACT(name, '[0-9]'), REGEXP_REPLACE(name, '([0-9])', '<$1>') FROM t ORDER BY id",
+            [(None, "Ann"), (None, None), ("1", "a<$1>b<$1>")],
+        ),
+        ("SELECT arr[1], CARDINALITY(arr) FROM t ORDER BY id", [(1, 2), (None, 0), (None, None)]),
+        (
+            (
+                "SELECT a.k, b.id FROM (SELECT id / 2 AS k, MAX(id) AS m FROM t GROUP BY id / 2) a "
+                "LEFT JOIN t b ON a.m = b.id ORDER BY a.k"
+            ),
+            [(0, 1), (1, 3)],
+        ),
+        (
+            "WITH c AS (SELECT id / 2 AS Half FROM t) SELECT DISTINCT Half FROM c ORDER BY Half",
+            [(0,), (1,)],
+        ),
+        ("SELECT id FROM t WHERE id IN (SELECT n / 5 FROM t) ORDER BY id", [(1,)]),
+    ],
+)
+def test_spark_computes_what_flink_computes(
+    tables: StreamTableEnvironment, query: str, expected: list[Any]
+) -> None:
+    """The results of PyFlink 2.3 in batch mode."""
+    result = tables.execute_sql(query)
+    with result.collect() as rows:
+        assert [tuple(row) for row in rows] == expected
+
+
+def test_columns_have_flinks_names(tables: StreamTableEnvironment) -> None:
+    table = tables.sql_query(
+        "SELECT id / 2, Name AS Up FROM (SELECT id, name AS Name FROM t) ORDER BY id"
+    )
+    assert table.get_schema().get_field_names() == ["EXPR$0", "Up"]
+
+
+def test_what_spark_computes_differently_is_refused(tables: StreamTableEnvironment) -> None:
+    with pytest.raises(UnsupportedFeatureError, match=r"TRUNC.* in queries that run in Spark SQL"):
+        tables.sql_query("SELECT TRUNCATE(d, 1) FROM t ORDER BY id")
