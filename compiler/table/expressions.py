@@ -16,8 +16,8 @@ from opchain.compiler.table.data_types import (
     data_type_of,
 )
 from opchain.runtime.errors import GraphError, UnsupportedFeatureError, imported
-from opchain.runtime.functions.scalar_functions import UNITS, steps_of
-from opchain.runtime.functions.sql import strftime_of
+from opchain.runtime.functions.date_patterns import date_pattern
+from opchain.runtime.functions.scalar_functions import PARTS, UNITS, steps_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -527,7 +527,7 @@ class Compiler:
     def _check_pattern(self, pattern: Any) -> None:
         if pattern.is_string:
             try:
-                strftime_of(pattern.this)
+                date_pattern(pattern.this)
             except ValueError as error:
                 raise self._unsupported(str(error)) from None
 
@@ -724,6 +724,7 @@ _NODES: dict[str, tuple[str, Sequence[str], DataType | None]] = {
     "Hex": ("hex_", _ONE, STRING),
     "StartsWith": ("starts_with", _TWO, BOOLEAN),
     "EndsWith": ("ends_with", _TWO, BOOLEAN),
+    "SimilarTo": ("similar_to", _TWO, BOOLEAN),
     "Sign": ("sign", _ONE, None),
     "Trunc": ("truncate", ("this", "decimals"), None),
     "Pow": ("power", _TWO, _DOUBLE),
@@ -762,7 +763,7 @@ _PARTS = {
     "DayOfYear": "DOY",
     "Week": "WEEK",
 }
-_EXTRACTED = frozenset(_PARTS.values())
+_EXTRACTED = frozenset(_PARTS.values()).union(PARTS)
 _WITH_PATTERN = ("DATE_FORMAT", "TO_DATE", "FROM_UNIXTIME", "UNIX_TIMESTAMP")
 _FUNCTIONS = {
     "FROM_UNIXTIME": ("from_unixtime", STRING),

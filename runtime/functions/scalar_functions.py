@@ -120,6 +120,13 @@ def _regex(pattern: str) -> re.Pattern[str]:
     return re.compile(re.sub(r"\(\?<(?=[A-Za-z])", "(?P<", pattern), re.ASCII)
 
 
+def _similar_to(text: str, pattern: str) -> bool:
+    """SQL's patterns: `%` and `_` as in LIKE, and the operators of regular expressions."""
+    parts = {"%": ".*", "_": ".", ".": r"\.", "^": r"\^", "$": r"\$", "\\": r"\\"}
+    regex = "".join(parts.get(each, each) for each in pattern)
+    return re.fullmatch(regex, text, re.DOTALL) is not None
+
+
 def _regexp_replace(text: str, pattern: str, replacement: str) -> str:
     """Flink does not read groups such as $1 in the replacement."""
     return _regex(pattern).sub(lambda _: replacement, text)
@@ -182,10 +189,26 @@ def _week(value: Any) -> int:
     return int(value.isocalendar()[1])
 
 
+def _epoch_seconds(value: Any) -> int:
+    """Seconds since 1970 of a DATE or a TIMESTAMP, read as UTC."""
+    if not isinstance(value, datetime):
+        value = datetime(value.year, value.month, value.day)  # noqa: DTZ001 - in UTC, as the next line says
+    seconds: int = calendar.timegm(value.utctimetuple())
+    return seconds
+
+
 PARTS: dict[str, Callable[[Any], int]] = {
     "DOW": lambda value: (value.weekday() + 1) % 7 + 1,
     "DOY": lambda value: value.timetuple().tm_yday,
     "WEEK": _week,
+    "DECADE": lambda value: value.year // 10,
+    "CENTURY": lambda value: (value.year + 99) // 100,
+    "MILLENNIUM": lambda value: (value.year + 999) // 1000,
+    "ISODOW": lambda value: value.isoweekday(),
+    "ISOYEAR": lambda value: value.isocalendar()[0],
+    "MILLISECOND": lambda value: value.microsecond // 1000,
+    "MICROSECOND": lambda value: value.microsecond,
+    "EPOCH": _epoch_seconds,
 }
 """Parts of a date: weeks as in ISO 8601; days of the week count from Sunday, which is 1."""
 
@@ -297,6 +320,7 @@ STRICT: dict[str, Callable[..., Any]] = {
     "chr_": lambda code: None if code < 0 else chr(code & 0xFF),
     "regexp": lambda text, pattern: _regex(pattern).search(text) is not None,
     "regexp_replace": _regexp_replace,
+    "similar_to": _similar_to,
     "regexp_extract": _regexp_extract,
     **{name: _digest(name) for name in ("md5", "sha1", "sha224", "sha256", "sha384", "sha512")},
     "to_base64": lambda text: base64.b64encode(text.encode()).decode(),

@@ -15,6 +15,7 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.configuration.text import to_text
+from opchain.runtime.functions.date_patterns import date_pattern
 from opchain.runtime.functions.process_functions import ProcessFunction
 from opchain.runtime.functions.scalar_functions import OTHERS, PARTS, STRICT
 from opchain.runtime.time import MIN_LONG_VALUE
@@ -396,31 +397,14 @@ def _attempted(action: Callable[[], Any]) -> Any:
         return None
 
 
-_JAVA_DATES = (("yyyy", "%Y"), ("MM", "%m"), ("dd", "%d"), ("HH", "%H"), ("mm", "%M"), ("ss", "%S"))
-
-
 _TIMESTAMP_PATTERN = "yyyy-MM-dd HH:mm:ss"
-
-
-def strftime_of(pattern: str) -> str:
-    """Converts a Java date pattern to a Python pattern.
-
-    Raises:
-        ValueError: The pattern has letters without a counterpart.
-    """
-    found = pattern.replace("'T'", "\0").replace(".SSS", ".%f")
-    for java, python in _JAVA_DATES:
-        found = found.replace(java, python)
-    if re.search(r"(?<!%)[A-Za-z]", found):
-        raise ValueError(f"the pattern {pattern!r} has letters other than yyyy MM dd HH mm ss .SSS")
-    return found.replace("\0", "T")
 
 
 def _to_timestamp(text: str, pattern: str | None = None) -> datetime | None:
     try:
         if pattern is None:
             return timestamp_of(text)
-        return datetime.strptime(text, strftime_of(pattern))  # noqa: DTZ007 - TIMESTAMP has no zone
+        return date_pattern(pattern).parse(text)
     except ValueError:
         return None
 
@@ -443,7 +427,7 @@ def _to_date(text: str, pattern: str | None = None) -> date | None:
 
 
 def _from_unixtime(seconds: int, pattern: str = _TIMESTAMP_PATTERN) -> str:
-    return from_epoch_ms(seconds * 1000).strftime(strftime_of(pattern))
+    return date_pattern(pattern).format(from_epoch_ms(seconds * 1000))
 
 
 def _unix_timestamp(text: str, pattern: str = _TIMESTAMP_PATTERN) -> int:
@@ -460,8 +444,7 @@ def _split_index(text: str, separator: str, index: int) -> str | None:
 
 
 def _date_format(value: Any, pattern: str) -> str:
-    text = _as_timestamp(value).strftime(strftime_of(pattern))
-    return text[:-3] if ".SSS" in pattern else text
+    return date_pattern(pattern).format(_as_timestamp(value))
 
 
 def _item(container: Any, key: Any) -> Any:
