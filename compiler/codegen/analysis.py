@@ -6,7 +6,7 @@ import ast
 from collections import Counter
 from functools import cache, partial, reduce
 from operator import or_
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.displays import MAKERS
@@ -98,9 +98,17 @@ def _settings(block: list[ast.stmt]) -> Iterator[Setting]:
         yield from _settings_of(statement)
         for handler in getattr(statement, "handlers", ()):
             yield handler.name or "", lambda _: None
-        for node in (node for part in f.own_expressions(statement) for node in f.walk(part)):
+        nodes = [node for part in f.own_expressions(statement) for node in f.walk(part)]
+        within = {
+            id(inner)
+            for node in nodes
+            if isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp))
+            for inner in f.walk(node)
+        }  # it may read the variables of the comprehension
+        for node in nodes:
             if isinstance(node, ast.NamedExpr):
-                yield node.target.id, _shared(_typed(node.value))
+                of = _shared(_typed(node.value))
+                yield node.target.id, (lambda _: None) if id(node) in within else of
 
 
 def _settings_of(statement: ast.stmt) -> Iterator[Setting]:
@@ -189,18 +197,21 @@ def only_reads(node: ast.expr) -> bool:
     return True
 
 
-def fresh_of(function: Function, types: Types) -> set[str]:  # noqa: C901, PLR0912 - one branch a statement
-    """The variables whose values are immutable, or to which no other code has a reference."""
+def fresh_of(function: Function, types: Types) -> set[str]:
+    """The variables whose values need no copy: immutable ones, arriving ones, and those of `owned_of`."""
+    return owned_of(function, types) | function.fresh
+
+
+def owned_of(function: Function, types: Types) -> set[str]:  # noqa: C901, PLR0912 - one branch a statement
+    """The variables whose values are immutable, or to which no other code has a reference, as far as it changes them."""
     setting: dict[str, list[ast.expr | None]] = {}
     for statement in f.all_statements(function.body):
         if isinstance(statement, ast.Assign):
             for target in statement.targets:
                 names = [node.id for node in f.walk(target) if isinstance(node, ast.Name)]
                 for name in names:
-                    if isinstance(target, ast.Name) or target is not statement.targets[0]:
-                        setting.setdefault(name, []).append(statement.value)
-                    elif isinstance(target, ast.Tuple):
-                        setting.setdefault(name, []).append(None)
+                    of = statement.value if isinstance(target, ast.Name) else None
+                    setting.setdefault(name, []).append(of)
         elif isinstance(statement, (ast.For, f.ForEachResult)):
             for node in f.walk(statement.target):
                 if isinstance(node, ast.Name) and node.id not in function.fresh:
@@ -212,8 +223,12 @@ def fresh_of(function: Function, types: Types) -> set[str]:  # noqa: C901, PLR09
             isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name)
         ):
             setting.setdefault(statement.target.id, []).append(None)
-    escaped = escaping_of(function) | _held_twice(function)
-    fresh = set(function.fresh)
+        for part in f.own_expressions(statement):
+            for node in f.walk(part):
+                if isinstance(node, ast.NamedExpr):
+                    setting.setdefault(node.target.id, []).append(None)
+    escaped = escaping_of(function) | _held_twice(function, types)
+    fresh = function.fresh - escaped
     fresh |= {name for name, kind in types.items() if is_frozen(kind)}
     for _ in range(_PASSES):
         before = len(fresh)
@@ -261,10 +276,8 @@ def escaping_of(function: Function) -> set[str]:  # noqa: C901 - one branch a st
     for statement in f.all_statements(function.body):
         if isinstance(statement, f.Send) or f.selects_key(statement):
             continue  # a key selector gets the record that is sent, so a copy does not protect it
-        if isinstance(statement, (ast.Assign, ast.AugAssign)):
-            targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-            if any(not isinstance(target, (ast.Name, ast.Tuple)) for target in targets):
-                found |= _names(statement.value)
+        if isinstance(statement, (ast.Assign, ast.AugAssign)) and changes_object(statement):
+            found |= _names(statement.value)
         for node in f.walk(statement) if not list(f.blocks(statement)) else ():
             if isinstance(node, ast.Call) and not (
                 f.called(node) in BUILTINS or calls(node, Trait.KEEPS_NOTHING)
@@ -280,46 +293,106 @@ def escaping_of(function: Function) -> set[str]:  # noqa: C901 - one branch a st
     return found
 
 
-def _held_twice(function: Function) -> set[str]:
-    """The variables that share their object with a variable that is used later: one may be emitted, and then changed."""
+def _changed_in(target: ast.expr) -> list[ast.expr]:
+    """The objects that are changed when a target is set."""
+    return [
+        node.value
+        for node in f.walk(target)
+        if isinstance(node, (ast.Attribute, ast.Subscript)) and _is_target(node)
+    ]
+
+
+def changes_object(statement: ast.stmt) -> bool:
+    """Whether a statement stores into an object: `row[0], row[1] = 1, 2` or `for self.last in rows`."""
+    return any(_changed_in(part) for part in f.own_expressions(statement))
+
+
+def _held_twice(function: Function, types: Types) -> set[str]:
+    """The variables whose object is also part of another variable's: one may be emitted, and then changed or emitted."""
     found: set[str] = set()
-    uses = cache(lambda: _uses(function.body))  # few functions have such variables
+    uses = cache(lambda: uses_of(function.body))  # few functions have such variables
     for statement in f.all_statements(function.body):
-        if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Name):
-            held = statement.value.id
-            if not getattr(statement, "is_fork", False) and uses()[held] > 1:
-                found |= {held, *f.stores([statement])}
+        if not isinstance(statement, ast.Assign) or getattr(statement, "is_fork", False):
+            continue
+        if isinstance(statement.value, ast.Constant) or f.selects_key(statement):
+            continue
+        set_here = f.stores([statement]).keys()
+        if len(statement.targets) > 1:
+            found |= set_here
+        for part in _parts(statement.value):
+            name = part[0]
+            if is_frozen(types.get(name)) or is_frozen(_type_of_part(part, types)):
+                continue
+            if sum(times for other, times in uses().items() if _overlap(part, other)) > 1:
+                found |= {name, *set_here}
     return found
 
 
-def _uses(block: list[ast.stmt]) -> Counter[str]:
+Part = tuple[Any, ...]
+"""A variable, or a variable and one of its fields."""
+
+
+def _overlap(one: Part, other: Part) -> bool:
+    return one[: len(other)] == other[: len(one)]
+
+
+def _type_of_part(part: Part, types: Types) -> StaticType | None:
+    kind = types.get(part[0])
+    if len(part) > 1 and isinstance(kind, TupleOf) and type(part[1]) is int:
+        return kind.items[part[1]] if 0 <= part[1] < len(kind.items) else None
+    return None
+
+
+def uses_of(block: list[ast.stmt]) -> Counter[Part]:
     """How often the object of each variable is passed on or changed, at most, on one path through a block."""
-    total: Counter[str] = Counter()
+    total: Counter[Part] = Counter()
     for statement in block:
         if getattr(statement, "is_fork", False):
             continue
-        inner = [_uses(item) for item in f.blocks(statement)]
+        inner = [uses_of(item) for item in f.blocks(statement)]
         once = sum(inner, Counter())
         total += reduce(or_, inner, Counter()) if isinstance(statement, ast.If) else once
         if isinstance(statement, (ast.For, ast.While, f.ForEachResult)) and inner:
             set_here = f.stores([statement])
-            total += Counter({name: uses for name, uses in once.items() if name not in set_here})
+            total += Counter({part: uses for part, uses in once.items() if part[0] not in set_here})
         for expression in f.own_expressions(statement):
-            if not isinstance(expression, ast.Name) or isinstance(expression.ctx, ast.Load):
-                changed = getattr(expression, "value", None) if _is_target(expression) else None
-                total.update(_names(expression if changed is None else changed))
+            for part in _changed_in(expression) if _is_target(expression) else [expression]:
+                total.update(_parts(part))
     return total
+
+
+def _parts(node: ast.AST) -> set[Part]:
+    """The objects that an expression passes on, or changes: as `_names`, but a field only counts as itself."""
+    if isinstance(node, ast.Name):
+        return {(node.id,)}
+    if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
+        if isinstance(node.slice, ast.Constant):
+            return {(node.value.id, node.slice.value)}
+    elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        if getattr(node, "is_field", False):
+            return {(node.value.id, node.attr)}
+    elif isinstance(node, _COMPUTED) and not any(
+        isinstance(item, ast.NamedExpr) for item in f.walk(node)
+    ):
+        return set()
+    called = node.func if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else None
+    return set().union(
+        *(_parts(child) for child in ast.iter_child_nodes(node) if child is not called)
+    )
 
 
 def _is_target(node: ast.expr) -> bool:
     return isinstance(getattr(node, "ctx", None), (ast.Store, ast.Del))
 
 
+_COMPUTED = (ast.BinOp, ast.Compare, ast.JoinedStr, ast.UnaryOp, ast.Constant)
+
+
 def _names(node: ast.AST) -> set[str]:
     """The variables that an expression passes on, except variables of which it only reads an item."""
     if isinstance(node, ast.Name):
         return {node.id}
-    if isinstance(node, (ast.BinOp, ast.Compare, ast.JoinedStr, ast.UnaryOp, ast.Constant)):
+    if isinstance(node, _COMPUTED):
         return set()
     found: set[str] = set()
     for child in ast.iter_child_nodes(node):

@@ -30,8 +30,10 @@ _USED_UP = frozenset(
 )
 
 
-def check_body(body: Lines, definition: Definition) -> None:  # noqa: C901 - one branch a refusal
-    """Refuses statements and expressions that can't stand in a loop."""
+def check_body(  # noqa: C901 - one branch a refusal
+    body: Lines, definition: Definition, *, is_iterated: bool
+) -> None:
+    """Refuses statements and expressions that can't stand in a loop. `is_iterated` says that the result is used up."""
     count = 0
     consumed: set[int] = set()
     for statement in body:
@@ -49,15 +51,13 @@ def check_body(body: Lines, definition: Definition) -> None:  # noqa: C901 - one
                 raise Refused(f"{definition.name} defines a nested function; define it outside")
             if isinstance(node, _REFUSED):
                 raise Refused(f"{definition.name} is asynchronous")
-            if isinstance(node, ast.Call):
-                is_known = isinstance(node.func, ast.Name) and node.func.id in _USED_UP
-                is_join = isinstance(node.func, ast.Attribute) and node.func.attr == "join"
-                if (is_known or is_join) and len(node.args) >= 1:
-                    consumed.add(id(node.args[0]))
+            if isinstance(node, ast.Call) and node.args and _uses_up(node, definition):
+                consumed.add(id(node.args[0]))
             if isinstance(node, (ast.For, ast.YieldFrom)):
                 consumed.add(id(node.iter if isinstance(node, ast.For) else node.value))
             if isinstance(node, ast.Return) and not definition.is_generator:
-                consumed.add(id(node.value) if _is_iterated(definition) else 0)
+                is_lambda = definition.function.__name__ == "<lambda>"
+                consumed.add(id(node.value) if is_iterated and is_lambda else 0)
             if isinstance(node, ast.GeneratorExp) and id(node) not in consumed:
                 raise Refused(
                     f"{definition.name} creates a generator that outlives the call; create a list"
@@ -68,8 +68,16 @@ def check_body(body: Lines, definition: Definition) -> None:  # noqa: C901 - one
         )
 
 
-def _is_iterated(definition: Definition) -> bool:
-    return definition.function.__name__ == "<lambda>"
+def _uses_up(call: ast.Call, definition: Definition) -> bool:
+    """Whether a call reads its first argument to the end, and does not keep it: `sum(...)` or `", ".join(...)`."""
+    called, function = call.func, definition.function
+    if isinstance(called, ast.Attribute):
+        is_text = isinstance(called.value, ast.Constant) and type(called.value.value) is str
+        return called.attr == "join" and is_text
+    if not isinstance(called, ast.Name) or called.id in function.__globals__:
+        return False
+    own = (*function.__code__.co_varnames, *function.__code__.co_freevars)
+    return called.id in _USED_UP and called.id not in own
 
 
 def check_line(node: ast.expr, definition: Definition) -> None:
@@ -172,6 +180,10 @@ class _SetBeforeRead:
             if handler.type is not None:
                 self._look(handler.type, known)
             named = {handler.name} if handler.name else set()
+            if named & known:
+                raise Refused(
+                    f"{self._definition.name} uses '{handler.name}' for an exception and another value; rename one"
+                )
             end = self.after(handler.body, known | named)
             ends.append(None if end is None else end - named)
         reached, last = _on_all_paths(*ends), self.after(statement.finalbody, known)
@@ -189,7 +201,7 @@ class _SetBeforeRead:
                 self._look(each, known)
             return known | f.stores([ast.Expr(each) for each in statement.targets]).keys()
         self._look(statement, known)
-        return known | f.stores([statement]).keys()
+        return known  # not all of its `:=` need run
 
 
 def _on_all_paths(*ends: set[str] | None) -> set[str] | None:

@@ -113,10 +113,11 @@ def _codes(base: type) -> Iterator[tuple[str, CodeType]]:
     for name, value in _members(base):
         found = [getattr(value, part, None) for part in ("__func__", "fget", "fset", "fdel")]
         codes = [item.__code__ for item in (value, *found) if isinstance(item, FunctionType)]
+        own = [*codes]
         while codes:
             code = codes.pop()
             codes += [item for item in code.co_consts if isinstance(item, CodeType)]
-            yield name, code
+            yield name if code in own else f"{name}.<locals>", code  # it may run later
 
 
 def _set_by(code: CodeType) -> set[str]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.codegen import form as f
-from opchain.compiler.codegen.function_source import is_written_exactly
+from opchain.compiler.codegen.function_source import is_written_exactly, literal
 from opchain.runtime.records.columns import Shape
 from opchain.runtime.records.record_copy import is_plain_class
 from opchain.runtime.types.row import Row
@@ -192,10 +192,9 @@ def _of_call(node: ast.Call, kind: Any) -> Display | None:
         return None
     fields, defaults = parameters
     left = len(fields) - len(values)
-    values += map(ast.Constant, defaults[len(defaults) - left :])
-    is_known = len(values) == len(fields) and all(
-        map(is_written_exactly, defaults[-left:] * (left > 0))
-    )
+    filled = defaults[-left:] * (left > 0)
+    is_known = len(values) + len(filled) == len(fields) and all(map(is_written_exactly, filled))
+    values += map(literal, filled if is_known else ())
     return (
         Display(values, Shape(kind, fields))
         if is_known and names == fields[len(node.args) : len(fields) - left]

@@ -72,7 +72,7 @@ class Definition:
         """The defaults of the last parameters."""
         values = self.function.__defaults__ or ()
         names = self.parameters[len(self.parameters) - len(values) :]
-        return dict(zip(names, map(ast.Constant, values), strict=True))
+        return dict(zip(names, map(literal, values), strict=True))
 
     def returned(self) -> ast.expr | None:
         """The returned expression, if the function has no other statement."""
@@ -181,6 +181,20 @@ def meaning_of(name: str, definition: Definition) -> Meaning:
 
 def _is_fixed(value: Any) -> bool:
     return is_written_exactly(value) and value.__class__ in IMMUTABLE
+
+
+def literal(value: Any) -> ast.expr:
+    """The expression for such a value: `-2` is an operation, so that `n ** 2` becomes `(-2) ** 2`."""
+    return ast.parse(repr(value), mode="eval").body
+
+
+def is_literal(node: ast.expr) -> bool:
+    """Whether an expression is a constant, a negative number, or a tuple of these."""
+    if isinstance(node, ast.Tuple):
+        return all(map(is_literal, node.elts))
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        node = node.operand
+    return isinstance(node, ast.Constant)
 
 
 def is_written_exactly(value: Any) -> bool:

@@ -161,12 +161,12 @@ def yields_behind_tries(body: Lines, fresh: Callable[[str], str], definition: De
         if not isinstance(statement, ast.Try):
             return None
         before, behind = [], []
-        if _ends_with_yield(statement.body):
+        if not statement.finalbody and _ends_with_yield(statement.body):
             returned = [statement.body.pop()] if isinstance(statement.body[-1], ast.Return) else []
             yielded = _taken_out(statement.body, fresh)
             statement.orelse = [yielded, *returned, *statement.orelse]
         for handler in statement.handlers:
-            if _ends_with_yield(handler.body):
+            if not statement.finalbody and _ends_with_yield(handler.body):
                 is_caught = fresh("is_caught")
                 returned = [handler.body.pop()] if isinstance(handler.body[-1], ast.Return) else []
                 yielded = _taken_out(handler.body, fresh, handler.name)

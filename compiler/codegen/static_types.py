@@ -291,6 +291,11 @@ def _common(found: list[StaticType | None]) -> StaticType | None:
     return found[0] if found and all(item == found[0] for item in found) else None
 
 
+def _within(kind: StaticType | None) -> StaticType | None:
+    """The type of a value in a container. A list may change through the container, which nobody looks for."""
+    return None if isinstance(kind, IterableOf) else kind
+
+
 def _of_constant(node: ast.Constant, _: Names) -> StaticType | None:
     return type(node.value) if type(node.value) in IMMUTABLE else None
 
@@ -300,11 +305,11 @@ def _of_name(node: ast.Name, names: Names) -> StaticType | None:
 
 
 def _of_tuple(node: ast.Tuple, names: Names) -> StaticType | None:
-    return TupleOf(tuple(type_of(item, names) for item in node.elts))
+    return TupleOf(tuple(_within(type_of(item, names)) for item in node.elts))
 
 
 def _of_list(node: ast.List, names: Names) -> StaticType | None:
-    item = _common([type_of(item, names) for item in node.elts])
+    item = _within(_common([type_of(item, names) for item in node.elts]))
     return None if item is None else IterableOf(item)
 
 
@@ -315,7 +320,7 @@ def _of_comprehension(node: ast.ListComp | ast.GeneratorExp, names: Names) -> St
         for target in ast.walk(part.target):
             if isinstance(target, ast.Name):
                 known[target.id] = item if target is part.target else None
-    kind = type_of(node.elt, known)
+    kind = _within(type_of(node.elt, known))
     is_generator = isinstance(node, ast.GeneratorExp)
     return None if kind is None else IterableOf(kind, is_generator)
 

@@ -17,7 +17,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from opchain.compiler.codegen import form as f
-from opchain.compiler.codegen.analysis import fresh_of, only_reads, types_of
+from opchain.compiler.codegen.analysis import changes_object, fresh_of, only_reads, types_of
 from opchain.compiler.codegen.displays import MAKERS
 from opchain.compiler.codegen.function_source import BUILTINS
 from opchain.compiler.codegen.names import stem
@@ -96,9 +96,7 @@ def _forward(function: Function, dropped: set[str]) -> None:
     replace_variables(function, parts)
 
 
-def _is_harmless(  # noqa: C901 - one branch a statement
-    form: Form, function: Function, types: dict[str, StaticType | None]
-) -> bool:
+def _is_harmless(form: Form, function: Function, types: dict[str, StaticType | None]) -> bool:
     """Whether nothing in a function changes records, or passes them to code that could change them."""
     program = form.program
     for statement in f.all_statements(function.body):
@@ -111,19 +109,38 @@ def _is_harmless(  # noqa: C901 - one branch a statement
                 return False
         elif isinstance(statement, f.Send) or f.selects_key(statement):
             continue
-        elif isinstance(statement, (ast.Assign, ast.AugAssign, ast.Delete)):
-            targets = (
-                statement.targets
-                if not isinstance(statement, ast.AugAssign)
-                else [statement.target]
-            )
-            if any(not isinstance(target, (ast.Name, ast.Tuple)) for target in targets):
-                return False
+        elif changes_object(statement) or (
+            isinstance(statement, ast.AugAssign) and not _is_new(statement, function, types)
+        ):
+            return False
         if isinstance(statement, (f.Fold, f.Append, f.CopyIfMutable, f.Count)):
             continue
         if not all(_is_pure(part, types) for part in f.own_expressions(statement)):
             return False
     return True
+
+
+def _is_new(
+    statement: ast.AugAssign, function: Function, types: dict[str, StaticType | None]
+) -> bool:
+    """Whether `x += y` certainly changes no record: x is immutable, or set to nothing but constants and results."""
+    assert isinstance(statement.target, ast.Name)
+    name = statement.target.id
+    if is_frozen(types.get(name)):
+        return True
+    values = [
+        item.value  # type: ignore[attr-defined]
+        for item in f.all_statements(function.body)
+        if f.variable_set(item) == name
+    ]
+    added = sum(
+        isinstance(item, ast.AugAssign) and f.stores([item]).get(name) == 1
+        for item in f.all_statements(function.body)
+    )
+    return f.stores(function.body).get(name) == len(values) + added and all(
+        isinstance(value, (ast.BinOp, ast.Constant, ast.Compare, ast.JoinedStr, ast.List, ast.Dict))
+        for value in values
+    )
 
 
 def _is_pure(node: ast.expr, types: dict[str, StaticType | None]) -> bool:

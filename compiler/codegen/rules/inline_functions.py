@@ -53,6 +53,7 @@ from opchain.compiler.codegen.function_source import (
     Definition,
     Refused,
     definition_of,
+    is_literal,
     is_written_exactly,
     meaning_of,
 )
@@ -231,12 +232,29 @@ class _Inliner:
         if isinstance(statement, f.ForEachResult):
             return self._attempt(statement.iterable, operator, partial(self._emits, statement))
         if isinstance(statement, ast.Assign):
-            give: Give = partial(_assigned, statement.targets)
+            body = partial(self._assigning, operator, statement.targets)
         elif isinstance(statement, ast.Expr):
-            give = _evaluated
+            body = partial(self._returning, operator, _evaluated)
         else:
             return None
-        return self._attempt(statement.value, operator, partial(self._returning, operator, give))
+        return self._attempt(statement.value, operator, body)
+
+    def _assigning(
+        self, operator: int, targets: list[ast.expr], definition: Definition, call: ast.Call
+    ) -> Lines:
+        """The statements of a function whose result is assigned.
+
+        A `try` of the function must not catch what unpacking or storing the result raises, and its `finally` runs
+        before the result is assigned.
+        """
+        tries = [item for item in f.all_statements(definition.body) if isinstance(item, ast.Try)]
+        is_plain = all(isinstance(target, ast.Name) for target in targets)
+        if not tries or (is_plain and not any(item.finalbody for item in tries)):
+            return self._returning(operator, partial(_assigned, targets), definition, call)
+        result = self._fresh("result", operator)
+        give = partial(_assigned, [f.target(result)])
+        lines = self._returning(operator, give, definition, call)
+        return lines + _assigned(targets, f.name(result))
 
     def _fold(self, statement: f.Fold, operator: int) -> bool:
         """Inlines a reduce function: as an expression, or as statements that set the result."""
@@ -310,7 +328,7 @@ class _Inliner:
         loop_over = places.loop_over
         if _collects(self._callee_of(call)):
             return self._collected(definition, call, operator, loop_over)
-        body = self._body(definition, call, operator)
+        body = self._body(definition, call, operator, is_iterated=True)
         if definition.is_generator:
             fresh = partial(self._fresh, operator=operator)
             body = yields_behind_tries(body, fresh, definition)
@@ -369,10 +387,12 @@ class _Inliner:
 
     # A body with its names replaced
 
-    def _body(self, definition: Definition, call: ast.Call, operator: int) -> Lines:
-        """The statements of a function over the arguments of a call."""
+    def _body(
+        self, definition: Definition, call: ast.Call, operator: int, *, is_iterated: bool = False
+    ) -> Lines:
+        """The statements of a function over the arguments of a call. `is_iterated` says that its result is used up."""
         body = [_Unannotated().visit(f.copied(line)) for line in definition.body]
-        check_body(body, definition)
+        check_body(body, definition, is_iterated=is_iterated)
         callee = self._callee_of(call)
         constants = _Attributes(self, definition, callee)
         body = [constants.visit(statement) for statement in body]
@@ -393,7 +413,9 @@ class _Inliner:
         parts: dict[str, ast.expr] = {}
         before: Lines = []
         for parameter, argument in arguments.items():
-            if parameter not in set_in_body and isinstance(argument, (ast.Name, ast.Constant)):
+            if parameter not in set_in_body and (
+                isinstance(argument, ast.Name) or is_literal(argument)
+            ):
                 parts[parameter] = argument
                 continue
             is_unset = parameter not in set_in_body
@@ -515,11 +537,12 @@ class _Inliner:
     def _methods(self, body: Lines, definition: Definition, callee: Callee) -> None:
         """`self.helper(x)` and `module.helper(x)` are calls of functions that may be looked into, too."""
         own = definition.parameters[0] if callee.owner and definition.parameters else None
+        of_comprehensions = comprehended(body)
         for node in f.nodes(body):
             if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
                 continue
             value, attribute = node.func.value, node.func.attr
-            if not isinstance(value, ast.Name):
+            if not isinstance(value, ast.Name) or value.id in of_comprehensions:
                 continue
             if isinstance(callee.instance, type) and value.id == own:
                 continue

@@ -20,12 +20,13 @@ is changed, stays as it is.
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.codegen import form as f
-from opchain.compiler.codegen.analysis import fresh_of, types_of
+from opchain.compiler.codegen.analysis import owned_of, types_of, uses_of
 from opchain.compiler.codegen.displays import Display, FieldReads, display_of
 from opchain.compiler.codegen.internal_functions import Trait, has
 from opchain.compiler.codegen.names import stem
@@ -349,7 +350,9 @@ class _UnpackedRecord:
             return
         self.is_made = is_made
         self.types = types_of(self.function, self.form)
-        self.fresh = fresh_of(self.function, self.types)
+        self.owned = owned_of(self.function, self.types)
+        self.is_kept = uses.keeps > 0
+        self.uses = uses_of(self.function.body) if self.is_kept else Counter()
         self.needed = uses.positions
         if is_made or uses.whole or uses.cold:
             self.needed = set(range(len(self.display.elements)))
@@ -399,7 +402,7 @@ class _UnpackedRecord:
         kept: list[ast.stmt] = [
             f.made(f.CopyIfMutable, target=f.target(name))
             for name in names
-            if name not in self.fresh
+            if name not in self.owned
         ]
         return f.marked(kept, f.operator_of(statement))
 
@@ -437,7 +440,9 @@ class _UnpackedRecord:
             if (
                 isinstance(item, ast.Constant)
                 or is_unread
-                or (isinstance(item, ast.Name) and item.id in self.stable)
+                or (
+                    isinstance(item, ast.Name) and item.id in self.stable and self._is_free(item.id)
+                )
             ):
                 elements.append(item)
                 continue
@@ -447,6 +452,12 @@ class _UnpackedRecord:
             lines.append(f.let(variable, item, operator))
             elements.append(f.name(variable))
         return lines, elements
+
+    def _is_free(self, name: str) -> bool:
+        """Whether a variable may refer to a copy from then on: its object is only used in this record."""
+        if not self.is_kept or name in self.owned:
+            return True
+        return sum(times for part, times in self.uses.items() if part[0] == name) <= 1
 
 
 class Uses:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,7 +13,7 @@ from opchain.common import Types
 from opchain.datastream import MapFunction
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 
 def second(_first: Any, value: Any) -> Any:
@@ -76,6 +78,17 @@ def test_an_argument_may_set_a_variable(form: str) -> None:
     assert results(draw, form) == [-9, -8, -7]
 
 
+@pytest.mark.filterwarnings("ignore:.*returns a generator")
+@pytest.mark.parametrize("form", FORMS)
+def test_the_length_of_a_generator_is_an_error(form: str) -> None:
+    def draw(env: Any) -> Any:
+        lengths = env.from_sequence(1, 3).map(lambda v: (c for c in "ab"))
+        return lengths.map(lambda letters: (len(letters), 1)).map(lambda pair: pair[1])
+
+    with pytest.raises(TypeError, match="has no len"):
+        results(draw, form)
+
+
 def previous_list(value: int) -> Any:
     last: Any = 0
     result: Any = 0
@@ -111,3 +124,187 @@ def test_a_variable_may_have_another_type_in_the_next_round_of_a_loop(form: str)
         return env.from_sequence(1, 2).map(previous_number, output_type=Types.DOUBLE())
 
     assert [type(each) for each in results(declared, form)] == [float, float]
+
+
+def pair_of(value: int) -> Any:
+    try:
+        return [value] * value
+    except ValueError:
+        return 7, 8
+
+
+def sum_of_pair(value: int) -> int:
+    first, second = pair_of(value)
+    return first + second
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_called_function_does_not_catch_what_its_caller_raises(form: str) -> None:
+    with pytest.raises(ValueError, match="too many values to unpack"):
+        results(lambda env: env.from_sequence(2, 3).map(sum_of_pair), form)
+
+
+SEEN: list[Any] = []
+
+
+def first_of(value: int, others: list[int]) -> int:
+    for other in others:
+        try:
+            return other
+        finally:
+            SEEN.append(value)
+    return 0
+
+
+def sets_its_argument(value: int) -> int:
+    number = value
+    number = first_of(number, [number + 10])
+    return number  # noqa: RET504 - the argument is set
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_finally_runs_before_the_result_is_assigned(form: str) -> None:
+    SEEN.clear()
+    assert results(lambda env: env.from_sequence(1, 2).map(sets_its_argument), form) == [11, 12]
+    assert SEEN == [1, 2]
+
+
+def power(value: int, base: int = -2) -> int:
+    return value + base**2
+
+
+@dataclass
+class Point:
+    x: int
+    y: int = -2
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_default_may_be_negative(form: str) -> None:
+    assert results(lambda env: env.from_sequence(1, 1).map(lambda v: power(v) + 0), form) == [5]
+
+    def points(env: Any) -> Any:
+        return env.from_sequence(1, 1).map(lambda v: Point(v + 0)).map(lambda point: point.y**2)
+
+    assert results(points, form) == [4]
+
+
+def sometimes_set(value: int) -> int:
+    [(last := item) for item in range(value)]
+    return last
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_variable_that_is_not_set_has_no_earlier_value(form: str) -> None:
+    with pytest.raises(UnboundLocalError, match="'last'"):
+        results(lambda env: env.from_collection([2, 0]).map(sometimes_set), form)
+
+
+class SetsLater(MapFunction[int, int]):
+    def __init__(self) -> None:
+        self.calls = 0
+
+        def bump() -> None:
+            self.calls += 1
+
+        self.bump = bump
+
+    def map(self, value: int) -> int:
+        self.bump()
+        return value + self.calls
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_function_within_init_may_set_an_attribute(form: str) -> None:
+    assert results(lambda env: env.from_sequence(1, 3).map(SetsLater()), form) == [2, 4, 6]
+
+
+class Room:
+    def floor(self, number: int) -> int:
+        return 100 + number
+
+
+ROOMS = [Room()]
+
+
+def floors(value: int) -> int:
+    return math.floor(0.5) + value
+
+
+def floors_of_rooms(value: int) -> int:
+    return sum(math.floor(value) for math in ROOMS)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_variable_of_a_generator_hides_a_module(form: str) -> None:
+    assert results(lambda env: env.from_sequence(1, 2).map(floors), form) == [1, 2]
+    assert results(lambda env: env.from_sequence(1, 2).map(floors_of_rooms), form) == [101, 102]
+
+
+def caught_and_finally(value: int) -> Iterator[int]:
+    number = value
+    try:
+        number = 10 // (value - 2)
+    except ZeroDivisionError:
+        yield number
+    finally:
+        number = -1
+    yield number
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_record_is_emitted_before_finally(form: str) -> None:
+    assert results(lambda env: env.from_sequence(2, 3).flat_map(caught_and_finally), form) == [
+        *(2, -1, -1)
+    ]
+
+
+class Previous(MapFunction[Any, list[int]]):
+    def __init__(self) -> None:
+        self.previous: Any = ()
+
+    def map(self, value: Any) -> list[int]:
+        found, self.previous = list(self.previous), value
+        return found
+
+
+class Joins:
+    def __init__(self) -> None:
+        self.kept: Any = ()
+
+    def join(self, items: Any) -> list[int]:
+        found, self.kept = list(self.kept), items
+        return found
+
+
+JOINS = Joins()
+
+
+def joined(value: int) -> list[int]:
+    return JOINS.join(value + item for item in range(2))
+
+
+@pytest.mark.filterwarnings("ignore:.*returns a generator")
+@pytest.mark.parametrize("form", FORMS)
+def test_a_generator_that_is_kept_has_its_own_variables(form: str) -> None:
+    def draw(env: Any) -> Any:
+        return env.from_sequence(1, 2).map(lambda v: (v + i for i in range(2))).map(Previous())
+
+    assert results(draw, form) == [[], [1, 2]]
+    JOINS.kept = ()
+    assert results(lambda env: env.from_sequence(1, 2).map(joined), form) == [[], [1, 2]]
+
+
+def reused(value: int) -> Any:
+    error = 1
+    try:  # noqa: SIM105 - it is the point
+        error = 10 // value
+    except ZeroDivisionError as error:  # noqa: F841
+        pass
+    return error
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_variable_of_a_caught_error_is_deleted(form: str) -> None:
+    with pytest.raises(UnboundLocalError, match="'error'"):
+        results(lambda env: env.from_sequence(0, 1).map(reused), form)

@@ -538,7 +538,10 @@ def test_a_descriptor_says_the_same(tables: StreamTableEnvironment, tmp_path: Pa
             "SELECT JSON_VALUE(name, '$.a[*]') FROM s",
             r"the JSON path '\$\.a\[\*\]' has steps other",
         ),
-        ("SELECT EXTRACT(TIMEZONE FROM ts) FROM s", r"EXTRACT\(TIMEZONE FROM \.\.\.\) is not supported"),
+        (
+            "SELECT EXTRACT(TIMEZONE FROM ts) FROM s",
+            r"EXTRACT\(TIMEZONE FROM \.\.\.\) is not supported",
+        ),
         ("SELECT x FROM (VALUES (1, 2)) AS t(x)", "names 1 columns, and the query has 2"),
         ("EXPLAIN SHOW TABLES", "explains a SELECT or an INSERT INTO"),
         ("EXPLAIN PLAN FOR", "ends, but .* is expected"),
