@@ -225,12 +225,17 @@ def combined_with(folded: ast.expr, old: str) -> tuple[str, ast.expr | None]:
     kind = "sum"
     if isinstance(folded, ast.BinOp) and isinstance(folded.op, ast.Add):
         both = [folded.left, folded.right]
-    elif isinstance(folded, ast.Call) and text_of(folded.func) in ("max", "min"):
+    elif (
+        isinstance(folded, ast.Call)
+        and text_of(folded.func) in ("max", "min")
+        and not folded.keywords  # such as `key=abs`
+    ):
         kind, both = text_of(folded.func), list(folded.args)
     elif isinstance(folded, ast.IfExp) and isinstance(folded.test, ast.Compare):
         test, both = folded.test, [folded.body, folded.orelse]
         compared = [text_of(item) for item in (test.left, *test.comparators)]
-        if not isinstance(test.ops[0], _ORDERS) or {*compared} != {*map(text_of, both)}:
+        is_order = len(test.ops) == 1 and isinstance(test.ops[0], _ORDERS)
+        if not is_order or {*compared} != {*map(text_of, both)}:
             return kind, None
         takes_left = text_of(folded.body) == compared[0]
         is_less = isinstance(test.ops[0], (ast.Lt, ast.LtE))

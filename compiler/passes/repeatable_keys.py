@@ -13,7 +13,7 @@ import dataclasses
 import inspect
 import sys
 from enum import EnumMeta
-from operator import attrgetter, itemgetter
+from operator import attrgetter, itemgetter, methodcaller
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -55,6 +55,15 @@ _READING_METHODS = frozenset(
 )
 """Methods of texts, dictionaries, records and times that change nothing, and give the same again."""
 
+_CHANGING_FUNCTIONS = frozenset(
+    {
+        *("delitem", "pack_into", "setcontext", "setitem"),
+        *("iadd", "iand", "iconcat", "ifloordiv", "ilshift", "imatmul", "imod", "imul", "ior"),
+        *("ipow", "irshift", "isub", "itruediv", "ixor"),
+    }
+)
+"""Functions of these modules that change an object or a setting."""
+
 _CHANGING = (
     *(ast.Global, ast.Nonlocal, ast.Delete, ast.Import, ast.ImportFrom, ast.With, ast.AsyncWith),
     *(ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.FunctionDef, ast.ClassDef),
@@ -80,12 +89,15 @@ def is_repeatable(selector: Any) -> bool:
     return _may_be_called(function, owner, 0)
 
 
-def _may_be_called(function: Any, owner: Any, depth: int) -> bool:
+def _may_be_called(function: Any, owner: Any, depth: int) -> bool:  # noqa: PLR0911 - one for each kind
     if isinstance(function, FunctionType):
         module = function.__module__ or ""
         return module in _MODULES or (depth < _DEEPEST and _is_reading(function, owner, depth))
     if isinstance(function, type):
         return _is_class_of_records(function)
+    if isinstance(function, methodcaller):
+        reduced: Any = function.__reduce__()
+        return reduced[0] is methodcaller and reduced[1][0] in _READING_METHODS  # without keywords
     if inspect.ismethod(function):
         return _may_be_called(function.__func__, function.__self__, depth)
     name = getattr(function, "__name__", "")
@@ -93,6 +105,8 @@ def _may_be_called(function: Any, owner: Any, depth: int) -> bool:
         return name in _READING_METHODS
     if getattr(builtins, name, None) is function:
         return name in BUILTINS
+    if name in _CHANGING_FUNCTIONS:
+        return False
     owner = getattr(function, "__self__", None)
     return getattr(owner if isinstance(owner, type) else function, "__module__", "") in _MODULES
 
@@ -103,11 +117,21 @@ def _is_class_of_records(kind: type) -> bool:
     if kind.__module__ in _MODULES or kind is Row or isinstance(kind, EnumMeta):
         return True
     if issubclass(kind, tuple):
-        return hasattr(kind, "_fields") and kind.__init__ is object.__init__
-    return dataclasses.is_dataclass(kind) and not hasattr(kind, "__post_init__")
+        is_made_by_library = getattr(kind.__new__, "__module__", "").startswith("namedtuple_")
+        return is_made_by_library and kind.__init__ is object.__init__
+    return (
+        dataclasses.is_dataclass(kind)
+        and getattr(getattr(kind.__init__, "__code__", None), "co_filename", "") == "<string>"
+        and not hasattr(kind, "__post_init__")
+        and kind.__new__ is object.__new__
+        and all(
+            item.default_factory in (dataclasses.MISSING, dict, list, set)
+            for item in dataclasses.fields(kind)
+        )
+    )
 
 
-def _is_reading(function: FunctionType, owner: Any, depth: int) -> bool:
+def _is_reading(function: FunctionType, owner: Any, depth: int) -> bool:  # noqa: PLR0911 - one for each condition
     try:
         definition = definition_of(function)
     except Refused:
@@ -121,6 +145,8 @@ def _is_reading(function: FunctionType, owner: Any, depth: int) -> bool:
             ):
                 return False
             if isinstance(node, ast.AugAssign) and not _adds_to_constant(node, definition):
+                return False
+            if isinstance(node, ast.Attribute) and _runs_code(node.attr, definition, depth):
                 return False
             if isinstance(node, ast.Call) and not _is_reading_call(node, definition, owner, depth):
                 return False
@@ -148,6 +174,17 @@ def _is_reading_call(node: ast.Call, definition: Definition, owner: Any, depth: 
         return _may_be_called(value, None, depth + 1)
     return isinstance(called, ast.Attribute) and (
         called.attr in _READING_METHODS or _reads_record(called.attr, definition, depth)
+    )
+
+
+def _runs_code(attribute: str, definition: Definition, depth: int) -> bool:
+    """Whether a class of the selector's module has a property of this name that does more than to read."""
+    module = sys.modules.get(definition.function.__module__)
+    classes = [each for each in vars(module).values() if isinstance(each, type)] if module else []
+    found = [vars(each).get(attribute) for each in classes]
+    return any(
+        isinstance(each, property) and not _may_be_called(each.fget, None, depth + 1)
+        for each in found
     )
 
 

@@ -128,6 +128,15 @@ def inner_fields(entry: tuple[Any, ...]) -> tuple[Any, ...]:
     return entry[1:] if entry[0] == TUPLE else entry[2:]
 
 
+def are_alike(layout: Layout | None, other: Layout | None) -> bool:
+    """Whether two layouts are the same. Constants are compared by their repr, because 1 equals True and 1.0.
+
+    >>> are_alike(((), (1,)), ((), (1,))), are_alike(((), (1,)), ((), (True,)))
+    (True, False)
+    """
+    return layout == other and repr(layout) == repr(other)
+
+
 @lru_cache(maxsize=256)
 def _unpacked(packed: bytes) -> Shape:
     shape: Shape = pickle.loads(packed)

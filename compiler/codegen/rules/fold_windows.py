@@ -270,9 +270,19 @@ def _unusual(
         usual = form.names.bind(f"usual_to_{number}", "value", partial_result.classes)
         for name, checked in partial_result.checked.items():
             if not f.is_load_of(checked, name):
-                lines.append(f.let(name, checked, FIRST_OUTPUT - number))
+                lines += _read(name, checked, types, FIRST_OUTPUT - number)
             unusual.append(f"{name}.__class__ not in {usual}")
     return unusual
+
+
+def _read(
+    name: str, checked: ast.expr, types: dict[str, StaticType | None], operator: int
+) -> list[ast.stmt]:
+    """The statements that read an item of a record. A record without it is unusual: the window may not read it at all."""
+    if never_raises(checked, types):
+        return [f.let(name, checked, operator)]
+    text = f"try:\n    {name} = checked\nexcept Exception:\n    {name} = None"
+    return f.statements(text, operator, checked=checked)
 
 
 def _with_record(record: ast.expr, item: ast.expr) -> ast.expr:

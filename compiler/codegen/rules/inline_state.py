@@ -67,6 +67,7 @@ from __future__ import annotations
 
 import ast
 import copy
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.codegen import form as f
@@ -276,6 +277,7 @@ class _States:
             block = looked_up(is_held=False)
         else:
             last = f.name(f"last_key_{index}")
+            self._tables_differ(lookups)
             variables = [last.id, *(each.held for each in lookups)]
             self.function.before += f.statements(" = ".join([*variables, "None"]), NO_OPERATOR)
         store = [line for each in lookups for line in each.lines(_STORE, index, key=last)]
@@ -296,6 +298,12 @@ class _States:
         (change,) = f.statements(f"if {key} != last:\n    pass", index, last=last)
         change.body = at_change  # type: ignore[attr-defined]
         return [change, *block]
+
+    def _tables_differ(self, lookups: list[_LookUps]) -> None:
+        """Has the fallback process batches if two attributes hold one state, whose entry would be in two variables."""
+        for each, other in combinations(lookups, 2):
+            if each.kind == other.kind:
+                self.function.guards.append(f.expression(f"{each.table} is not {other.table}"))
 
     def _state_key(
         self, index: int, key: str, types: dict[str, Any], block: Lines
@@ -606,7 +614,8 @@ class _LookUps(ast.NodeTransformer):
         self._form = form
         self._owner = owner
         self._name = name
-        self._kind = kind
+        self.kind = kind
+        self.table = table
         self._items = items
         self.held = held
         self._is_held = False
@@ -634,21 +643,22 @@ class _LookUps(ast.NodeTransformer):
         assert isinstance(call, ast.Call)
         if isinstance(statement, ast.Assign):
             return self._with_arguments_before(statement, call)
-        text = _STATEMENTS.get((self._kind, method, len(call.args)))
+        text = _STATEMENTS.get((self.kind, method, len(call.args)))
         if text is None or any(isinstance(item, ast.Starred) for item in call.args):
             return None
         operator = f.operator_of(statement)
         tests = self._tests(method, call.args, types)
         if tests is None:
             return None
-        is_one_value = method == "update" and self._kind == "value"
+        is_one_value = method == "update" and self.kind == "value"
         if is_one_value and (self._is_held or tests or _is_never_none(call.args[0], types)):
             text = "table[key] = first"
         lines: Lines = []
         parts = dict(self._parts)
         is_used_once = text == "table[key] = first" and not any(tests)
+        sets_variable = any(isinstance(node, ast.NamedExpr) for node in ast.walk(call))
         for position, (part, argument) in enumerate(zip(("first", "second"), call.args)):  # noqa: B905 - two at most
-            if not (is_used_once or _is_simple(argument)):
+            if not is_used_once and (sets_variable or not _is_simple(argument)):
                 variable = f"{self.held}_{part}"
                 lines.append(f.let(variable, argument, operator))
                 call.args[position] = f.name(variable)
@@ -688,7 +698,7 @@ class _LookUps(ast.NodeTransformer):
         ]
         if all(coder_converter(item) is None for item in self._items):
             return []
-        if (self._kind, method) == ("list", "update"):
+        if (self.kind, method) == ("list", "update"):
             return None
         return [
             self._fits(declared, part) if test is None else test
@@ -714,7 +724,7 @@ class _LookUps(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.expr:
         self.generic_visit(node)
         method = _method(node, self._owner, self._name)
-        text = _EXPRESSIONS.get((self._kind, method, len(node.args)))
+        text = _EXPRESSIONS.get((self.kind, method, len(node.args)))
         if text is None or not all(map(_is_simple, node.args)):
             return node
         first = dict(zip(("first",), node.args, strict=False))

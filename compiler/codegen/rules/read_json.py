@@ -263,6 +263,7 @@ class _Uses:
         self.sends: list[f.Send] = []
         self.projected: dict[int, list[str]] = {}
         found: dict[str, tuple[Any, ...]] = {}
+        of_records: set[frozenset[str]] = set()
         sends = [
             statement
             for statement in f.all_statements(function.body)
@@ -274,10 +275,15 @@ class _Uses:
             key, created = _key_asked(node, parsed), _created(node, parsed, form.constants)
             asked = [key] if key is not None else list(created.items())
             uses += bool(asked)
-            self.has_no_others = self.has_no_others or bool(created)
-            if any(found.setdefault(name, default) != default for name, default in asked):
+            of_records |= {frozenset(created)} if created else set()
+            if not all(
+                _is_same(found.setdefault(name, default), default) for name, default in asked
+            ):
                 return
         reads = sum(f.reads(statement, parsed) for statement in function.body)
+        self.has_no_others = bool(of_records)
+        if of_records - {frozenset(found)}:
+            return  # a text with one of the fields is malformed for a record without it
         if f.stores(function.body).get(parsed) == 1 and uses == reads:
             self.fields, self.sends = found, sends
 
@@ -310,7 +316,11 @@ class _Uses:
             return
         if key is not None:
             asked.setdefault(*key)
-        has_same = all(self.fields.get(name, default) == default for name, default in asked.items())
+        has_same = all(
+            _is_same(self.fields.get(name, default), default) for name, default in asked.items()
+        )
+        if self.has_no_others and not asked.keys() <= self.fields.keys():
+            return
         if has_same and len(asked) < MOST_COLUMNS_OF_OTHERS:
             self.fields |= asked
             self.projected[send.number] = list(asked)
@@ -399,6 +409,11 @@ def _as_text(form: Form, send: ast.stmt, text: str) -> list[ast.stmt]:
     form.sent[number] = SentRecords(JsonOf(), key_list=1 if sends_key else None)
     form.remark(operator, "sent as JSON")
     return f.marked(lines, operator)
+
+
+def _is_same(default: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
+    """Whether two defaults are the same. They are compared by their repr, because 0 equals False and 0.0."""
+    return repr(default) == repr(other)
 
 
 def _is_cold(node: ast.AST) -> bool:

@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from opchain.runtime.operators.windows.aligned_window_operator import AlignedWindowOperator
 from opchain.runtime.records.arrays import by_part, entries_at, joined, stable_order, taker
 from opchain.runtime.records.buffer_store import BufferStore
-from opchain.runtime.records.columns import JSON, JSON_AND_KEY, Columns, Layout
+from opchain.runtime.records.columns import JSON, JSON_AND_KEY, Columns, Layout, are_alike
 from opchain.runtime.records.elements import Buffer, EndOfInput, RecordBatch, Watermark
 from opchain.runtime.records.record_pickle import dump_flat, dump_records, looks_flat
 from opchain.runtime.state.keyed.hash_map_backend import HashMapKeyedStateBackend
@@ -96,7 +96,7 @@ class KeySortedInput:
             self._windows = head
         self._keys_in_order: dict[Any, None] = {}
         self._is_unsorted = False
-        self._layouts: dict[int, Layout] = {}
+        self._layouts: dict[int, Layout | None] = {}
         self._watermarks: dict[int, int] = {}
         self._batches: Iterator[KeysInOrder] | None = None
 
@@ -148,12 +148,7 @@ class KeySortedInput:
             if values.layout == JSON_AND_KEY:
                 batch = replace(batch, values=Columns(values.lists[:key_list], JSON))
                 key_list = None
-        if (
-            isinstance(batch.values, Columns)
-            and batch.values.layout != JSON
-            and not batch.values.lack_fields
-        ):
-            self._layouts[number] = batch.values.layout
+        self._note_layout(number, batch.values)
         if not self._identity.plain.issuperset(map(type, keys)):
             keys, key_list = list(map(self._identity.of, keys)), None
         if self._windows is not None and self._takes_any_order is not None:
@@ -163,6 +158,20 @@ class KeySortedInput:
                 self._chain.process_batch(number, batch.values, batch.timestamps)
                 return
         self._store.add(number, keys, batch, key_list)
+
+    def _note_layout(self, number: int, values: Sequence[Any]) -> None:
+        """Notes the layout of all records of an input; None if they do not have the same.
+
+        Other records may have other constants, another class or another number of fields: those of another stream of a
+        union, or those that a function emits when a timer fires.
+        """
+        layout: Layout | None = None
+        if isinstance(values, Columns):
+            if values.layout == JSON or values.lack_fields:
+                return
+            layout = values.layout
+        if not are_alike(self._layouts.setdefault(number, layout), layout):
+            self._layouts[number] = None
 
     def _feed(self, keys: KeysInOrder) -> None:
         """Processes records. Inputs take turns, in generated code or with a batch per turn."""
@@ -186,9 +195,10 @@ class KeySortedInput:
         if times is not None and MIN_LONG_VALUE in times:
             times = [None if time == MIN_LONG_VALUE else time for time in times]
         values = arrivals.values()
-        if number in self._layouts and not isinstance(values, Columns):
-            # Some records came as whole records, but generated code reads fields.
-            values = Columns.of_records(values, self._layouts[number])
+        layout = self._layouts.get(number)
+        if layout is not None and not isinstance(values, Columns):
+            # The keys of some batches are a list of their own. Generated code reads fields.
+            values = Columns.of_records(values, layout)
         return values, times
 
     def _end(self) -> None:
@@ -260,7 +270,7 @@ class Arrivals:
 
     def extend(self, others: Arrivals, keys: Sequence[Any] = ()) -> None:
         """Adds the records of others. `keys` has all keys by number."""
-        if (self.layout, self.key_list) != (others.layout, others.key_list):
+        if self.key_list != others.key_list or not are_alike(self.layout, others.layout):
             for each in (self, others):
                 everything = each.taker(keys)(range(len(each)))
                 each.columns, each.layout, each.key_list = [list(everything.values())], None, None

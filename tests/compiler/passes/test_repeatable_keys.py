@@ -9,9 +9,9 @@ import json
 import random
 import re
 import uuid
-from collections import Counter
-from dataclasses import dataclass
-from operator import itemgetter
+from collections import Counter, namedtuple
+from dataclasses import dataclass, field
+from operator import iadd, itemgetter, methodcaller
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
@@ -259,3 +259,74 @@ def test_a_selector_that_changes_records_changes_them_once() -> None:
     for form, mode in itertools.product(FORMS, ("STREAMING", "BATCH")):
         marks = {record["marks"] for record in run_form(draw, form, mode=mode).records("last")}
         assert marks == {1}
+
+
+tickets = itertools.count()
+pop = methodcaller("pop")
+
+
+class Numbered(namedtuple("Numbered", "x")):  # noqa: PYI024, SLOT002 - a NamedTuple has no `__new__` of its own
+    def __new__(cls, x: int) -> Any:
+        return super().__new__(cls, x + next(tickets))
+
+
+@dataclass
+class Ticket:
+    x: int
+    number: int = field(default_factory=tickets.__next__)
+
+
+@dataclass
+class Entered:
+    x: int
+
+    def __init__(self, x: int) -> None:
+        self.x = x + next(tickets)
+
+
+class Visitor:
+    @property
+    def visit(self) -> int:
+        return next(tickets)
+
+
+def with_one(row: list[int]) -> int:
+    return len(iadd(row, [1]))
+
+
+@pytest.mark.parametrize(
+    "selector",
+    [
+        pop,
+        lambda row: pop(row) + 1,
+        with_one,
+        lambda x: Numbered(x).x,
+        lambda x: Ticket(x).number,
+        lambda x: Entered(x).x,
+        lambda row: row.visit,
+    ],
+)
+def test_what_counts_or_changes_is_not_repeated(selector: Any) -> None:
+    assert not is_repeatable(selector)
+
+
+def test_a_method_that_reads_is_repeated() -> None:
+    assert is_repeatable(methodcaller("lower"))
+
+
+@pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
+@pytest.mark.parametrize("form", FORMS)
+def test_a_selector_that_takes_the_key_out_of_the_record_is_called_once(
+    form: str, mode: str
+) -> None:
+    def draw(env: Any) -> Any:
+        rows = env.from_sequence(1, 2).map(lambda x: [x, x + 10, x + 20])
+        return seen(rows.key_by(methodcaller("pop")).process(WithKey()), "out")
+
+    found = run_form(draw, form, mode=mode).records("out")
+    assert sorted(found) == [(21, [1, 11]), (22, [2, 12])]
+
+
+class WithKey(KeyedProcessFunction):
+    def process_element(self, value: Any, ctx: Any) -> Any:
+        yield ctx.get_current_key(), value
