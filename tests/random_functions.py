@@ -116,6 +116,18 @@ def guarded(a):
     except ZeroDivisionError:
         return -1
 
+def second(_a, b):
+    return b
+
+def scaled(x, n=-2):
+    return x + n ** 2
+
+def paired(x):
+    try:
+        return [x] * (x % 4)
+    except ValueError:
+        return 7, 8
+
 def first_of(items):
     for item in items:
         return item
@@ -198,7 +210,8 @@ EXPRESSIONS: dict[str, tuple[str, ...]] = {
         "int": """
             2; -1; 7; {int} + {int}; {int} - {int}; {int} * {int} % 1009; {int} % 7; {int} // 3;
             len({str}); len({list}); {int} if {bool} else {int}; abs({int}); min({int}, {int});
-            less({int}); less({int}, b={int}); guarded({int}); sum({list}); first_of({list});
+            less({int}); less({int}, b={int}); guarded({int}); second({int}, {int}); scaled({int});
+            second(10 // {int}, {int}); second({bool}, {int}); sum({list}); first_of({list});
             len([x for x in {list} if x % 2]); {pair}[0]; {pair}[-1]; {triple}[2]; {row}.k;
             {row}['n']; {row}[0]; {named}.n; {named}[0]; {data}.n; {data}.both(); {frozen}.k;
             {dict}['k']; {dict}.get('missing', 4); {maybe} or 0; ord({str}[0]); 10 // {int};
@@ -374,6 +387,14 @@ STATEMENTS = _statements(
     {new} = {nested}
     {new} = {node}
     {new} = {int}\nif {bool}: {same} = -{same}; {same} -= 1
+    {new} = {int}\n{same} = less({same}, ({same} := {int}))
+    {new} = 0\nlag = 0.5\nfor x in {list}:\n    {same} = lag\n    lag = x
+    {new} = 0\n[({same} := x) for x in {list}]
+    try:\n    {new}, _ = paired({int})\nexcept ValueError:\n    {same} = 3
+    for x in {list}[:3]:\n{block}\n    {nested_}[2].append(x)
+    {nested_}[2][:1] = [{int}]
+    {nested_}[2].append({int})
+    for x in {list}[:3]:\n{block}\n    {list_}.append(x)
     """
 )
 OF_OBJECTS = _statements(
@@ -398,6 +419,8 @@ OF_OBJECTS = _statements(
     if self.a > {int}:\n{block}\n    self.a = 0
     {new} = type(self).LIMIT
     {new} = super().__init__ is not None
+    {new} = second(self.more({int}), {int})
+    self.seen.append({int})\n{new} = self.seen
     """
 )
 OF_STATE = _statements(
@@ -785,7 +808,10 @@ class Writer:
         return f"{made}.{reader.format(*some, read[2], read[3])}", "pair"
 
     def _united(self, stream: str, kind: str, _to: str) -> tuple[str, str]:
-        return f"{stream}.union({stream}.map({self._map(kind, kind)}))", kind
+        other = self._map(kind, kind)
+        if kind == "pair" and self._draw.random() < 0.5:
+            other = f"lambda v: ({self._draw.choice(('v[0]', 'v[1] % 3', '1'))}, {self._draw.choice((1, True, 2.0))})"
+        return f"{stream}.union({stream}.map({other}))", kind
 
     def _joined(self, stream: str, kind: str, to: str) -> tuple[str, str]:
         second, other = self._second()
