@@ -226,6 +226,15 @@ class Form:
         if text not in known:
             known.append(text)
 
+    def sends(self, number: int) -> list[tuple[Function, Send]]:
+        """The statements that send to an output, each with its function."""
+        return [
+            (function, item)
+            for function in self.functions
+            for item in all_statements(function.body)
+            if isinstance(item, Send) and item.number == number
+        ]
+
     def batch_functions(self) -> list[Function]:
         """The functions over batches of the head's inputs."""
         return [function for function in self.functions if function.is_batch]
@@ -291,6 +300,30 @@ def let(variable: str, value: ast.expr, operator: int) -> ast.stmt:
     statement = ast.Assign([target(variable)], value, lineno=0)
     statement.operator = operator  # type: ignore[attr-defined]
     return statement
+
+
+def in_variables(
+    elements: Iterable[ast.expr],
+    is_kept: Callable[[int, ast.expr], bool],
+    variable_of: Callable[[int], str],
+    operator: int,
+) -> tuple[list[ast.stmt], list[ast.expr]]:
+    """Computes the elements of a record in variables, except those that are kept. Returns the statements, and the elements."""
+    lines: list[ast.stmt] = []
+    found: list[ast.expr] = []
+    for position, item in enumerate(elements):
+        if is_kept(position, item):
+            found.append(item)
+            continue
+        variable = variable_of(position)
+        lines.append(let(variable, item, operator))
+        found.append(name(variable))
+    return lines, found
+
+
+def is_simple(_position: int, item: ast.expr) -> bool:
+    """Whether an element is a variable or a constant already."""
+    return isinstance(item, (ast.Name, ast.Constant))
 
 
 def marked(found: list[ast.stmt], operator: int) -> list[ast.stmt]:
@@ -511,6 +544,11 @@ def rewritten(
         found = rewrite(statement)
         done += [statement] if found is None else found
     return done
+
+
+def replaced_by(block: list[ast.stmt], old: ast.stmt, lines: list[ast.stmt]) -> list[ast.stmt]:
+    """Replaces one statement of a block, or of a nested block, by others."""
+    return rewritten(block, lambda item: lines if item is old else None)
 
 
 _SHARED = (ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)

@@ -10,7 +10,10 @@ import keyword
 import re
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Container
 
 _NOT_IN_A_NAME = re.compile(r"[^0-9a-zA-Z]+")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -41,6 +44,17 @@ def stem(name: str) -> str:
     """
     found = _STEM.match(name)
     return name if found is None else found[1]
+
+
+def unused(name: str, *taken: Container[str]) -> str:
+    """The name, or a similar one if it is taken.
+
+    >>> unused("item_1", {"item_1"})
+    'item_1_too'
+    """
+    while any(name in each for each in taken):
+        name += "_too"
+    return name
 
 
 def readable(function: Any, otherwise: str) -> str:
@@ -91,7 +105,10 @@ class Names:
 
     def bind_function(self, function: Any, kind: str, where: str, *what: Any) -> str:
         """Binds the name of a user's function and returns it. Uses a similar name if it is taken."""
-        name = self.function(function, kind, where)
-        while self.bindings.get(name, what) != what:
+        return self.bind_like(self.function(function, kind, where), *what)
+
+    def bind_like(self, name: str, *what: Any, taken: Container[str] = ()) -> str:
+        """Binds a name, or a similar one if it is taken or stands for something else. Returns the name."""
+        while name in taken or self.bindings.get(name, what) != what:
             name += "_too"
         return self.bind(name, *what)

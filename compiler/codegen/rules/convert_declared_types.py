@@ -52,10 +52,7 @@ def convert_declared_types(form: Form) -> None:
                 lines = _converted(form, function, statement, declared, types)
             converted[statement.target.id] = declared
             f.with_comment(lines, f.comment_of(statement))
-            function.body = f.rewritten(
-                function.body,
-                lambda item, lines=lines, done=statement: lines if item is done else None,  # type: ignore[misc]
-            )
+            function.body = f.replaced_by(function.body, statement, lines)
             _forward(function, statement, lines)
 
 
@@ -70,7 +67,7 @@ def _forward(function: Function, statement: f.Convert, lines: list[ast.stmt]) ->
     value = statement.value
     (made,) = lines if len(lines) == 1 else (None,)
     if isinstance(value, ast.Name) and isinstance(made, ast.Assign) and made.value is value:
-        body = f.rewritten(function.body, lambda item: [] if item is made else None)
+        body = f.replaced_by(function.body, made, [])
         same: dict[str, ast.expr] = {statement.target.id: value}
         function.body = [f.replaced(item, same) for item in body]
 

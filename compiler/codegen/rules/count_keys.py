@@ -107,10 +107,7 @@ def _rewrite(form: Form, places: list[_Place], narrows: list[Narrow]) -> None:
         else:
             lines = _combined(form, fold, each, layout, names)
         lines = f.with_comment(f.marked(lines, where), f.comment_of(fold))
-        function.body = f.rewritten(
-            function.body,
-            lambda item, lines=lines, done=fold: lines if item is done else None,  # type: ignore[misc]
-        )
+        function.body = f.replaced_by(function.body, fold, lines)
 
 
 def _names(form: Form, number: int, record: Display) -> str:

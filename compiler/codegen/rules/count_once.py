@@ -20,7 +20,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from opchain.compiler.codegen import form as f
-from opchain.compiler.codegen.names import stem
+from opchain.compiler.codegen.names import stem, unused
 from opchain.runtime.program.vertex_program import NO_OPERATOR
 
 if TYPE_CHECKING:
@@ -96,9 +96,7 @@ class _Counting:
                 if number is None and not self.appends_elsewhere:
                     number = self._list_of(block[position:])
                 if number is None:
-                    number = f"count_{f.operator_of(statement)}"
-                    while number in self.counters:
-                        number += "_too"
+                    number = unused(f"count_{f.operator_of(statement)}", self.counters)
                     self.counters.append(number)
                     done += f.statements(f"{number} += 1", NO_OPERATOR)
                 self._note(f.operator_of(statement), statement.what, number)

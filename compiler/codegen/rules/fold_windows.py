@@ -112,27 +112,15 @@ if TYPE_CHECKING:
 def fold_windows(form: Form) -> None:
     """Rewrites the sends of loops over batches to windows that can be folded, where an output has one."""
     for number, fold in list(form.window_folds.items()):
-        sends = [
-            (function, item)
-            for function in form.functions
-            for item in f.all_statements(function.body)
-            if isinstance(item, f.Send)
-            and item.number == number
-            and function.kind not in ("fallback", "emit")
-        ]
+        sends = [each for each in form.sends(number) if each[0].kind not in ("fallback", "emit")]
         lines = _folded(form, *sends[0], fold) if len(sends) == 1 else None
         if lines is None:
             del form.window_folds[number]
             continue
         ((function, send),) = sends
-        rewrite = partial(_replaced, send, lines)
-        function.body = f.rewritten(function.body, rewrite)
+        function.body = f.replaced_by(function.body, send, lines)
         function.before += f.statements(f"slice_to_{number} = end_to_{number} = 0", NO_OPERATOR)
         form.remark(f.operator_of(send), "folded into windows before the exchange")
-
-
-def _replaced(send: f.Send, lines: list[ast.stmt], item: ast.stmt) -> list[ast.stmt] | None:
-    return lines if item is send else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,15 +213,14 @@ def _fields_of(
     display = display_of(send.value, form.constants)
     if display is None or display.shape is not None:
         return None
-    elements: list[ast.expr] = []
-    for place, item in enumerate(display.elements):
-        if isinstance(item, (ast.Name, ast.Constant)):
-            elements.append(item)
-            continue
-        variable = f"item_to_{send.number}_{place}"
-        elements.append(f.name(variable))
-        lines.append(f.let(variable, item, f.operator_of(send)))
-        types[variable] = type_of(item, types)
+    set_here, elements = f.in_variables(
+        display.elements,
+        f.is_simple,
+        lambda position: f"item_to_{send.number}_{position}",
+        f.operator_of(send),
+    )
+    types |= {name: type_of(item, types) for name, item in f.values_set_once(set_here).items()}
+    lines += set_here
     send.value = ast.Tuple(elements, ast.Load())
     reads = FieldReads(display, "value", elements, send.value)
     return lambda item: reads.visit(f.replaced(item, {}))

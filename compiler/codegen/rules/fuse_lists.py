@@ -35,6 +35,7 @@ from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.analysis import only_reads, types_of
 from opchain.compiler.codegen.displays import MAKERS
 from opchain.compiler.codegen.function_source import BUILTINS
+from opchain.compiler.codegen.names import unused
 from opchain.compiler.codegen.rules.inline_functions import MOST_COPIES
 from opchain.compiler.codegen.rules.unpack_records import is_answered
 from opchain.compiler.codegen.static_types import (
@@ -112,9 +113,7 @@ def _fused(form: Form, function: Function, block: Block, made: ast.stmt, name: s
             return None
         parts: dict[str, ast.expr] = {}
         for variable in () if is_first or kinds[0] is int else set_in:
-            another = variable
-            while another in used or another in form.names.bindings:
-                another += "_too"
+            another = unused(variable, used, form.names.bindings)
             used.add(another)
             parts[variable] = f.name(another)
         is_first = False

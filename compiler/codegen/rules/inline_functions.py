@@ -57,7 +57,7 @@ from opchain.compiler.codegen.function_source import (
     is_written_exactly,
     meaning_of,
 )
-from opchain.compiler.codegen.names import readable
+from opchain.compiler.codegen.names import readable, unused
 from opchain.compiler.codegen.record_calls import RecordCalls
 from opchain.compiler.codegen.returns import returns_within, structured, yields_behind_tries
 from opchain.compiler.codegen.source_text import text_of
@@ -505,8 +505,7 @@ class _Inliner:
         return {name: self._another(name) for name in self.function.variables_of_a_record(block)}
 
     def _another(self, variable: str) -> ast.expr:
-        while variable in self._used or variable in self.form.names.bindings:
-            variable += "_too"
+        variable = unused(variable, self._used, self.form.names.bindings)
         self._used.add(variable)
         return f.name(variable)
 
@@ -658,10 +657,7 @@ class _Inliner:
     def _bound(self, named: Any, where: str, *what: Any) -> str:
         """Binds a name that no local variable has."""
         names = self.form.names
-        name = names.function(named, "global", where)
-        while name in self._used or names.bindings.get(name, what) != what:
-            name += "_too"
-        return names.bind(name, *what)
+        return names.bind_like(names.function(named, "global", where), *what, taken=self._used)
 
     def watch(
         self,

@@ -78,7 +78,7 @@ from opchain.compiler.codegen.displays import Display, parameters_of
 from opchain.compiler.codegen.fields_read import MOST_COLUMNS_OF_OTHERS, reader_without_fields
 from opchain.compiler.codegen.function_source import BUILTINS
 from opchain.compiler.codegen.internal_functions import Trait, calls
-from opchain.compiler.codegen.names import stem
+from opchain.compiler.codegen.names import stem, unused
 from opchain.compiler.codegen.source_text import text_of
 from opchain.compiler.codegen.static_types import JsonOf, SentRecords
 from opchain.runtime.program.vertex_program import FIRST_OUTPUT
@@ -181,8 +181,7 @@ class _Reading:
             return [statement]
         operator = f.operator_of(statement)
         name = f"object_{f.suffix_of(operator)}"
-        while name in f.names_in(self.function.body):
-            name += "_too"
+        name = unused(name, f.names_in(self.function.body))
         named = f.let(name, holder.value, operator)
         holder.value = f.name(name)
         return [*f.with_comment([named], f.comment_of(statement)), statement]
@@ -237,14 +236,8 @@ class _Reading:
 
     def _may_go_as_text(self, send: f.Send) -> bool:
         """Whether this statement sends all records of an output."""
-        places = [
-            item
-            for function in self.form.functions
-            if function.kind != "fallback"
-            for item in f.all_statements(function.body)
-            if isinstance(item, f.Send) and item.number == send.number
-        ]
-        return places == [send]
+        sends = self.form.sends(send.number)
+        return [item for function, item in sends if function.kind != "fallback"] == [send]
 
 
 class _Uses:

@@ -48,12 +48,7 @@ _CONSTANTS = (int, bool, float, str, bytes, type(None), type(...))
 def send_fields(form: Form) -> None:
     """Rewrites the sends of outputs whose statements in functions over batches all send the same fields."""
     for number in range(len(form.program.outputs)):
-        sends = [
-            (function, item)
-            for function in form.functions
-            for item in f.all_statements(function.body)
-            if isinstance(item, f.Send) and item.number == number
-        ]
+        sends = form.sends(number)
         main = [place for place in sends if place[0].kind == "process"]
         others = [place for place in sends if place not in main]
         if main and all(_is_apart(function, form) for function, _ in others):
@@ -196,10 +191,7 @@ def _send_fields(
         if send.time is not None:
             lines.append(f.made(f.Append, list=f"timestamps_{number}", value=send.time))
         f.marked(lines, operator)
-        function.body = f.rewritten(
-            function.body,
-            lambda item, lines=lines, done=send: lines if item is done else None,  # type: ignore[misc]
-        )
+        function.body = f.replaced_by(function.body, send, lines)
         form.remark(operator, "sent by fields")
     columns = fields.columns(
         [kind[0] if len(set(kind)) == 1 else None for kind in zip(*kinds, strict=True)]

@@ -29,7 +29,7 @@ from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.analysis import owned_of, types_of, uses_of
 from opchain.compiler.codegen.displays import Display, FieldReads, display_of
 from opchain.compiler.codegen.internal_functions import Trait, has
-from opchain.compiler.codegen.names import stem
+from opchain.compiler.codegen.names import stem, unused
 from opchain.compiler.codegen.source_text import text_of
 from opchain.compiler.codegen.static_types import (
     IterableOf,
@@ -83,17 +83,13 @@ def _make_after_tries(form: Form, function: Function) -> None:
         is_read_here = f.reads(statement.orelse, name) == f.reads(function.body, name)
         if display is None or not is_read_here:
             continue
-        lines: Block = []
-        elements: list[ast.expr] = []
-        for position, element in enumerate(display.elements):
-            if isinstance(element, (ast.Constant, ast.Name)):
-                elements.append(element)
-                continue
-            variable = f"item_{name.partition('_')[2]}_{position}"
-            while variable in set_in:
-                variable += "_too"
-            lines.append(f.let(variable, element, f.operator_of(made)))
-            elements.append(f.name(variable))
+        base = name.partition("_")[2]
+        lines, elements = f.in_variables(
+            display.elements,
+            f.is_simple,
+            lambda position, base=base: unused(f"item_{base}_{position}", set_in),  # type: ignore[misc]
+            f.operator_of(made),
+        )
         if lines:
             first = statement.orelse[0]
             is_read_once = f.reads(function.body, name) == 1
@@ -431,27 +427,19 @@ class _UnpackedRecord:
 
     def _elements(self, statement: ast.Assign) -> tuple[list[ast.stmt], list[ast.expr]]:
         """Variables for the elements that are none yet."""
-        lines: list[ast.stmt] = []
-        elements: list[ast.expr] = []
-        operator = f.operator_of(statement)
         base = self.name.partition("_")[2] or "0"
-        for position, item in enumerate(self.display.elements):
-            is_unread = position not in self.needed and _is_there(item, self.types)
-            if (
-                isinstance(item, ast.Constant)
-                or is_unread
-                or (
-                    isinstance(item, ast.Name) and item.id in self.stable and self._is_free(item.id)
-                )
-            ):
-                elements.append(item)
-                continue
-            variable = f"item_{base}_{position}"
-            while variable in self.stable:
-                variable += "_too"
-            lines.append(f.let(variable, item, operator))
-            elements.append(f.name(variable))
-        return lines, elements
+        return f.in_variables(
+            self.display.elements,
+            self._stays,
+            lambda position: unused(f"item_{base}_{position}", self.stable),
+            f.operator_of(statement),
+        )
+
+    def _stays(self, position: int, item: ast.expr) -> bool:
+        if position not in self.needed and _is_there(item, self.types):
+            return True
+        is_stable = isinstance(item, ast.Name) and item.id in self.stable
+        return isinstance(item, ast.Constant) or (is_stable and self._is_free(item.id))  # type: ignore[attr-defined]
 
     def _is_free(self, name: str) -> bool:
         """Whether a variable may refer to a copy from then on: its object is only used in this record."""

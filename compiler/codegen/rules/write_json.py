@@ -46,9 +46,7 @@ def _rewrite(form: Form, call: ast.Call, operator: int) -> None:
         return
     assert isinstance(value, ast.Dict)
     name, what = f"json_object_{f.suffix_of(operator)}", ("json_object", fields)
-    while form.names.bindings.get(name, what) != what:  # another one of the same operator
-        name += "_too"
-    call.func = f.name(form.names.bind(name, *what))
+    call.func = f.name(form.names.bind_like(name, *what))
     call.args = value.values
     form.remark(operator, f"writes JSON with the fields {', '.join(map(repr, fields))}")
 

@@ -76,10 +76,12 @@ class EventLoopThread:
 
     def start(self) -> None:
         """Starts the thread."""
-        self._loop = asyncio.new_event_loop()
+        self._loop = loop = asyncio.new_event_loop()
         self._pool = ThreadPoolExecutor(self._threads, f"{self._name} blocking call")
-        self._loop.set_default_executor(self._pool)
-        self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
+        loop.set_default_executor(self._pool)
+        self._thread = threading.Thread(
+            target=self._run, args=(loop,), name=self._name, daemon=True
+        )
         self._thread.start()
 
     def submit(self, invoke: Invoke, on_end: OnEnd) -> RunningCall:
@@ -122,9 +124,8 @@ class EventLoopThread:
 
     # In the loop's thread
 
-    def _run(self) -> None:
-        assert self._loop is not None
-        loop = self._loop
+    @staticmethod
+    def _run(loop: asyncio.AbstractEventLoop) -> None:
         asyncio.set_event_loop(loop)
         try:
             loop.run_forever()

@@ -194,3 +194,23 @@ def test_a_call_that_blocks_the_loop_is_left_behind_with_a_warning(
     release.set()
     for each in left_behind:
         each.join(PATIENCE_S)
+
+
+def test_a_thread_may_be_stopped_before_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    class StartsLate(threading.Thread):
+        """Starts when another thread waits for it."""
+
+        def start(self) -> None:
+            pass
+
+        def join(self, timeout: float | None = None) -> None:
+            super().start()
+            super().join(timeout)
+
+    monkeypatch.setattr(threading, "Thread", StartsLate)
+    thread = EventLoopThread("calls of 'fetch'", threads=1)
+    thread.start()
+    loop = thread._loop
+    assert loop is not None
+    thread.stop()
+    assert loop.is_closed()
