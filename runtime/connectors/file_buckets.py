@@ -33,8 +33,14 @@ _LETTERS: dict[str, Callable[[datetime], int]] = {
     "m": lambda time: time.minute,
     "s": lambda time: time.second,
 }
-_PIECE = re.compile(r"'([^']*)'|([A-Za-z])\2*|[^A-Za-z']+")
-_TWO_DIGIT_YEAR = 2
+_PIECE = re.compile(r"'((?:[^']|'')*)'|([A-Za-z])\2*|[^A-Za-z'\[\]{}#]+")
+_TWO_DIGITS = 2
+_MONTHS = (
+    *("January", "February", "March", "April", "May", "June", "July"),
+    *("August", "September", "October", "November", "December"),
+)
+_MONTH_WIDTHS = {3: 3, 4: None}
+"""The number of letters of a month's name, by the number of letters of the pattern. Names are English."""
 
 
 class BucketAssigner(ABC):
@@ -145,14 +151,15 @@ class DateTimeBucketAssigner(BucketAssigner):
             parts.append(self._piece(piece, time))
         if position != len(self.format_str):
             raise ValueError(
-                f"the format {self.format_str!r} of a bucket has a quote that is not closed"
+                f"the format {self.format_str!r} of a bucket has a quote that is not closed, or one of []{{}}# outside "
+                "of quotes"
             )
         return "".join(parts)
 
     def _piece(self, piece: re.Match[str], time: datetime) -> str:
         quoted, letter = piece.groups()
         if quoted is not None:
-            return quoted or "'"
+            return quoted.replace("''", "'") or "'"
         if letter is None:
             return piece.group()
         read = _LETTERS.get(letter)
@@ -162,7 +169,13 @@ class DateTimeBucketAssigner(BucketAssigner):
                 f"{', '.join(_LETTERS)}"
             )
         width, number = len(piece.group()), read(time)
-        is_short_year = letter in "yu" and width == _TWO_DIGIT_YEAR
+        if letter == "M" and width in _MONTH_WIDTHS:
+            return _MONTHS[number - 1][: _MONTH_WIDTHS[width]]
+        if letter not in "yu" and width > _TWO_DIGITS:
+            raise ValueError(
+                f"the format {self.format_str!r} of a bucket has {piece.group()!r}; the letter may occur once or twice"
+            )
+        is_short_year = letter in "yu" and width == _TWO_DIGITS
         return f"{number % 100 if is_short_year else number:0{width}d}"
 
 

@@ -120,15 +120,10 @@ def line_blocks(part: FileRange) -> Iterator[LineBlock]:
                 yield from _blocks(file, start, stop)
 
 
-def line_offset(block: LineBlock, index: int) -> int:
-    """The position in the file of a line of the block."""
-    position = 0
-    for _ in range(index):
-        end = _LINE_END.search(block.data, position)
-        if end is None:
-            break
-        position = end.end()
-    return block.offset + position
+def line_offsets(block: LineBlock) -> list[int]:
+    """The positions in the file of all lines of the block, and of its end."""
+    ends = (found.end() for found in _LINE_END.finditer(block.data))
+    return [block.offset, *(block.offset + end for end in ends)]
 
 
 def _line_start(file: BinaryIO, position: int) -> int:

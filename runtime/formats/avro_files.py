@@ -139,30 +139,44 @@ _LOGICAL: dict[str, TypeInformation[Any]] = {
 }
 
 
-def _type_of(schema: Any, named: dict[str, TypeInformation[Any]]) -> TypeInformation[Any]:
+def _full_name(name: str, space: str) -> str:
+    return name if "." in name or not space else f"{space}.{name}"
+
+
+def _type_of(
+    schema: Any, named: dict[str, TypeInformation[Any]], space: str = ""
+) -> TypeInformation[Any]:
+    """The type of a schema.
+
+    Args:
+        schema: The parsed JSON.
+        named: The types that the schema has named so far, by their full names.
+        space: The namespace of names without one.
+    """
     if isinstance(schema, list):
         kinds = [branch for branch in schema if branch != "null"]
         if len(kinds) != 1:
             raise UnsupportedFeatureError(
                 f"the Avro union {schema} is not supported: only unions of null and one type are"
             )
-        return _type_of(kinds[0], named)
+        return _type_of(kinds[0], named, space)
     if isinstance(schema, str):
-        found = named.get(schema) or _PRIMITIVES.get(schema)
+        found = _PRIMITIVES.get(schema) or named.get(_full_name(schema, space))
         if found is None:
             raise UnsupportedFeatureError(
                 f"the Avro type {schema!r} is not supported; supported are records, arrays, maps, and "
                 f"{', '.join(_PRIMITIVES)}"
             )
         return found
-    made = _complex_type(schema, named)
-    if "name" in schema:
-        named[schema["name"]] = made
+    if "name" not in schema:
+        return _complex_type(schema, named, space)
+    name = _full_name(schema["name"], schema.get("namespace", space))
+    made = named[name] = _complex_type(schema, named, name.rpartition(".")[0])
     return made
 
 
 def _complex_type(
-    schema: Mapping[str, Any], named: dict[str, TypeInformation[Any]]
+    schema: Mapping[str, Any], named: dict[str, TypeInformation[Any]], space: str
 ) -> TypeInformation[Any]:
     kind, logical = schema["type"], schema.get("logicalType")
     if logical == "decimal":
@@ -171,13 +185,13 @@ def _complex_type(
         return _LOGICAL[logical]
     if kind == "record":
         fields = schema["fields"]
-        types = [_type_of(field["type"], named) for field in fields]
+        types = [_type_of(field["type"], named, space) for field in fields]
         return Types.ROW_NAMED([field["name"] for field in fields], types)
     if kind == "array":
-        return Types.LIST(_type_of(schema["items"], named))
+        return Types.LIST(_type_of(schema["items"], named, space))
     if kind == "map":
-        return Types.MAP(Types.STRING(), _type_of(schema["values"], named))
-    return _type_of(kind, named)
+        return Types.MAP(Types.STRING(), _type_of(schema["values"], named, space))
+    return _type_of(kind, named, space)
 
 
 class _AvroMessages:

@@ -23,7 +23,12 @@ from opchain.runtime.files.malformed import MalformedRecord, MalformedRecords, c
 from opchain.runtime.formats.csv_schema import CsvColumn, CsvSchema
 from opchain.runtime.formats.json_values import LISTS
 from opchain.runtime.formats.row_values import columns_of_rows, rows_of_columns
-from opchain.runtime.formats.text_lines import MALFORMED, LineRecordsFormat, reason_of
+from opchain.runtime.formats.text_lines import (
+    MALFORMED,
+    LineRecordsFormat,
+    reason_of,
+    with_line_feeds,
+)
 from opchain.runtime.formats.text_values import INTEGER_BITS, is_bytes, text_reader, text_writer
 from opchain.runtime.types.coders import coder_converter
 from opchain.runtime.types.printed_form import double_text, float_text
@@ -325,6 +330,8 @@ def _decimal_text(kind: TypeInformation[Any], value: Any) -> str:
 
 def _in_scale(value: Decimal, kind: BigDecimalTypeInfo) -> Decimal | None:
     """The decimal, rounded half up to the scale. None if it has too many digits. Flink: DecimalData.fromBigDecimal."""
+    if value and value.adjusted() >= kind.precision - kind.scale:
+        return None  # without its digits: 1E+999999999999 does not fit into memory
     scaled = value.quantize(Decimal(1).scaleb(-kind.scale), decimal.ROUND_HALF_UP, _EXACTLY)
     return scaled if len(scaled.as_tuple().digits) <= kind.precision else None
 
@@ -413,7 +420,9 @@ class CsvReaderFormat(LineRecordsFormat[Row]):
             return 0
         if self.schema.strict_headers:
             for block in line_blocks(part):
-                line = block.data.decode().removeprefix(_MARK).splitlines()[0]
+                # Other lines of the block need not be UTF-8: they are malformed records.
+                text = with_line_feeds(block.data.decode("utf-8", "replace"))
+                line = text.removeprefix(_MARK).partition("\n")[0]
                 fields = next(csv.reader([line], **dialect_of(self.schema)))
                 _check_header(self.schema, fields, part.path)
                 break
@@ -467,12 +476,12 @@ def _rows_of_whole_file(
     records = _Records(schema, part, malformed)
     to_skip = schema.use_header + schema.skip_first_data_row
     if schema.use_header:
-        header = records.take(1)
-        if header and schema.strict_headers:
-            _check_header(schema, header[0][1], part.path)
+        header = records.first()
+        if header is not None and schema.strict_headers:
+            _check_header(schema, header, part.path)
         to_skip -= 1
     if to_skip:
-        records.take(1)
+        records.first()
     while found := records.take(batch_size):
         try:
             rows = rows_of([fields for _, fields in found])
@@ -516,6 +525,7 @@ class _Records:
         self._blank = _blank_line(schema)
         self._line = 0
         self._has_bad_bytes = False
+        self._is_refused = False
         self._begins = (
             True  # whether the next line begins a record: there are no comments inside a record
         )
@@ -525,25 +535,41 @@ class _Records:
         """Returns the next records, up to a maximum number. An empty result means the end."""
         found: list[tuple[int, list[str]]] = []
         while len(found) < count:
-            first = self._line + 1
-            self._begins = True
-            try:
-                fields = next(self._reader, None)
-            except csv.Error as error:
-                self.refuse(first, "", error)
-                continue
-            if fields is None:
+            record = self._next()
+            if record is None:
                 break
-            if self._has_bad_bytes and not _are_utf_8(fields):
-                shown = ",".join(fields).encode("utf-8", "surrogateescape")
-                self.refuse(first, shown.decode("utf-8", "replace"), UnicodeError())
-                continue
-            if fields or self._blank:
-                found.append((first, fields or self._blank))
+            if record[1]:
+                found.append(record)
         return found
+
+    def first(self) -> list[str] | None:
+        """The fields of the next record, which is not returned by `take`. None at the end; empty if it is malformed."""
+        while record := self._next():
+            if record[1] or self._is_refused:
+                return record[1]
+        return None
+
+    def _next(self) -> tuple[int, list[str]] | None:
+        """The line and the fields of the next record. There are none for a blank line, and for a malformed record."""
+        first = self._line + 1
+        self._begins = True
+        self._is_refused = False
+        try:
+            fields = next(self._reader, None)
+        except csv.Error as error:
+            self.refuse(first, "", error)
+            return first, []
+        if fields is None:
+            return None
+        if self._has_bad_bytes and not _are_utf_8(fields):
+            shown = ",".join(fields).encode("utf-8", "surrogateescape")
+            self.refuse(first, shown.decode("utf-8", "replace"), UnicodeError())
+            return first, []
+        return first, fields or self._blank
 
     def refuse(self, line: int, text: str, error: BaseException) -> None:
         """Reports a malformed record."""
+        self._is_refused = True
         record = MalformedRecord(self._path, f"line {line}", text, reason_of(error))
         self._malformed.take(record, error)
 

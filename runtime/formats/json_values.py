@@ -154,7 +154,13 @@ _AS_THEY_ARE: dict[BasicType, Callable[[Column], bool]] = {
 }
 
 
+_MOST_DIGITS = 4300
+"""As many as Python reads in a whole number. The digits of 1e999999999 would take minutes."""
+
+
 def _whole(value: float | Decimal) -> int:
+    if isinstance(value, Decimal) and value.adjusted() >= _MOST_DIGITS:
+        raise ValueError(f"{value} has more than {_MOST_DIGITS} digits")
     if value != int(value):
         raise ValueError(f"{value!r} is not a whole number")
     return int(value)

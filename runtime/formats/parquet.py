@@ -15,6 +15,7 @@ from opchain.runtime.formats.arrow_types import (
     arrow_array,
     arrow_schema,
     arrow_type,
+    in_micros,
     pyarrow,
     python_values,
 )
@@ -329,7 +330,7 @@ def _cast(array: Any, kind: TypeInformation[Any], what: str, first_row: int) -> 
     `first_row` is the number of the column's first row in the file, from 0.
     """
     pa = pyarrow("reading Parquet")
-    wanted = arrow_type(kind)
+    wanted, array = arrow_type(kind), in_micros(array)
     if array.type == wanted or (
         pa.types.is_timestamp(wanted) and pa.types.is_timestamp(array.type)
     ):

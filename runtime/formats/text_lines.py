@@ -14,6 +14,7 @@ import codecs
 import io
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Generic, TextIO, cast, overload
 
 from opchain.runtime.files import line_blocks as blocks
@@ -23,7 +24,7 @@ from opchain.runtime.files.line_blocks import (
     decompressed,
     is_compressed,
     line_blocks,
-    line_offset,
+    line_offsets,
 )
 from opchain.runtime.files.malformed import FAIL, MalformedRecord, MalformedRecords
 from opchain.runtime.types.type_information import BasicTypeInfo
@@ -137,6 +138,7 @@ Word count took a third longer with batches of 4,096 lines.
 _UNDECODED = "\udcff"
 """Stands for bytes that cannot be decoded. No valid text of a file has a lone surrogate."""
 
+_SIZE_OF_MARK = 4
 _MARKS = "opchain.undecoded"
 codecs.register_error(_MARKS, lambda error: (_UNDECODED, cast("UnicodeDecodeError", error).end))
 
@@ -264,10 +266,7 @@ class TextLineFormat(StreamFormat[str]):
         with (
             file_system_of(path).open_input(path) as file,
             decompressed(file, path) as unpacked,
-            cast(
-                "TextIO",
-                io.TextIOWrapper(unpacked, encoding=self.charset_name, errors=_MARKS, newline=None),
-            ) as text_file,
+            cast("TextIO", _text_file(unpacked, self.charset_name)) as text_file,
         ):
             pending: list[str] = []
             while text := text_file.read(blocks.BLOCK_SIZE):
@@ -278,6 +277,23 @@ class TextLineFormat(StreamFormat[str]):
                 pending.append(text[border:])
             if rest := "".join(pending):
                 yield rest
+
+
+# Java reads these as big-endian if there is no byte order mark.
+_BIG_ENDIAN = {
+    "utf-16": ("utf-16-be", (codecs.BOM_UTF16_BE, codecs.BOM_UTF16_LE)),
+    "utf-32": ("utf-32-be", (codecs.BOM_UTF32_BE, codecs.BOM_UTF32_LE)),
+}
+
+
+def _text_file(file: Any, charset_name: str) -> io.TextIOWrapper:
+    """The text of a file, with a mark for bytes that cannot be decoded."""
+    big_endian, marks = _BIG_ENDIAN.get(codecs.lookup(charset_name).name, ("", ()))
+    if big_endian:
+        file = io.BufferedReader(file)
+        if not file.peek(_SIZE_OF_MARK).startswith(marks):
+            charset_name = big_endian
+    return io.TextIOWrapper(file, encoding=charset_name, errors=_MARKS, newline=None)
 
 
 def _lines_of(text: str) -> list[str]:
@@ -331,6 +347,8 @@ class LineRecordsFormat(StreamFormat[T]):
             block = _without_mark(read)
             text, is_text = _text_of(block.data)
             lines = with_line_feeds(text).removesuffix("\n").split("\n")
+            # Found once for a block, and only if it has a malformed line.
+            offsets = cache(partial(line_offsets, block))
             for first in range(begin, len(lines), batch_size):
                 chunk = lines[first : first + batch_size]
                 try:
@@ -338,7 +356,7 @@ class LineRecordsFormat(StreamFormat[T]):
                         raise ValueError("it is not UTF-8")
                     records: Sequence[T] = decode(chunk)
                 except MALFORMED:
-                    records = _good_ones(part.path, block, first, chunk, decode, malformed)
+                    records = _good_ones(part.path, offsets, first, chunk, decode, malformed)
                 if records:
                     yield records
             begin = max(0, begin - len(lines))
@@ -346,7 +364,7 @@ class LineRecordsFormat(StreamFormat[T]):
 
 def _good_ones(
     path: str,
-    block: LineBlock,
+    offsets: Callable[[], list[int]],
     first: int,
     lines: Sequence[str],
     decode: Decode,
@@ -360,7 +378,7 @@ def _good_ones(
             records += decode([line])
         except MALFORMED as error:  # noqa: PERF203 - only where a batch has a bad line
             shown = line.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-            place = f"byte {line_offset(block, index)}"
+            place = f"byte {offsets()[index]}"
             malformed.take(MalformedRecord(path, place, shown, reason_of(error)), error)
     return records
 

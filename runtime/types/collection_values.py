@@ -111,19 +111,28 @@ def _of_class(kind: type | tuple[type, ...], expected: str, declared: str) -> Co
 
 
 def _to_milliseconds(check: Converter) -> Converter:
-    """Truncates a time or datetime to milliseconds."""
+    """Truncates a time or datetime to milliseconds. As in PyFlink, a datetime with a time zone becomes one in UTC."""
 
     def convert(value: Any) -> Any:
-        checked = check(value)
-        return checked and checked.replace(microsecond=checked.microsecond // 1000 * 1000)
+        if check(value) is None:
+            return None
+        if value.tzinfo is not None and isinstance(value, dt.datetime):
+            value = value.astimezone(dt.timezone.utc)
+        return value.replace(microsecond=value.microsecond // 1000 * 1000, tzinfo=None)
 
     return convert
+
+
+def _to_date(value: Any) -> Any:
+    checked = _check_date(value)
+    return checked.date() if isinstance(checked, dt.datetime) else checked
 
 
 def _unless_none(convert: Converter) -> Converter:
     return lambda value: None if value is None else convert(value)
 
 
+_check_date = _of_class(dt.date, "a date", "SQL_DATE")
 _check_decimal = _of_class((Decimal, int), "a Decimal", "BIG_DEC")
 
 
@@ -237,7 +246,7 @@ _MAKERS: tuple[tuple[Any, Callable[[Any], Converter | None]], ...] = (
     (ListTypeInfo, _to_list),
     (MapTypeInfo, _to_map),
     ((PrimitiveArrayTypeInfo, BasicArrayTypeInfo, ObjectArrayTypeInfo), _to_array),
-    (DateTypeInfo, lambda _: _of_class(dt.date, "a date", "SQL_DATE")),
+    (DateTypeInfo, lambda _: _to_date),
     (TimeTypeInfo, lambda _: _to_milliseconds(_of_class(dt.time, "a time", "SQL_TIME"))),
     (
         TimestampTypeInfo,

@@ -18,6 +18,10 @@ EVENING = 1_767_225_599_999  # 2025-12-31 23:59:59.999 in UTC
         ("yy.MM.dd 'at' HH:mm:ss", "UTC", "25.12.31 at 23:59:59"),
         ("'day='dd''", "UTC", "day=31'"),
         ("uuuuu", "UTC", "02025"),
+        ("yyyy-MMM", "UTC", "2025-Dec"),
+        ("d MMMM", "UTC", "31 December"),
+        ("HH' o''clock'", "UTC", "23 o'clock"),
+        ("'[#]'dd", "UTC", "[#]31"),
     ],
 )
 def test_a_folder_is_the_time_in_javas_form(format_str: str, zone: str, folder: str) -> None:
@@ -48,3 +52,17 @@ def test_a_format_that_is_not_known_is_refused_at_once(format_str: str, message:
 def test_a_time_zone_that_is_not_known_is_refused_at_once() -> None:
     with pytest.raises(ValueError, match="unknown time zone 'Mars/Olympus'"):
         BucketAssigner.date_time_bucket_assigner(timezone_id="Mars/Olympus")
+
+
+@pytest.mark.parametrize("format_str", ["yyyy-MMMMM", "ddd", "HHH"])
+def test_a_number_of_letters_that_java_does_not_write_as_a_number_is_refused(
+    format_str: str,
+) -> None:
+    with pytest.raises(ValueError, match="the letter may occur once or twice"):
+        BucketAssigner.date_time_bucket_assigner(format_str)
+
+
+@pytest.mark.parametrize("format_str", ["yyyy[-MM]", "dd#", "{dd}"])
+def test_a_character_that_java_reserves_is_refused(format_str: str) -> None:
+    with pytest.raises(ValueError, match="outside of quotes"):
+        BucketAssigner.date_time_bucket_assigner(format_str)

@@ -81,3 +81,26 @@ def test_records_of_a_schema_are_a_type() -> None:
     assert pickle.loads(pickle.dumps(kind)) == kind
     assert kind.java_class == "GenericRecord"
     assert repr(kind).startswith('GenericRecord({"type": "record"')
+
+
+def test_names_belong_to_namespaces() -> None:
+    def named(field: str, **settings: Any) -> dict[str, Any]:
+        inner = [{"name": field, "type": "int"}]
+        return {"type": "record", "name": "I", "fields": inner, **settings}
+
+    schema = {
+        "type": "record",
+        "name": "R",
+        "namespace": "com.x",
+        "fields": [
+            {"name": "a", "type": named("here")},
+            {"name": "b", "type": named("there", namespace="com.y")},
+            {"name": "c", "type": {"type": "array", "items": "I"}},
+            {"name": "d", "type": ["null", "com.x.I"]},
+            {"name": "e", "type": {"type": "map", "values": "com.y.I"}},
+        ],
+    }
+    here, there = (Types.ROW_NAMED([name], [Types.INT()]) for name in ("here", "there"))
+    types = AvroSchema.parse_string(json.dumps(schema)).row_type().get_field_types()
+    expected = [here, there, Types.LIST(here), here, Types.MAP(Types.STRING(), there)]
+    assert types == expected

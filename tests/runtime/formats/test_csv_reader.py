@@ -197,3 +197,26 @@ def test_what_is_no_schema_is_refused() -> None:
 def test_rows_have_the_schemas_type() -> None:
     schema = two().build()
     assert CsvReaderFormat.for_schema(schema).get_produced_type() == schema.row_type
+
+
+@pytest.mark.parametrize("by_line", [False, True])
+def test_lines_behind_a_strict_header_need_not_be_utf_8(tmp_path: Path, by_line: bool) -> None:
+    (tmp_path / "a.csv").write_bytes(b"\xef\xbb\xbfid,name\r\n1,a\r\n2,\xff\r\n3,c")
+    reads = CsvReaderFormat.for_schema(two().set_use_header().set_strict_headers().build())
+    if by_line:
+        reads = reads.one_record_per_line()
+    source = source_of(reads, tmp_path, malformed="skip")
+    source.open(Reader())
+    assert read(source) == [Row(id=1, name="a"), Row(id=3, name="c")]
+
+
+@pytest.mark.parametrize("header", [b"id,n\xe4me\n", b'"id"x,name\n'])
+def test_a_malformed_header_does_not_take_a_row_with_it(tmp_path: Path, header: bytes) -> None:
+    (tmp_path / "a.csv").write_bytes(header + b"1,a\n2,b\n")
+    (tmp_path / "b.csv").write_bytes(b"id,name\n" + header + b"3,c\n4,d\n")
+    plain = CsvReaderFormat.for_schema(two().set_use_header().build())
+    skips = CsvReaderFormat.for_schema(two().set_use_header().set_skip_first_data_row().build())
+    for reads, name, ids in ((plain, "a.csv", [1, 2]), (skips, "b.csv", [3, 4])):
+        source = source_of(reads, tmp_path / name, malformed="skip")
+        source.open(Reader())
+        assert [row.id for row in read(source)] == ids

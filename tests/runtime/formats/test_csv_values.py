@@ -104,3 +104,17 @@ def test_an_escape_character_stands_for_control_characters_too() -> None:
     decode = csv_decoder(schema.build())
     texts = ['"a\\"b",x\\,y', "a\\nb,c\\\\nd", '"a""b",""""']
     assert list(map(tuple, decode(texts))) == [('a"b', "x,y"), ("a\nb", "c\\nd"), ('a"b', '"')]
+
+
+def test_a_decimal_with_a_huge_exponent_does_not_fit() -> None:
+    schema = CsvSchema.builder().add_number_column("id", DataTypes.DECIMAL(10, 2)).build()
+    texts = ["1e999999999999", "1e8", "99999999.994", "99999999.995", "1e7", "0e99999", "1e-99"]
+    assert [row[0] for row in csv_decoder(schema)(texts)] == [
+        None,
+        None,
+        Decimal("99999999.99"),
+        None,
+        Decimal("10000000.00"),
+        Decimal("0.00"),
+        Decimal("0.00"),
+    ]

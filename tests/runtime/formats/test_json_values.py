@@ -94,3 +94,10 @@ def test_a_type_without_a_form_is_refused() -> None:
         UnsupportedFeatureError, match="JSON does not support map keys of type ListTypeInfo"
     ):
         to_json(Types.MAP(Types.LIST(Types.INT()), Types.INT()))
+
+
+def test_a_huge_exponent_is_malformed_at_once() -> None:
+    for kind in (Types.INT(), Types.BIG_INT()):
+        with pytest.raises(ValueError, match=r"1E\+99999 has more than 4300 digits"):
+            from_json(kind)([Decimal("1e99999")])
+    assert from_json(Types.BIG_INT())([Decimal("1e30")]) == [10**30]

@@ -7,6 +7,7 @@ from file_records import Reader, read, source_of
 
 from opchain.datastream import OutputTag
 from opchain.runtime.files.malformed import MalformedRecord, MalformedRecordError
+from opchain.runtime.formats import text_lines
 from opchain.runtime.formats.text_lines import LineRecordsFormat, reason_of
 
 if TYPE_CHECKING:
@@ -64,3 +65,20 @@ def test_the_first_bad_line_fails_the_job(folder: Path) -> None:
 def test_a_reason_is_one_line() -> None:
     assert reason_of(ValueError("a\nb")) == "a b"
     assert reason_of(KeyError()) == "KeyError"
+
+
+def test_a_file_of_malformed_lines_is_skipped_in_linear_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.txt").write_bytes(b"title\n" + b"x\n" * 500)
+    searched: list[int] = []
+    found = text_lines.line_offsets
+    monkeypatch.setattr(
+        text_lines, "line_offsets", lambda block: searched.append(1) or found(block)
+    )
+    reader = Reader()
+    source = source_of(Numbers(), tmp_path, malformed="skip")
+    source.open(reader)
+    assert read(source, batch_size=10) == []
+    assert reader.errors == 500
+    assert len(searched) == 1

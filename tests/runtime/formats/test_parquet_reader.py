@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import logging
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -144,3 +145,43 @@ def test_other_types_are_refused(tmp_path: Path) -> None:
         ParquetColumnarRowInputFormat(Types.INT())
     assert ParquetColumnarRowInputFormat(TWO).can_be_cut("a")
     assert write_file(tmp_path, ParquetBulkWriters.for_row_type(TWO), []).exists()
+
+
+@pytest.mark.parametrize(
+    ("kind", "of", "value"),
+    [
+        (Types.SQL_DATE(), pa.date32(), 5_000_000),
+        (Types.SQL_TIMESTAMP(), pa.timestamp("us"), 10**18),
+    ],
+)
+@pytest.mark.parametrize("others", [[], [None]])
+def test_a_date_that_python_does_not_have_is_an_error(
+    tmp_path: Path, kind: Any, of: Any, value: int, others: list[None]
+) -> None:
+    pq.write_table(pa.table({"a": pa.array([value, *others], of)}), tmp_path / "file")
+    reads = ParquetColumnarRowInputFormat(Types.ROW_NAMED(["a"], [kind]))
+    with pytest.raises(ValueError, match="outside of the years 1 to 9999"):
+        read(source_of(reads, tmp_path / "file"))
+
+
+@pytest.mark.parametrize("is_declared", [False, True])
+def test_nanoseconds_are_cut_at_any_depth(tmp_path: Path, is_declared: bool) -> None:
+    moment, nanos = datetime(1970, 1, 1, 0, 0, 1, 234567), 1_234_567_891  # noqa: DTZ001 - without zone
+    stamp = pa.timestamp("ns")
+    columns = {
+        "list": pa.array([[nanos]], pa.list_(stamp)),
+        "row": pa.array([{"x": nanos}], pa.struct([("x", stamp)])),
+        "map": pa.array([[("k", nanos)]], pa.map_(pa.string(), stamp)),
+        "time": pa.array([nanos], pa.time64("ns")),
+    }
+    pq.write_table(pa.table(columns), tmp_path / "file")
+    of = Types.SQL_TIMESTAMP()
+    kinds = [Types.LIST(of), Types.ROW_NAMED(["x"], [of]), Types.MAP(Types.STRING(), of)]
+    row_type = Types.ROW_NAMED([*columns], [*kinds, Types.SQL_TIME()])
+    reads = ParquetColumnarRowInputFormat(row_type if is_declared else None)
+    (row,) = read(source_of(reads, tmp_path / "file"))
+    assert row["list"] == [moment]
+    assert type(row["list"][0]) is datetime
+    assert row["row"] == (Row(x=moment) if is_declared else {"x": moment})
+    assert dict(row["map"]) == {"k": moment}
+    assert row["time"] == moment.time()

@@ -43,3 +43,14 @@ def test_a_compressed_file_in_a_wide_character_set(tmp_path: Path) -> None:
 
 def test_line_ends_become_line_feeds() -> None:
     assert with_line_feeds("a\r\nb\rc\n") == "a\nb\nc\n"
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.gz"])
+@pytest.mark.parametrize(("charset", "written"), [("UTF-16", "utf-16-be"), ("UTF-32", "utf-32-be")])
+def test_a_wide_character_set_without_a_mark_is_big_endian_as_in_java(
+    tmp_path: Path, name: str, charset: str, written: str
+) -> None:
+    for mark in ("", "\ufeff"):
+        data = f"{mark}ä\r\nb".encode(written)
+        (tmp_path / name).write_bytes(gzip.compress(data) if name == "a.gz" else data)
+        assert read(source_of(TextLineFormat(charset), tmp_path)) == ["ä", "b"]

@@ -165,3 +165,18 @@ def test_a_record_of_another_length_is_refused(record: Any) -> None:
     assert convert is not None
     with pytest.raises(ValueError, match=f"has {len(record)} fields; its type has 2"):
         convert(record)
+
+
+def test_times_have_no_zone_and_dates_no_time() -> None:
+    zone = dt.timezone(dt.timedelta(hours=2))
+    moment = dt.datetime(2020, 1, 1, 1, 30, 0, 1999, tzinfo=zone)
+    utc = dt.datetime(2019, 12, 31, 23, 30, 0, 1000)  # noqa: DTZ001 - as PyFlink makes it
+    for kind, value, expected in (
+        (Types.SQL_TIMESTAMP(), moment, utc),
+        (Types.SQL_TIME(), moment.timetz(), dt.time(1, 30, 0, 1000)),
+        (Types.SQL_DATE(), moment, dt.date(2020, 1, 1)),
+    ):
+        convert = converter_to(Types.ROW_NAMED(["x", "y"], [kind, kind]))
+        assert convert is not None
+        (found, nothing) = convert((value, None))
+        assert (type(found), found, nothing) == (type(expected), expected, None)
