@@ -428,6 +428,7 @@ class SourceOperator(TimestampsWatermarksOperator):
         self._restored_splits = {split[0]: split for split in splits}
         for name in list(self._restored_splits):
             self._enter(self._register(name))
+        self.await_idleness()
 
     def rescale_event_time(self, snapshots: Sequence[Any]) -> None:
         """Continues from the lowest watermark of the subtasks. Each split continues from its own generator."""

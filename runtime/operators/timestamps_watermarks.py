@@ -172,16 +172,16 @@ class TimestampsWatermarksOperator(StreamOperator):
 
     def prepare_snapshot(self, checkpoint_id: int) -> None:  # noqa: ARG002 - the contract
         """Registers a timer, so that an epoch begins when the input may have become idle."""
-        if self._idle_check is not None:
-            self._idle_check.cancel()
-            self._idle_check = None
         if self.strategy is not None and self.strategy.idle_timeout is not None:
             # The generator last saw activity at the end of the last batch. The timeout begins now.
             self.ask_generators()
-            self._await_idleness()
+            self.await_idleness()
 
-    def _await_idleness(self) -> None:
-        """Sets a timer for the first generator that may become idle."""
+    def await_idleness(self) -> None:
+        """Sets a timer for the first generator that may become idle, in place of the last one."""
+        if self._idle_check is not None:
+            self._idle_check.cancel()
+            self._idle_check = None
         times = [
             at_ns
             for generator in self.active_generators()
@@ -210,9 +210,10 @@ class TimestampsWatermarksOperator(StreamOperator):
         return self.emitter.emitted, self.pickled_generator(self.generator)
 
     def restore_event_time(self, snapshot: tuple[tuple[int, bool], bytes]) -> None:
-        """Restores the generator."""
+        """Restores the generator, and the timer that `prepare_snapshot` has registered."""
         self.emitter.emitted, generator = snapshot
         self.generator = self.restored_generator(generator)
+        self.await_idleness()
 
     def pickled_generator(self, generator: WatermarkGenerator[Any]) -> bytes:
         """The bytes of a generator, for a checkpoint.

@@ -140,7 +140,7 @@ class InternalTimerService:
         If each of them waited for its own callback, the number of records in between would depend on the batches of
         the input.
         """
-        self._call = None
+        self._call, self._call_at = None, MAX_LONG_VALUE
         now = max(until, self.current_processing_time())
         while self._fire_processing_time(now - 1):
             pass
@@ -148,8 +148,10 @@ class InternalTimerService:
         for _ in range(len(self._processing_timers)):
             if not self._fire_processing_time(now):
                 break
-        if self._call is None:
-            self._await_next()
+        # Timers may have been registered meanwhile, for later times than that of the first one.
+        first = self._processing_timers.next_time()
+        if first is not None and first < self._call_at:
+            self._await(first)
 
     def _fire_processing_time(self, until: int) -> bool:
         """Fires the first timer that is due. Returns whether there was one."""

@@ -173,7 +173,7 @@ class KeyedTimers:
                 if self._heap[0] < first:
                     break  # an earlier timer was added
             else:
-                del self._walks[first]
+                self._walks.pop(first, None)
                 if not any(namespaces.values()):
                     self._drop_first_time()
 
@@ -223,6 +223,7 @@ class KeyedTimers:
     def _drop_first_time(self) -> None:
         time = heapq.heappop(self._heap)
         self._by_time.pop(time, None)
+        self._walks.pop(time, None)  # its timers may have been taken one by one
         if time == self._last_time:
             self._last_time = None
 

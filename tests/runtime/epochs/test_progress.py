@@ -84,6 +84,27 @@ def test_an_input_that_stays_away_holds_nobody_back(tmp_path: Path, restarts: bo
     run.close()
 
 
+def idle_later(env: Any) -> None:
+    one = given(env, "one").assign_timestamps_and_watermarks(strategy(100))
+    two = given(env, "two").assign_timestamps_and_watermarks(strategy(100))
+    seen(one.union(two).key_by(lambda value: value[0]).process(Watermarks()), "watermarks")
+
+
+@pytest.mark.parametrize("draw_idle", [idle, idle_later])
+@pytest.mark.parametrize("how", ["live", "restarted", "moved"])
+def test_an_input_is_idle_before_the_records_of_an_epoch_that_begins_after_its_timeout(
+    tmp_path: Path, how: str, draw_idle: Any
+) -> None:
+    process = [0]
+    run = EpochRun(draw_idle, tmp_path, processes=2, process_of=lambda _: process[0])
+    run.run(1_000, one=[("a", 10)], two=[("a", 90)])
+    run = run.restarted() if how == "restarted" else run
+    process[0] = int(how == "moved")
+    assert run.run(1_500, one=[("a", 50)]).records("watermarks") == [89]
+    process[0] = 0
+    run.close()
+
+
 @pytest.mark.parametrize("parallelism", [1, 3, 8])
 def test_a_bounded_source_at_its_end_holds_nobody_back_at_another_parallelism(
     tmp_path: Path, parallelism: int

@@ -250,7 +250,8 @@ strategies = st.tuples(st.sampled_from(sorted(ASSIGNERS)), st.sampled_from(sorte
 
 def strategy_of(names: tuple[str, str]) -> Any:
     assigner, strategy = ASSIGNERS[names[0]], GENERATORS[names[1]]
-    return strategy if assigner is None else strategy.with_timestamp_assigner(assigner)
+    # A strategy without an assigner would be changed, also for the later forms and examples.
+    return strategy if assigner is None else copy(strategy).with_timestamp_assigner(assigner)
 
 
 @settings(max_examples=40)

@@ -101,6 +101,23 @@ def test_only_the_first_processing_timer_is_asked_of_the_clock() -> None:
     assert operator.clock.waiting_calls == 0
 
 
+def test_a_timer_that_is_registered_while_another_fires_does_not_delay_the_others() -> None:
+    operator = Operator()
+    operator.register("processing", 40, "a")
+    operator.register("processing", 50, "b")
+
+    def react(_domain: str, time: int, _namespace: Any) -> None:
+        if time == 40:
+            operator.register("processing", 140, "a")
+
+    operator.reaction = react
+    assert operator.reach("processing", 45) == [("processing", 40, "a")]
+    assert operator.clock.next_call_at() == 50
+    assert operator.clock.waiting_calls == 1
+    assert operator.reach("processing", 60) == [("processing", 50, "b")]
+    assert operator.reach("processing", 140) == [("processing", 140, "a")]
+
+
 def test_processing_timers_do_not_fire_before_mail_is_read() -> None:
     operator = Operator()
     operator.register("processing", 10)

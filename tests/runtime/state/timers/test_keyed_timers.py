@@ -34,6 +34,21 @@ def test_timers_come_by_time_and_then_in_the_order_of_registration() -> None:
     assert timers.next_time() is None
 
 
+def test_nothing_is_left_of_a_time_whose_timers_were_taken_one_by_one() -> None:
+    timers = KeyedTimers()
+    for time in (5, 6):
+        for key in ("a", "b"):
+            timers.add(time, VOID, key)
+        assert [timers.pop_until(time), timers.pop_until(time)] == [
+            (time, VOID, key) for key in "ab"
+        ]
+        assert timers.next_time() is None
+    assert not timers._walks
+    for key in ("b", "a"):
+        timers.add(5, VOID, key)
+    assert drained(timers) == [(5, VOID, "b"), (5, VOID, "a")]
+
+
 def test_a_timer_registered_twice_is_one() -> None:
     timers = KeyedTimers()
     assert timers.add(5, "w", "a")
