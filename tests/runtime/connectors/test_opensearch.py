@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from opensearch_server import opensearch_server
 
-from opchain.common import Types
+from opchain.common import Configuration, Types
 from opchain.datastream import StreamExecutionEnvironment
 from opchain.datastream.connectors.sinks import ElasticsearchSink
 from opchain.runtime.errors import SinkError
@@ -50,7 +50,8 @@ class TestElasticsearchSink(SinkConformance):
 
 
 def test_a_job_counts_into_documents_of_its_own_ids(opensearch: OpenSearch) -> None:
-    env = StreamExecutionEnvironment.get_execution_environment()
+    configuration = Configuration().set_string("execution.target", "local")
+    env = StreamExecutionEnvironment.get_execution_environment(configuration)
     env.set_parallelism(2)
     words = env.from_collection(["a", "b", "a", "c", "a", "b"], Types.STRING())
     counts = words.map(lambda word: (word, 1), Types.TUPLE([Types.STRING(), Types.INT()])).key_by(
