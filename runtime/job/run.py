@@ -217,6 +217,7 @@ class JobRun(JobClient):
         self.at_start: list[Callable[[], object]] = []
         self.at_end: list[Callable[[JobStatus, BaseException | None], object]] = []
         self.last_status: JobStatus | None = None
+        self._transition = threading.Lock()
         self.last_metrics: JobMetrics | None = None
 
     def start(self) -> JobRun:
@@ -312,7 +313,8 @@ class JobRun(JobClient):
         self._result.set_exception(failure)
 
     def _notify_end(self, status: JobStatus, failure: BaseException | None) -> None:
-        self.last_status = status
+        with self._transition:  # a cancellation comes before or after it
+            self.last_status = status
         for call in self.at_end:
             call(status, failure)
 
@@ -330,9 +332,12 @@ class JobRun(JobClient):
     def cancel(self) -> CompletableFuture[None]:
         """Stops the job. The future is completed when the job has ended."""
         done: CompletableFuture[None] = CompletableFuture()
-        if self.last_status is None:
-            self._is_cancelled.set()
-            self._status = JobStatus.CANCELLING
+        with self._transition:
+            is_running = self.last_status is None
+            if is_running:
+                self._is_cancelled.set()
+                self._status = JobStatus.CANCELLING
+        if is_running:
             self._stop()
         self._result.add_done_callback(lambda _: done.set_result(None))
         return done
