@@ -16,6 +16,7 @@ from opchain.compiler.table.data_types import (
     MapType,
     RowField,
     RowType,
+    ZonedTimeType,
 )
 from opchain.compiler.table.datagen import datagen_source
 from opchain.compiler.table.expressions import Column, Typed, cast
@@ -173,7 +174,8 @@ def row_type(columns: Sequence[Column]) -> RowTypeInfo:
 
 def _type_of(data_type: DataType) -> Any:
     # An aware datetime, because PyFlink's Instant has no arithmetic.
-    return _with(data_type, ("TIMESTAMP_LTZ",), DataTypes.TIMESTAMP()).type_information()
+    zoned = ZonedTimeType("TIMESTAMP", (6,), is_nullable=True)
+    return _with(data_type, ("TIMESTAMP_LTZ",), zoned).type_information()
 
 
 def _columns(descriptor: TableDescriptor) -> list[Column]:

@@ -76,6 +76,16 @@ class TimeType(DataType):
     """DATE, TIME, TIMESTAMP or TIMESTAMP_LTZ."""
 
 
+class ZonedTimeType(TimeType):
+    """A TIMESTAMP_LTZ in a stream: a datetime with a time zone."""
+
+    def type_information(self) -> TypeInformation[Any]:
+        """SQL_TIMESTAMP that keeps the time zone."""
+        from opchain.runtime.types.time_types import TimestampTypeInfo  # noqa: PLC0415 - as above
+
+        return TimestampTypeInfo(keeps_zone=True)
+
+
 @dataclass(frozen=True)
 class ArrayType(DataType):
     """Lists of one type."""

@@ -110,15 +110,18 @@ def _of_class(kind: type | tuple[type, ...], expected: str, declared: str) -> Co
     return convert
 
 
-def _to_milliseconds(check: Converter) -> Converter:
+def _to_milliseconds(check: Converter, *, keeps_zone: bool = False) -> Converter:
     """Truncates a time or datetime to milliseconds. As in PyFlink, a datetime with a time zone becomes one in UTC."""
 
     def convert(value: Any) -> Any:
         if check(value) is None:
             return None
-        if value.tzinfo is not None and isinstance(value, dt.datetime):
+        value = value.replace(microsecond=value.microsecond // 1000 * 1000)
+        if keeps_zone or value.tzinfo is None:
+            return value
+        if isinstance(value, dt.datetime):
             value = value.astimezone(dt.timezone.utc)
-        return value.replace(microsecond=value.microsecond // 1000 * 1000, tzinfo=None)
+        return value.replace(tzinfo=None)
 
     return convert
 
@@ -250,7 +253,9 @@ _MAKERS: tuple[tuple[Any, Callable[[Any], Converter | None]], ...] = (
     (TimeTypeInfo, lambda _: _to_milliseconds(_of_class(dt.time, "a time", "SQL_TIME"))),
     (
         TimestampTypeInfo,
-        lambda _: _to_milliseconds(_of_class(dt.datetime, "a datetime", "SQL_TIMESTAMP")),
+        lambda of: _to_milliseconds(
+            _of_class(dt.datetime, "a datetime", "SQL_TIMESTAMP"), keeps_zone=of.keeps_zone
+        ),
     ),
     (BasicTypeInfo, lambda record_type: _OF_BASIC_TYPE.get(record_type.basic_type)),
 )

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
@@ -114,7 +114,12 @@ class TimestampTypeInfo(TypeInformation[datetime]):
     """The type of datetimes. The internal value is the number of microseconds since the epoch.
 
     As in PyFlink, a datetime without time zone is in the machine's zone, and results have no time zone.
+
+    Attributes:
+        keeps_zone: Whether a collection keeps time zones: in columns of tables with the type TIMESTAMP_LTZ.
     """
+
+    keeps_zone: bool = field(default=False, compare=False)
 
     @property
     def java_class(self) -> str:
