@@ -187,7 +187,11 @@ class _Producer:
             if failure.name() == "_TIMED_OUT":
                 failure = KafkaError(KafkaError._MSG_TIMED_OUT, "the message timed out")
             message = SimpleNamespace(
-                topic=lambda: _TOPIC, partition=lambda: 0, key=lambda: None, value=lambda: messages
+                topic=lambda: _TOPIC,
+                partition=lambda: 0,
+                key=lambda: None,
+                value=lambda: messages,
+                timestamp=lambda: (1, 0),
             )
             self._report(failure, message)
 

@@ -77,27 +77,18 @@ NO_LIMIT = -1.0
 """A patience without limit."""
 
 
-_FINISHED_HERE: dict[str, str] = {}
-"""The names of the jobs that have finished in this process, by the URL of their checkpoint directory."""
+_FINISHED_HERE: set[str] = set()
+"""The URLs of the checkpoint directories of jobs that have finished in this process."""
 
 
-def _require_own_directory(url: str, job_name: str, latest: CheckpointMetadata | None) -> None:
-    """Checks that the checkpoints of a directory are those of this job, as far as can be seen.
+def _warn_of_another_job(url: str, job_name: str, latest: CheckpointMetadata | None) -> None:
+    """Warns if the checkpoints of a directory may be those of another job.
 
     In Flink, each job has a sub-folder of its own, so programs may give several jobs the same directory.
-
-    Raises:
-        CheckpointError: The program has run another job with this directory.
     """
-    before = _FINISHED_HERE.get(url)
     if latest is None:
         return
-    if before is not None and before != job_name:
-        raise CheckpointError(
-            f"{url} has the checkpoints of job '{before}', which this program has run before. Job '{job_name}' would "
-            "continue from them: give each job its own execution.checkpointing.dir"
-        )
-    if before is not None or latest.job_name != job_name:
+    if url in _FINISHED_HERE or latest.job_name != job_name:
         _LOG.warning(
             "job '%s' continues from checkpoint %d of job '%s' in %s; if it is another job, give it its own "
             "execution.checkpointing.dir",
@@ -276,7 +267,7 @@ class UnboundedJob(ABC):
                 adopt(storage, restore_from, coordinator.lease)
                 restore_from = None
         else:
-            _require_own_directory(storage.url, self.job.job_name, coordinator.latest())
+            _warn_of_another_job(storage.url, self.job.job_name, coordinator.latest())
         epochs = Epochs(
             self.job,
             self.settings,
@@ -312,7 +303,7 @@ class UnboundedJob(ABC):
             write_savepoint(Located(storage, epochs.latest), at_end, holds_state_alone=True)
             _LOG.info("state at the end of job '%s': %s", self.job.job_name, at_end)
         if not self.control.is_stopped:
-            _FINISHED_HERE[storage.url] = self.job.job_name
+            _FINISHED_HERE.add(storage.url)
         outcome = epochs.outcome or JobOutcome()
         outcome.metrics = self.history.totals()
         return outcome

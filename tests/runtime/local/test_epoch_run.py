@@ -46,7 +46,7 @@ from opchain.runtime.checkpoint.storage import checkpoint_storage
 from opchain.runtime.connectors.data_generator import DataGeneratorSource
 from opchain.runtime.epochs.input_log import log_offset, required_offset
 from opchain.runtime.epochs.source_positions import POSITIONS
-from opchain.runtime.errors import CheckpointError, CorruptCheckpointError, TaskFailedError
+from opchain.runtime.errors import CorruptCheckpointError, TaskFailedError
 from opchain.runtime.functions.sink import Committer, Sink, SinkWriter
 from opchain.runtime.job.client import JobStatus
 from opchain.runtime.job.run import CancelledError
@@ -392,17 +392,15 @@ def test_available_files_are_read_once_over_runs(tmp_path: Path) -> None:
         require_exact(found)
 
 
-def test_another_job_of_a_program_needs_another_directory(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+def test_a_job_that_continues_from_checkpoints_of_another_is_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     write_numbers(tmp_path, 0)
     read_available(tmp_path)
-    with pytest.raises(CheckpointError, match="checkpoints of job 'files', which this program"):
-        read_available(tmp_path, "others")
-
-    monkeypatch.setattr("opchain.runtime.job.unbounded_job._FINISHED_HERE", {})
-    read_available(tmp_path, "others")  # as in another process: the name may have been changed
+    assert "continues from checkpoint" not in caplog.text
+    read_available(tmp_path, "others")
     assert "job 'others' continues from checkpoint 1 of job 'files'" in caplog.text
+    assert "give it its own execution.checkpointing.dir" in caplog.text
 
 
 @pytest.mark.parametrize(
