@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     Setting = tuple[str, Callable[[Types], StaticType | None]]
 
 _PASSES = 4
-"""Prefixes of the names of internal functions that only read records."""
 
 
 def types_of(function: Function, form: Form) -> Types:
@@ -198,7 +197,7 @@ def only_reads(node: ast.expr) -> bool:
 
 
 def fresh_of(function: Function, types: Types) -> set[str]:
-    """The variables whose values need no copy: immutable ones, arriving ones, and those of `owned_of`."""
+    """The variables whose values need no copy: those of `owned_of`, and the records that arrive."""
     return owned_of(function, types) | function.fresh
 
 

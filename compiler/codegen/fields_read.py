@@ -57,7 +57,10 @@ def positions_read(form: Form, output: int, columns: ColumnsOf) -> set[int]:
 
 
 def _read_in(node: ast.AST) -> Iterator[ast.AST]:
-    """The nodes of a tree, except the records that it passes to operators. Operators pass these records to functions that the code calls, too."""
+    """The nodes of a tree, except the records that it passes to operators.
+
+    Operators pass these records only to functions that the code calls, too.
+    """
     if calls(node, Trait.RARE):
         return
     yield node

@@ -308,7 +308,10 @@ def in_variables(
     variable_of: Callable[[int], str],
     operator: int,
 ) -> tuple[list[ast.stmt], list[ast.expr]]:
-    """Computes the elements of a record in variables, except those that are kept. Returns the statements, and the elements."""
+    """Assigns the elements of a record to variables, except those that are kept.
+
+    Returns the assignments, and the elements, with the variables in place of the expressions.
+    """
     lines: list[ast.stmt] = []
     found: list[ast.expr] = []
     for position, item in enumerate(elements):

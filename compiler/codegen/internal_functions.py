@@ -1,4 +1,4 @@
-"""The functions that generated code calls besides those of the user and of Python, and what rules may assume of them.
+"""opchain's own functions that generated code calls, and what rules may assume of each of them.
 
 A name of generated code is recognized by its stem (see `names.stem`): `pane_for_3` calls `pane_for` of operator 3.
 """

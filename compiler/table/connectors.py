@@ -700,34 +700,24 @@ def printers(columns: Sequence[Column]) -> list[Callable[[Any], str]]:
     """A function that prints the values of columns like Flink's `print`."""
     from opchain.runtime.types.printed_form import java_text_of  # noqa: PLC0415 - likewise
 
-    own = {"TIMESTAMP": _iso, "TIMESTAMP_LTZ": _iso, "TIME": _local_time}
+    times = ("TIMESTAMP", "TIMESTAMP_LTZ", "TIME")
     return [
-        own.get(each.data_type.name) or java_text_of(_type_of(each.data_type)) for each in columns
+        _java_time if each.data_type.name in times else java_text_of(_type_of(each.data_type))
+        for each in columns
     ]
 
 
-def _iso(value: Any) -> str:
-    """The text of Java's LocalDateTime, or of an Instant for a value with a time zone."""
+def _java_time(value: Any) -> str:
+    """The text of Java's LocalDateTime, LocalTime, or Instant for a value with a time zone.
+
+    A fraction has 3 or 6 digits. Only an Instant shows seconds that are zero.
+    """
     if value is None:
         return "null"
-    if value.tzinfo is None:
-        return f"{value:%Y-%m-%d}T{_local_time(value)}"
-    return f"{value:%Y-%m-%dT%H:%M:%S}{_fraction(value)}Z"
-
-
-def _local_time(value: Any) -> str:
-    """The text of Java's LocalTime, which leaves out seconds that are zero."""
-    if value is None:
-        return "null"
-    has_seconds = value.second or value.microsecond
-    return f"{value:%H:%M:%S}{_fraction(value)}" if has_seconds else f"{value:%H:%M}"
-
-
-def _fraction(value: Any) -> str:
-    """Java writes 3 or 6 digits of a fraction, or none."""
-    if not value.microsecond:
-        return ""
-    return f".{value.microsecond:06d}".removesuffix("000")
+    is_whole = value.microsecond % 1000 == 0
+    unit = "milliseconds" if value.microsecond and is_whole else "auto"
+    text: str = value.replace(tzinfo=None).isoformat(timespec=unit)
+    return f"{text}Z" if value.tzinfo else text.removesuffix(":00")
 
 
 def _write_nothing(stream: DataStream[Any], descriptor: TableDescriptor, options: Options) -> Any:  # noqa: ARG001

@@ -62,15 +62,10 @@ def described_like(
     columns = _joined(path, like, "COLUMNS", dict(theirs.columns), dict(ours.columns))
     computed = _joined(path, like, "GENERATED", dict(theirs.computed), dict(ours.computed))
     metadata = _joined(path, like, "METADATA", _by_name(theirs), _by_name(ours))
-    names = {**columns, **computed, **metadata}
-    kinds = len(columns) + len(computed) + len(metadata)
+    names = [*columns, *computed, *metadata]
     order = dict.fromkeys((*_names(theirs), *_names(ours)))
-    if kinds > len(names):
-        twice = next(
-            name
-            for name in order
-            if (name in columns) + (name in computed) + (name in metadata) > 1
-        )
+    twice = next((name for name in order if names.count(name) > 1), None)
+    if twice is not None:
         raise GraphError(
             f"table '{path}': column '{twice}' is also in '{like.path}', as another kind of column"
         )

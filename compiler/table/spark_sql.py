@@ -102,20 +102,14 @@ def _division(node: Any) -> Any:
 
 
 def _aggregate(node: Any) -> Any:
-    """AVG and SUM of whole numbers have the type of the numbers."""
+    """AVG and SUM of whole numbers have the type of the numbers, also over a window."""
     exp = sqlglot().exp
-    values = node.this.expressions[0] if isinstance(node.this, exp.Distinct) else node.this
-    if not _is(values, *_INTEGERS) or isinstance(node.parent, exp.Window):
+    aggregate = node.this if isinstance(node, exp.Window) else node
+    if isinstance(node.parent, exp.Window) or not isinstance(aggregate, (exp.Avg, exp.Sum)):
         return node
-    return _cast(node, values.type)
-
-
-def _window(node: Any) -> Any:
-    """As `_aggregate`, over a window."""
-    exp = sqlglot().exp
-    if isinstance(node.this, (exp.Avg, exp.Sum)) and _is(node.this.this, *_INTEGERS):
-        return _cast(node, node.this.this.type)
-    return node
+    is_distinct = isinstance(aggregate.this, exp.Distinct)
+    values = aggregate.this.expressions[0] if is_distinct else aggregate.this
+    return _cast(node, values.type) if _is(values, *_INTEGERS) else node
 
 
 def _extreme(node: Any) -> Any:
@@ -194,7 +188,7 @@ _REWRITES: dict[str, Callable[[Any], Any]] = {
     "Div": _division,
     "Avg": _aggregate,
     "Sum": _aggregate,
-    "Window": _window,
+    "Window": _aggregate,
     "Greatest": _extreme,
     "Least": _extreme,
     "Cast": _converted,

@@ -8,39 +8,22 @@ import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from datetime import datetime, timezone, tzinfo
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from opchain.runtime.connectors.staged_files import STAGING
 from opchain.runtime.errors import SinkError, short_repr
 from opchain.runtime.files.file_systems import SCHEME_END, joined
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
+from opchain.runtime.functions.date_patterns import DatePattern
 
 _LOG = logging.getLogger("opchain.job")
 
 _INTERVAL_MS = 60 * 1000
 
-# Letters of Java's DateTimeFormatter that stand for numbers of a fixed width.
-_LETTERS: dict[str, Callable[[datetime], int]] = {
-    "y": lambda time: time.year,
-    "u": lambda time: time.year,
-    "M": lambda time: time.month,
-    "d": lambda time: time.day,
-    "H": lambda time: time.hour,
-    "m": lambda time: time.minute,
-    "s": lambda time: time.second,
-}
-_PIECE = re.compile(r"'((?:[^']|'')*)'|([A-Za-z])\2*|[^A-Za-z'\[\]{}#]+")
-_TWO_DIGITS = 2
-_MONTHS = (
-    *("January", "February", "March", "April", "May", "June", "July"),
-    *("August", "September", "October", "November", "December"),
-)
-_MONTH_WIDTHS = {3: 3, 4: None}
-"""The number of letters of a month's name, by the number of letters of the pattern. Names are English."""
+_LETTERS = "yuMdHms"
+_MOST_LETTERS = {"M": 4, "d": 2, "H": 2, "m": 2, "s": 2}
+_QUOTED = re.compile(r"'(?:[^']|'')*'")
+_RESERVED = "[]{}#"
 
 
 class BucketAssigner(ABC):
@@ -122,7 +105,7 @@ class DateTimeBucketAssigner(BucketAssigner):
         self.format_str = format_str
         self.timezone_id = timezone_id
         self._zone()
-        self._formatted(datetime(1970, 1, 1, tzinfo=timezone.utc))
+        self._pattern = _pattern_of(format_str)
         self._last: tuple[int, str] | None = None
 
     def get_bucket_id(self, element: Any, timestamp: int | None, processing_time: int) -> str:  # noqa: ARG002 - by the clock
@@ -130,7 +113,7 @@ class DateTimeBucketAssigner(BucketAssigner):
         second = processing_time // 1000
         if self._last is None or self._last[0] != second:
             time = datetime.fromtimestamp(second, tz=timezone.utc).astimezone(self._zone())
-            self._last = (second, self._formatted(time))
+            self._last = (second, self._pattern.format(time))
         return self._last[1]
 
     def _zone(self) -> tzinfo | None:
@@ -141,42 +124,28 @@ class DateTimeBucketAssigner(BucketAssigner):
         except (ZoneInfoNotFoundError, ValueError) as error:
             raise ValueError(f"unknown time zone {self.timezone_id!r}") from error
 
-    def _formatted(self, time: datetime) -> str:
-        parts: list[str] = []
-        position = 0
-        for piece in _PIECE.finditer(self.format_str):
-            if piece.start() != position:
-                break
-            position = piece.end()
-            parts.append(self._piece(piece, time))
-        if position != len(self.format_str):
-            raise ValueError(
-                f"the format {self.format_str!r} of a bucket has a quote that is not closed, or one of []{{}}# outside "
-                "of quotes"
-            )
-        return "".join(parts)
 
-    def _piece(self, piece: re.Match[str], time: datetime) -> str:
-        quoted, letter = piece.groups()
-        if quoted is not None:
-            return quoted.replace("''", "'") or "'"
-        if letter is None:
-            return piece.group()
-        read = _LETTERS.get(letter)
-        if read is None:
+def _pattern_of(format_str: str) -> DatePattern:
+    """The pattern of a format that Java accepts.
+
+    Raises:
+        ValueError: Java refuses the format, or it has letters that are not supported.
+    """
+    try:
+        pattern = DatePattern(format_str, _LETTERS)
+    except ValueError as error:
+        known = ", ".join(_LETTERS)
+        raise ValueError(f"the format of a bucket: {error}; its letters may be {known}") from None
+    if not set(_RESERVED).isdisjoint(_QUOTED.sub("", format_str)):
+        raise ValueError(
+            f"the format {format_str!r} of a bucket has one of {_RESERVED} outside of quotes; quote it"
+        )
+    for letter, count, text in pattern.parts:
+        if letter and count > _MOST_LETTERS.get(letter, count):
             raise ValueError(
-                f"the format {self.format_str!r} of a bucket has the letter {letter!r}; it may have "
-                f"{', '.join(_LETTERS)}"
+                f"the format {format_str!r} of a bucket has {text!r}; the letter may occur once or twice"
             )
-        width, number = len(piece.group()), read(time)
-        if letter == "M" and width in _MONTH_WIDTHS:
-            return _MONTHS[number - 1][: _MONTH_WIDTHS[width]]
-        if letter not in "yu" and width > _TWO_DIGITS:
-            raise ValueError(
-                f"the format {self.format_str!r} of a bucket has {piece.group()!r}; the letter may occur once or twice"
-            )
-        is_short_year = letter in "yu" and width == _TWO_DIGITS
-        return f"{number % 100 if is_short_year else number:0{width}d}"
+    return pattern
 
 
 @dataclass(frozen=True)

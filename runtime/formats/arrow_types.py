@@ -173,7 +173,7 @@ def _in_range(values: list[Any], of: Any, *, is_time: bool) -> list[Any]:
 
 
 def in_micros(array: Any) -> Any:
-    """The array with microseconds in all timestamps and times, also in those of nested types. Nanoseconds are cut."""
+    """The array with its timestamps and times in microseconds, also within nested types. Nanoseconds are truncated."""
     pa = pyarrow("reading Arrow")
     wanted = _type_in_micros(pa, array.type)
     return array if wanted == array.type else array.cast(wanted, safe=False)

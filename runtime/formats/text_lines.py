@@ -27,6 +27,7 @@ from opchain.runtime.files.line_blocks import (
     line_offsets,
 )
 from opchain.runtime.files.malformed import FAIL, MalformedRecord, MalformedRecords
+from opchain.runtime.types.serialization import MARKED_CHARSETS
 from opchain.runtime.types.type_information import BasicTypeInfo
 from opchain.runtime.types.type_variables import T
 
@@ -279,20 +280,12 @@ class TextLineFormat(StreamFormat[str]):
                 yield rest
 
 
-# Java reads these as big-endian if there is no byte order mark.
-_BIG_ENDIAN = {
-    "utf-16": ("utf-16-be", (codecs.BOM_UTF16_BE, codecs.BOM_UTF16_LE)),
-    "utf-32": ("utf-32-be", (codecs.BOM_UTF32_BE, codecs.BOM_UTF32_LE)),
-}
-
-
 def _text_file(file: Any, charset_name: str) -> io.TextIOWrapper:
     """The text of a file, with a mark for bytes that cannot be decoded."""
-    big_endian, marks = _BIG_ENDIAN.get(codecs.lookup(charset_name).name, ("", ()))
-    if big_endian:
+    charset = MARKED_CHARSETS.get(codecs.lookup(charset_name).name)
+    if charset is not None:
         file = io.BufferedReader(file)
-        if not file.peek(_SIZE_OF_MARK).startswith(marks):
-            charset_name = big_endian
+        charset_name = charset.codec_of(file.peek(_SIZE_OF_MARK))
     return io.TextIOWrapper(file, encoding=charset_name, errors=_MARKS, newline=None)
 
 

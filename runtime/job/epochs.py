@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import pickle
 import time
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import partial
 from threading import Lock, Timer
@@ -407,37 +407,36 @@ class Epochs:
         outcome = self._attempted(rows, epoch, pending)
         if outcome is None:
             return None
-        try:
+        with ExitStack() as stack:
+            stack.callback(outcome.close)
             if replaced is not None:
                 outcome.committables = self._committables_of(replaced)
             for acknowledgement in _acknowledgements(job, outcome):
                 pending.acknowledge(acknowledgement)
             reach("acknowledged", checkpoint_id)
             self._phases.ends(TASKS)
-            self._latest = self._coordinator.complete(
-                pending,
-                operators_with_state(job, outcome.snapshots),
-                epoch_input=EpochInput(
-                    batch,
-                    epoch.timestamp_ms,
-                    _first_timer(outcome),
-                    stored_sources(self.sources),
-                    bounded_sources(job),
-                    None if read_to is None else dict(read_to),
-                ),
-                committables=_committables(job, outcome),
-                plan=self._plan,
-            )
-        except OSError as error:
-            # The metadata may exist although the storage reported an error, so its files must be kept. If it
-            # exists, the next attempt finds it and fails, and a new run resumes from it.
-            where = f"checkpoint {checkpoint_id} could not be completed in {self.storage.url}"
-            outcome.close()
-            self._give_up(pending, DeclineReason.FINALIZE_CHECKPOINT_FAILURE, f"{where}: {error}")
-            return None
-        except BaseException:
-            outcome.close()
-            raise
+            try:
+                self._latest = self._coordinator.complete(
+                    pending,
+                    operators_with_state(job, outcome.snapshots),
+                    epoch_input=EpochInput(
+                        batch,
+                        epoch.timestamp_ms,
+                        _first_timer(outcome),
+                        stored_sources(self.sources),
+                        bounded_sources(job),
+                        None if read_to is None else dict(read_to),
+                    ),
+                    committables=_committables(job, outcome),
+                    plan=self._plan,
+                )
+            except OSError as error:
+                # The metadata may exist although the storage reported an error, so its files must be kept. If it
+                # exists, the next attempt finds it and fails, and a new run resumes from it.
+                where = f"checkpoint {checkpoint_id} could not be completed in {self.storage.url}: {error}"
+                self._give_up(pending, DeclineReason.FINALIZE_CHECKPOINT_FAILURE, where)
+                return None
+            stack.pop_all()  # the outcome is the caller's
         return outcome
 
     def _attempted(self, rows: Any, epoch: Epoch, pending: PendingCheckpoint) -> JobOutcome | None:

@@ -82,7 +82,7 @@ _FINISHED_HERE: set[str] = set()
 
 
 def _warn_of_another_job(url: str, job_name: str, latest: CheckpointMetadata | None) -> None:
-    """Warns if the checkpoints of a directory may be those of another job.
+    """Warns if a directory may have the checkpoints of another job.
 
     In Flink, each job has a sub-folder of its own, so programs may give several jobs the same directory.
     """

@@ -262,7 +262,7 @@ class _Charset:
             "".encode(name)  # fails for codecs that are not character sets, such as base64
         except LookupError as error:
             raise ValueError(f"unknown character set {charset!r}") from error
-        return _MARKED_CHARSETS.get(name) or _Charset(name)
+        return MARKED_CHARSETS.get(name) or _Charset(name)
 
     def encode(self, text: str) -> bytes:
         return self.mark + text.encode(self.encoding, errors="replace") if text else b""
@@ -274,15 +274,18 @@ class _Charset:
         return b"".join([self.encode(text) + b"\n" for text in texts])
 
     def decode(self, data: bytes) -> str:
-        is_marked = data.startswith(self.marks) if self.marks else False
-        return data.decode(self.marked if is_marked else self.encoding, errors="replace")
+        return data.decode(self.codec_of(data), errors="replace")
+
+    def codec_of(self, data: bytes) -> str:
+        """The codec for data that may begin with a byte order mark."""
+        return self.marked if self.marks and data.startswith(self.marks) else self.encoding
 
 
 _ASCII_AND_MORE = frozenset({"utf-8", "ascii", "iso8859-1"})
 """Character sets without state and byte order marks, in which a line feed is the byte 10."""
 
 # Python writes these in the machine's byte order. Java writes big-endian, and a byte order mark only for UTF-16.
-_MARKED_CHARSETS = {
+MARKED_CHARSETS = {
     "utf-16": _Charset(
         "utf-16-be", codecs.BOM_UTF16_BE, "utf-16", (codecs.BOM_UTF16_BE, codecs.BOM_UTF16_LE)
     ),

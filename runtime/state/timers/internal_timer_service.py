@@ -148,7 +148,7 @@ class InternalTimerService:
         for _ in range(len(self._processing_timers)):
             if not self._fire_processing_time(now):
                 break
-        # Timers may have been registered meanwhile, for later times than that of the first one.
+        # A timer that fired may have registered a later one, which is awaited now.
         first = self._processing_timers.next_time()
         if first is not None and first < self._call_at:
             self._await(first)

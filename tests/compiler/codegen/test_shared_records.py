@@ -157,7 +157,7 @@ def changed_rows(value: int) -> list[Any]:
 
 
 def set_in_comprehension(_value: int) -> Any:
-    x = 0.5  # noqa: F841 - another variable than that of the comprehension
+    x = 0.5  # noqa: F841 - not the variable of the comprehension
     [(last := x) for x in range(3)]
     return last
 
