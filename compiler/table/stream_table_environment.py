@@ -6,16 +6,15 @@ sink. Other queries over bounded tables run in Spark SQL.
 
 from __future__ import annotations
 
-import json
 from contextlib import contextmanager
 from dataclasses import replace
 from difflib import get_close_matches
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.dsl.argument_checks import at_call, checked, refused, refuses, removed
 from opchain.compiler.dsl.data_stream import DataStream
 from opchain.compiler.dsl.environment import StreamExecutionEnvironment
-from opchain.compiler.dsl.stream_dataframe import PlannedDataFrame, never_ends
 from opchain.compiler.graph.transformation import user_call_site
 from opchain.compiler.settings.settings_reader import read_settings
 from opchain.compiler.table import sql
@@ -25,61 +24,32 @@ from opchain.compiler.table.connectors import (
     table_source,
     unknown_connector,
     wire_value,
-    write_table,
 )
-from opchain.compiler.table.data_types import (
-    ArrayType,
-    DataType,
-    DataTypes,
-    MapType,
-    RowType,
-    data_type_of,
-    names_of_fields,
-    spark_schema,
-    spark_types,
-    type_of_spark,
-    type_of_stream,
-    type_of_value,
-)
-from opchain.compiler.table.expressions import (
-    BOOLEAN,
-    Column,
-    Compiler,
-    Typed,
-    by_position,
-    cast,
-    common_type,
-    fitted,
-    parsed,
-    sqlglot,
-)
+from opchain.compiler.table.data_types import DataType, DataTypes
+from opchain.compiler.table.explain import plan_text
+from opchain.compiler.table.expressions import Column, Typed, by_position, cast
 from opchain.compiler.table.like import described_like
-from opchain.compiler.table.queries import (
-    expanded,
-    is_scalar,
-    path_of,
-    projection,
-    renamed,
-    selected,
-    source_of,
-    unbounded_part,
-    values_of,
-    without_ctes,
+from opchain.compiler.table.planner import Planner
+from opchain.compiler.table.queries import expanded, projection
+from opchain.compiler.table.schema_resolver import (
+    SOURCE_WATERMARK,
+    columns_of_elements,
+    columns_of_stream,
+    resolved_columns,
+    rowtime_column,
+    values_of_element,
+    watermark_strategy,
 )
 from opchain.compiler.table.settings import RUNTIME_MODE, EnvironmentSettings, TableConfig
-from opchain.compiler.table.spark_sql import for_spark
+from opchain.compiler.table.show import shown
 from opchain.compiler.table.sql import plain_path
-from opchain.compiler.table.table import (
-    ExplainDetail,
-    Table,
-    TablePipeline,
-    TableResult,
-    without_names,
-)
+from opchain.compiler.table.statement_set import StatementSet
+from opchain.compiler.table.table import Table
 from opchain.compiler.table.table_descriptor import Schema, TableDescriptor
+from opchain.compiler.table.table_result import TableResult, without_names
 from opchain.runtime.configuration.configuration import Configuration
-from opchain.runtime.errors import GraphError, UnsupportedFeatureError, short_repr
-from opchain.runtime.functions.sql import EventTime, RowExpression, RowPredicate, WithTimestamp
+from opchain.runtime.errors import GraphError, short_repr
+from opchain.runtime.functions.sql import WithTimestamp
 from opchain.runtime.time import Duration
 from opchain.runtime.types.row import Row
 from opchain.runtime.watermarks.strategy import WatermarkStrategy
@@ -87,14 +57,8 @@ from opchain.runtime.watermarks.strategy import WatermarkStrategy
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from pyspark.sql import SparkSession
-
-    from opchain.compiler.graph.plan import Program
+    from opchain.compiler.table.explain import ExplainDetail
     from opchain.runtime.types.type_information import TypeInformation
-
-_SOURCE_WATERMARK = "SOURCE_WATERMARK()"
-_NUMBERS = ("TINYINT", "SMALLINT", "INT", "BIGINT", "DECIMAL", "FLOAT", "DOUBLE")
-_TEXTS = ("CHAR", "VARCHAR", "STRING")
 
 
 class TableEnvironment:
@@ -116,7 +80,8 @@ class StreamTableEnvironment(TableEnvironment):
     def __init__(self, stream_execution_environment: StreamExecutionEnvironment) -> None:
         self._environment = stream_execution_environment
         self._tables: dict[str, Table] = {}
-        self._anonymous = 0
+        self.numbers = count(1)
+        self.planner = Planner(self)
         self._sources: dict[str, DataStream[Any]] | None = None
 
     @staticmethod
@@ -217,8 +182,7 @@ class StreamTableEnvironment(TableEnvironment):
         """The name of a table in SQL. A table without a name gets one."""
         if self._tables.get(table.path) is table:
             return f"`{table.path}`"
-        self._anonymous += 1
-        name = f"UnnamedTable${self._anonymous}"
+        name = f"UnnamedTable${next(self.numbers)}"
         self._tables[name] = table
         return f"`{name}`"
 
@@ -254,10 +218,8 @@ class StreamTableEnvironment(TableEnvironment):
         """A table without a name."""
         call = "from_descriptor"
         checked(descriptor, TableDescriptor, call, "the descriptor")
-        self._anonymous += 1
-        return self._described(
-            f"*anonymous_{descriptor.connector}${self._anonymous}*", descriptor, call
-        )
+        path = f"*anonymous_{descriptor.connector}${next(self.numbers)}*"
+        return self._described(path, descriptor, call)
 
     def from_elements(
         self,
@@ -281,8 +243,8 @@ class StreamTableEnvironment(TableEnvironment):
         elements = list(elements)
         if schema is None and elements and isinstance(elements[0], dict):
             schema = sorted(elements[0])
-        rows = [_fields_of_element(each, schema) for each in elements]
-        columns = _columns_of_elements(rows, schema, call)
+        rows = [values_of_element(each, schema) for each in elements]
+        columns = columns_of_elements(rows, schema, call)
         for row in rows:
             if len(row) != len(columns):
                 raise GraphError(
@@ -322,7 +284,7 @@ class StreamTableEnvironment(TableEnvironment):
         schema = fields_or_schema[0] if fields_or_schema else None
         if schema is not None and (len(fields_or_schema) > 1 or not isinstance(schema, Schema)):
             raise refused(call, "pass a Schema instead of expressions")
-        fields, is_atomic = _fields_of(data_stream, schema, call)
+        fields, is_atomic = columns_of_stream(data_stream, schema, call)
         stream = data_stream
         if not isinstance(stream.get_type(), RowTypeInfo):
             whole = [Typed("row", fields[0].data_type)]
@@ -335,16 +297,16 @@ class StreamTableEnvironment(TableEnvironment):
         if not schema.columns:
             order = (*(each.name for each in fields), *order)
         if schema.metadata:
-            fields = (*fields, _time_column(schema, f"{at_call(call)}, the schema of '{name}'"))
+            fields = (*fields, rowtime_column(schema, f"{at_call(call)}, the schema of '{name}'"))
             stream = stream.process(WithTimestamp(fields[-1].data_type.name), row_type(fields))
-        columns, texts = _declared(
+        columns, texts = resolved_columns(
             replace(schema, order=order), by_position(fields), f"the schema of '{name}'"
         )
         if columns != fields:
             row = projection(columns, [texts[each.name] for each in columns])
             stream = stream.map(row, row_type(columns))
-        has_own = schema.time is None or schema.time.expression.upper() == _SOURCE_WATERMARK
-        strategy = None if has_own else _strategy(schema, by_position(columns), name)
+        has_own = schema.time is None or schema.time.expression.upper() == SOURCE_WATERMARK
+        strategy = None if has_own else watermark_strategy(schema, by_position(columns), name)
         if strategy is not None:
             stream = stream.assign_timestamps_and_watermarks(strategy)
         return Table(name, None, columns, lambda: stream, self)
@@ -450,13 +412,13 @@ class StreamTableEnvironment(TableEnvironment):
             statements.add_parsed(statement)
             return statements.execute()
         elif isinstance(statement, sql.Select):
-            return self.result_of(self.table_of(statement.query))
+            return self.result_of(self.planner.table_of(statement.query))
         elif isinstance(statement, sql.Use):
             pass
         elif isinstance(statement, sql.Set):
             self._environment.get_configuration().set_string(statement.key, statement.value)
         else:
-            return self._shown(statement)
+            return shown(self, statement)
         return TableResult()
 
     def sql_query(self, query: str) -> Table:
@@ -471,7 +433,7 @@ class StreamTableEnvironment(TableEnvironment):
             raise GraphError(
                 f"{at_call('sql_query')} takes a SELECT; use execute_sql() for other statements"
             )
-        return self.table_of(statement.query)
+        return self.planner.table_of(statement.query)
 
     def explain_sql(self, stmt: str, *extra_details: ExplainDetail) -> str:
         """The plan of a query or of INSERT INTO, as `opchain plan` prints it. Flink prints Calcite's plan.
@@ -482,37 +444,27 @@ class StreamTableEnvironment(TableEnvironment):
             GraphError: It is another statement.
         """
         statement = sql.statement_of(checked(stmt, str, "explain_sql", "the statement"))
-        return self._plan_of_statement(statement, extra_details, "explain_sql")
+        return self.plan_of_statement(statement, extra_details, "explain_sql")
 
-    def _plan_of_statement(
-        self, statement: Any, details: Sequence[ExplainDetail], call: str
-    ) -> str:
+    def plan_of_statement(self, statement: Any, details: Sequence[ExplainDetail], call: str) -> str:
+        """The plan of a parsed statement.
+
+        Raises:
+            GraphError: It is neither a SELECT nor an INSERT INTO.
+        """
         if isinstance(statement, sql.Insert):
             statements = StatementSet(self)
             statements.add_parsed(statement)
             return statements.explain(*details)
         if not isinstance(statement, sql.Select):
             raise GraphError(f"{at_call(call)} explains a SELECT or an INSERT INTO")
-        return self.plan_of(self.table_of(statement.query), details)
+        return self.plan_of(self.planner.table_of(statement.query), details)
 
     def plan_of(self, table: Table, details: Sequence[ExplainDetail]) -> str:
         """The plan of a query."""
         first = len(self._environment.get_transformations())
         end = self.to_data_stream(table).transformation
-        return _plan(self._environment.detached_part(first, end), details)
-
-    def plan_of_inserts(
-        self,
-        inserts: Sequence[tuple[str, Sequence[str], Table]],
-        details: Sequence[ExplainDetail],
-    ) -> str:
-        """The plan of INSERT INTO statements as one job."""
-        first = len(self._environment.get_transformations())
-        try:
-            self.write_all(inserts)
-        finally:
-            program = self._environment.detached_part(first)
-        return _plan(program, details)
+        return plan_text(self._environment.detached_part(first, end), details)
 
     def create_statement_set(self) -> StatementSet:
         """A set of INSERT INTO statements that become one job."""
@@ -579,57 +531,8 @@ class StreamTableEnvironment(TableEnvironment):
         mode = self._environment.get_configuration().get_string(RUNTIME_MODE, "STREAMING")
         return TableResult(table.columns, rows, client, shows_kinds=mode.upper() != "BATCH")
 
-    def _shown(self, statement: sql.Show | sql.Explain) -> TableResult:
-        text = data_type_of("STRING")
-        if isinstance(statement, sql.Explain):
-            details = [ExplainDetail[each] for each in statement.details]
-            plan = self._plan_of_statement(statement.statement, details, "execute_sql")
-            return TableResult((Column("result", text),), [Row(plan)])
-        if statement.what == "CREATE VIEW":
-            view = self.from_path(statement.path)
-            if view.definition is None:
-                what = "a table" if view.descriptor is not None else "not created by a statement"
-                raise UnsupportedFeatureError(
-                    f"SHOW CREATE VIEW: '{statement.path}' is {what}; DESCRIBE shows its columns"
-                )
-            return TableResult((Column("result", text),), [Row(view.definition)])
-        if statement.what == "CREATE TABLE":
-            descriptor = self.from_path(statement.path).descriptor
-            if descriptor is None or descriptor.schema is None:
-                raise UnsupportedFeatureError(
-                    f"SHOW CREATE TABLE: '{statement.path}' is a view; use SHOW CREATE VIEW"
-                )
-            shown = sql.create_table_text(statement.path, descriptor)
-            return TableResult((Column("result", text),), [Row(shown)])
-        if statement.what != "COLUMNS":
-            title, values = {
-                "TABLES": ("table name", self.list_tables),
-                "VIEWS": ("view name", self.list_views),
-                "CATALOGS": ("catalog name", self.list_catalogs),
-                "DATABASES": ("database name", self.list_databases),
-                "CURRENT CATALOG": ("current catalog name", self.list_catalogs),
-                "CURRENT DATABASE": ("current database name", self.list_databases),
-            }[statement.what]
-            return TableResult((Column(title, text),), [Row(each) for each in values()])
-        table = self.from_path(statement.path)
-        schema = None if table.descriptor is None else table.descriptor.schema
-        keys = () if schema is None else schema.keys
-        computed = {} if schema is None else dict(schema.computed)
-        rows = [
-            Row(
-                *(name, str(data_type.nullable()), data_type.is_nullable and name not in keys),
-                f"PRI({', '.join(keys)})" if name in keys else None,
-                f"AS {computed[name]}" if name in computed else None,
-                _watermark_of(schema, name),
-            )
-            for name, data_type in table.columns
-        ]
-        names = ("name", "type", "null", "key", "extras", "watermark")
-        columns = [Column(name, BOOLEAN if name == "null" else text) for name in names]
-        return TableResult(tuple(columns), rows)
-
     def _create_view(self, statement: sql.CreateView) -> None:
-        table = self.table_of(statement.query)
+        table = self.planner.table_of(statement.query)
         if statement.columns:
             table = table.alias(*statement.columns)
         names = [each.name for each in table.columns]
@@ -673,7 +576,7 @@ class StreamTableEnvironment(TableEnvironment):
             each.name: Typed(f"row[{first + place}]", each.data_type)
             for place, each in enumerate(schema.metadata)
         }
-        columns, texts = _declared(schema, values, f"table '{path}'")
+        columns, texts = resolved_columns(schema, values, f"table '{path}'")
         return Table(
             path, descriptor, columns, lambda: self._read(path, descriptor, columns, texts), self
         )
@@ -691,7 +594,9 @@ class StreamTableEnvironment(TableEnvironment):
             return self._sources[path]
         assert descriptor.schema is not None
         source = table_source(descriptor, path)
-        strategy = _strategy(descriptor.schema, values, path) or WatermarkStrategy.no_watermarks()
+        strategy = (
+            watermark_strategy(descriptor.schema, values, path) or WatermarkStrategy.no_watermarks()
+        )
         timeout_ms = read_settings(self._environment.get_configuration()).table_idle_timeout_ms
         if timeout_ms:
             strategy = strategy.with_idleness(Duration.of_millis(timeout_ms))
@@ -706,213 +611,12 @@ class StreamTableEnvironment(TableEnvironment):
             self._sources[path] = stream
         return stream
 
-    # Queries
-
-    def table_of(self, tree: Any) -> Table:
-        """The result of a parsed query."""
-        tables = self._tables_of(tree)
-        found = self._by_streams(without_ctes(tree))
-        if found is None:
-            return self._by_spark(tree, tables)
-        self._anonymous += 1
-        return replace(found, path=f"query${self._anonymous}")
-
-    def _by_streams(self, tree: Any) -> Table | None:
-        """The result of a query that streams can compute; None if it needs Spark SQL."""
-        kind = type(tree).__name__
-        if kind == "Subquery" and tree.this is not None:
-            return self._by_streams(tree.this)
-        if kind == "Values":
-            return self._constant(values_of(tree))
-        if kind == "Union" and not tree.args.get("distinct") and not tree.args.get("order"):
-            left, right = self._by_streams(tree.left), self._by_streams(tree.right)
-            return None if left is None or right is None else self._union(left, right)
-        return self._select(tree) if is_scalar(tree) else None
-
-    def _select(self, tree: Any) -> Table | None:
-        """The result of a scalar SELECT; None if the query in FROM needs Spark SQL."""
-        source = source_of(tree)
-        if source is None:
-            return self._constant([selected(tree, (), ())])
-        is_table = type(source).__name__ == "Table"
-        below = self.from_path(path_of(source)) if is_table else self._by_streams(source)
-        if below is None:
-            return None
-        below = replace(below, columns=renamed(source, below.columns))
-        names = [source.alias_or_name]
-        values = selected(tree, below.columns, names)
-        columns = tuple(Column(name, typed.data_type) for name, typed in values)
-
-        def stream() -> DataStream[Any]:
-            rows = self.to_data_stream(below) if is_table else below.stream()
-            where = tree.args.get("where")
-            if where is not None:
-                test = Compiler(by_position(below.columns), names, "WHERE").compile(where.this)
-                shown = where.this.sql(dialect="flink")
-                rows = rows.filter(RowPredicate(test.text, shown)).name(f"where {shown}")
-            if [(name, typed.text) for name, typed in values] != [
-                (each.name, f"row[{place}]") for place, each in enumerate(below.columns)
-            ]:
-                rows = rows.map(
-                    projection(columns, [typed for _, typed in values]), row_type(columns)
-                ).name(f"select {', '.join(each.name for each in columns)}")
-            return rows
-
-        return Table("", None, columns, stream, self)
-
-    def _union(self, left: Table, right: Table) -> Table:
-        """The result of UNION ALL. Its columns have types that the values of both queries fit into.
-
-        Raises:
-            GraphError: The queries have other numbers of columns, or other kinds of types.
-        """
-        where = f"{at_call('sql_query')}: UNION ALL"
-        if len(left.columns) != len(right.columns):
-            raise GraphError(
-                f"{where} of {len(left.columns)} and {len(right.columns)} columns; select as many in both queries"
-            )
-        columns = tuple(
-            Column(one.name, _type_of_column([one.data_type, other.data_type], where, one.name))
-            for one, other in zip(left.columns, right.columns, strict=True)
-        )
-
-        def stream() -> DataStream[Any]:
-            one, other = (_with_types(table, columns) for table in (left, right))
-            return one.union(other)
-
-        return Table("", None, columns, stream, self)
-
-    def _constant(self, rows: Sequence[Sequence[tuple[str, Typed]]]) -> Table:
-        """The result of VALUES, or of a SELECT without FROM."""
-        where = f"{at_call('sql_query')}: VALUES"
-        if len({len(row) for row in rows}) > 1:
-            raise GraphError(f"{where} has rows of {len(rows[0])} and of other numbers of columns")
-        columns = tuple(
-            Column(name, _type_of_values([typed for _, typed in entries], where, name))
-            for entries in zip(*rows, strict=True)
-            for name in [entries[0][0]]
-        )
-        records = [
-            projection(columns, _cast_to(columns, [typed for _, typed in row]), "VALUES")(())
-            for row in rows
-        ]
-        return Table(
-            "",
-            None,
-            columns,
-            lambda: self._environment.from_collection(records, row_type(columns)).name("VALUES"),
-            self,
-        )
-
-    def _by_spark(self, tree: Any, tables: Sequence[str]) -> Table:
-        """A query over bounded tables, in Spark SQL."""
-        streams = {path: self.to_data_stream(self.from_path(path)) for path in tables}
-        part, instead = unbounded_part(tree)
-        for path, stream in streams.items():
-            if never_ends(stream.transformation):
-                raise UnsupportedFeatureError(
-                    f"{at_call('sql_query')}: {part} over the unbounded table '{path}' is not supported: results would "
-                    f"change with each row. Convert the table with to_data_stream(), and use {instead} of the "
-                    "DataStream API"
-                )
-        runs = f"{at_call('sql_query')}: {part} runs in Spark SQL"
-        if read_settings(self._environment.get_configuration()).target == "local":
-            raise UnsupportedFeatureError(
-                f"{runs}, and this job runs in process (execution.target = local); run it on Spark, or use {instead} of "
-                "the DataStream API"
-            )
-        renamed = tree.copy()
-        frames = {
-            path: stream.to_dataframe(spark_schema(self.from_path(path).columns))
-            for path, stream in streams.items()
-        }
-        if any(isinstance(frame, PlannedDataFrame) for frame in frames.values()):
-            raise UnsupportedFeatureError(
-                f"{runs}, and no Spark session is running, because the program is only planned; run the program"
-            )
-        names = {}
-        for path, frame in frames.items():
-            self._anonymous += 1
-            names[path] = f"opchain_{self._anonymous}"
-            frame.createOrReplaceTempView(names[path])
-        exp = sqlglot().exp
-        for table in renamed.find_all(exp.Table):
-            if path_of(table) in names:
-                alias = table.alias_or_name
-                table.set("this", parsed(names[path_of(table)], "a name").this)
-                table.set("alias", exp.TableAlias(this=exp.to_identifier(alias)))
-        if not frames:
-            raise UnsupportedFeatureError(f"{at_call('sql_query')}: the query reads no table")
-        session = next(iter(frames.values())).sparkSession
-        schema = {names[path]: spark_types(self.from_path(path).columns) for path in frames}
-        text = for_spark(renamed, schema, at_call("sql_query")).sql(dialect="spark")
-        with _set(session, "spark.sql.timestampType", "TIMESTAMP_NTZ"):
-            frame = session.sql(text)
-        stream = self._environment.from_dataframe(frame, source_name="Spark SQL")
-        columns = tuple(
-            Column(each.name, type_of_spark(each.dataType.simpleString())) for each in frame.schema
-        )
-        return Table("Spark SQL", None, columns, lambda: stream, self)
-
-    def _tables_of(self, tree: Any) -> list[str]:
-        defined = {each.alias for each in tree.find_all(sqlglot().exp.CTE)}
-        paths = [path_of(each) for each in tree.find_all(sqlglot().exp.Table)]
-        found = list(dict.fromkeys(path for path in paths if path not in defined))
-        for path in found:
-            self.from_path(path)
-        return found
-
-    def write(self, path: str, columns: Sequence[str], table: Table) -> None:
-        """Adds the operators of INSERT INTO.
-
-        Raises:
-            GraphError: The columns of the query do not fit.
-        """
-        sink = self.from_path(path)
-        if sink.descriptor is None or sink.descriptor.schema is None:
-            raise GraphError(f"INSERT INTO {path}: '{path}' is a view; insert into a table")
-        wanted = [Column(*each) for each in sink.descriptor.schema.columns]
-        written = [each.name for each in sink.descriptor.schema.metadata if not each.is_virtual]
-        if written:
-            raise UnsupportedFeatureError(
-                f"INSERT INTO {path}: the metadata column '{written[0]}' can't be written; declare it VIRTUAL, or use "
-                "a KafkaSink with a record serializer"
-            )
-        given = [Typed(f"row[{place}]", each.data_type) for place, each in enumerate(table.columns)]
-        names = list(columns) or [each.name for each in wanted]
-        if len(names) != len(table.columns):
-            raise GraphError(
-                f"INSERT INTO {path}: the query has {len(table.columns)} columns "
-                f"({', '.join(each.name for each in table.columns)}), and the table expects {len(names)} "
-                f"({', '.join(names)})"
-            )
-        values = dict(zip(names, given, strict=True))
-        texts: dict[str, Typed] = {}
-        for name, data_type in wanted:
-            value = values.pop(name, Typed("None", data_type))
-            if not _fits(value.data_type, data_type):
-                raise GraphError(
-                    f"INSERT INTO {path}: column '{name}' is {data_type}, and the query gives {value.data_type}; "
-                    f"write CAST(... AS {data_type.nullable()})"
-                )
-            texts[name] = cast(value, data_type)
-            if value.data_type.is_nullable and not data_type.is_nullable:
-                texts[name] = Typed(f"not_null({texts[name].text}, {name!r})", data_type)
-        if values:
-            raise GraphError(f"INSERT INTO {path}: there is no column '{min(values)}' to write")
-        stream = self.to_data_stream(table)
-        if [each.text for each in texts.values()] != [
-            f"row[{n}]" for n in range(len(table.columns))
-        ] or [each.name for each in table.columns] != [each.name for each in wanted]:
-            stream = stream.map(projection(wanted, list(texts.values())), row_type(wanted))
-        write_table(stream, sink.descriptor, path)
-
-    def write_all(self, inserts: Iterable[tuple[str, Sequence[str], Table]]) -> None:
-        """Adds the operators of INSERT INTO statements, which share the sources of tables."""
+    @contextmanager
+    def shared_sources(self) -> Iterator[None]:
+        """Within it, a table has one source, however often it is read."""
         self._sources = {}
         try:
-            for insert in inserts:
-                self.write(*insert)
+            yield
         finally:
             self._sources = None
 
@@ -920,300 +624,6 @@ class StreamTableEnvironment(TableEnvironment):
     def stream_environment(self) -> StreamExecutionEnvironment:
         """The environment of the streams."""
         return self._environment
-
-
-class StatementSet:
-    """INSERT INTO statements that become one job. A table that they share is read once. Flink: StatementSet."""
-
-    def __init__(self, tables: StreamTableEnvironment) -> None:
-        self._tables = tables
-        self._inserts: list[tuple[str, Sequence[str], Table]] = []
-
-    def add_insert_sql(self, stmt: str) -> StatementSet:
-        """Adds an INSERT INTO."""
-        statement = sql.statement_of(checked(stmt, str, "add_insert_sql", "the statement"))
-        if not isinstance(statement, sql.Insert):
-            raise GraphError(f"{at_call('add_insert_sql')} takes INSERT INTO")
-        self.add_parsed(statement)
-        return self
-
-    def add_insert(
-        self,
-        target_path_or_descriptor: str | TableDescriptor,
-        table: Table,
-        overwrite: bool = False,
-    ) -> StatementSet:
-        """Adds the rows of a table."""
-        if overwrite:
-            raise refused("add_insert", "sinks append; delete old files before the job")
-        target = target_path_or_descriptor
-        if isinstance(target, TableDescriptor):
-            if target.schema is None:
-                columns = tuple((each.name, each.data_type) for each in table.columns)
-                target = replace(target, schema=Schema(columns))
-            described = self._tables.from_descriptor(target)
-            self._tables.create_temporary_table(described.path, target)
-            target = described.path
-        self._inserts.append((plain_path(target), (), table))
-        return self
-
-    def add(self, table_pipeline: TablePipeline) -> StatementSet:
-        """Adds the INSERT INTO of `Table.insert_into`."""
-        each = checked(table_pipeline, TablePipeline, "add", "the pipeline")
-        return self.add_insert(each.target, each.table, each.overwrite)
-
-    def add_parsed(self, statement: sql.Insert) -> None:
-        """Adds a parsed INSERT INTO."""
-        self._inserts.append(
-            (statement.path, statement.columns, self._tables.table_of(statement.query))
-        )
-
-    def explain(self, *extra_details: ExplainDetail) -> str:
-        """The plan of the inserts, as `StreamTableEnvironment.explain_sql`.
-
-        Raises:
-            GraphError: There are none.
-        """
-        self._check_inserts("explain")
-        return self._tables.plan_of_inserts(self._inserts, extra_details)
-
-    def print_explain(self, *extra_details: ExplainDetail) -> None:
-        """Prints the plan of the inserts."""
-        print(self.explain(*extra_details))  # noqa: T201 - as the name says
-
-    def _check_inserts(self, call: str) -> None:
-        if not self._inserts:
-            raise GraphError(f"{at_call(call)}: the statement set is empty; add_insert_sql() first")
-
-    def attach_as_datastream(self) -> None:
-        """Makes the inserts part of the program, which `env.execute()` runs."""
-        self._tables.write_all(self._inserts)
-        self._inserts = []
-
-    def execute(self) -> TableResult:
-        """Runs the inserts as one job.
-
-        Raises:
-            GraphError: There are none.
-        """
-        self._check_inserts("execute")
-        name = "insert-into_" + ",".join(
-            f"default_catalog.default_database.{path}" for path, _, _ in self._inserts
-        )
-        environment = self._tables.stream_environment
-        first = len(environment.get_transformations())
-        self.attach_as_datastream()
-        return TableResult(client=environment.execute_part(first, name))
-
-
-@contextmanager
-def _set(session: SparkSession, key: str, value: str) -> Iterator[None]:
-    """Sets a configuration of Spark for as long as a query is analysed."""
-    before = session.conf.get(key)
-    session.conf.set(key, value)
-    try:
-        yield
-    finally:
-        session.conf.set(key, before or "")
-
-
-def _plan(program: Program, details: Sequence[ExplainDetail]) -> str:
-    """A program as text, with Flink's headings."""
-    from opchain.compiler.graph.plan import required  # noqa: PLC0415 - plans are seldom shown
-    from opchain.compiler.passes.pipeline import compile_program  # noqa: PLC0415 - likewise
-    from opchain.compiler.plan.explain import explain  # noqa: PLC0415 - likewise
-    from opchain.compiler.plan.flink_json import streaming_plan  # noqa: PLC0415 - likewise
-
-    text = f"== Optimized Execution Plan ==\n{explain(program, 'job-graph')}"
-    if ExplainDetail.JSON_EXECUTION_PLAN not in details:
-        return text
-    graph = required(compile_program(program, "stream-graph").stream_graph)
-    return f"{text}\n== Physical Execution Plan ==\n{json.dumps(streaming_plan(graph), indent=2)}\n"
-
-
-def _watermark_of(schema: Schema | None, name: str) -> str | None:
-    is_time = schema is not None and schema.time is not None and schema.time.column == name
-    return schema.time.expression if is_time else None  # type: ignore[union-attr]  # checked before
-
-
-def _time_column(schema: Schema, where: str) -> Column:
-    """The metadata column of a stream: the timestamps of its records.
-
-    Raises:
-        GraphError: The column is another one.
-    """
-    first, *others = schema.metadata
-    if others or first.key != "rowtime" or not first.data_type.name.startswith("TIMESTAMP"):
-        raise GraphError(
-            f"{where}: a stream only has the metadata column 'rowtime' of type TIMESTAMP_LTZ(3), the timestamps of its "
-            f"records; '{(others or [first])[0].name}' is another one"
-        )
-    return Column(first.name, first.data_type)
-
-
-def _declared(
-    schema: Schema, values: dict[str, Typed], where: str
-) -> tuple[tuple[Column, ...], dict[str, Typed]]:
-    """All columns in order, and the expression of each."""
-    values = dict(values)
-    for name, expression in schema.computed:
-        compiler = Compiler(values, (), f"{where}, column '{name}'")
-        values[name] = compiler.compile(parsed(expression, f"{where}: the column '{name}'"))
-    order = schema.order or tuple(values)
-    return tuple(Column(name, values[name].data_type) for name in order), values
-
-
-def _strategy(schema: Schema, values: dict[str, Typed], path: str) -> WatermarkStrategy[Any] | None:
-    """WATERMARK FOR as a strategy of the source: each split has its own watermark.
-
-    Raises:
-        GraphError: The column is not a TIMESTAMP.
-        UnsupportedFeatureError: The expression is not `column - INTERVAL ...`.
-    """
-    if schema.time is None:
-        return None
-    column, expression = schema.time
-    value = values.get(column)
-    if value is None or not value.data_type.name.startswith("TIMESTAMP"):
-        found = "missing" if value is None else str(value.data_type)
-        raise GraphError(
-            f"table '{path}': WATERMARK FOR {column} needs a column of type TIMESTAMP(3) or TIMESTAMP_LTZ(3), and it is "
-            f"{found}; compute one: ts AS TO_TIMESTAMP_LTZ(millis, 3)"
-        )
-    tree = parsed(expression, f"table '{path}': the watermark")
-    delay_ms = 0
-    if (
-        type(tree).__name__ == "Sub"
-        and type(tree.expression).__name__ == "Interval"
-        and tree.this.name == column
-    ):
-        compiled = Compiler(values, (), f"table '{path}'").compile(tree.expression)
-        delay_ms = RowExpression(f"{compiled.text}.total_seconds()", expression)(()) * 1000
-    elif not (type(tree).__name__ == "Column" and tree.name == column):
-        raise UnsupportedFeatureError(
-            f"table '{path}': WATERMARK FOR {column} AS {expression} is not supported; write {column} - INTERVAL '5' "
-            "SECOND, or use assign_timestamps_and_watermarks() with a generator of your own"
-        )
-    # Flink's watermark is the expression itself; a strategy's is one millisecond less.
-    lateness = Duration.of_millis(max(0, int(delay_ms) - 1))
-    assigner: Any = EventTime(value.text, column)
-    return WatermarkStrategy.for_bounded_out_of_orderness(lateness).with_timestamp_assigner(
-        assigner
-    )
-
-
-def _fits(given: DataType, wanted: DataType) -> bool:
-    """Whether Flink writes a value without CAST."""
-    if isinstance(given, RowType) and isinstance(wanted, RowType):
-        pairs = zip(given.fields, wanted.fields, strict=False)
-        return len(given.fields) == len(wanted.fields) and all(
-            _fits(old.data_type, new.data_type) for old, new in pairs
-        )
-    if isinstance(given, ArrayType) and isinstance(wanted, ArrayType):
-        return _fits(given.element_type, wanted.element_type)
-    if isinstance(given, MapType) and isinstance(wanted, MapType):
-        return _fits(given.key_type, wanted.key_type) and _fits(given.value_type, wanted.value_type)
-    if given.name == wanted.name or (given.name in _TEXTS and wanted.name in _TEXTS):
-        return True
-    if given.name in _NUMBERS and wanted.name in _NUMBERS:
-        return _NUMBERS.index(given.name) <= _NUMBERS.index(wanted.name)
-    return given.name.startswith("TIMESTAMP") and wanted.name.startswith("TIMESTAMP")
-
-
-def _fields_of(
-    stream: DataStream[Any], schema: Schema | None, call: str
-) -> tuple[tuple[Column, ...], bool]:
-    """The fields of a stream's records as columns, and whether its records are single values.
-
-    A field has the type that the schema declares, or else that of the stream.
-    """
-    from opchain.runtime.types.record_types import RowTypeInfo, TupleTypeInfo  # noqa: PLC0415 - likewise
-
-    of = stream.get_type()
-    declared = dict(() if schema is None else schema.columns)
-    if isinstance(of, RowTypeInfo):
-        names, types, is_atomic = list(of.field_names or ()), list(of.field_types), False
-    elif isinstance(of, TupleTypeInfo):
-        types, is_atomic = list(of.field_types), False
-        names = [f"f{number}" for number in range(len(types))]
-    else:
-        names, types, is_atomic = list(declared)[:1] or ["f0"], [of], True
-    unknown = [name for name in declared if name not in names]
-    if unknown:
-        hint = "; declare output_type=Types.ROW_NAMED([...], [...]) on the operator"
-        raise GraphError(
-            f"{at_call(call)}: '{stream.transformation.name}' ({stream.transformation.call_site}) has no field "
-            f"'{unknown[0]}'; its fields are {', '.join(names)}{hint if is_atomic else ''}"
-        )
-    fields = []
-    for name, field_type in zip(names, types, strict=True):
-        found = declared.get(name) or type_of_stream(field_type)
-        if found is None:
-            raise GraphError(
-                f"{at_call(call)}: the type of the column '{name}' of '{stream.transformation.name}' "
-                f"({stream.transformation.call_site}) is unknown; declare output_type=Types.ROW_NAMED([...], [...]) on "
-                "the operator, or pass a Schema"
-            )
-        fields.append(Column(name, found))
-    return tuple(fields), is_atomic
-
-
-def _fields_of_element(element: Any, schema: Any) -> tuple[Any, ...]:
-    """The values of one row of `from_elements`."""
-    if isinstance(element, dict):
-        names = [each.name for each in schema.fields] if isinstance(schema, RowType) else schema
-        return tuple(map(element.get, names))
-    return tuple(element) if isinstance(element, (tuple, list, Row)) else (element,)
-
-
-def _columns_of_elements(
-    rows: Sequence[tuple[Any, ...]], schema: Any, call: str
-) -> tuple[Column, ...]:
-    if isinstance(schema, RowType):
-        return tuple(Column(each.name, each.data_type) for each in schema.fields)
-    if isinstance(schema, DataType):
-        return (Column("f0", schema),)
-    if not rows:
-        raise GraphError(
-            f"{at_call(call)}: there are no rows, so the types are unknown; pass DataTypes.ROW([...])"
-        )
-    names = list(schema or names_of_fields(rows[0]))
-    columns = []
-    for place, name in enumerate(names):
-        values = [row[place] for row in rows if place < len(row) and row[place] is not None]
-        if not values:
-            raise GraphError(
-                f"{at_call(call)}: column '{name}' has no values, so its type is unknown; pass DataTypes.ROW([...])"
-            )
-        columns.append(Column(name, type_of_value(values[0])))
-    return tuple(columns)
-
-
-def _type_of_values(values: Sequence[Typed], where: str, name: str) -> DataType:
-    """The type of a column of VALUES, in which NULL has any type."""
-    types = [each.data_type for each in values if each.text != "None"]
-    of = _type_of_column(types or [values[0].data_type], where, name)
-    return of if len(types) == len(values) else of.nullable()
-
-
-def _type_of_column(types: Sequence[DataType], where: str, name: str) -> DataType:
-    """The type of a column whose values have one of several types. It is nullable if one of them is."""
-    of = common_type(types, f"{where}: column '{name}' is")
-    return of.nullable() if any(each.is_nullable for each in types) else of.not_null()
-
-
-def _cast_to(columns: Sequence[Column], values: Sequence[Typed]) -> list[Typed]:
-    """The values of a row, in the types of the columns."""
-    return [fitted(value, column.data_type) for value, column in zip(values, columns, strict=True)]
-
-
-def _with_types(table: Table, columns: Sequence[Column]) -> DataStream[Any]:
-    """The rows of a table in the types of other columns."""
-    own = list(by_position(table.columns).values())
-    values = _cast_to(columns, own)
-    if [each.text for each in values] == [each.text for each in own]:
-        return table.stream()
-    return table.stream().map(projection(columns, values), row_type(columns)).name("cast")
 
 
 for _name in (

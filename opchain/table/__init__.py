@@ -11,26 +11,21 @@ from opchain.reexports import reexports
 
 if TYPE_CHECKING:
     from opchain.compiler.table.data_types import DataTypes
+    from opchain.compiler.table.explain import ExplainDetail
     from opchain.compiler.table.settings import EnvironmentSettings, TableConfig
+    from opchain.compiler.table.statement_set import StatementSet
     from opchain.compiler.table.stream_table_environment import (
-        StatementSet,
         StreamTableEnvironment,
         TableEnvironment,
     )
-    from opchain.compiler.table.table import (
-        ChangelogMode,
-        ExplainDetail,
-        ResultKind,
-        Table,
-        TablePipeline,
-        TableResult,
-    )
+    from opchain.compiler.table.table import ChangelogMode, Table, TablePipeline
     from opchain.compiler.table.table_descriptor import (
         FormatDescriptor,
         Schema,
         TableDescriptor,
         TableSchema,
     )
+    from opchain.compiler.table.table_result import ResultKind, TableResult
     from opchain.runtime.types.row import Row, RowKind
 
 __all__ = [

@@ -1,6 +1,6 @@
 """ExplainDetail. PyFlink: pyflink.table.explain_detail."""
 
-from opchain.compiler.table.table import ExplainDetail
+from opchain.compiler.table.explain import ExplainDetail
 from opchain.reexports import reexports
 
 __all__ = ["ExplainDetail"]

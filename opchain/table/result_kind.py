@@ -1,6 +1,6 @@
 """ResultKind. PyFlink: pyflink.table.result_kind."""
 
-from opchain.compiler.table.table import ResultKind
+from opchain.compiler.table.table_result import ResultKind
 from opchain.reexports import reexports
 
 __all__ = ["ResultKind"]

@@ -1,6 +1,6 @@
 """TableResult. Using any other name raises an error. PyFlink: pyflink.table.table_result."""
 
-from opchain.compiler.table.table import TableResult
+from opchain.compiler.table.table_result import TableResult
 from opchain.reexports import reexports
 
 __all__ = ["TableResult"]

@@ -1,0 +1,248 @@
+"""How a query is computed: by streams if it has only columns, scalar expressions and WHERE, else by Spark SQL."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from opchain.compiler.dsl.argument_checks import at_call
+from opchain.compiler.dsl.stream_dataframe import PlannedDataFrame, never_ends
+from opchain.compiler.settings.settings_reader import read_settings
+from opchain.compiler.table.connectors import row_type
+from opchain.compiler.table.data_types import spark_schema, spark_types, type_of_spark
+from opchain.compiler.table.expressions import (
+    Column,
+    Compiler,
+    Typed,
+    by_position,
+    common_type,
+    fitted,
+    parsed,
+    sqlglot,
+)
+from opchain.compiler.table.queries import (
+    is_scalar,
+    path_of,
+    projection,
+    renamed,
+    selected,
+    source_of,
+    unbounded_part,
+    values_of,
+    without_ctes,
+)
+from opchain.compiler.table.spark_sql import for_spark
+from opchain.compiler.table.table import Table
+from opchain.runtime.errors import GraphError, UnsupportedFeatureError
+from opchain.runtime.functions.sql import RowPredicate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pyspark.sql import SparkSession
+
+    from opchain.compiler.dsl.data_stream import DataStream
+    from opchain.compiler.table.data_types import DataType
+    from opchain.compiler.table.stream_table_environment import StreamTableEnvironment
+
+
+class Planner:
+    """Turns parsed queries into tables. Flink: Planner."""
+
+    def __init__(self, tables: StreamTableEnvironment) -> None:
+        self._tables = tables
+
+    def table_of(self, tree: Any) -> Table:
+        """The result of a parsed query."""
+        tables = self._paths_of(tree)
+        found = self._by_streams(without_ctes(tree))
+        if found is None:
+            return self._by_spark(tree, tables)
+        return replace(found, path=f"query${next(self._tables.numbers)}")
+
+    def _by_streams(self, tree: Any) -> Table | None:
+        """The result of a query that streams can compute; None if it needs Spark SQL."""
+        kind = type(tree).__name__
+        if kind == "Subquery" and tree.this is not None:
+            return self._by_streams(tree.this)
+        if kind == "Values":
+            return self._constant(values_of(tree))
+        if kind == "Union" and not tree.args.get("distinct") and not tree.args.get("order"):
+            left, right = self._by_streams(tree.left), self._by_streams(tree.right)
+            return None if left is None or right is None else self._union(left, right)
+        return self._select(tree) if is_scalar(tree) else None
+
+    def _select(self, tree: Any) -> Table | None:
+        """The result of a scalar SELECT; None if the query in FROM needs Spark SQL."""
+        source = source_of(tree)
+        if source is None:
+            return self._constant([selected(tree, (), ())])
+        is_table = type(source).__name__ == "Table"
+        below = self._tables.from_path(path_of(source)) if is_table else self._by_streams(source)
+        if below is None:
+            return None
+        below = replace(below, columns=renamed(source, below.columns))
+        names = [source.alias_or_name]
+        values = selected(tree, below.columns, names)
+        columns = tuple(Column(name, typed.data_type) for name, typed in values)
+
+        def stream() -> DataStream[Any]:
+            rows = self._tables.to_data_stream(below) if is_table else below.stream()
+            where = tree.args.get("where")
+            if where is not None:
+                test = Compiler(by_position(below.columns), names, "WHERE").compile(where.this)
+                shown = where.this.sql(dialect="flink")
+                rows = rows.filter(RowPredicate(test.text, shown)).name(f"where {shown}")
+            if [(name, typed.text) for name, typed in values] != [
+                (each.name, f"row[{place}]") for place, each in enumerate(below.columns)
+            ]:
+                rows = rows.map(
+                    projection(columns, [typed for _, typed in values]), row_type(columns)
+                ).name(f"select {', '.join(each.name for each in columns)}")
+            return rows
+
+        return Table("", None, columns, stream, self._tables)
+
+    def _union(self, left: Table, right: Table) -> Table:
+        """The result of UNION ALL. Its columns have types that the values of both queries fit into.
+
+        Raises:
+            GraphError: The queries have other numbers of columns, or other kinds of types.
+        """
+        where = f"{at_call('sql_query')}: UNION ALL"
+        if len(left.columns) != len(right.columns):
+            raise GraphError(
+                f"{where} of {len(left.columns)} and {len(right.columns)} columns; select as many in both queries"
+            )
+        columns = tuple(
+            Column(one.name, _type_of_column([one.data_type, other.data_type], where, one.name))
+            for one, other in zip(left.columns, right.columns, strict=True)
+        )
+
+        def stream() -> DataStream[Any]:
+            one, other = (_with_types(table, columns) for table in (left, right))
+            return one.union(other)
+
+        return Table("", None, columns, stream, self._tables)
+
+    def _constant(self, rows: Sequence[Sequence[tuple[str, Typed]]]) -> Table:
+        """The result of VALUES, or of a SELECT without FROM."""
+        where = f"{at_call('sql_query')}: VALUES"
+        if len({len(row) for row in rows}) > 1:
+            raise GraphError(f"{where} has rows of {len(rows[0])} and of other numbers of columns")
+        columns = tuple(
+            Column(name, _type_of_values([typed for _, typed in entries], where, name))
+            for entries in zip(*rows, strict=True)
+            for name in [entries[0][0]]
+        )
+        records = [
+            projection(columns, _cast_to(columns, [typed for _, typed in row]), "VALUES")(())
+            for row in rows
+        ]
+        return Table(
+            "",
+            None,
+            columns,
+            lambda: self._tables.stream_environment.from_collection(
+                records, row_type(columns)
+            ).name("VALUES"),
+            self._tables,
+        )
+
+    def _by_spark(self, tree: Any, tables: Sequence[str]) -> Table:
+        """A query over bounded tables, in Spark SQL."""
+        streams = {
+            path: self._tables.to_data_stream(self._tables.from_path(path)) for path in tables
+        }
+        part, instead = unbounded_part(tree)
+        for path, stream in streams.items():
+            if never_ends(stream.transformation):
+                raise UnsupportedFeatureError(
+                    f"{at_call('sql_query')}: {part} over the unbounded table '{path}' is not supported: results would "
+                    f"change with each row. Convert the table with to_data_stream(), and use {instead} of the "
+                    "DataStream API"
+                )
+        runs = f"{at_call('sql_query')}: {part} runs in Spark SQL"
+        if read_settings(self._tables.stream_environment.get_configuration()).target == "local":
+            raise UnsupportedFeatureError(
+                f"{runs}, and this job runs in process (execution.target = local); run it on Spark, or use {instead} of "
+                "the DataStream API"
+            )
+        renamed = tree.copy()
+        frames = {
+            path: stream.to_dataframe(spark_schema(self._tables.from_path(path).columns))
+            for path, stream in streams.items()
+        }
+        if any(isinstance(frame, PlannedDataFrame) for frame in frames.values()):
+            raise UnsupportedFeatureError(
+                f"{runs}, and no Spark session is running, because the program is only planned; run the program"
+            )
+        names = {}
+        for path, frame in frames.items():
+            names[path] = f"opchain_{next(self._tables.numbers)}"
+            frame.createOrReplaceTempView(names[path])
+        exp = sqlglot().exp
+        for table in renamed.find_all(exp.Table):
+            if path_of(table) in names:
+                alias = table.alias_or_name
+                table.set("this", parsed(names[path_of(table)], "a name").this)
+                table.set("alias", exp.TableAlias(this=exp.to_identifier(alias)))
+        if not frames:
+            raise UnsupportedFeatureError(f"{at_call('sql_query')}: the query reads no table")
+        session = next(iter(frames.values())).sparkSession
+        schema = {names[path]: spark_types(self._tables.from_path(path).columns) for path in frames}
+        text = for_spark(renamed, schema, at_call("sql_query")).sql(dialect="spark")
+        with _set(session, "spark.sql.timestampType", "TIMESTAMP_NTZ"):
+            frame = session.sql(text)
+        stream = self._tables.stream_environment.from_dataframe(frame, source_name="Spark SQL")
+        columns = tuple(
+            Column(each.name, type_of_spark(each.dataType.simpleString())) for each in frame.schema
+        )
+        return Table("Spark SQL", None, columns, lambda: stream, self._tables)
+
+    def _paths_of(self, tree: Any) -> list[str]:
+        defined = {each.alias for each in tree.find_all(sqlglot().exp.CTE)}
+        paths = [path_of(each) for each in tree.find_all(sqlglot().exp.Table)]
+        found = list(dict.fromkeys(path for path in paths if path not in defined))
+        for path in found:
+            self._tables.from_path(path)
+        return found
+
+
+@contextmanager
+def _set(session: SparkSession, key: str, value: str) -> Iterator[None]:
+    """Sets a configuration of Spark for as long as a query is analysed."""
+    before = session.conf.get(key)
+    session.conf.set(key, value)
+    try:
+        yield
+    finally:
+        session.conf.set(key, before or "")
+
+
+def _type_of_values(values: Sequence[Typed], where: str, name: str) -> DataType:
+    """The type of a column of VALUES, in which NULL has any type."""
+    types = [each.data_type for each in values if each.text != "None"]
+    of = _type_of_column(types or [values[0].data_type], where, name)
+    return of if len(types) == len(values) else of.nullable()
+
+
+def _type_of_column(types: Sequence[DataType], where: str, name: str) -> DataType:
+    """The type of a column whose values have one of several types. It is nullable if one of them is."""
+    of = common_type(types, f"{where}: column '{name}' is")
+    return of.nullable() if any(each.is_nullable for each in types) else of.not_null()
+
+
+def _cast_to(columns: Sequence[Column], values: Sequence[Typed]) -> list[Typed]:
+    """The values of a row, in the types of the columns."""
+    return [fitted(value, column.data_type) for value, column in zip(values, columns, strict=True)]
+
+
+def _with_types(table: Table, columns: Sequence[Column]) -> DataStream[Any]:
+    """The rows of a table in the types of other columns."""
+    own = list(by_position(table.columns).values())
+    values = _cast_to(columns, own)
+    if [each.text for each in values] == [each.text for each in own]:
+        return table.stream()
+    return table.stream().map(projection(columns, values), row_type(columns)).name("cast")
