@@ -59,7 +59,7 @@ def register(session: SparkSession) -> None:
     and, per column, `fields.NAME.kind`, `.min`, `.max`, `.length`, `.null-rate`, `.start`, `.end`. It generates the
     same rows in every run, for any number of partitions.
     """
-    from opchain.compiler.table.datagen import NAME, datagen_of  # noqa: PLC0415
+    from opchain.compiler.table.connectors.datagen import NAME, datagen_of  # noqa: PLC0415
     from opchain.runtime.spark.data_source import (  # noqa: PLC0415
         register_format,
         register_sequence,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from opchain.compiler.dsl.argument_checks import at_call
 from opchain.compiler.dsl.stream_dataframe import PlannedDataFrame, never_ends
 from opchain.compiler.settings.settings_reader import read_settings
-from opchain.compiler.table.connectors import row_type
+from opchain.compiler.table.connectors.row_types import row_type
 from opchain.compiler.table.data_types import spark_schema, spark_types, type_of_spark
 from opchain.compiler.table.expressions import (
     Column,

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from opchain.compiler.dsl.argument_checks import at_call, checked, refused
 from opchain.compiler.table import sql
-from opchain.compiler.table.connectors import row_type, write_table
+from opchain.compiler.table.connectors import write_table
+from opchain.compiler.table.connectors.row_types import row_type
 from opchain.compiler.table.data_types import ArrayType, DataType, MapType, RowType
 from opchain.compiler.table.explain import ExplainDetail, plan_text
 from opchain.compiler.table.expressions import Column, Typed, cast

@@ -18,13 +18,8 @@ from opchain.compiler.dsl.environment import StreamExecutionEnvironment
 from opchain.compiler.graph.transformation import user_call_site
 from opchain.compiler.settings.settings_reader import read_settings
 from opchain.compiler.table import sql
-from opchain.compiler.table.connectors import (
-    KNOWN,
-    row_type,
-    table_source,
-    unknown_connector,
-    wire_value,
-)
+from opchain.compiler.table.connectors import KNOWN, table_source, unknown_connector
+from opchain.compiler.table.connectors.row_types import row_type, wire_value
 from opchain.compiler.table.data_types import DataType, DataTypes
 from opchain.compiler.table.explain import plan_text
 from opchain.compiler.table.expressions import Column, Typed, by_position, cast

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.dsl.argument_checks import at_call, refuses
-from opchain.compiler.table.connectors import row_type
+from opchain.compiler.table.connectors.row_types import row_type
 from opchain.compiler.table.expressions import by_position
 from opchain.compiler.table.queries import projection
 from opchain.compiler.table.table_descriptor import Schema, TableSchema

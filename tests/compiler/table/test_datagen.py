@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from opchain.compiler.table.datagen import datagen_source
+from opchain.compiler.table.connectors.datagen import datagen_source
 from opchain.compiler.table.table_descriptor import Schema, TableDescriptor
 
 

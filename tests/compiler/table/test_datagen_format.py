@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from opchain.common import Row
-from opchain.compiler.table.datagen import datagen_of
+from opchain.compiler.table.connectors.datagen import datagen_of
 from opchain.runtime.columnar.spark_types import SparkField, SparkType, decimal_type, struct_type
 from opchain.runtime.errors import UnsupportedFeatureError
 

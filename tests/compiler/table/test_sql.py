@@ -12,7 +12,8 @@ import pytest
 
 from opchain.common import Configuration, Row, TimestampAssigner, Types, WatermarkStrategy
 from opchain.compiler.interception import capturing
-from opchain.compiler.table.connectors import Options, table_source
+from opchain.compiler.table.connectors import table_source
+from opchain.compiler.table.connectors.options import Options
 from opchain.compiler.table.sql import statement_of
 from opchain.datastream import StreamExecutionEnvironment
 from opchain.runtime.errors import GraphError, UnsupportedFeatureError
@@ -641,7 +642,7 @@ def test_a_kafka_table_reads_metadata(tables: StreamTableEnvironment) -> None:
     row = source.deserializer.schema.deserialize(message)
     assert list(row)[:3] == [1, "2024-01-02 03:04:05", 42]
     assert row[3].isoformat() == "1970-01-01T00:00:01+00:00"
-    for unknown in ("scan.startup.mod", "key.format", "value.fields-include", "sink.delivery"):
+    for unknown in ("scan.startup.mod", "key.fomat", "value.fields", "sink.delivery"):
         wrong = TableDescriptor("kafka", schema.build(), {**options, unknown: "x"})
         with pytest.raises(GraphError, match=f"'kafka' does not know the option '{unknown}'"):
             table_source(wrong, "k")

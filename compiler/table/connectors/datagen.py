@@ -14,6 +14,8 @@ import decimal
 import math
 from typing import TYPE_CHECKING, Any
 
+from opchain.compiler.table.connectors.options import Options, TableSource
+from opchain.compiler.table.connectors.row_types import row_type
 from opchain.compiler.table.data_types import (
     ArrayType,
     DataType,
@@ -56,6 +58,13 @@ _INTEGER_BITS = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
 _LARGEST_FLOAT = {"FLOAT": (2 - 2**-23) * 2.0**127, "DOUBLE": math.nextafter(math.inf, 0)}
 _TEXTS = ("CHAR", "VARCHAR", "STRING")
 _SEQUENCE_OF = {"FLOAT": float, "DOUBLE": float, "DECIMAL": decimal.Decimal}
+
+
+def read_datagen(options: Options) -> TableSource:
+    """A table of generated rows as a source."""
+    rows = row_type(options.columns)
+    source = datagen_source(options.descriptor)
+    return TableSource(source, list(rows.get_field_names()), list(rows.field_types))
 
 
 def datagen_source(descriptor: TableDescriptor) -> DataGeneratorSource[Any]:
