@@ -519,20 +519,23 @@ def is_call_of(node: ast.AST, names: set[str]) -> bool:
 
 
 def stores(block: Sequence[ast.stmt]) -> dict[str, int]:
-    """How often each variable is set in a block. A copy of a record does not count."""
+    """How often each variable is set or deleted in a block. A copy of a record does not count.
+
+    The variable of a caught error counts twice, because it is deleted at the end of the handler.
+    """
     found: dict[str, int] = {}
     copied: set[int] = set()
     for node in nodes(block):
-        name = None
+        name, times = None, 1
         if isinstance(node, ast.Name):
             if not isinstance(node.ctx, ast.Load) and id(node) not in copied:
                 name = node.id
         elif isinstance(node, CopyIfMutable):
             copied.add(id(node.target))  # it is walked later than its statement
         elif isinstance(node, ast.ExceptHandler):
-            name = node.name
+            name, times = node.name, 2
         if name is not None:
-            found[name] = found.get(name, 0) + 1
+            found[name] = found.get(name, 0) + times
     return found
 
 

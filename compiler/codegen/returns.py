@@ -189,8 +189,8 @@ def yields_behind_tries(body: Lines, fresh: Callable[[str], str], definition: De
 
 
 def _ends_with_yield(block: Lines) -> bool:
-    """Whether nothing but a `return` follows a `yield` at the end of a block."""
-    last = block[-2:] if isinstance(block[-1], ast.Return) else block[-1:]
+    """Whether nothing but a `return`, which cannot fail, follows a `yield` at the end of a block."""
+    last = block[-2:] if _is_harmless(block[-1:]) else block[-1:]
     return isinstance(last[0], ast.Expr) and isinstance(last[0].value, ast.Yield)
 
 

@@ -337,7 +337,9 @@ class _Inliner:
                 lines = loop_over(inner)
             else:
                 lines = structured(
-                    _with_yields(body, places.emit, loop_over, definition), lambda _: [], definition
+                    _with_yields(body, places.emit, loop_over, definition),
+                    _value_given(_evaluated),
+                    definition,
                 )
         elif returns_within(body):
             result = self._fresh("result", operator)

@@ -10,7 +10,7 @@ import pytest
 from forms import FORMS, run_form, seen
 
 from opchain.common import Types
-from opchain.datastream import MapFunction
+from opchain.datastream import FlatMapFunction, MapFunction
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -308,3 +308,66 @@ def reused(value: int) -> Any:
 def test_the_variable_of_a_caught_error_is_deleted(form: str) -> None:
     with pytest.raises(UnboundLocalError, match="'error'"):
         results(lambda env: env.from_sequence(0, 1).map(reused), form)
+
+
+class Skips(FlatMapFunction[int, Any]):
+    def __init__(self) -> None:
+        self.skipped = 0
+
+    def skip(self) -> None:
+        self.skipped += 1
+
+    def flat_map(self, value: int) -> Iterator[Any]:
+        if value == 1:
+            return self.skip()
+        for number in range(value):
+            if number == 1:
+                return self.skip()
+            yield value, self.skipped
+        return None
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_generator_computes_what_it_returns(form: str) -> None:
+    found = results(lambda env: env.from_sequence(1, 3).flat_map(Skips()), form)
+    assert found == [(2, 1), (3, 2)]
+
+
+def ends_within_try(value: int) -> Any:
+    try:
+        yield value
+        return 1 // value
+    except ZeroDivisionError:
+        yield "caught"
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_try_catches_what_a_generator_returns(form: str) -> None:
+    found = results(lambda env: env.from_sequence(0, 1).flat_map(ends_within_try), form)
+    assert found == [0, "caught", 1]
+
+
+def parsed_or_error(value: str) -> Iterator[Any]:
+    try:
+        yield value, int(value)
+    except ValueError as error:
+        yield value, error
+
+
+def always_caught(value: int) -> str:
+    try:
+        raise ValueError(value)  # noqa: TRY301 - it is caught here
+    except ValueError as error:
+        problem = error
+    return str(problem)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_caught_error_may_be_a_record(form: str) -> None:
+    def draw(env: Any) -> Any:
+        pairs = env.from_collection(["1", "x"]).flat_map(parsed_or_error)
+        return pairs.map(lambda pair: type(pair[1]).__name__)
+
+    assert results(draw, form) == ["int", "ValueError"]
+    found = results(lambda env: env.from_sequence(1, 2).map(always_caught), form)
+    assert found == ["1", "2"]
