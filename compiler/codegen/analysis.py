@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.displays import MAKERS
-from opchain.compiler.codegen.function_source import BUILTINS
+from opchain.compiler.codegen.function_source import BUILTINS, calls_builtin
 from opchain.compiler.codegen.internal_functions import Trait, calls
 from opchain.compiler.codegen.static_types import (
     ColumnsOf,
@@ -189,10 +189,9 @@ def only_reads(node: ast.expr) -> bool:
             continue
         if isinstance(item, (ast.Attribute, ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr)):
             return False
-        if isinstance(item, ast.Call):
-            called = item.func
-            if not isinstance(called, ast.Name) or called.id not in BUILTINS.union(MAKERS):
-                return False
+        is_known = calls_builtin(item) or f.called(item) in MAKERS
+        if isinstance(item, ast.Call) and not is_known:
+            return False
     return True
 
 
@@ -279,7 +278,7 @@ def escaping_of(function: Function) -> set[str]:  # noqa: C901 - one branch a st
             found |= _names(statement.value)
         for node in f.walk(statement) if not list(f.blocks(statement)) else ():
             if isinstance(node, ast.Call) and not (
-                f.called(node) in BUILTINS or calls(node, Trait.KEEPS_NOTHING)
+                calls_builtin(node) or calls(node, Trait.KEEPS_NOTHING)
             ):
                 for argument in [*node.args, *(keyword.value for keyword in node.keywords)]:
                     found |= _names(argument)

@@ -18,6 +18,7 @@ from itertools import islice
 from types import CodeType, FunctionType, MethodType
 from typing import Any
 
+from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.source_text import text_of
 from opchain.runtime.records.record_copy import IMMUTABLE
 from opchain.runtime.task.generated_code import code_key
@@ -98,6 +99,14 @@ def plain_function(function: Any, method: str) -> tuple[Any, Any]:
     if isinstance(called, MethodType):
         return called.__func__, called.__self__
     return called, None
+
+
+def calls_builtin(node: ast.AST) -> bool:
+    """Whether an expression calls one of these builtins. It does not if the builtin calls a function: `max(x, key=rank)`."""
+    return f.called(node) in BUILTINS and not any(
+        item.arg in (None, "key") and getattr(item.value, "id", None) not in BUILTINS
+        for item in node.keywords  # type: ignore[attr-defined]
+    )
 
 
 def _kind_of(function: Any) -> str:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.changing_attributes import is_of_library, replaced_attributes
 from opchain.compiler.codegen.displays import class_name, is_named_tuple, parameters_of
-from opchain.compiler.codegen.function_source import BUILTINS
+from opchain.compiler.codegen.function_source import calls_builtin
 from opchain.compiler.codegen.static_types import ColumnsOf
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ def _has_plain_objects(kind: Any) -> bool:
 def _only_calls_builtins(node: ast.expr) -> bool:
     """Whether no other function may change the record while an expression is evaluated."""
     return all(
-        f.called(item) in BUILTINS
+        calls_builtin(item)
         for item in ast.walk(node)
         if isinstance(item, (ast.Call, ast.Await, ast.Yield, ast.NamedExpr))
     )

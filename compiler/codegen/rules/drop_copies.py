@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.analysis import changes_object, fresh_of, only_reads, types_of
 from opchain.compiler.codegen.displays import MAKERS
-from opchain.compiler.codegen.function_source import BUILTINS
+from opchain.compiler.codegen.function_source import calls_builtin
 from opchain.compiler.codegen.names import stem
 from opchain.compiler.codegen.rules.propagate_copies import replace_variables
 from opchain.compiler.codegen.static_types import is_frozen, type_of
@@ -152,6 +152,6 @@ def _is_pure(node: ast.expr, types: dict[str, StaticType | None]) -> bool:
         elif isinstance(item, ast.Call) and not isinstance(item.func, ast.Attribute):
             called = f.called(item)
             is_own = stem(called) in ("identify", "zip") or getattr(item, "is_fresh", False)
-            if not is_own and called not in BUILTINS.union(MAKERS):
+            if not is_own and called not in MAKERS and not calls_builtin(item):
                 return False
     return True

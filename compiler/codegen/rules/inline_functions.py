@@ -324,7 +324,9 @@ class _Inliner:
     def _emits(self, statement: f.ForEachResult, definition: Definition, call: ast.Call) -> Lines:
         """The body of a function that emits, with the downstream code in place of each emitted record."""
         operator = f.operator_of(statement)
-        places = _Places(self, statement)
+        places = _Places(
+            self, statement, is_nullable=statement.nullable and not definition.is_generator
+        )
         loop_over = places.loop_over
         if _collects(self._callee_of(call)):
             return self._collected(definition, call, operator, loop_over)
@@ -731,11 +733,12 @@ class _Places:
     them into one loop.
     """
 
-    def __init__(self, inliner: _Inliner, statement: f.ForEachResult) -> None:
+    def __init__(self, inliner: _Inliner, statement: f.ForEachResult, *, is_nullable: bool) -> None:
         self.count = self.copied = 0
         self._emitted: set[str] = set()
         self._inliner = inliner
         self._statement = statement
+        self._is_nullable = is_nullable
 
     def _another(self) -> f.ForEachResult:
         self.count += 1
@@ -753,7 +756,7 @@ class _Places:
             return self.emit(items[0])
         emits = self._another()
         emits.iterable = iterable
-        emits.nullable = emits.nullable and not isinstance(iterable, _LISTS)
+        emits.nullable = self._is_nullable and not isinstance(iterable, _LISTS)
         return [emits]
 
     def emit(self, value: ast.expr) -> Lines:

@@ -73,7 +73,12 @@ from typing import TYPE_CHECKING, Any
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.analysis import only_reads, types_of
 from opchain.compiler.codegen.changing_attributes import changing_attributes
-from opchain.compiler.codegen.function_source import BUILTINS, Definition, Refused, definition_of
+from opchain.compiler.codegen.function_source import (
+    Definition,
+    Refused,
+    calls_builtin,
+    definition_of,
+)
 from opchain.compiler.codegen.internal_functions import SETS_KEY, Trait, has
 from opchain.compiler.codegen.names import stem
 from opchain.compiler.codegen.rules.trust_known_types import fields_looked_at, key_program
@@ -146,7 +151,6 @@ _TAKE = f"held = {_CLEAR}"
 _WRITES = ("update", "add", "put")
 _TIMERS = {"register_event_time_timer": "add", "delete_event_time_timer": "discard"}
 
-_BUILTINS = BUILTINS | {"iter"}
 _NEVER_NONE = (ast.Tuple, ast.List, ast.Dict, ast.Set, ast.ListComp, ast.JoinedStr, ast.Compare)
 _METHODS = frozenset(
     {
@@ -798,7 +802,8 @@ def _reads_key_itself(statement: ast.stmt, handles: set[str]) -> bool:
         if getattr(call, "is_fresh", False):
             continue  # it only makes a record
         if isinstance(called, ast.Name):
-            if called.id not in _BUILTINS and not has(called.id, Trait.NEEDS_NO_KEY):
+            is_builtin = called.id == "iter" or calls_builtin(call)
+            if not is_builtin and not has(called.id, Trait.NEEDS_NO_KEY):
                 return True
         elif not (isinstance(called, ast.Attribute) and called.attr in _METHODS):
             return True

@@ -76,7 +76,7 @@ from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.analysis import types_of
 from opchain.compiler.codegen.displays import Display, parameters_of
 from opchain.compiler.codegen.fields_read import MOST_COLUMNS_OF_OTHERS, reader_without_fields
-from opchain.compiler.codegen.function_source import BUILTINS
+from opchain.compiler.codegen.function_source import calls_builtin
 from opchain.compiler.codegen.internal_functions import Trait, calls
 from opchain.compiler.codegen.names import stem, unused
 from opchain.compiler.codegen.source_text import text_of
@@ -371,8 +371,7 @@ def _only_looks(expression: ast.expr) -> bool:
                 return False
             methods.add(node.func)
         elif isinstance(node, ast.Call):
-            is_builtin = isinstance(node.func, ast.Name) and node.func.id in BUILTINS
-            if not is_builtin and not _is_cold(node):
+            if not calls_builtin(node) and not _is_cold(node):
                 return False
         elif isinstance(node, (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)) or (
             isinstance(node, ast.Attribute) and node not in methods and node.attr != "__class__"

@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING
 
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.analysis import types_of
-from opchain.compiler.codegen.function_source import BUILTINS
+from opchain.compiler.codegen.function_source import calls_builtin
 from opchain.compiler.codegen.internal_functions import TABLES, Trait, has
 from opchain.compiler.codegen.names import stem
 from opchain.compiler.codegen.source_text import text_of
@@ -97,7 +97,7 @@ def _sets_key(statement: ast.stmt) -> bool:
 def _is_harmless(call: ast.Call) -> bool:
     called = call.func
     if isinstance(called, ast.Name):
-        return called.id in BUILTINS or has(called.id, Trait.IN_ANY_ORDER)
+        return calls_builtin(call) or has(called.id, Trait.IN_ANY_ORDER)
     return (
         isinstance(called, ast.Attribute)
         and called.attr == "get"

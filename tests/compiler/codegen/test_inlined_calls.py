@@ -10,7 +10,7 @@ import pytest
 from forms import FORMS, run_form, seen
 
 from opchain.common import Types
-from opchain.datastream import FlatMapFunction, MapFunction
+from opchain.datastream import FlatMapFunction, MapFunction, ProcessFunction
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -371,3 +371,23 @@ def test_a_caught_error_may_be_a_record(form: str) -> None:
     assert results(draw, form) == ["int", "ValueError"]
     found = results(lambda env: env.from_sequence(1, 2).map(always_caught), form)
     assert found == ["1", "2"]
+
+
+class YieldsFromNone(ProcessFunction[int, int]):
+    def found(self, value: int) -> Any:
+        return [value] if value > 1 else None
+
+    def process_element(self, value: int, ctx: Any) -> Iterator[int]:
+        yield from self.found(value)
+
+
+class ReturnsNone(YieldsFromNone):
+    def process_element(self, value: int, ctx: Any) -> Any:
+        return self.found(value)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_function_may_return_none_but_not_yield_from_it(form: str) -> None:
+    assert results(lambda env: env.from_sequence(1, 2).process(ReturnsNone()), form) == [2]
+    with pytest.raises(TypeError, match="'NoneType' object is not iterable"):
+        results(lambda env: env.from_sequence(1, 2).process(YieldsFromNone()), form)

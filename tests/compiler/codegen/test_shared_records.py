@@ -176,3 +176,19 @@ def test_the_variable_of_a_comprehension_is_another_one(form: str) -> None:
         seen(env.from_sequence(1, 1).map(set_in_comprehension, output_type=Types.DOUBLE()), "out")
 
     assert [*map(type, run_form(draw, form).records("out"))] == [float]
+
+
+def last_taken(row: list[int]) -> int:
+    return row.pop()
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_key_function_of_a_builtin_may_change_records(form: str) -> None:
+    def draw(env: Any) -> None:
+        rows = env.from_collection([[[1, 5], [2, 3]]])
+        seen(rows.map(lambda each: max(each, key=last_taken)), "greatest")
+        seen(rows.map(lambda each: each), "same")
+
+    ran = run_form(draw, form)
+    assert ran.records("greatest") == [[1]]
+    assert ran.records("same") == [[[1, 5], [2, 3]]]
