@@ -102,11 +102,18 @@ def plain_function(function: Any, method: str) -> tuple[Any, Any]:
 
 
 def calls_builtin(node: ast.AST) -> bool:
-    """Whether an expression calls one of these builtins. It does not if the builtin calls a function: `max(x, key=rank)`."""
-    return f.called(node) in BUILTINS and not any(
-        item.arg in (None, "key") and getattr(item.value, "id", None) not in BUILTINS
-        for item in node.keywords  # type: ignore[attr-defined]
-    )
+    """Whether an expression calls one of these builtins. It does not if the builtin calls a function of the program."""
+    if not isinstance(node, ast.Call) or f.called(node) not in BUILTINS:
+        return False
+    return all(each.arg not in (None, "key") or _only_looks(each.value) for each in node.keywords)
+
+
+def _only_looks(key: ast.expr) -> bool:
+    """Whether the key function of `max` or `sorted` is a builtin, or a lambda that calls nothing else."""
+    if not isinstance(key, ast.Lambda):
+        return isinstance(key, ast.Name) and key.id in BUILTINS
+    acts = (ast.Call, ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)
+    return all(calls_builtin(each) for each in ast.walk(key.body) if isinstance(each, acts))
 
 
 def _kind_of(function: Any) -> str:
