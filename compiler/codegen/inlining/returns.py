@@ -219,3 +219,8 @@ def _taken_out(block: Lines, fresh: Callable[[str], str], error: str | None = No
 
 def _set(variable: str, value: ast.expr) -> ast.stmt:
     return ast.Assign([f.target(variable)], value, lineno=0)
+
+
+def is_none(value: ast.expr | None) -> bool:
+    """Whether a returned value is None."""
+    return value is None or (isinstance(value, ast.Constant) and value.value is None)

@@ -1,0 +1,180 @@
+"""The body of a function over the arguments of a call, with the names of the function that it is inlined into."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from opchain.compiler.codegen import form as f
+from opchain.compiler.codegen.function_source import Definition, Refused, is_literal
+from opchain.compiler.codegen.inlining.checks import (
+    check_body,
+    check_line,
+    check_set_before_read,
+    comprehended,
+)
+from opchain.compiler.codegen.inlining.free_names import Attributes, bind_free_names
+
+if TYPE_CHECKING:
+    from opchain.compiler.codegen.form import Callee, Form
+    from opchain.compiler.codegen.inlining.scope import Scope
+
+    Lines = list[ast.stmt]
+
+_IS = (ast.Is, ast.IsNot)
+
+
+def body_of(
+    definition: Definition,
+    call: ast.Call,
+    operator: int,
+    scope: Scope,
+    *,
+    is_iterated: bool = False,
+) -> Lines:
+    """The statements of a function over the arguments of a call. `is_iterated` says that its result is used up."""
+    body = [_Unannotated().visit(f.copied(line)) for line in definition.body]
+    check_body(body, definition, is_iterated=is_iterated)
+    callee = callee_of(call, scope.form)
+    constants = Attributes(scope, definition, callee)
+    body = [constants.visit(statement) for statement in body]
+    arguments = _arguments(definition, callee, call, body)
+    set_in_body = f.stores(body)
+    of_comprehensions = comprehended(body)
+    local = set(definition.function.__code__.co_varnames) | set(set_in_body)
+    check_set_before_read(body, set(definition.parameters), local - of_comprehensions, definition)
+    free = set(definition.function.__code__.co_names) | set(
+        definition.function.__code__.co_freevars
+    )
+    if of_comprehensions & (
+        set(definition.parameters) | free | (set(set_in_body) - of_comprehensions)
+    ):
+        raise Refused(f"{definition.name} uses one name for two variables; rename one")
+    parts: dict[str, ast.expr] = {}
+    before: Lines = []
+    for parameter, argument in arguments.items():
+        if parameter not in set_in_body and (
+            isinstance(argument, ast.Name) or is_literal(argument)
+        ):
+            parts[parameter] = argument
+            continue
+        is_unset = parameter not in set_in_body
+        if is_unset and f.reads(body, parameter) <= 1 and _is_pure_choice(argument):
+            parts[parameter] = argument
+            continue
+        variable = scope.fresh(parameter, operator)
+        before.append(f.let(variable, argument, operator))
+        parts[parameter] = f.name(variable)
+    for variable in sorted(local - set(parts)):
+        if variable in set_in_body:
+            parts[variable] = f.name(scope.fresh(variable, operator))
+    bind_free_names(scope, body, definition, callee, parts)
+    body = f.flattened(
+        _ConstantConditions().visit(f.replaced(statement, parts)) for statement in body
+    )
+    for statement in body:
+        for node in ast.walk(statement):
+            if isinstance(node, ast.expr) and isinstance(
+                node, (ast.BinOp, ast.Call, ast.BoolOp, ast.JoinedStr, ast.Tuple)
+            ):
+                check_line(node, definition)
+                break
+    return [*before, *body]
+
+
+def callee_of(call: ast.Call, form: Form) -> Callee:
+    """The function that a call of generated code calls."""
+    assert isinstance(call.func, ast.Name)
+    return form.callees[call.func.id]
+
+
+def _arguments(
+    definition: Definition, callee: Callee, call: ast.Call, body: Lines
+) -> dict[str, ast.expr]:
+    """The arguments by parameter, in the order in which they are evaluated."""
+    arguments = list(call.args)
+    keywords = {item.arg: item.value for item in call.keywords}
+    if any(isinstance(node, ast.NamedExpr) for node in f.nodes([*arguments, *keywords.values()])):
+        raise Refused(
+            f"{definition.name} is called with an assignment in an argument; assign before the call"
+        )
+    if None in keywords or any(isinstance(argument, ast.Starred) for argument in arguments):
+        raise Refused(f"{definition.name} is called with starred arguments; pass them one by one")
+    if callee.instance is not None:
+        if callee.owner is None:
+            own = definition.parameters[0]
+            if any(f.reads(statement, own) for statement in body):
+                raise Refused(f"{definition.name} reads self; pass the attribute as an argument")
+            arguments.insert(0, ast.Constant(None))
+        else:
+            arguments.insert(0, f.name(callee.owner))
+    parameters = definition.parameters
+    given: dict[str, ast.expr] = {
+        **dict(zip(parameters, arguments, strict=False)),
+        **{str(name): value for name, value in keywords.items()},
+    }
+    found = given | {name: of for name, of in definition.defaults.items() if name not in given}
+    by_position = {
+        *parameters[: max(len(arguments), definition.function.__code__.co_posonlyargcount)]
+    }
+    if (
+        len(arguments) > len(parameters)
+        or keywords.keys() & by_position
+        or found.keys() != {*parameters}
+    ):
+        raise Refused(
+            f"{definition.name} is called with a wrong number of arguments; pass as many as it takes"
+        )
+    return found
+
+
+def _is_pure_choice(node: ast.expr) -> bool:
+    """Whether an argument only reads variables, so that it may be computed later or not at all."""
+    match node:
+        case ast.Name() | ast.Constant():
+            return True
+        case ast.IfExp(
+            test=ast.Compare(ops=[ast.Is() | ast.IsNot()], left=left, comparators=[right])
+        ):
+            return all(map(_is_pure_choice, (left, right, node.body, node.orelse)))
+    return False
+
+
+class _Unannotated(ast.NodeTransformer):
+    """Drops annotations of variables. Python does not evaluate them, so a pickled function lacks their names."""
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.stmt:
+        if node.value is None:
+            return ast.copy_location(ast.Pass(), node)
+        return ast.copy_location(ast.Assign([node.target], node.value), node)
+
+
+class _ConstantConditions(ast.NodeTransformer):
+    """Decides conditions over constants, such as `1 is None`."""
+
+    def visit_Compare(self, node: ast.Compare) -> ast.expr:
+        self.generic_visit(node)
+        sides = [node.left, *node.comparators]
+        values = [item.value for item in sides if isinstance(item, ast.Constant)]
+        is_single = any(value is None or value is True or value is False for value in values)
+        if len(sides) == len(values) == 2 and is_single and isinstance(node.ops[0], _IS):  # noqa: PLR2004 - two sides
+            return ast.Constant((values[0] is values[1]) == isinstance(node.ops[0], ast.Is))
+        return node
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
+        self.generic_visit(node)
+        if isinstance(node.op, ast.Not) and isinstance(node.operand, ast.Constant):
+            return ast.Constant(not node.operand.value)
+        return node
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
+        self.generic_visit(node)
+        if isinstance(node.test, ast.Constant):
+            return node.body if node.test.value else node.orelse
+        return node
+
+    def visit_If(self, node: ast.If) -> ast.stmt | Lines:
+        self.generic_visit(node)
+        if isinstance(node.test, ast.Constant):
+            return (node.body if node.test.value else node.orelse) or [ast.Pass()]
+        return node

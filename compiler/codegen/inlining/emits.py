@@ -1,0 +1,215 @@
+"""The downstream code in place of what an inlined function emits."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, Any
+
+from opchain.compiler.codegen import form as f
+from opchain.compiler.codegen.function_source import Definition, Refused
+from opchain.runtime.types.output_tag import OutputTag
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from opchain.compiler.codegen.inlining.scope import Scope
+
+    Lines = list[ast.stmt]
+
+_PAIR = 2
+_TAG = "OutputTag"
+
+
+class Places:
+    """The places at which an inlined function emits. Each has a copy of the downstream code.
+
+    The copies have separate variables, except if the input is a sequence of numbers: then the rule `use_arrays` turns
+    them into one loop.
+    """
+
+    def __init__(self, scope: Scope, statement: f.ForEachResult, *, is_nullable: bool) -> None:
+        self.count = self.copied = 0
+        self._emitted: set[str] = set()
+        self._scope = scope
+        self._has_numbers = scope.function.types.get("value") is int
+        self._statement = statement
+        self._is_nullable = is_nullable
+
+    def _another(self) -> f.ForEachResult:
+        self.count += 1
+        parts: dict[str, ast.expr] = {}
+        if self.count > 1 and not self._has_numbers:
+            parts = self._scope.others([ast.Expr(self._statement.target), *self._statement.body])
+        return f.replaced(self._statement, parts)
+
+    def loop_over(self, iterable: ast.expr) -> Lines:
+        """The code that emits the items of an iterable."""
+        items = iterable.elts if isinstance(iterable, (ast.Tuple, ast.List)) else None
+        if items == []:
+            return []
+        if items is not None and len(items) == 1 and not isinstance(items[0], ast.Starred):
+            return self.emit(items[0])
+        emits = self._another()
+        emits.iterable = iterable
+        emits.nullable = self._is_nullable and not isinstance(iterable, _LISTS)
+        return [emits]
+
+    def emit(self, value: ast.expr) -> Lines:
+        """The code that emits a value."""
+        statement = self._statement
+        tag = _tag_of(value, self._scope.form.constants)
+        if statement.side is not None and tag is not None:
+            assert isinstance(value, ast.Tuple)
+            if tag.tag_id in statement.by_tag:
+                return self._emit_tagged(tag.tag_id, value.elts[1])
+            if not statement.side:  # nobody reads any side output
+                return f.marked(evaluated(value.elts[1]), f.operator_of(statement))
+            return [f.replaced(item, {statement.target.id: value}) for item in statement.side]
+        emits, operator = self._another(), f.operator_of(statement)
+        target = emits.target.id
+        lines = [f.let(target, value, operator)]
+        if emits.side is None or not _may_be_tagged(value):
+            return [*lines, *emits.body]
+        test = f.expression(f"{target}.__class__ is tuple and is_tagged({target})")
+        if isinstance(value, ast.Tuple) and _has_no_star(value):  # the pair need not be made
+            test = f.expression(f"isinstance({target}[0], {_TAG})")
+            self._scope.form.names.bind(_TAG, "shared")
+        tagged = ast.If(test, emits.side, emits.body)
+        if not emits.side:
+            tagged = ast.If(ast.UnaryOp(ast.Not(), test), emits.body, [])
+        tagged.asks = "tag"  # type: ignore[attr-defined]
+        return f.marked([*lines, tagged], operator)
+
+    def _emit_tagged(self, tag: str, value: ast.expr) -> Lines:
+        """The code that emits a value to a side output."""
+        variable, lines = self._statement.by_tag[tag]
+        parts: dict[str, ast.expr] = {}
+        if tag in self._emitted:
+            parts = self._scope.others([ast.Expr(f.target(variable)), *lines])
+            self.copied += sum(1 for _ in f.all_statements(lines))
+        self._emitted.add(tag)
+        first = f.let(variable, value, f.operator_of(self._statement))
+        return [f.replaced(item, parts) for item in (first, *lines)]
+
+
+def evaluated(value: ast.expr) -> Lines:
+    """The statement that evaluates an expression whose value is not used."""
+    return [] if isinstance(value, (ast.Constant, ast.Name)) else [ast.Expr(value)]
+
+
+def each_yield(body: Lines) -> ast.expr | None:
+    """X of a body that is `yield from X`, or `for y in X: yield y`."""
+    (statement,) = body if len(body) == 1 else (None,)
+    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.YieldFrom):
+        return statement.value.value
+    if (
+        isinstance(statement, ast.For)
+        and isinstance(statement.target, ast.Name)
+        and len(statement.body) == 1
+        and isinstance(statement.body[0], ast.Expr)
+        and isinstance(statement.body[0].value, ast.Yield)
+        and isinstance(statement.body[0].value.value, ast.Name)
+        and statement.body[0].value.value.id == statement.target.id
+    ):
+        return statement.iter
+    return None
+
+
+def is_iterable(node: ast.expr) -> bool:
+    """Whether looping over the value of this expression cannot fail."""
+    if not isinstance(node, ast.Call):
+        return isinstance(node, _LISTS)
+    if isinstance(node.func, ast.Name):
+        return node.func.id in ("range", "enumerate", "zip", "sorted", "reversed", "list")
+    is_method = isinstance(node.func, ast.Attribute)
+    return is_method and node.func.attr in ("split", "rsplit", "splitlines", "items", "values")  # type: ignore[attr-defined]
+
+
+_LISTS = (ast.List, ast.Tuple, ast.ListComp, ast.GeneratorExp)
+
+
+def with_yields(
+    body: Lines,
+    emit: Callable[[ast.expr], Lines],
+    loop_over: Callable[[ast.expr], Lines],
+    definition: Definition,
+) -> Lines:
+    """A generator's body with the downstream code in place of `yield`."""
+
+    def rewrite(statement: ast.stmt) -> Lines | None:
+        if isinstance(statement, ast.Expr):
+            if isinstance(statement.value, ast.Yield):
+                return emit(statement.value.value or ast.Constant(None))
+            if isinstance(statement.value, ast.YieldFrom):
+                return loop_over(statement.value.value)
+        if any(
+            isinstance(node, (ast.Yield, ast.YieldFrom))
+            for expression in f.own_expressions(statement)
+            for node in ast.walk(expression)
+        ):
+            raise Refused(
+                f"{definition.name} uses the value of a yield; yield in a statement of its own"
+            )
+        return None
+
+    return f.rewritten(body, rewrite)
+
+
+def with_appends(body: Lines, records: str, definition: Definition) -> Lines:
+    """A body that appends to a list what it collected with a collector of the same name."""
+    appends = 0
+
+    def rewrite(statement: ast.stmt) -> Lines | None:
+        nonlocal appends
+        call = statement.value if isinstance(statement, ast.Expr) else None
+        if not (
+            isinstance(call, ast.Call)
+            and isinstance(call.func, ast.Attribute)
+            and f.is_load_of(call.func.value, records)
+            and not call.keywords
+        ):
+            return None
+        if call.func.attr == "close" and not call.args:
+            return []
+        if call.func.attr == "collect" and len(call.args) == 1:
+            call.func.attr = "append"
+            appends += not isinstance(call.args[0], ast.Starred)
+        return None
+
+    body = f.rewritten(body, rewrite)
+    if f.reads(body, records) != appends:
+        raise Refused(
+            f"{definition.name} uses its collector for more than collect(); call collect() in statements of its own"
+        )
+    return body
+
+
+def _may_be_tagged(value: ast.expr) -> bool:
+    """Whether a value may be a (tag, record) pair."""
+    if isinstance(value, ast.Tuple):
+        if not _has_no_star(value):
+            return True
+        return len(value.elts) == _PAIR and _may_be_tag(value.elts[0])
+    return not isinstance(
+        value,
+        (ast.Constant, ast.BinOp, ast.JoinedStr, ast.Dict, ast.List, ast.Compare, ast.UnaryOp),
+    )
+
+
+def _has_no_star(value: ast.Tuple) -> bool:
+    return not any(isinstance(item, ast.Starred) for item in value.elts)
+
+
+def _tag_of(value: ast.expr, constants: Mapping[str, Any]) -> OutputTag[Any] | None:
+    """The tag of a value that is a pair of a tag, by its global name, and a record."""
+    if not isinstance(value, ast.Tuple) or len(value.elts) != _PAIR:
+        return None
+    tag, record = value.elts
+    known = constants.get(tag.id) if isinstance(tag, ast.Name) else None
+    return known if isinstance(known, OutputTag) and not isinstance(record, ast.Starred) else None
+
+
+def _may_be_tag(value: ast.expr) -> bool:
+    return not isinstance(
+        value, (ast.Constant, ast.BinOp, ast.JoinedStr, ast.Dict, ast.List, ast.Compare, ast.Tuple)
+    )
