@@ -120,9 +120,8 @@ class _PrintableFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         text = without_controls(super().format(record))
-        if not sys.stderr.isatty():
-            return text
-        return between_words(text, os.get_terminal_size(sys.stderr.fileno()).columns)
+        width = os.get_terminal_size(sys.stderr.fileno()).columns if sys.stderr.isatty() else 0
+        return between_words(text, width) if width > 0 else text  # 0: the terminal has no size
 
 
 def between_words(text: str, width: int) -> str:

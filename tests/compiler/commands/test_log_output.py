@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import logging
+import os
+import sys
 from typing import Any
 
 import pytest
@@ -42,3 +44,15 @@ def test_long_lines_break_between_words() -> None:
     path = f"/{'x' * 50}"
     text = between_words(f"'map' (job.py:3) dropped 5 records of {path}\nas late", 30)
     assert text == f"'map' (job.py:3) dropped 5\n  records of\n  {path}\nas late"
+
+
+def test_warnings_appear_on_a_terminal_that_does_not_tell_its_size(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ours, programs = os.openpty()  # a new terminal is 0 columns wide
+    with os.fdopen(ours, "rb", 0) as reader, os.fdopen(programs, "w") as terminal:
+        monkeypatch.setattr(sys, "stderr", terminal)
+        with logging_to_stderr(1):
+            logging.getLogger("opchain.job").warning("dropped 5 records")
+        terminal.flush()
+        assert reader.read(1000).endswith(b"dropped 5 records\r\n")
