@@ -157,10 +157,12 @@ def place_of(trace: TracebackType | None, program: Path) -> str | None:
 
 def file_owner(name: str, program: Path) -> FileOwner:
     """Who wrote a file. Generated code is opchain's; names without a file, such as `<string>`, are a library's."""
+    if name.startswith(GENERATED):  # not a path: it has the names of operators
+        return FileOwner.OPCHAIN
     path = os.path.realpath(name)
     if path == os.path.realpath(program):
         return FileOwner.USER
-    if path.startswith(_OPCHAINS) or name.startswith(GENERATED):
+    if path.startswith(_OPCHAINS):
         return FileOwner.OPCHAIN
     if path.startswith(_LIBRARIES) or not os.path.exists(path):  # noqa: PTH110 - false where nobody may look
         return FileOwner.LIBRARY

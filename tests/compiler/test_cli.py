@@ -55,6 +55,15 @@ def test_an_ascii_output_gets_ascii(folder: Path) -> None:
     assert r"-> \xfcbersetzen" in done.stdout
 
 
+def test_the_traceback_of_an_operator_whose_name_no_file_can_have_is_shown(folder: Path) -> None:
+    (folder / "clicks.py").write_text(PROGRAM.replace("bool", "ord"), encoding="utf-8")
+    ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    done = opchain(folder, "run", "--local", "--quiet", "clicks.py", **ascii_only)
+    assert done.returncode == 1
+    assert "During handling" not in done.stderr
+    assert "TypeError: ord() expected string of length 1, but int found\n" in done.stderr
+
+
 def test_exit_codes_tell_the_same_from_different_from_error(folder: Path) -> None:
     changed = PROGRAM.replace(".filter(bool)", ".rebalance().filter(bool)")
     (folder / "other.py").write_text(changed, encoding="utf-8")
