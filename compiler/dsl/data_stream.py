@@ -645,6 +645,8 @@ class DataStream(Stream[T]):
     ) -> CloseableIterator[T] | list[T]:
         """Runs the program and returns the records of this stream: as an iterator, or with `limit` as a list.
 
+        A bounded job runs to its end also with a limit, but the program gets only that many records.
+
         Close the iterator, or use it in a `with` statement: closing it ends the job. As in PyFlink, a keyed stream
         returns rows of key and record.
         """
@@ -652,8 +654,9 @@ class DataStream(Stream[T]):
             raise ValueError(
                 f"{at_call('execute_and_collect')}: the limit is {limit}; it must be at least 1"
             )
-        collected = self._collected().collect_async()
         name = "DataStream Collect" if job_execution_name is None else job_execution_name
+        checked(name, str, "execute_and_collect", "the job's name")
+        collected = self._collected()._collecting(limit)  # noqa: SLF001 - of this class
         self._environment.execute_async(name)
         if limit is None:
             return collected
@@ -667,7 +670,10 @@ class DataStream(Stream[T]):
 
         Flink: `DataStream.collectAsync`.
         """
-        sink = self._legacy_sink(CollectSinkSpec(), parallelism=1).transformation
+        return self._collecting(limit=None)
+
+    def _collecting(self, limit: int | None) -> CloseableIterator[T]:
+        sink = self._legacy_sink(CollectSinkSpec(limit=limit), parallelism=1).transformation
         sink.uid = f"dataStreamCollect_{sink.id}"
         collected: CloseableIterator[T] = CloseableIterator(
             sink, collected_converter(declared_type(self.transformation))

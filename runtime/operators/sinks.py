@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from opchain.runtime.functions.sink import SinkWriter
-    from opchain.runtime.program.operator_specs import SinkWriterSpec
+    from opchain.runtime.program.operator_specs import CollectSinkSpec, SinkWriterSpec
     from opchain.runtime.program.vertex_program import OperatorProgram
 
 
@@ -105,10 +105,15 @@ class SinkCommitterOperator(StreamOperator):
 
 
 class CollectSinkOperator(StreamOperator):
-    """Sends records to the program with the task's report, each exactly once.
+    """Sends records to the program with the task's report, each exactly once, and drops records beyond the limit.
 
     Flink: `CollectSinkOperator`, from which a client reads them over a socket.
     """
+
+    def __init__(self, program: OperatorProgram, context: OperatorContext, output: Output) -> None:
+        super().__init__(program, context, output)
+        spec: CollectSinkSpec = program.spec  # type: ignore[assignment]
+        self._left = spec.limit
 
     def process_element(self, value: Any, timestamp: int | None) -> None:
         """Sends one record."""
@@ -122,6 +127,11 @@ class CollectSinkOperator(StreamOperator):
     ) -> None:
         """Sends a batch, without timestamps and keys."""
         del timestamps, keys
+        if self._left is not None:
+            values = values[: self._left]
+            self._left -= len(values)
+            if not values:
+                return
         self.context.send_to_driver(("collect", self.program.uid, list(values)))
 
 

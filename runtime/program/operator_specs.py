@@ -469,6 +469,9 @@ class CollectSinkSpec(LegacySinkSpec):
     """The sink of `execute_and_collect`: one subtask sends the records to the program.
 
     Flink: `CollectSinkOperatorFactory`. The program finds the records by the operator's uid.
+
+    Attributes:
+        limit: The most records that the program reads; None for all.
     """
 
     kind: ClassVar[str] = "collect_sink"
@@ -476,6 +479,7 @@ class CollectSinkSpec(LegacySinkSpec):
     reads_timestamps: ClassVar[bool] = False
     changes_records: ClassVar[bool] = False
     function: None = None
+    limit: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

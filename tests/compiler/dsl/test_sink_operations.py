@@ -119,14 +119,31 @@ def test_collected_records_are_read_from_the_job(numbers: DataStream[int]) -> No
             assert list(records) == []
         assert numbers.execute_and_collect("mine", limit=3) == []
     assert [job.job_name for job in capture.jobs] == ["DataStream Collect", "mine"]
+    sinks = [job.program.transformations[-1] for job in capture.jobs]
+    assert [getattr(sink, "spec", None) for sink in sinks] == [
+        CollectSinkSpec(),
+        CollectSinkSpec(limit=3),
+    ]
 
 
-@pytest.mark.parametrize(("limit", "error"), [(0, ValueError), (1.5, TypeError)])
-def test_a_limit_is_a_positive_number(
-    env: StreamExecutionEnvironment, numbers: DataStream[int], limit: Any, error: type[Exception]
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ((None, 0), ValueError, "the limit is 0"),
+        ((None, 1.5), TypeError, "the limit is 1.5"),
+        ((3,), TypeError, "the job's name is 3"),
+    ],
+)
+def test_a_wrong_name_or_limit_adds_no_sink(
+    env: StreamExecutionEnvironment,
+    numbers: DataStream[int],
+    arguments: Any,
+    error: type[Exception],
+    message: str,
 ) -> None:
-    with pytest.raises(error, match="the limit is"):
-        numbers.execute_and_collect(limit=limit)
+    where = r"execute_and_collect\(\) \(test_sink_operations.py:\d+\): "
+    with pytest.raises(error, match=where + message):
+        numbers.execute_and_collect(*arguments)
     assert env.get_transformations() == []
 
 

@@ -230,6 +230,16 @@ def test_collected_records_come_in_order_and_once(batch_size: int, form: str) ->
     assert list(ran.outcome.collected(uid)) == [-x for x in range(1, 2_501)]
 
 
+@pytest.mark.parametrize(("limit", "sent"), [(None, 5), (2, 2), (3, 3), (9, 5)])
+def test_records_beyond_the_limit_stay_in_the_task(limit: int | None, sent: int) -> None:
+    with OneInputOperatorHarness(specs.CollectSinkSpec(limit=limit)) as harness:
+        for number in range(5):
+            harness.process_element(number)
+        assert [value for _, _, values in harness.sent_to_driver for value in values] == list(
+            range(sent)
+        )
+
+
 # Functions
 
 
