@@ -276,12 +276,12 @@ class JobRun(JobClient):
             self._stop()
             self._fail(JobStatus.CANCELED, error)
             raise
-        except CancelledElsewhereError as error:
-            self._fail(JobStatus.CANCELED, error)
         except BaseException as error:
             if self._is_cancelled.is_set():
                 cancelled = CancelledError(f"job {self._id} was cancelled")
                 self._fail(JobStatus.CANCELED, cancelled)
+            elif isinstance(error, CancelledElsewhereError):
+                self._fail(JobStatus.CANCELED, error)
             else:
                 show_notes(error)
                 shorten_notebook_tracebacks(error)

@@ -73,14 +73,15 @@ def test_a_failed_job_raises_what_it_failed_with_every_time() -> None:
             ask()
 
 
-def test_a_cancelled_job_is_stopped_and_cancelled_not_failed() -> None:
-    job = Job()
+@pytest.mark.parametrize("failure", [None, CancelledElsewhereError("by another call")])
+def test_a_cancelled_job_is_stopped_and_cancelled_not_failed(failure: Exception | None) -> None:
+    job = Job(failure)
     run = JobRun(job.run, job.stop).start()
     assert job.running.wait(PATIENCE_S)
     run.cancel().result(PATIENCE_S)
     assert job.stops == 1
     assert run.get_job_status().result() is JobStatus.CANCELED
-    with pytest.raises(CancelledError):
+    with pytest.raises(CancelledError, match=f"job {run.get_job_id()} was cancelled"):
         run.get_job_execution_result().result()
 
 
