@@ -13,11 +13,13 @@
     timestamp_ntz              LocalTimeTypeInfo, date-time   datetime without zone
     time                       SQL_TIME                       time
     interval day to second     PICKLED_BYTE_ARRAY             timedelta
-    array, map, struct         LIST, MAP, ROW_NAMED           list, dict, Row
+    array, map, struct         OBJECT_ARRAY, MAP, ROW_NAMED   list, dict, Row
     void                       PICKLED_BYTE_ARRAY             None
 
-In the other direction, BIG_DEC is decimal(38, 18), BIG_INT decimal(38, 0), CHAR a string, INSTANT a timestamp, and a
-tuple a struct of f0, f1, ... A type that is not a row becomes a single column `value`, as in Spark.
+Elements of an array may be null, which LIST refuses.
+
+In the other direction, BIG_DEC is decimal(38, 18), BIG_INT decimal(38, 0), CHAR a string, INSTANT a timestamp, LIST an
+array, and a tuple a struct of f0, f1, ... A type that is not a row becomes a single column `value`, as in Spark.
 
 A decimal type that does not fit into decimal(38, 18), before or after the point, is a BigDecimalTypeInfo with 38 digits
 and the scale of the column. The other decimal types are BIG_DEC, which leaves room for sums.
@@ -106,7 +108,7 @@ def type_info_of(spark_type: SparkType) -> TypeInformation[Any]:
             [type_info_of(field.type) for field in spark_type.fields],
         )
     if spark_type.kind == "array":
-        return Types.LIST(type_info_of(spark_type.item))
+        return Types.OBJECT_ARRAY(type_info_of(spark_type.item))
     if spark_type.kind == "map":
         assert spark_type.key is not None
         return Types.MAP(type_info_of(spark_type.key), type_info_of(spark_type.item))

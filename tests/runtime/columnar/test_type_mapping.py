@@ -8,6 +8,7 @@ from opchain.common import Types
 from opchain.runtime.columnar.spark_types import SparkType, decimal_type
 from opchain.runtime.columnar.type_mapping import columns_of, spark_type_of, type_info_of
 from opchain.runtime.errors import GraphError
+from opchain.runtime.types.coders import coder_converter
 from opchain.runtime.types.record_types import ExternalTypeInfo
 from opchain.runtime.types.time_types import BigDecimalTypeInfo, LocalTimeTypeInfo
 
@@ -30,7 +31,7 @@ BOTH_WAYS: list[tuple[Any, str]] = [
     (Types.SQL_TIME(), "time(6)"),
     (Types.SQL_TIMESTAMP(), "timestamp"),
     (LocalTimeTypeInfo(LOCAL.LOCAL_DATE_TIME), "timestamp_ntz"),
-    (Types.LIST(Types.LIST(Types.INT())), "array<array<int>>"),
+    (Types.OBJECT_ARRAY(Types.OBJECT_ARRAY(Types.INT())), "array<array<int>>"),
     (Types.MAP(Types.STRING(), Types.DOUBLE()), "map<string, double>"),
     (
         Types.ROW_NAMED(["a", "b"], [Types.INT(), Types.ROW_NAMED(["c"], [Types.STRING()])]),
@@ -49,7 +50,7 @@ TO_SPARK: list[tuple[Any, str]] = [
     (Types.ROW([Types.INT()]), "struct<f0: int>"),
     (Types.PRIMITIVE_ARRAY(Types.INT()), "array<int>"),
     (Types.BASIC_ARRAY(Types.STRING()), "array<string>"),
-    (Types.OBJECT_ARRAY(Types.BIG_DEC()), "array<decimal(38,18)>"),
+    (Types.LIST(Types.BIG_DEC()), "array<decimal(38,18)>"),
     (ExternalTypeInfo(Types.INT()), "int"),
 ]
 
@@ -85,6 +86,12 @@ def test_every_decimal_of_a_column_has_room_in_its_type(
 @pytest.mark.parametrize("kind", ["day_time_interval", "void"])
 def test_what_flink_has_no_type_for_is_any_object(kind: str) -> None:
     assert type_info_of(SparkType(kind)) == Types.PICKLED_BYTE_ARRAY()
+
+
+def test_an_operator_takes_arrays_with_null_elements() -> None:
+    convert = coder_converter(type_info_of(SparkType("array", element=SparkType("integer"))))
+    assert convert is not None
+    assert convert([1, None, 3]) == [1, None, 3]
 
 
 def test_names_of_fields_are_kept() -> None:
