@@ -120,7 +120,7 @@ class KeyedStream(DataStream[T], Generic[K, T]):
         """Combines the records of each key. Emits each new value; in batch mode, only the last one.
 
         Batch mode combines records in the order of their timestamps. Records without timestamps are first combined in
-        the sending tasks, so `func` must be associative. (Flink combines them one by one.)
+        the sending tasks, if the source of `func` shows that it is associative. (Flink always combines them one by one.)
         """
         checked_function(func, ReduceFunction, "reduce", callables=True)
         return self.transform(ReduceSpec(func), declared_type(self.transformation))

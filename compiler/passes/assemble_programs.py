@@ -7,6 +7,7 @@ from dataclasses import replace
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
+from opchain.compiler.codegen.associative import is_associative
 from opchain.compiler.graph.partitioner import KeyBy, PartitionerKind
 from opchain.compiler.graph.plan import JobGraphError, Plan, required
 from opchain.compiler.graph.transformation import ChainingStrategy
@@ -478,8 +479,8 @@ def leaves_python_chain(graph: StreamGraph, node: StreamNode) -> bool:
 def combining_vertices(job_graph: JobGraph, with_timestamps: Collection[int]) -> frozenset[str]:
     """The ids of the vertices whose head is a reduce, and whose senders may combine the records of a key.
 
-    In batch mode only the last result of a key is emitted, and a reduce must be associative. So each sender may send
-    one record per key. There are three exceptions. The function has `open` or `close`, which senders do not call. The
+    In batch mode only the last result of a key is emitted. So each sender may send one record per key, if the function
+    is associative. There are three exceptions. The function has `open` or `close`, which senders do not call. The
     records arrive unsorted by key (a forward edge that replaces a hash). Or the records have timestamps, and must be
     combined in their order across all senders. Flink only combines in its table runtime.
 
@@ -494,6 +495,7 @@ def combining_vertices(job_graph: JobGraph, with_timestamps: Collection[int]) ->
         for vertex in job_graph.vertices
         if isinstance(vertex.head.node.spec, ReduceSpec)
         and not has_lifecycle(vertex.head.node.spec.function)
+        and is_associative(vertex.head.node.spec.function)
         and all(
             edge.partitioner.kind is PartitionerKind.HASH and edge.edge.index not in with_timestamps
             for edge in job_graph.in_edges(vertex.id)

@@ -95,7 +95,7 @@ class MapBatchesFunction(Function):
 class ReduceFunction(Function, Generic[T]):
     """Combines two values into one value of the same type.
 
-    The function must be associative: batch jobs and session windows combine values in any grouping.
+    In session windows the function must be associative, as in Flink: windows that become one have a value each.
     """
 
     @abstractmethod

@@ -42,7 +42,7 @@ def changed_by_a_sibling(env: Any) -> None:
 
 
 def longer(first: list[int], second: list[int]) -> list[int]:
-    first.extend(second)
+    first += second
     return first
 
 

@@ -32,9 +32,12 @@ def combining(plan: Any) -> list[str]:
 
 @pytest.mark.parametrize(
     ("function", "combines"),
-    [(max, True), (lambda a, b: a, True), (Sum(), True), (Opened(), False), (Closed(), False)],
+    [
+        *((max, True), (lambda a, b: a, True), (Sum(), True)),
+        *((Opened(), False), (Closed(), False), (lambda a, b: a + 1, False)),
+    ],
 )
-def test_a_function_that_is_opened_or_closed_stays_where_it_is(
+def test_a_function_that_is_opened_or_not_associative_stays_where_it_is(
     batch_env: Any, source: Any, compiled: Any, function: Any, combines: bool
 ) -> None:
     source(batch_env).key_by(str).reduce(function).name("sum")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -94,6 +95,17 @@ class CoFlatMapChecks(CoFlatMapFunction[int, int, int]):
 class ReduceChecks(ReduceFunction[int]):
     def reduce(self, value1: int, value2: int) -> int:
         return check(value2)
+
+
+@dataclass
+class Summand:
+    number: int
+
+    def __repr__(self) -> str:
+        return str(self.number)
+
+    def __add__(self, other: Summand) -> Summand:
+        return Summand(check(other.number))
 
 
 class FailingSource(Source[int]):
@@ -321,11 +333,11 @@ def test_a_legacy_sinks_failure_says_where_it_was(fails: str, at: str, form: str
 
 @pytest.mark.parametrize("form", FORMS)
 def test_in_batch_mode_the_combining_names_the_edge(form: str) -> None:
-    error = failure_of(
-        lambda env: numbers(env).map(int).key_by(lambda x: x % 2).reduce(ReduceChecks()).print(),
-        form,
-        mode="BATCH",
-    )
+    def draw(env: StreamExecutionEnvironment) -> None:
+        items: Any = numbers(env).map(Summand)
+        items.key_by(lambda item: item.number % 2).reduce(lambda a, b: a + b).print()
+
+    error = failure_of(draw, form, mode="BATCH")
     assert masked(error.__notes__[0]) == (  # type: ignore[attr-defined]
         f"in 'Map' {HERE}LINE), sending to Keyed Reduce (hash by key) {HERE}LINE), at record 3"
     )
