@@ -21,6 +21,7 @@ import enum
 import operator
 import struct
 import uuid
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.errors import StateError, short_repr
@@ -42,7 +43,7 @@ from opchain.runtime.state.keys.key_hashers import (
 from opchain.runtime.state.keys.pyflink_keys import RowKey, pickled
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
+    from collections.abc import Callable, Hashable, Sequence
 
 
 PLAIN_CLASSES: frozenset[type] = frozenset({str, int, bytes, dt.date, dt.timedelta, uuid.UUID})
@@ -104,6 +105,18 @@ def state_key(key: Any) -> Any:
 
 _NONE = TypedKey(None, (type(None), None))
 _TRUE, _FALSE = TypedKey(True, (bool, True)), TypedKey(False, (bool, False))
+
+
+def all_are_plain(keys: Sequence[Any]) -> bool:
+    """Whether all keys, which are of one class, are their own state keys.
+
+    >>> all_are_plain([("a", None), ("b", 1)]), all_are_plain([("a", 1), ("b", 1.0)]), all_are_plain([1.0])
+    (True, False, False)
+    """
+    kind = keys[0].__class__
+    if kind is tuple:
+        return _PLAIN_INSIDE.issuperset(map(type, chain.from_iterable(keys)))
+    return kind in PLAIN_CLASSES
 
 
 def key_of(state_key: Any) -> Any:

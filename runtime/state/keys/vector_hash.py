@@ -32,6 +32,7 @@ from opchain.runtime.state.keys.key_hashers import (
     TupleType,
     hash_declared_double,
 )
+from opchain.runtime.state.keys.key_identity import all_are_plain
 from opchain.runtime.state.keys.pyflink_keys import ROW_OF_ONE, RowKey, hash_pickled
 from opchain.runtime.state.keys.vector_pickle import VectorPickle
 
@@ -190,9 +191,13 @@ class VectorHash:
         return None if codes is None else codes + np.uint32(ROW_OF_ONE)
 
     def _one_by_one(self, keys: Sequence[Any], hasher: Hasher) -> Codes:
+        """Hashes equal keys only once, if Python's equality is that of Java."""
         import numpy as np
 
-        return np.fromiter((hasher(key) & MASK for key in keys), np.uint32, len(keys))
+        if not all_are_plain(keys):
+            return np.fromiter((hasher(key) & MASK for key in keys), np.uint32, len(keys))
+        codes = {key: hasher(key) & MASK for key in dict.fromkeys(keys)}
+        return np.fromiter(map(codes.__getitem__, keys), np.uint32, len(keys))
 
     def _bools(self, keys: Sequence[bool]) -> Codes:
         import numpy as np

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -115,6 +116,15 @@ UNTYPED: dict[str, st.SearchStrategy[Any]] = {
     ).map(tuple),
     "tuple of any length": st.lists(st.integers() | st.none()).map(tuple),
     "nested tuple": st.tuples(st.integers(), st.tuples(ANY_TEXT, st.floats())),
+    "few dates": st.tuples(
+        st.sampled_from(["a", "b"]), st.dates(date(2026, 1, 1), date(2026, 1, 9))
+    ),
+    "few values of any class": st.tuples(
+        st.sampled_from([1, True, 1.0, Decimal("1.0"), Decimal("1.00"), date(2026, 1, 1), None]),
+        st.sampled_from(
+            [date(2026, 1, 1), datetime(2026, 1, 1, tzinfo=timezone.utc), 0.0, -0.0, timedelta(1)]
+        ),
+    ),
 }
 
 
@@ -137,6 +147,18 @@ def test_batches_beyond_the_tables_are_hashed_in_parts(name: str, data: st.DataO
         patch.setattr(module, "MOST_UNITS", 8)
         codes = VectorHash().codes(keys)
     assert codes.tolist() == [java_hash_code(key) & MASK for key in keys]
+
+
+def test_equal_keys_are_hashed_once() -> None:
+    hashed = []
+
+    def hasher(key: Any) -> int:
+        hashed.append(key)
+        return hash_pickled(key)
+
+    keys = [("a", date(2026, 1, day)) for day in (1, 2, 1, 1)]
+    assert vector_hash().codes(keys, hasher).tolist() == [hash_pickled(key) & MASK for key in keys]
+    assert hashed == keys[:2]
 
 
 def test_a_long_string_among_many() -> None:
