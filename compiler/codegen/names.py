@@ -23,7 +23,7 @@ _WORDS = """
 add_timer append as_declared as_tagged as_timestamp assigner attribute await_end backend batch before before_column
 before_keys before_values broadcast calls carried column combined context count count_for counted counts create
 current_key discard_timer due elements emit emit_side end end_run entry event_timers fallback fast_dumps fast_loads
-field field_of fields fire first fits flush found gap_of got greatest has_plain held identify interleaved is_tagged
+field field_of fields fire first fits flush found gap_of got greatest has_plain held identify inner interleaved is_tagged
 item json_object keep key key_of keys last_key latest_session loop names namespace new new_tuple next_change
 numbers_of object objects on_timer op open_panes own_copy pane pane_for panes panes_for panes_since part plain
 plain_fields plain_keys previous process rank read_json records refuse result results returned row row_of run run_for

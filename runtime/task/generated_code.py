@@ -202,6 +202,12 @@ def _global(function: Any, names: tuple[str, ...]) -> Any:
     return space[name]
 
 
+def _inner(function: Any, place: int) -> FunctionType:
+    """A lambda without closure that a function defines, by the place among the constants of the function."""
+    plain = getattr(function, "__func__", function)
+    return FunctionType(plain.__code__.co_consts[place], plain.__globals__)
+
+
 def _spaces(function: Any, names: tuple[str, ...]) -> list[tuple[Any, str]]:
     """The dictionaries in which a global name of a function, and attributes of its value, are looked up."""
     plain = getattr(function, "__func__", function)
@@ -405,6 +411,7 @@ _MEANINGS: dict[str, Callable[..., Any]] = {
         kind for kind in type(_found(chain, path)).__mro__ if name in vars(kind)
     ),
     "global": lambda chain, path, names: _global(_found(chain, path), names),
+    "inner": lambda chain, path, place: _inner(_found(chain, path), place),
     "numbers_of": lambda _chain: arrays.numbers_of(),
     "interleaved": lambda _chain: arrays.interleaved,
     "has_plain": lambda _chain: arrays.has_plain,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from types import CodeType
 from typing import TYPE_CHECKING
 
 from opchain.compiler.codegen import form as f
@@ -14,6 +15,7 @@ from opchain.compiler.codegen.inlining.checks import (
     comprehended,
 )
 from opchain.compiler.codegen.inlining.free_names import Attributes, bind_free_names
+from opchain.runtime.task.generated_code import code_key
 
 if TYPE_CHECKING:
     from opchain.compiler.codegen.form import Callee, Form
@@ -33,9 +35,11 @@ def body_of(
     is_iterated: bool = False,
 ) -> Lines:
     """The statements of a function over the arguments of a call. `is_iterated` says that its result is used up."""
-    body = [_Unannotated().visit(f.copied(line)) for line in definition.body]
-    check_body(body, definition, is_iterated=is_iterated)
     callee = callee_of(call, scope.form)
+    body = [_Unannotated().visit(f.copied(line)) for line in definition.body]
+    lambdas = _Lambdas(scope, definition, callee)
+    body = [lambdas.visit(statement) for statement in body]
+    check_body(body, definition, is_iterated=is_iterated)
     constants = Attributes(scope, definition, callee)
     body = [constants.visit(statement) for statement in body]
     arguments = _arguments(definition, callee, call, body)
@@ -138,6 +142,33 @@ def _is_pure_choice(node: ast.expr) -> bool:
         ):
             return all(map(_is_pure_choice, (left, right, node.body, node.orelse)))
     return False
+
+
+class _Lambdas(ast.NodeTransformer):
+    """Replaces lambdas that read no local variable of the function, such as `key=lambda pair: pair[1]`, by names.
+
+    Such a lambda can be created once, instead of in each call of the function.
+    """
+
+    def __init__(self, scope: Scope, definition: Definition, callee: Callee) -> None:
+        self._scope = scope
+        self._callee = callee
+        code = definition.function.__code__
+        self._file = code.co_filename
+        self._places = {
+            code_key(constant): place
+            for place, constant in enumerate(code.co_consts)
+            if isinstance(constant, CodeType)
+            and constant.co_name == "<lambda>"
+            and not constant.co_freevars
+        }
+
+    def visit_Lambda(self, node: ast.Lambda) -> ast.expr:
+        if not self._places or node.args.defaults or any(node.args.kw_defaults):
+            return node
+        compiled = compile(ast.Expression(node), self._file, "eval", dont_inherit=True)
+        place = self._places.get(code_key(compiled.co_consts[0]))
+        return node if place is None else f.name(self._scope.inner_function(place, self._callee))
 
 
 class _Unannotated(ast.NodeTransformer):

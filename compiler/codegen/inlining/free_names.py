@@ -46,7 +46,6 @@ _SEE_THEIR_CALLER = frozenset(
         "super",
         "__import__",
         "breakpoint",
-        "next",
     }
 )
 

@@ -156,9 +156,12 @@ class Scope:
         """The name of generated code for a class that an attribute refers to."""
         return self._constant(attribute, callee, kind, "attribute_of", path, attribute)
 
+    def inner_function(self, place: int, callee: Callee) -> str:
+        """The name of generated code for a lambda that a function defines, by the place among its constants."""
+        return self._bound(_Named("inner"), _where(callee), "inner", callee.path, place)
+
     def _constant(self, name: str, callee: Callee, value: Any, *what: Any) -> str:
-        where = callee.path[1] if isinstance(callee.path[1], int) else 0
-        name = self._bound(_Named(name), str(where), *what)
+        name = self._bound(_Named(name), _where(callee), *what)
         self.form.constants[name] = value
         return name
 
@@ -166,6 +169,11 @@ class Scope:
         """Binds a name that no local variable has."""
         names = self.form.names
         return names.bind_like(names.function(named, "global", where), *what, taken=self._used)
+
+
+def _where(callee: Callee) -> str:
+    """The number of the operator whose function it is."""
+    return str(callee.path[1] if isinstance(callee.path[1], int) else 0)
 
 
 class _Named:

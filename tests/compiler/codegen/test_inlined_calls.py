@@ -391,3 +391,69 @@ def test_a_function_may_return_none_but_not_yield_from_it(form: str) -> None:
     assert results(lambda env: env.from_sequence(1, 2).process(ReturnsNone()), form) == [2]
     with pytest.raises(TypeError, match="'NoneType' object is not iterable"):
         results(lambda env: env.from_sequence(1, 2).process(YieldsFromNone()), form)
+
+
+def largest_two(values: list[Any]) -> Any:
+    return sorted(values, key=lambda pair: (pair[1], len(pair)), reverse=True)[:2]
+
+
+def larger_by_global(values: list[Any]) -> Any:
+    return max(values, key=lambda pair: difference(pair[1], pair[0]))
+
+
+def larger_by_closure(values: list[Any]) -> Any:
+    least = values[0][1]
+    return max(values, key=lambda pair: abs(pair[1] - least))
+
+
+def larger_by_default(values: list[Any]) -> Any:
+    return max(values, key=lambda pair, sign=-1: sign * pair[1])
+
+
+def next_item(values: list[Any]) -> Any:
+    return next(iter(values))
+
+
+@pytest.mark.parametrize(
+    ("function", "expected", "is_inlined"),
+    [
+        (largest_two, [("b", 3), ("c", 2)], True),
+        (larger_by_closure, ("b", 3), False),
+        (larger_by_default, ("a", 1), False),
+        (next_item, ("a", 1), True),
+    ],
+)
+@pytest.mark.parametrize("form", FORMS)
+def test_a_lambda_of_a_function_needs_no_variable_of_it(
+    form: str, function: Any, expected: Any, is_inlined: bool
+) -> None:
+    def draw(env: Any) -> None:
+        pairs = [("a", 1), ("b", 3), ("c", 2)]
+        seen(env.from_sequence(1, 1).map(lambda _: pairs).map(function), "out")
+
+    ran = run_form(draw, form)
+    assert ran.records("out") == [expected]
+    if form == "inlined":
+        remark = f"\"inlined: '{function.__name__}'"
+        assert (remark in str(ran.job.vertices)) == is_inlined
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_lambda_of_a_function_reads_global_names_when_it_is_called(
+    form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def draw(env: Any) -> None:
+        pairs = env.from_sequence(1, 2).map(lambda n: [(n, n), (0, n + 1), (n, 5)])
+        seen(pairs.map(larger_by_global), "out")
+
+    assert run_form(draw, form).records("out") == [(1, 5), (0, 3)]
+    monkeypatch.setitem(globals(), "difference", lambda a, b: b - a)
+    assert run_form(draw, form).records("out") == [(1, 1), (2, 2)]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_an_iterator_without_a_next_item_is_an_error(form: str) -> None:
+    with pytest.raises(RuntimeError, match="raised StopIteration"):
+        results(
+            lambda env: env.from_sequence(1, 3).map(lambda n: [n][n - 1 :]).map(next_item), form
+        )
