@@ -12,6 +12,8 @@ emitted after the `try`:
                                                 yield parsed
                                             if is_caught:
                                                 yield BAD, text
+
+A `yield` at the end of a branch is emitted there if a variable says that the branch was taken.
 """
 
 from __future__ import annotations
@@ -156,15 +158,21 @@ def _leaves(block: Lines) -> bool:
 
 def yields_behind_tries(body: Lines, fresh: Callable[[str], str], definition: Definition) -> Lines:
     """A generator's body in which no `try` has a `yield`, except in its `else`. `fresh` names variables."""
+    end = body[-1]
 
     def rewrite(statement: ast.stmt) -> Lines | None:
         if not isinstance(statement, ast.Try):
             return None
         before, behind = [], []
-        if not statement.finalbody and _ends_with_yield(statement.body):
-            returned = [statement.body.pop()] if isinstance(statement.body[-1], ast.Return) else []
-            yielded = _taken_out(statement.body, fresh)
-            statement.orelse = [yielded, *returned, *statement.orelse]
+        if statement is end and not statement.orelse:
+            statement.body = _without_early_returns(statement.body)
+        count = len(statement.body) - _is_harmless(statement.body[-1:])
+        block, returned = statement.body[:count], statement.body[count:]
+        taken, flags = ([], []) if statement.finalbody else _taken_from_branches(block, fresh)
+        if taken:
+            before += [_set(flag, ast.Constant(value=False)) for flag in flags]
+            statement.body = block or [ast.Pass()]
+            statement.orelse = [*taken, *returned, *statement.orelse]
         for handler in statement.handlers:
             if not statement.finalbody and _ends_with_yield(handler.body):
                 is_caught = fresh("is_caught")
@@ -180,12 +188,39 @@ def yields_behind_tries(body: Lines, fresh: Callable[[str], str], definition: De
             held.append(statement.orelse)
         if any(isinstance(node, _YIELDS) for block in held for node in f.nodes(block)):
             raise Refused(
-                f"{definition.name} yields within a try (line {statement.lineno}); yield after the try, or in its "
-                "last statement"
+                f"{definition.name} yields within a try (line {statement.lineno}); yield after the try, or at its end"
             )
         return [*before, statement, *behind]
 
     return f.rewritten(body, rewrite)
+
+
+def _without_early_returns(block: Lines) -> Lines:
+    """A block at the end of a generator in which the statements after an `if` that returns are its `else`."""
+    for position, statement in enumerate(block):
+        match statement:
+            case ast.If(body=[*lines, ast.Return(value=None)], orelse=[]):
+                rest = _without_early_returns(block[position + 1 :])
+                branches = ast.If(statement.test, lines or [ast.Pass()], rest)
+                return [*block[:position], ast.copy_location(branches, statement)]
+    return block
+
+
+def _taken_from_branches(block: Lines, fresh: Callable[[str], str]) -> tuple[Lines, list[str]]:
+    """Takes each `yield` from the end of a block, or of a branch there. Returns these, and variables that say which to run."""
+    last = block[-1] if block else None
+    if isinstance(last, ast.Expr) and isinstance(last.value, ast.Yield):
+        return [_taken_out(block, fresh)], []
+    taken: Lines = []
+    flags: list[str] = []
+    for branch in (last.body, last.orelse) if isinstance(last, ast.If) else ():
+        yielded, inner = _taken_from_branches(branch, fresh)
+        if yielded:
+            is_taken = fresh("is_taken")
+            branch.append(_set(is_taken, ast.Constant(value=True)))
+            taken.append(ast.If(f.name(is_taken), yielded, []))
+            flags += [is_taken, *inner]
+    return taken, flags
 
 
 def _ends_with_yield(block: Lines) -> bool:

@@ -10,7 +10,7 @@ import pytest
 from forms import FORMS, run_form, seen
 
 from opchain.common import Types
-from opchain.datastream import FlatMapFunction, MapFunction, ProcessFunction
+from opchain.datastream import FlatMapFunction, MapFunction, OutputTag, ProcessFunction
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -457,3 +457,115 @@ def test_an_iterator_without_a_next_item_is_an_error(form: str) -> None:
         results(
             lambda env: env.from_sequence(1, 3).map(lambda n: [n][n - 1 :]).map(next_item), form
         )
+
+
+ODD = OutputTag("odd", Types.LONG())
+
+
+def in_a_branch(value: int) -> Iterator[Any]:
+    try:
+        half = 12 // (value - 3)
+        if half > 0:
+            half += 1
+            yield value, half
+    except ZeroDivisionError:
+        yield value, None
+
+
+def in_all_branches(value: int) -> Iterator[Any]:
+    try:
+        if value < 2:
+            yield -value
+        elif value < 4:
+            yield 12 // (value - 3)
+        elif value == 5:
+            pass
+        elif value == 6:
+            yield "six"
+        else:
+            yield [value]
+    except ZeroDivisionError:
+        return
+    yield "behind"
+
+
+def after_early_returns(value: int) -> Iterator[Any]:
+    try:
+        if value == 1:
+            return
+        if value == 4:
+            yield "four"
+            return
+        quotient = 12 // (value - 3)
+        if quotient < 0:
+            return
+        yield quotient
+    except ZeroDivisionError:
+        yield "three"
+
+
+def before_a_finally(value: int) -> Iterator[Any]:
+    try:
+        if value < 4:
+            yield value
+    finally:
+        value = 0
+
+
+def not_at_the_end(value: int) -> Iterator[Any]:
+    try:
+        if value < 4:
+            yield value
+        yield 12 // (value - 3)
+    except ZeroDivisionError:
+        yield "three"
+
+
+@pytest.mark.parametrize(
+    "function",
+    [in_a_branch, in_all_branches, after_early_returns, before_a_finally, not_at_the_end],
+)
+@pytest.mark.parametrize("form", FORMS)
+def test_a_generator_may_yield_at_the_ends_of_the_branches_of_a_try(
+    form: str, function: Any
+) -> None:
+    def draw(env: Any) -> None:
+        seen(env.from_sequence(1, 7).flat_map(function), "out")
+
+    ran = run_form(draw, form)
+    assert ran.records("out") == [each for value in range(1, 8) for each in function(value)]
+    if form == "inlined":
+        is_inlined = f"\"inlined: '{function.__name__}'" in str(ran.job.vertices)
+        assert is_inlined == (function not in (before_a_finally, not_at_the_end))
+
+
+class InAllBranches(ProcessFunction[int, Any]):
+    def process_element(self, value: int, ctx: Any) -> Any:
+        try:
+            if value % 2:
+                yield ODD, 12 // (value - 3)
+            else:
+                yield 12 // (value - 4)
+        except ZeroDivisionError:
+            yield -value
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_branches_of_a_try_may_yield_to_side_outputs(form: str) -> None:
+    def draw(env: Any) -> None:
+        main = env.from_sequence(1, 6).process(InAllBranches())
+        seen(main, "main")
+        seen(main.get_side_output(ODD), "odd")
+
+    ran = run_form(draw, form)
+    assert ran.records("main") == [-6, -3, -4, 6]
+    assert ran.records("odd") == [-6, 6]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_try_does_not_catch_what_the_next_function_raises_for_a_branch(form: str) -> None:
+    def draw(env: Any) -> Any:
+        return env.from_sequence(1, 7).flat_map(in_a_branch).map(lambda pair: 1 // (pair[0] - 4))
+
+    with pytest.raises(ZeroDivisionError):
+        results(draw, form)
