@@ -303,11 +303,11 @@ class HashMapKeyedStateBackend(KeyedStateBackend):
         ttl = TimeToLive(config, self._now)
         incremental = config.get_cleanup_strategies().get_incremental_cleanup_strategy()
         if incremental is not None and table.cleanup is None:
-            table.cleanup = IncrementalCleanup(
+            cleanup = table.cleanup = IncrementalCleanup(
                 table, ttl, incremental.get_cleanup_size(), partial(self._record_cleanup, table)
             )
             if incremental.run_cleanup_for_every_record():
-                self.on_key_selected(table.cleanup.run)
+                self.on_key_selected(lambda: cleanup.run(self._now()))
         state = self._kinds_with_ttl[table.kind](self, table, ttl, *function)
         check_writes(state, descriptor)
         return state

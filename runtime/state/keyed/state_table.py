@@ -56,12 +56,11 @@ class IncrementalCleanup:
         self._round: Iterator[tuple[Any, MutableMapping[Any, Any], Any]] = iter(())
         self._oldest = self._idle_until = MIN_LONG_VALUE
 
-    def run(self) -> None:
+    def run(self, now: int) -> None:
         """Checks the next keys. A run stops at the end of a round, even if it has checked fewer keys.
 
         A round notes the oldest time of all entries. Until that expires, no run has anything to do.
         """
-        now = self._ttl.now()
         if now < self._idle_until:
             return
         if not self._check_next(now):

@@ -48,12 +48,11 @@ class TimeToLive:
             config.state_visibility is StateTtlConfig.StateVisibility.ReturnExpiredIfNotCleanedUp
         )
 
-    def read(self, entries: MutableMapping[Any, Any], key: Any) -> Stamped | None:
+    def read(self, entries: MutableMapping[Any, Any], key: Any, now: int) -> Stamped | None:
         """The entry of a key if it is visible. Removes an expired entry, and renews a live one if configured."""
         entry: Stamped | None = entries.get(key)
         if entry is None:
             return None
-        now = self.now()
         if entry[0] + self.ttl_ms <= now:
             del entries[key]
             return entry if self.shows_expired else None
@@ -106,9 +105,12 @@ class _TtlState(HashMapState):
         self._ttl = ttl
         self._cleanup = table.cleanup
 
-    def _accessed(self) -> None:
+    def _accessed(self) -> int:
+        """Runs the clean-up. Returns the time, which is read once an access."""
+        now = self._ttl.now()
         if self._cleanup is not None:
-            self._cleanup.run()
+            self._cleanup.run(now)
+        return now
 
 
 class TtlValueState(_TtlState, ValueState[T], Generic[T]):
@@ -116,17 +118,17 @@ class TtlValueState(_TtlState, ValueState[T], Generic[T]):
 
     def value(self) -> T | None:
         """The value, or None."""
-        self._accessed()
-        entry = self._ttl.read(self._entries, self._backend.state_key)
+        now = self._accessed()
+        entry = self._ttl.read(self._entries, self._backend.state_key, now)
         return None if entry is None else entry[1]
 
     def update(self, value: T | None) -> None:
         """Replaces the value; None clears it."""
-        self._accessed()
+        now = self._accessed()
         if value is None:
             self.clear()
         else:
-            self._entries[self._backend.state_key] = (self._ttl.now(), value)
+            self._entries[self._backend.state_key] = (now, value)
 
 
 class TtlListState(_TtlState, MergingHashMapState, ListState[T], Generic[T]):
@@ -134,12 +136,11 @@ class TtlListState(_TtlState, MergingHashMapState, ListState[T], Generic[T]):
 
     def get(self) -> list[T]:
         """A copy of the list."""
-        self._accessed()
+        now = self._accessed()
         key, ttl = self._backend.state_key, self._ttl
         stored = self._entries.get(key)
         if stored is None:
             return []
-        now = ttl.now()
         live = [entry for entry in stored if entry[0] + ttl.ttl_ms > now]
         if not live:
             del self._entries[key]
@@ -153,21 +154,19 @@ class TtlListState(_TtlState, MergingHashMapState, ListState[T], Generic[T]):
 
     def add(self, value: T) -> None:
         """Appends an element."""
-        self._accessed()
-        self._entries.setdefault(self._backend.state_key, []).append((self._ttl.now(), value))
+        now = self._accessed()
+        self._entries.setdefault(self._backend.state_key, []).append((now, value))
 
     def add_all(self, values: Iterable[T]) -> None:
         """Appends elements."""
-        self._accessed()
-        now = self._ttl.now()
+        now = self._accessed()
         elements = [(now, value) for value in values]
         if elements:
             self._entries.setdefault(self._backend.state_key, []).extend(elements)
 
     def update(self, values: Iterable[T]) -> None:
         """Replaces all elements."""
-        self._accessed()
-        now = self._ttl.now()
+        now = self._accessed()
         elements = [(now, value) for value in values]
         if elements:
             self._entries[self._backend.state_key] = elements
@@ -183,11 +182,11 @@ class TtlMapState(_TtlState, MapState[K, V], Generic[K, V]):
     """A map whose entries expire one by one."""
 
     def _read(self, key: K) -> Stamped | None:
-        self._accessed()
+        now = self._accessed()
         contents = self._entries.get(self._backend.state_key)
         if contents is None:
             return None
-        entry = self._ttl.read(contents, key)
+        entry = self._ttl.read(contents, key, now)
         if not contents:
             self.clear()
         return entry
@@ -199,15 +198,14 @@ class TtlMapState(_TtlState, MapState[K, V], Generic[K, V]):
 
     def put(self, key: K, value: V) -> None:
         """Sets the value of the key."""
-        self._accessed()
+        now = self._accessed()
         contents = self._entries.setdefault(self._backend.state_key, {})
-        contents[key] = (self._ttl.now(), value)
+        contents[key] = (now, value)
 
     def put_all(self, dict_value: Mapping[K, V] | Iterable[tuple[K, V]]) -> None:
         """Sets all entries of a mapping, or of pairs."""
-        self._accessed()
+        now = self._accessed()
         if entries := dict(dict_value):
-            now = self._ttl.now()
             stamped = {key: (now, value) for key, value in entries.items()}
             self._entries.setdefault(self._backend.state_key, {}).update(stamped)
 
@@ -242,14 +240,14 @@ class TtlMapState(_TtlState, MapState[K, V], Generic[K, V]):
         return self._backend.state_key not in self._entries
 
     def _read_all(self) -> list[tuple[K, V]]:
-        self._accessed()
+        now = self._accessed()
         contents = self._entries.get(self._backend.state_key)
         if contents is None:
             return []
         found = [
             (key, entry[1])
             for key in list(contents)
-            if (entry := self._ttl.read(contents, key)) is not None
+            if (entry := self._ttl.read(contents, key, now)) is not None
         ]
         if not contents:
             self.clear()
@@ -271,17 +269,17 @@ class TtlReducingState(_TtlState, MergingHashMapState, ReducingState[T], Generic
 
     def get(self) -> T | None:
         """The reduced value, or None."""
-        self._accessed()
-        entry = self._ttl.read(self._entries, self._backend.state_key)
+        now = self._accessed()
+        entry = self._ttl.read(self._entries, self._backend.state_key, now)
         return None if entry is None else entry[1]
 
     def add(self, value: T | None) -> None:
         """Reduces a value into the state; None clears it."""
-        self._accessed()
+        now = self._accessed()
         if value is None:
             self.clear()
             return
-        key, now = self._backend.state_key, self._ttl.now()
+        key = self._backend.state_key
         entry = self._ttl.visible(self._entries.get(key), now)
         self._entries[key] = (now, value if entry is None else self._reduce(entry[1], value))
 
@@ -310,17 +308,17 @@ class TtlAggregatingState(
 
     def get(self) -> OUT_co | None:
         """The result of what was accumulated, or None."""
-        self._accessed()
-        entry = self._ttl.read(self._entries, self._backend.state_key)
+        now = self._accessed()
+        entry = self._ttl.read(self._entries, self._backend.state_key, now)
         return None if entry is None else self._function.get_result(entry[1])
 
     def add(self, value: IN_contra | None) -> None:
         """Accumulates a value; None clears the state."""
-        self._accessed()
+        now = self._accessed()
         if value is None:
             self.clear()
             return
-        key, now, function = self._backend.state_key, self._ttl.now(), self._function
+        key, function = self._backend.state_key, self._function
         entry = self._ttl.visible(self._entries.get(key), now)
         accumulator = function.create_accumulator() if entry is None else entry[1]
         self._entries[key] = (now, function.add(value, accumulator))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count
 from typing import Any
 
 import pytest
@@ -312,3 +313,16 @@ class TtlAgainstTimes(RuleBasedStateMachine):
 
 
 TestTtlAgainstTimes = TtlAgainstTimes.TestCase
+
+
+def test_an_access_reads_the_clock_once(kind: Kind) -> None:
+    reads = count()
+    builder = StateTtlConfig.new_builder(10_000).cleanup_incrementally(5, False)
+    descriptor = kind.make()
+    descriptor.enable_time_to_live(builder.build())
+    backend = HashMapKeyedStateBackend(now=lambda: next(reads))
+    state = backend.state(descriptor)
+    backend.set_current_key("k")
+    for accesses, access in enumerate([lambda: kind.write(state, 7), lambda: kind.read(state)] * 2):
+        assert next(reads) == 2 * accesses
+        access()
