@@ -40,6 +40,7 @@ _WITHOUT_EFFECT = frozenset(
 
 _CHARSETS = {"utf-8": "utf8mb4", "utf8": "utf8mb4"}
 _TABLE = re.compile(r"\b(?:INTO|UPDATE|DELETE\s+FROM)\s+(?P<table>[\w.`]+)", re.IGNORECASE)
+_ON_DUPLICATE = re.compile(r"\bON\s+DUPLICATE\b", re.IGNORECASE)
 _NOTES = """\
 CREATE TABLE IF NOT EXISTS opchain_sinks (
     sink VARCHAR(255) PRIMARY KEY, epoch BIGINT NOT NULL, piece BIGINT NOT NULL
@@ -151,7 +152,12 @@ class MySqlSink(OutboxSink[Any]):
             if tuple(cursor.fetchone()) >= (number, piece):
                 connection.rollback()
                 return
-            cursor.executemany("%s".join(pieces), records)
+            if _ON_DUPLICATE.search("?".join(pieces[:-1])):
+                # pymysql's executemany supports parameters in VALUES only.
+                for record in records:
+                    cursor.execute("%s".join(pieces), record)
+            else:
+                cursor.executemany("%s".join(pieces), records)
             cursor.execute(
                 "UPDATE opchain_sinks SET epoch = %s, piece = %s WHERE sink = %s",
                 [number, piece, owner],

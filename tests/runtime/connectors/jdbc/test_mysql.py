@@ -179,6 +179,20 @@ def test_the_last_record_of_a_key_stays(mariadb: MariaDb, env: StreamExecutionEn
     ]
 
 
+def test_the_update_of_an_upsert_may_have_parameters(
+    mariadb: MariaDb, env: StreamExecutionEnvironment
+) -> None:
+    mariadb.rows("CREATE TABLE visits (id INT PRIMARY KEY, n INT)")
+    sink = mariadb.sink(
+        "INSERT INTO visits VALUES (?, ?) ON DUPLICATE KEY UPDATE n = n + ? % 10",
+        Types.ROW([Types.INT()] * 3),
+    )
+    env.set_parallelism(1)
+    env.from_collection([(1, 5, 5), (1, 6, 16), (2, 7, 7)]).add_sink(sink)
+    env.execute()
+    assert mariadb.rows("SELECT * FROM visits ORDER BY id") == [(1, 11), (2, 7)]
+
+
 def test_a_percent_sign_and_quotes_of_the_statement_stay(
     mariadb: MariaDb, env: StreamExecutionEnvironment
 ) -> None:
