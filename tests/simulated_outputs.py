@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from concurrent.futures import Future
 from io import BytesIO
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
@@ -343,7 +344,10 @@ class MySql(Output):
         return stream.add_sink(jdbc_sink("jdbc:mysql://simulated/db"))
 
     def substitutes(self) -> dict[str, Any]:
-        return {"pymysql.connect": lambda **_: _MySqlSession(self)}
+        return {
+            "pymysql.connect": lambda **_: _MySqlSession(self),
+            "opchain.runtime.connectors.jdbc.retries.time": SimpleNamespace(sleep=lambda _: None),
+        }
 
     def lines(self) -> Iterator[str]:
         yield from self.rows

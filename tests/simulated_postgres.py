@@ -64,7 +64,7 @@ class Postgres(Output):
     def substitutes(self) -> dict[str, Any]:
         return {
             "psycopg.connect": lambda **_: _Session(self),
-            "opchain.runtime.connectors.jdbc.staging.time": SimpleNamespace(sleep=lambda _: None),
+            "opchain.runtime.connectors.jdbc.retries.time": SimpleNamespace(sleep=lambda _: None),
         }
 
     def happen(self) -> None:

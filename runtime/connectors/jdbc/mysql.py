@@ -7,19 +7,20 @@ a statement for each row of a table, so a staging table would have no advantage.
 from __future__ import annotations
 
 import re
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, unquote
 
+from opchain.runtime.connectors.jdbc.retries import retried
 from opchain.runtime.connectors.outbox import OutboxSink, place_of
 from opchain.runtime.errors import SinkError, imported, short_repr
 from opchain.runtime.types.row import Row
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from opchain.runtime.connectors.jdbc.options import JdbcConnectionOptions, JdbcExecutionOptions
     from opchain.runtime.connectors.jdbc.statement import Statement
+    from opchain.runtime.types.type_variables import T
 
 _URL = re.compile(
     r"jdbc:(?:mysql|mariadb)://(?P<host>\[[^\]]*\]|[^/?:,@]*)(?::(?P<port>\d+))?"
@@ -47,6 +48,8 @@ CREATE TABLE IF NOT EXISTS opchain_sinks (
 ) ENGINE=InnoDB"""
 _ALL_PIECES = 1_000_000_000
 _NO_SUCH_TABLE = 1146
+_TEMPORARY = frozenset({0, 1040, 1053, 1205, 1213, 1927, 2002, 2003, 2006, 2013})
+"""Errors after which a retry may succeed: a lost or closed connection, too many connections, a lock, a deadlock."""
 
 
 def is_mysql(url: object) -> bool:
@@ -141,7 +144,8 @@ class MySqlSink(OutboxSink[Any]):
         owner, number, piece = place_of(key)
         # pymysql treats % as the start of a parameter.
         pieces = [text.replace("%", "%%") for text in self.statement.pieces]
-        with self._connected() as connection, connection.cursor() as cursor:
+
+        def run(connection: Any, cursor: Any) -> None:
             cursor.execute(_NOTES)
             self._require_transactions(cursor)
             connection.begin()
@@ -164,41 +168,63 @@ class MySqlSink(OutboxSink[Any]):
             )
             connection.commit()
 
+        self._connected(run)
+
     def last_commit(self, owner: str) -> int | None:
         """The checkpoint in the note."""
         library = imported("pymysql", "mysql", "JdbcSink")
-        try:
-            with self._connected() as connection, connection.cursor() as cursor:
+
+        def ask(_connection: Any, cursor: Any) -> int | None:
+            try:
                 cursor.execute("SELECT epoch FROM opchain_sinks WHERE sink = %s", [owner])
-                found = cursor.fetchone()
-        except SinkError as error:
-            cause = error.__cause__
-            if isinstance(cause, library.ProgrammingError) and cause.args[0] == _NO_SUCH_TABLE:
-                return None
-            raise
-        return None if found is None else int(found[0])
+            except library.ProgrammingError as error:
+                if error.args[0] == _NO_SUCH_TABLE:
+                    return None
+                raise
+            found = cursor.fetchone()
+            return None if found is None else int(found[0])
+
+        return self._connected(ask)
 
     def reset_commits(self, owner: str, number: int) -> None:
         """Sets the note."""
-        with self._connected() as connection, connection.cursor() as cursor:
+
+        def reset(connection: Any, cursor: Any) -> None:
             cursor.execute(
                 "UPDATE opchain_sinks SET epoch = %s, piece = %s WHERE sink = %s",
                 [number, _ALL_PIECES, owner],
             )
             connection.commit()
 
-    @contextmanager
-    def _connected(self) -> Iterator[Any]:
+        self._connected(reset)
+
+    def _connected(self, action: Callable[[Any, Any], T]) -> T:
+        """Calls a function with a new connection and its cursor. Repeats the call if the connection is lost.
+
+        Raises:
+            SinkError: The server cannot be reached, or refuses the statement.
+        """
         library = imported("pymysql", "mysql", "JdbcSink")
-        try:
-            with library.connect(**mysql_parameters(self.connection)) as connection:
-                yield connection
-        except library.MySQLError as error:
-            said = " ".join(str(error.args[-1] if error.args else error).split())
-            raise SinkError(
-                f"{self!r}: the server says: {said}. Nothing of this batch was committed; correct the statement, the "
-                "table or the connection, and start the job again"
-            ) from error
+
+        def attempt() -> T:
+            try:
+                with (
+                    library.connect(**mysql_parameters(self.connection)) as connection,
+                    connection.cursor() as cursor,
+                ):
+                    return action(connection, cursor)
+            except library.MySQLError as error:
+                said = " ".join(str(error.args[-1] if error.args else error).split())
+                if error.args and error.args[0] in _TEMPORARY:
+                    raise ConnectionError(said) from error
+                raise SinkError(
+                    f"{self!r}: the server says: {said}. Nothing of this batch was committed; correct the statement, "
+                    "the table or the connection, and start the job again"
+                ) from error
+
+        return retried(
+            attempt, ConnectionError, lambda: None, self.execution.max_retries, repr(self)
+        )
 
     def _table(self) -> tuple[str, str] | None:
         """The database and the name of the table, if the statement names them."""

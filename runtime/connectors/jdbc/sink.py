@@ -22,13 +22,13 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.connectors.jdbc.mysql import MySqlSink, is_mysql
 from opchain.runtime.connectors.jdbc.options import JdbcConnectionOptions, JdbcExecutionOptions
+from opchain.runtime.connectors.jdbc.retries import retried
 from opchain.runtime.connectors.jdbc.staging import (
     JdbcWriter,
     StagedRows,
     block_for_rows,
     connect,
     psycopg,
-    retried,
 )
 from opchain.runtime.connectors.jdbc.statement import Statement, parse_statement
 from opchain.runtime.errors import SinkError
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from opchain.runtime.functions.function import RuntimeContext
+    from opchain.runtime.types.type_variables import T
 
 
 class JdbcSink(TwoPhaseSinkFunction[Any]):
@@ -162,12 +163,7 @@ class JdbcCommitter(Committer):
         """
         for _, batches in groupby(committables, key=lambda item: item[:4]):
             found = list(batches)
-            retried(
-                lambda found=found: self._commit(found),  # type: ignore[misc]
-                self.close,
-                self._execution.max_retries,
-                found[0].where,
-            )
+            self._retried(lambda found=found: self._commit(found), found[0].where)  # type: ignore[misc]
 
     def discard_orphans(self, origin: SinkOrigin, confirm: Callable[[], None]) -> None:
         """Removes the staged rows of the sink."""
@@ -180,7 +176,7 @@ class JdbcCommitter(Committer):
                 _remove_all(connection, origin.lineage, origin.operator_id)
                 confirm()
 
-        retried(discard, self.close, self._execution.max_retries, origin.where)
+        self._retried(discard, origin.where)
 
     def last_commit(self, origin: SinkOrigin) -> int | None:
         """The checkpoint of the sink in `opchain_commits`."""
@@ -195,7 +191,7 @@ class JdbcCommitter(Committer):
             ).fetchone()
             return None if noted is None else int(noted[0])
 
-        return retried(ask, self.close, self._execution.max_retries, origin.where)
+        return self._retried(ask, origin.where)
 
     def reset_commits(self, origin: SinkOrigin, checkpoint_id: int) -> None:
         """Resets the note to this checkpoint, so that later ones are committed again."""
@@ -207,7 +203,7 @@ class JdbcCommitter(Committer):
                 [checkpoint_id, origin.lineage, origin.operator_id, checkpoint_id],
             )
 
-        retried(reset, self.close, self._execution.max_retries, origin.where)
+        self._retried(reset, origin.where)
 
     def how_to_reset(self, origin: SinkOrigin, checkpoint_id: int) -> str:
         """The statement to run."""
@@ -221,6 +217,10 @@ class JdbcCommitter(Committer):
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+
+    def _retried(self, action: Callable[[], T], where: str) -> T:
+        lost = psycopg().OperationalError
+        return retried(action, lost, self.close, self._execution.max_retries, where)
 
     def _commit(self, batches: list[StagedRows]) -> None:
         library, connection = psycopg(), self._connected()

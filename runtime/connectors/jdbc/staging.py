@@ -12,21 +12,21 @@ from __future__ import annotations
 
 import hashlib
 import re
-import time
 import uuid
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from opchain.runtime.connectors.jdbc.options import (
     JdbcConnectionOptions,
     JdbcExecutionOptions,
     connection_parameters,
 )
+from opchain.runtime.connectors.jdbc.retries import retried
 from opchain.runtime.errors import SinkError, imported, short_repr
 from opchain.runtime.functions.sink import SinkOrigin, SinkWriter
 from opchain.runtime.types.row import Row
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from opchain.runtime.connectors.jdbc.statement import Statement
 
@@ -244,10 +244,7 @@ def _error_text(error: BaseException) -> str:
     return " ".join(str(error).split())
 
 
-T = TypeVar("T")
-
 _PLACE = re.compile(r", line (\d+)(?:, column p(\d+))?")
-_RETRY_AFTER_S = 1.0
 
 
 class JdbcWriter(SinkWriter[Any]):
@@ -274,6 +271,7 @@ class JdbcWriter(SinkWriter[Any]):
         self._connection: Any = None
         self._table = retried(
             lambda: staging_table(self._connected(), statement, self._where),
+            psycopg().OperationalError,
             self._reconnect,
             execution.max_retries,
             self._where,
@@ -336,7 +334,13 @@ class JdbcWriter(SinkWriter[Any]):
         rows, self._rows = self._rows, []
         if not self._batch:
             self._batch = str(uuid.uuid4())
-        retried(lambda: self._copy(rows), self._reconnect, self._execution.max_retries, self._where)
+        retried(
+            lambda: self._copy(rows),
+            psycopg().OperationalError,
+            self._reconnect,
+            self._execution.max_retries,
+            self._where,
+        )
         self._sent += len(rows)
 
     def _copy(self, rows: list[Row | Sequence[Any]]) -> None:
@@ -396,24 +400,3 @@ class JdbcWriter(SinkWriter[Any]):
         if self._connection is not None:
             self._connection.close()
             self._connection = None
-
-
-def retried(action: Callable[[], T], prepare: Callable[[], None], retries: int, where: str) -> T:
-    """Runs a function, and retries it after a lost connection: at first immediately, then after increasing pauses.
-
-    Raises:
-        SinkError: The last attempt failed.
-    """
-    library = psycopg()
-    for attempt in range(retries + 1):
-        if attempt:
-            time.sleep(_RETRY_AFTER_S * (attempt - 1))
-            prepare()
-        try:
-            return action()
-        except library.OperationalError as error:
-            failure = error
-    raise SinkError(
-        f"{where} can't reach its database after {retries + 1} attempts: "
-        f"{' '.join(str(failure).split())}"
-    ) from failure

@@ -223,6 +223,27 @@ def test_what_the_server_refuses_fails_the_job_and_changes_nothing(
     assert mariadb.rows("SELECT * FROM refused") == []
 
 
+@pytest.mark.parametrize(
+    "failure", ["KILL CONNECTION_ID()", "SIGNAL SQLSTATE '40001' SET MYSQL_ERRNO = 1213"]
+)
+def test_a_lost_connection_or_a_deadlock_is_retried(
+    mariadb: MariaDb, env: StreamExecutionEnvironment, failure: str
+) -> None:
+    for name, engine in [("tries", "MyISAM"), ("seen", "InnoDB")]:
+        mariadb.rows(f"CREATE OR REPLACE TABLE {name} (id INT) ENGINE={engine}")
+    mariadb.rows(f"""
+        CREATE OR REPLACE PROCEDURE see(number INT) BEGIN
+            INSERT INTO seen VALUES (number);
+            INSERT INTO tries VALUES (number);
+            IF (SELECT COUNT(*) FROM tries) = 2 THEN {failure}; END IF;
+        END""")
+    sink = mariadb.sink("CALL see(?)", Types.ROW([Types.INT()]))
+    env.set_parallelism(1)
+    env.from_collection([(1,), (2,)]).add_sink(sink)
+    env.execute()
+    assert mariadb.rows("SELECT * FROM seen ORDER BY id") == [(1,), (2,)]
+
+
 def test_a_record_that_does_not_fit_is_named(mariadb: MariaDb) -> None:
     sink = mariadb.sink("INSERT INTO t VALUES (?, ?)").two_phase
     with pytest.raises(SinkError, match=r"got the record \(1,\); its statement takes .* 2 fields"):
@@ -235,7 +256,8 @@ def test_a_server_that_is_not_there_is_named_without_its_password() -> None:
         held.bind(("127.0.0.1", 0))
         url = f"jdbc:mariadb://127.0.0.1:{held.getsockname()[1]}/db"
         options = builder.with_url(url).with_user_name("u").with_password("secret").build()
-        sink = JdbcSink.sink("INSERT INTO t VALUES (?, ?)", PAIR, options).two_phase
+        execution = JdbcExecutionOptions.builder().with_max_retries(1).build()
+        sink = JdbcSink.sink("INSERT INTO t VALUES (?, ?)", PAIR, options, execution).two_phase
         pytest.importorskip("pymysql", reason="needs pip install 'opchain[mysql]'")
         with pytest.raises(SinkError, match="Can't connect to MySQL server") as failed:
             sink.send("o.1.1.d", [(1, "x")])  # type: ignore[attr-defined]
