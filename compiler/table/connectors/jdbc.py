@@ -16,23 +16,30 @@ def write_jdbc(stream: DataStream[Any], options: Options) -> Any:
     from opchain.runtime.connectors.jdbc.mysql import is_mysql  # noqa: PLC0415 - few tables are written to databases
     from opchain.runtime.connectors.jdbc.sink import JdbcSink  # noqa: PLC0415 - likewise
 
-    columns, keys = options.columns, options.schema.keys
-    names = [each.name for each in columns]
+    columns, connection = options.columns, jdbc_connection(options)
+    quoted = _mysql_name if is_mysql(connection.url) else str
+    names = [quoted(each.name) for each in columns]
+    keys = [quoted(key) for key in options.schema.keys]
+    table = ".".join(quoted(part.strip("`")) for part in options.need("table-name").split("."))
     marks = ", ".join("?" for _ in names)
-    sql = f"INSERT INTO {options.need('table-name')} ({', '.join(names)}) VALUES ({marks})"  # noqa: S608 - the program's own
-    if keys:
+    sql = f"INSERT INTO {table} ({', '.join(names)}) VALUES ({marks})"  # noqa: S608 - the program's own
+    if keys and is_mysql(connection.url):
+        changes = ", ".join(f"{name} = VALUES({name})" for name in names)
+        sql += f" ON DUPLICATE KEY UPDATE {changes}"
+    elif keys:
         changes = ", ".join(f"{name} = EXCLUDED.{name}" for name in names if name not in keys)
         sql += f" ON CONFLICT ({', '.join(keys)}) DO " + (
             f"UPDATE SET {changes}" if changes else "NOTHING"
         )
-    connection = jdbc_connection(options)
-    if keys and is_mysql(connection.url):
-        changes = ", ".join(f"{name} = VALUES({name})" for name in names)
-        sql = f"{sql.partition(' ON CONFLICT ')[0]} ON DUPLICATE KEY UPDATE {changes}"
     execution = _execution(options)
     options.drop("scan.partition.", "scan.fetch-size", "scan.auto-commit", "lookup.")
     options.finish()
     return stream.add_sink(JdbcSink.sink(sql, row_type(columns), connection, execution))
+
+
+def _mysql_name(name: str) -> str:
+    # In PostgreSQL a quoted name would be case-sensitive. Flink's names are not quoted there, either.
+    return f"`{name}`"
 
 
 def _execution(options: Options) -> Any:

@@ -292,3 +292,18 @@ def test_a_table_of_sql_updates_rows_by_their_key(
     """)
     tables.execute_sql("INSERT INTO stock VALUES (1, 'new'), (2, 'more')").wait()
     assert mariadb.rows("SELECT * FROM stock ORDER BY id") == [(1, "new"), (2, "more")]
+
+
+def test_a_table_of_sql_may_have_reserved_words_as_names(
+    mariadb: MariaDb, env: StreamExecutionEnvironment
+) -> None:
+    pytest.importorskip("sqlglot", reason="needs pip install 'opchain[sql]'")
+    mariadb.rows("CREATE TABLE `order` (`key` INT PRIMARY KEY, `desc` VARCHAR(20))")
+    tables = StreamTableEnvironment.create(env)
+    tables.execute_sql(f"""
+        CREATE TABLE orders (`key` INT, `desc` STRING, PRIMARY KEY (`key`) NOT ENFORCED) WITH (
+          'connector' = 'jdbc', 'url' = '{mariadb.url}', 'username' = 'root',
+          'table-name' = 'test.order')
+    """)
+    tables.execute_sql("INSERT INTO orders VALUES (1, 'new')").wait()
+    assert mariadb.rows("SELECT * FROM `order`") == [(1, "new")]
