@@ -306,6 +306,7 @@ class _Session:
 
 
 _STATEMENTS: dict[str, Callable[[_Session, str, Sequence[Any]], Any]] = {
+    "SELECT set_config": lambda *_: None,
     "SELECT to_regclass(": _Session._exists,
     "SELECT pg_advisory_xact_lock(": _Session._lock_advisory,
     "SELECT format_type(": _Session._types,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime
+from datetime import date, datetime, timezone
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -11,9 +11,10 @@ from opchain.runtime.errors import StreamError, short_repr
 from opchain.runtime.functions.source import Source
 from opchain.runtime.types.record_types import RowTypeInfo
 from opchain.runtime.types.row import Row
+from opchain.runtime.types.time_types import TimestampTypeInfo
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from opchain.runtime.connectors.jdbc.options import JdbcConnectionOptions
     from opchain.runtime.types.type_information import TypeInformation
@@ -129,7 +130,22 @@ class JdbcSource(Source[Row]):
             query = f"SELECT * FROM {escaped} WHERE {where}"  # noqa: S608 - the program's own
         for names, rows in self._batches(query, arguments, batch_size):
             made = Row(*names)
-            yield [made(*values) for values in rows]
+            yield [made(*values) for values in self._without_zones(rows)]
+
+    def _without_zones(self, rows: list[tuple[Any, ...]]) -> Iterable[Sequence[Any]]:
+        """The rows, in which values of the declared type SQL_TIMESTAMP are in UTC and without a zone."""
+        types = () if self.row_type is None else self.row_type.field_types
+        places = {
+            place
+            for place, of in enumerate(types)
+            if isinstance(of, TimestampTypeInfo) and not of.keeps_zone
+        }
+        if not places:
+            return rows
+        return (
+            [_in_utc(value) if place in places else value for place, value in enumerate(values)]
+            for values in rows
+        )
 
     def _subquery(self) -> str:
         return f"({self.query}\n) AS q"  # the line break ends a comment
@@ -186,6 +202,12 @@ class JdbcSource(Source[Row]):
                 f"{', '.join(names)}; correct the type or the query"
             )
         return list(names)
+
+
+def _in_utc(value: Any) -> Any:
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        return value.astimezone(timezone.utc).replace(tzinfo=None)
+    return value
 
 
 class JdbcSourceBuilder:

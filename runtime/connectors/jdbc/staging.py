@@ -102,10 +102,14 @@ def psycopg() -> Any:
 
 
 def connect(options: JdbcConnectionOptions) -> Any:
-    """Opens a connection in autocommit mode."""
+    """Opens a connection in autocommit mode. Its time zone is UTC, unless the URL sets another one."""
     library = psycopg()
     parameters = {"application_name": "opchain", **connection_parameters(options)}
     connection = library.connect(**parameters, autocommit=True)
+    # A datetime without a zone is in UTC, as in tables. Java's driver sets the zone of the JVM.
+    connection.execute(
+        "SELECT set_config('TimeZone', 'UTC', false) FROM pg_settings WHERE name = 'TimeZone' AND source <> 'client'"
+    )
     json = imported("psycopg.types.json", "postgresql", "JdbcSink")
     connection.adapters.register_dumper(dict, json.JsonbDumper)
     return connection

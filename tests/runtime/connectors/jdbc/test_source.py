@@ -1,13 +1,13 @@
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from opchain.common import Configuration, Types, WatermarkStrategy
 from opchain.datastream import StreamExecutionEnvironment
-from opchain.datastream.connectors.jdbc import JdbcSource
+from opchain.datastream.connectors.jdbc import JdbcSink, JdbcSource
 from opchain.runtime.connectors.jdbc.source import JdbcSourceError
 
 if TYPE_CHECKING:
@@ -67,6 +67,28 @@ def test_ranges_of_a_date(orders: Server) -> None:
     rows = read(made.partition_by("day"))
     assert sorted((row.id or 0) for row in rows) == list(range(101))
     assert len(made.build().planned(3).splits(3)[2]) == 1
+
+
+def test_times_are_in_utc_whatever_zone_the_server_has(postgres: Server) -> None:
+    postgres.run("CREATE TABLE times (plain timestamp, zoned timestamptz)")
+    postgres.run("ALTER ROLE postgres SET TimeZone = 'Asia/Tokyo'")
+    try:
+        kind = Types.ROW_NAMED(["plain", "zoned"], [Types.SQL_TIMESTAMP()] * 2)
+        env = StreamExecutionEnvironment.get_execution_environment(
+            Configuration().set_string("execution.target", "local")
+        )
+        noon = datetime(2024, 1, 1, 12)  # noqa: DTZ001 - the zone is what is tested
+        insert = "INSERT INTO times VALUES (?, ?)"
+        env.from_collection([(noon, noon)], kind).add_sink(
+            JdbcSink.sink(insert, kind, postgres.options)
+        )
+        env.execute()
+        made = builder(postgres).set_sql("SELECT plain, zoned FROM times")
+        (untyped,), (typed,) = read(made), read(made.set_type_info(kind))
+    finally:
+        postgres.run("ALTER ROLE postgres RESET TimeZone")
+    assert tuple(untyped) == (noon, noon.replace(tzinfo=timezone.utc))
+    assert tuple(typed) == (noon, noon)
 
 
 def test_values_that_are_not_finite_are_read_and_divide_nothing(postgres: Server) -> None:
