@@ -103,20 +103,27 @@ def parsed(text: str, what: str) -> Any:
 
     Raises:
         GraphError: The text is not SQL.
-        UnsupportedFeatureError: It has windows or patterns.
+        UnsupportedFeatureError: It has windows, patterns or temporal joins.
     """
     library = sqlglot()
     try:
-        return library.parse_one(text, read="flink")
+        tree = library.parse_one(text, read="flink")
     except library.errors.SqlglotError as error:
         for name, instead in _NOT_READ.items():
             if re.search(rf"\b{name}\s*\(", text, re.IGNORECASE):
-                raise UnsupportedFeatureError(
-                    f"{what}: {name} is not supported; convert the table with to_data_stream(), and use {instead} "
-                    "of the DataStream API"
-                ) from None
+                raise _not_read(what, name, instead) from None
         line = str(error).splitlines()[0]
         raise GraphError(f"{what} can't be parsed: {line} in {text!r}; correct the SQL") from error
+    if tree.find(library.exp.Version) is not None:
+        raise _not_read(what, "FOR SYSTEM_TIME AS OF", "AsyncDataStream or broadcast state")
+    return tree
+
+
+def _not_read(what: str, clause: str, instead: str) -> UnsupportedFeatureError:
+    return UnsupportedFeatureError(
+        f"{what}: {clause} is not supported; convert the table with to_data_stream(), and use {instead} of the "
+        "DataStream API"
+    )
 
 
 class Compiler:

@@ -551,6 +551,10 @@ def test_a_descriptor_says_the_same(tables: StreamTableEnvironment, tmp_path: Pa
             "SELECT * FROM TABLE(TUMBLE(TABLE s, DESCRIPTOR(ts), INTERVAL '1' MINUTE))",
             "TUMBLE is not supported; .*TumblingEventTimeWindows",
         ),
+        (
+            "SELECT s.id FROM s JOIN s FOR SYSTEM_TIME AS OF s.ts AS t ON s.id = t.id",
+            "FOR SYSTEM_TIME AS OF is not supported; .*AsyncDataStream",
+        ),
         ("INSERT INTO s SELECT id FROM s", "the query has 1 columns .* expects 6"),
         (
             "INSERT INTO s SELECT name, name, ts, d, b, m FROM s",
