@@ -268,7 +268,11 @@ class RandomInteger:
 
     def value(self, index: int) -> int:
         """A number."""
-        return self.least + draw(self.seed, index) % (self.most - self.least + 1)
+        distance = self.most - self.least
+        bits = draw(self.seed, index)
+        for part in range(1, -(-distance.bit_length() // 64)):  # more than 64 bits
+            bits = bits << 64 | draw(self.seed + part, index)
+        return self.least + bits % (distance + 1)
 
 
 @dataclass(frozen=True)
@@ -286,6 +290,10 @@ class RandomFloat:
         return self.least * (1 - share) + self.most * share
 
 
+ALL_DIGITS = decimal.Context(prec=38)
+"""A DECIMAL of SQL has up to 38 digits. Python's default context has 28."""
+
+
 @dataclass(frozen=True)
 class RandomDecimal:
     """Decimals from `least` to `most` with `scale` decimal places."""
@@ -297,12 +305,14 @@ class RandomDecimal:
     _units: RandomInteger = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        least, most = (int(bound.scaleb(self.scale)) for bound in (self.least, self.most))
+        least, most = (
+            int(bound.scaleb(self.scale, context=ALL_DIGITS)) for bound in (self.least, self.most)
+        )
         object.__setattr__(self, "_units", RandomInteger(self.seed, least, most))
 
     def value(self, index: int) -> decimal.Decimal:
         """A decimal."""
-        return decimal.Decimal(self._units.value(index)).scaleb(-self.scale)
+        return decimal.Decimal(self._units.value(index)).scaleb(-self.scale, context=ALL_DIGITS)
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ from opchain.compiler.table.data_types import (
 )
 from opchain.compiler.table.table_descriptor import Schema, TableDescriptor
 from opchain.runtime.connectors.data_generator import (
+    ALL_DIGITS,
     DataGeneratorSource,
     DictGenerator,
     ListGenerator,
@@ -142,7 +143,7 @@ class _Options:
             return RandomInteger(seed, *self._bounds(name, -largest - 1, largest, int))
         if of == "DECIMAL":
             precision, scale = data_type.parameters
-            largest_decimal = decimal.Decimal(10**precision - 1).scaleb(-scale)
+            largest_decimal = decimal.Decimal(10**precision - 1).scaleb(-scale, context=ALL_DIGITS)
             bounds = self._bounds(name, -largest_decimal, largest_decimal, decimal.Decimal)
             return RandomDecimal(seed, *bounds, scale)
         largest_float = _LARGEST_FLOAT[of]

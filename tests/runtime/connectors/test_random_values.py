@@ -72,6 +72,22 @@ def test_decimals_have_their_scale() -> None:
     assert max(values) == decimal.Decimal("2.25")
 
 
+def test_decimals_have_more_digits_than_the_context_of_python() -> None:
+    least, most = decimal.Decimal(f"{'1' * 36}.00"), decimal.Decimal(f"{'1' * 36}.03")
+    of = RandomDecimal(1, least, most, 2)
+    values = {str(of.value(index)) for index in MANY}
+    assert values == {f"{'1' * 36}.0{cents}" for cents in range(4)}
+
+
+@pytest.mark.parametrize("bits", [64, 65, 127, 128, 200])
+def test_integers_fill_their_range_however_wide(bits: int) -> None:
+    of = RandomInteger(seed_of("a"), 0, 2**bits - 1)
+    counts = [0] * 4
+    for index in MANY:
+        counts[of.value(index) >> (bits - 2)] += 1
+    assert min(counts) > len(MANY) / 5
+
+
 @pytest.mark.parametrize("length", [0, 1, 16, 17, 100])
 def test_texts_have_their_length(length: int) -> None:
     of = RandomText(seed_of("comments"), length)
