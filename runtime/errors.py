@@ -331,7 +331,7 @@ def user_frames(error: BaseException) -> list[list[str]]:
         for frame in traceback.extract_tb(error.__traceback__)
         if frame.filename.startswith("<generated")
         or (
-            not frame.filename.startswith(("<", *_own_folders()))
+            not frame.filename.startswith(("<", *own_folders()))
             and not any(part in frame.filename for part in _NOT_THE_PROGRAMS)
         )
     ]
@@ -359,7 +359,7 @@ def shorten_notebook_refusals() -> None:
         step = trace
         while step.tb_next is not None:
             step = step.tb_next
-        if step.tb_frame.f_code.co_filename.startswith(_own_folders()):
+        if step.tb_frame.f_code.co_filename.startswith(own_folders()):
             shorten_notebook_tracebacks(error)
         shell.showtraceback((kind, error, trace), tb_offset=tb_offset)
 
@@ -371,13 +371,12 @@ _NOT_THE_PROGRAMS = tuple(
 )
 
 
-def _own_folders() -> tuple[str, ...]:
-    """The folders of this package; two of them are links in a checkout."""
+def own_folders() -> tuple[str, ...]:
+    """The folders of this package, with their real paths; two of them are links in a checkout."""
     runtime = Path(__file__).parent
-    halves = (runtime, runtime.with_name("compiler"))
-    return tuple(
-        f"{folder}{os.sep}" for folder in (runtime.parent, *(half.resolve() for half in halves))
-    )
+    package = runtime.parent
+    resolved = (folder.resolve() for folder in (package, runtime, package / "compiler"))
+    return tuple(f"{folder}{os.sep}" for folder in (package, *resolved))
 
 
 def shorten_notebook_tracebacks(error: BaseException) -> None:

@@ -24,10 +24,8 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-import opchain.compiler
-import opchain.runtime
 from opchain.compiler.plan.layout import without_controls
-from opchain.runtime.errors import MOST_LINES, StreamError, failure_lines, short_repr
+from opchain.runtime.errors import MOST_LINES, StreamError, failure_lines, own_folders, short_repr
 from opchain.runtime.spark.remote_error import (
     ExecutorTracebackError,
     frames_on_executor,
@@ -51,7 +49,7 @@ PROGRAM_FAILED = 1
 MOST_CAUSES = 2
 """The most causes of an error that are shown by a line each."""
 
-_OPCHAINS = tuple(map(os.path.realpath, (*opchain.compiler.__path__, *opchain.runtime.__path__)))
+_OPCHAINS = own_folders()
 _LIBRARIES = tuple(
     os.path.realpath(sysconfig.get_path(name)) for name in ("stdlib", "purelib", "platlib")
 )

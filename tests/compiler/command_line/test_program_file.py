@@ -99,6 +99,10 @@ ERRORS: dict[str, tuple[str, str]] = {
         HEAD + "env.from_sequence(1, 9).map(abs).set_parallelism(-2)\n",
         "clicks.py is refused at clicks.py:4: ",
     ),
+    "uses a name that is not supported": (
+        "from opchain.table.expressions import col\ncol('price')\n",
+        "clicks.py is refused at clicks.py:2: opchain.table.expressions.col is not supported",
+    ),
     "exits": (DRAWN + "sys.exit(3)\n", "clicks.py calls sys.exit(3) at clicks.py:5"),
     "exits with a message": (
         DRAWN + "sys.exit('no input')\n",
