@@ -72,94 +72,33 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.analysis import only_reads, types_of
-from opchain.compiler.codegen.changing_attributes import changing_attributes
-from opchain.compiler.codegen.function_source import (
-    Definition,
-    Refused,
-    calls_builtin,
-    definition_of,
-)
-from opchain.compiler.codegen.internal_functions import SETS_KEY, Trait, has
+from opchain.compiler.codegen.internal_functions import SETS_KEY
 from opchain.compiler.codegen.names import stem
 from opchain.compiler.codegen.rules.trust_known_types import fields_looked_at, key_program
 from opchain.compiler.codegen.source_text import text_of
-from opchain.compiler.codegen.static_types import plain_type, type_of
+from opchain.compiler.codegen.state_access.current_key import handles_in, reads_key, with_key
+from opchain.compiler.codegen.state_access.declared_states import declared_states
+from opchain.compiler.codegen.state_access.look_ups import (
+    STORE,
+    TAKE,
+    LookUps,
+    calls_in,
+    is_only_called,
+    state_calls,
+)
+from opchain.compiler.codegen.static_types import type_of
 from opchain.runtime.functions.process_functions import has_on_timer
 from opchain.runtime.program.vertex_program import NO_OPERATOR
-from opchain.runtime.state.declared_values import checked_type
 from opchain.runtime.state.keys.key_identity import key_identity
-from opchain.runtime.types.coders import coder_converter, form_test
-from opchain.runtime.types.container_types import ListTypeInfo, MapTypeInfo
-from opchain.runtime.types.type_information import TypeInformation
-from opchain.runtime.types.types import Types
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from opchain.compiler.codegen.form import Form, Function
 
     Lines = list[ast.stmt]
-    _State = tuple[str, str | None, tuple[TypeInformation[Any], ...]]
-    """The kind of a state, the text of its type if it checks what is written, and the types of what is written."""
 
-_GETTERS = {"get_state": "value", "get_list_state": "list", "get_map_state": "map"}
-_EXPRESSIONS = {
-    ("value", "value", 0): "table.get(key)",
-    ("list", "get", 0): "[*table.get(key, ())]",
-    ("map", "get", 1): "table[key].get(first) if key in table else None",
-    ("map", "contains", 1): "key in table and first in table[key]",
-    ("map", "keys", 0): "iter(list(table.get(key, ())))",
-    ("map", "values", 0): "iter(list(table.get(key, {}).values()))",
-    ("map", "items", 0): "iter(list(table.get(key, {}).items()))",
-    ("map", "is_empty", 0): "key not in table",
-}
-_CLEAR = "table.pop(key, None)"
-_STATEMENTS = {
-    ("value", "clear", 0): _CLEAR,
-    ("list", "clear", 0): _CLEAR,
-    ("map", "clear", 0): _CLEAR,
-    ("value", "update", 1): f"if first is None:\n    {_CLEAR}\nelse:\n    table[key] = first",
-    ("list", "add", 1): (
-        "held = table.get(key)\n"
-        "if held is None:\n    table[key] = [first]\nelse:\n    held.append(first)"
-    ),
-    ("list", "update", 1): f"table[key] = list(first)\nif not table[key]:\n    {_CLEAR}",
-    ("map", "put", 2): (
-        "held = table.get(key)\n"
-        "if held is None:\n    table[key] = {first: second}\nelse:\n    held[first] = second"
-    ),
-    ("map", "remove", 1): (
-        "held = table.get(key)\n"
-        f"if held is not None:\n    held.pop(first, None)\n    if not held:\n        {_CLEAR}"
-    ),
-}
-"""What the methods of hash_map_states do, by kind, method and number of arguments."""
-
-_AS_HELD = (
-    ("held = table.get(key)\n", ""),
-    ("table.get(key)", "held"),
-    ("table.get(key, ", "(held or "),
-    (_CLEAR, "held = None"),
-    ("key not in table", "held is None"),
-    ("key in table", "held is not None"),
-    ("table[key]", "held"),
-)
-"""How the texts change if the entry of the key is in the variable `held`."""
-_STORE = "if held is not None:\n    table[key] = held"
-_TAKE = f"held = {_CLEAR}"
-
-_WRITES = ("update", "add", "put")
 _TIMERS = {"register_event_time_timer": "add", "delete_event_time_timer": "discard"}
-
-_NEVER_NONE = (ast.Tuple, ast.List, ast.Dict, ast.Set, ast.ListComp, ast.JoinedStr, ast.Compare)
-_METHODS = frozenset(
-    {
-        *("add", "append", "copy", "count", "discard", "endswith", "extend", "format", "get"),
-        *("index", "insert", "items", "join", "keys", "lower", "pop", "replace", "setdefault"),
-        *("sort", "split", "startswith", "strip", "update", "upper", "values"),
-    }
-)
-"""Methods of containers and texts: they don't ask for the current key."""
 
 
 def inline_state(form: Form) -> None:
@@ -211,10 +150,10 @@ class _States:
         owner, context = f"self_{index}", f"context_{index}"
         states = {
             name: state
-            for name, state in _states(self.form.program.operators[index].spec).items()
-            if _is_only_called(self.loop.body, owner, name)
+            for name, state in declared_states(self.form.program.operators[index].spec).items()
+            if is_only_called(self.loop.body, owner, name)
         }
-        used = [name for name in states if any(_calls(rest, owner, name))]
+        used = [name for name in states if any(state_calls(rest, owner, name))]
         if not used:
             return
         plain = copy.deepcopy(self.function)
@@ -228,14 +167,14 @@ class _States:
         lookups = []
         for name in used:
             table = f"table_{index}_{name}"
-            kind, declared, items = states[name]
+            state = states[name]
             found = self.form.names.bind(
                 f"{table}_found",
-                *("state_table", index, name, kind, declared, is_batch),
+                *("state_table", index, name, state.kind, state.declared, is_batch),
             )
             self.function.guards.insert(0, f.expression(f"({table} := {found}()) is not None"))
             held = f"held_{index}_{name}"
-            lookups.append(_LookUps(self.form, owner, name, kind, items, table, state_key, held))
+            lookups.append(LookUps(self.form, owner, name, state, table, state_key, held))
 
         def looked_up(*, is_held: bool) -> Lines:
             block = f.copied(rest)
@@ -248,7 +187,7 @@ class _States:
         else:
             self._touch(index, position, key)
             block = looked_up(is_held=False)
-            block = _with_key(block, set_key, _handles(block, {owner, context}))
+            block = with_key(block, set_key, handles_in(block, {owner, context}))
             if block[0] is not set_key:
                 self._set_last_key(set_key, key)
         self.loop.body = [*self.loop.body[:position], *before, *block]
@@ -260,7 +199,7 @@ class _States:
         self,
         set_key: ast.stmt,
         key: str,
-        lookups: list[_LookUps],
+        lookups: list[LookUps],
         looked_up: Callable[..., Lines],
     ) -> Lines:
         """The block for batch mode, where the records of a key follow each other.
@@ -271,8 +210,8 @@ class _States:
         """
         index = f.operator_of(set_key)
         block = looked_up(is_held=True)
-        handles = _handles(block, {f"self_{index}", f"context_{index}"})
-        is_seen = any(_reads_key(item, index, handles) for item in block)
+        handles = handles_in(block, {f"self_{index}", f"context_{index}"})
+        is_seen = any(reads_key(item, index, handles) for item in block)
         if index or self.form.takes_turns or is_seen:
             backend = self.form.names.bind(f"backend_{index}", "keyed_state", index)
             last: ast.expr = ast.Attribute(f.name(backend), "state_key", ast.Load())
@@ -284,15 +223,15 @@ class _States:
             self._tables_differ(lookups)
             variables = [last.id, *(each.held for each in lookups)]
             self.function.before += f.statements(" = ".join([*variables, "None"]), NO_OPERATOR)
-        store = [line for each in lookups for line in each.lines(_STORE, index, key=last)]
-        take = [line for each in lookups for line in each.lines(_TAKE, index)]
+        store = [line for each in lookups for line in each.lines(STORE, index, key=last)]
+        take = [line for each in lookups for line in each.lines(TAKE, index)]
         at_change = [*store, set_key]
         spec: Any = self.form.program.operators[index].spec
         if lookups and not has_on_timer(spec.function):
             unset = f.copied(block)
-            for call in _calls_in(unset):
+            for call in calls_in(unset):
                 call.has_key = False  # type: ignore[attr-defined]
-            unset = _with_key(unset, set_key, handles)
+            unset = with_key(unset, set_key, handles)
             if unset[0] is not set_key:
                 block, at_change = unset, []
                 self._set_last_key(set_key, key)
@@ -303,7 +242,7 @@ class _States:
         change.body = at_change  # type: ignore[attr-defined]
         return [change, *block]
 
-    def _tables_differ(self, lookups: list[_LookUps]) -> None:
+    def _tables_differ(self, lookups: list[LookUps]) -> None:
         """Has the fallback process batches if two attributes hold one state, whose entry would be in two variables."""
         for each, other in combinations(lookups, 2):
             if each.kind == other.kind:
@@ -329,7 +268,7 @@ class _States:
         else:
             identify = names.bind(f"identify_{index}", "identify", index)
             text = f"{kept} = {key}\nif {unusual}:\n    {kept} = {identify}({key})"
-        if any(text_of(node) == _current_key(index) for node in _calls_in(block)):
+        if any(text_of(node) == _current_key(index) for node in calls_in(block)):
             names.bind("key_of", "shared")
             text = f"{current} = {text}\n    {current} = key_of({kept})"
         elif self.is_of_timers:
@@ -463,363 +402,3 @@ class _States:
 
 def _current_key(index: int) -> str:
     return f"context_{index}.get_current_key()"
-
-
-def _states(spec: object) -> dict[str, _State]:
-    """The states that `open` gets, each by one assignment."""
-    function = getattr(spec, "function", None)
-    kind: Any = type(function)
-    if function is None:
-        return {}
-    found: dict[str, list[_State | None]] = {}
-    for definition in _opening(kind):
-        own, context = (*definition.parameters, "", "")[:2]
-        for node in f.nodes(definition.body):
-            if isinstance(node, ast.Assign):
-                for item in node.targets:
-                    if isinstance(item, ast.Attribute) and text_of(item.value) == own:
-                        state = _state(node.value, context, definition)
-                        found.setdefault(item.attr, []).append(state)
-    changing = changing_attributes(kind, of_states=True)
-    if changing is None:
-        return {}
-    return {
-        name: states[0]
-        for name, states in found.items()
-        if len(states) == 1
-        and states[0]
-        and name not in changing
-        and name.isascii()
-        and not hasattr(kind, name)
-    }
-
-
-def _opening(kind: type) -> Iterator[Definition]:
-    """The method `open` of a class, and those of its base classes that are called by `super().open(context)`."""
-    for method in (vars(base)["open"] for base in kind.__mro__ if "open" in vars(base)):
-        try:
-            definition = definition_of(method)
-        except Refused:
-            return
-        yield definition
-        context = (*definition.parameters, "", "")[1]
-        if f"super().open({context})" not in map(text_of, definition.body):
-            return
-
-
-def _state(value: ast.expr, context: str, definition: Definition) -> _State | None:
-    called = value.func if isinstance(value, ast.Call) else None
-    if not (isinstance(called, ast.Attribute) and text_of(called.value) == context):
-        return None
-    kind = _GETTERS.get(called.attr)
-    if kind is None:
-        return None
-    assert isinstance(value, ast.Call)
-    types = _types_of_descriptor(value.args[0], definition) if len(value.args) == 1 else []
-    if kind == "map":
-        declared: Any = MapTypeInfo(*types) if len(types) == 2 else None  # noqa: PLR2004 - of keys and values
-    else:
-        declared = types[0] if len(types) == 1 else None
-    if declared is not None and kind == "list":
-        declared = ListTypeInfo(declared)
-    return kind, checked_type(declared), tuple(types)
-
-
-def _types_of_descriptor(node: ast.expr, definition: Definition) -> list[TypeInformation[Any]]:
-    """The types that follow the name of a state in the call that creates its descriptor."""
-    if isinstance(node, ast.Name):
-        node = _assigned(node.id, definition) or node
-    if not isinstance(node, ast.Call):
-        return []
-    types = [*node.args[1:], *(item.value for item in node.keywords if item.arg != "name")]
-    found = [_evaluated(item, definition) for item in types]
-    return [] if None in found else found
-
-
-def _assigned(name: str, definition: Definition) -> ast.expr | None:
-    """What a local variable of `open` is set to, once."""
-    values = [
-        item.value
-        for item in definition.body
-        if isinstance(item, ast.Assign) and text_of(item.targets[0]) == name
-    ]
-    return values[0] if len(values) == 1 else None
-
-
-def _evaluated(node: ast.expr, definition: Definition) -> Any:
-    """The type that an expression creates, such as `Types.LIST(Types.LONG())`. None for other expressions."""
-    names: dict[str, Any] = {"__builtins__": {}}
-    for item in ast.walk(node):
-        if isinstance(item, ast.Name):
-            value = _assigned(item.id, definition)
-            known = definition.function.__globals__.get(item.id)
-            names[item.id] = known if value is None else _evaluated(value, definition)
-            if not (names[item.id] is Types or isinstance(names[item.id], TypeInformation)):
-                return None
-        elif (
-            isinstance(item, ast.Call) and not isinstance(item.func, ast.Attribute)
-        ) or not isinstance(
-            item, (ast.Call, ast.Attribute, ast.Constant, ast.expr_context, ast.List)
-        ):
-            return None
-    return eval(compile(ast.Expression(node), "<descriptor>", "eval"), names)  # noqa: S307 - it calls our types only
-
-
-def _is_only_called(block: Lines, owner: str, name: str) -> bool:
-    """Whether an attribute is read for its methods only, and never set."""
-    reads = [
-        node
-        for node in f.nodes(block)
-        if isinstance(node, ast.Attribute)
-        and node.attr == name
-        and isinstance(node.value, ast.Name)
-        and node.value.id == owner
-    ]
-    return len(reads) == len(list(_calls(block, owner, name)))
-
-
-def _calls_in(block: Lines) -> Iterator[ast.Call]:
-    return (node for node in f.nodes(block) if isinstance(node, ast.Call))
-
-
-def _calls(block: Lines, owner: str, name: str) -> list[ast.Call]:
-    return [node for node in _calls_in(block) if _method(node, owner, name)]
-
-
-def _method(call: ast.Call, owner: str, name: str) -> str:
-    """The method of `owner.name` that is called."""
-    called = call.func
-    if (
-        isinstance(called, ast.Attribute)
-        and isinstance(called.value, ast.Attribute)
-        and called.value.attr == name
-        and isinstance(called.value.value, ast.Name)
-        and called.value.value.id == owner
-        and not call.keywords
-    ):
-        return called.attr
-    return ""
-
-
-class _LookUps(ast.NodeTransformer):
-    """Replaces the calls of one state's methods."""
-
-    def __init__(
-        self,
-        form: Form,
-        owner: str,
-        name: str,
-        kind: str,
-        items: tuple[TypeInformation[Any], ...],
-        table: str,
-        key: str,
-        held: str,
-    ) -> None:
-        self._form = form
-        self._owner = owner
-        self._name = name
-        self.kind = kind
-        self.table = table
-        self._items = items
-        self.held = held
-        self._is_held = False
-        self._parts: dict[str, ast.expr] = {
-            "table": f.name(table),
-            "key": f.name(key),
-            "held": f.name(held),
-        }
-
-    def lines(self, text: str, operator: int, **parts: ast.expr) -> Lines:
-        """Statements with this state's table, key and variable."""
-        return f.statements(text, operator, **(self._parts | parts))
-
-    def block(self, block: Lines, types: dict[str, Any], *, is_held: bool) -> Lines:
-        """The block with statements and expressions replaced."""
-        self._is_held = is_held
-        done = f.rewritten(block, lambda statement: self._statement(statement, types))
-        return [self.visit(statement) for statement in done]
-
-    def _statement(self, statement: ast.stmt, types: dict[str, Any]) -> Lines | None:
-        call = statement.value if isinstance(statement, (ast.Expr, ast.Assign)) else None
-        method = _method(call, self._owner, self._name) if isinstance(call, ast.Call) else ""
-        if not method:
-            return None
-        assert isinstance(call, ast.Call)
-        if isinstance(statement, ast.Assign):
-            return self._with_arguments_before(statement, call)
-        text = _STATEMENTS.get((self.kind, method, len(call.args)))
-        if text is None or any(isinstance(item, ast.Starred) for item in call.args):
-            return None
-        operator = f.operator_of(statement)
-        tests = self._tests(method, call.args, types)
-        if tests is None:
-            return None
-        is_one_value = method == "update" and self.kind == "value"
-        if is_one_value and (self._is_held or tests or _is_never_none(call.args[0], types)):
-            text = "table[key] = first"
-        lines: Lines = []
-        parts = dict(self._parts)
-        is_used_once = text == "table[key] = first" and not any(tests)
-        sets_variable = any(isinstance(node, ast.NamedExpr) for node in ast.walk(call))
-        for position, (part, argument) in enumerate(zip(("first", "second"), call.args)):  # noqa: B905 - two at most
-            if not is_used_once and (sets_variable or not _is_simple(argument)):
-                variable = f"{self.held}_{part}"
-                lines.append(f.let(variable, argument, operator))
-                call.args[position] = f.name(variable)
-            parts[part] = call.args[position]
-        stored = f.statements(self._text(text), operator, **parts)
-        condition = " and ".join(filter(None, tests))
-        if condition:
-            is_right = f.expression(condition, **parts)
-            called = self._called(call, operator, replaces_entry=is_one_value)
-            stored = f.marked([ast.If(is_right, stored, called)], operator)
-        return f.with_comment(f.placed([*lines, *stored], call), f.comment_of(statement))
-
-    def _called(self, call: ast.Call, operator: int, *, replaces_entry: bool) -> Lines:
-        """The call of the state itself. Then the entry is read from the table again, even if the state refused the value."""
-        call.is_state = call.func.is_field = True  # type: ignore[attr-defined]
-        if not self._is_held:
-            return [ast.Expr(call)]
-        call.has_key = True  # type: ignore[attr-defined]
-        take = self.lines(_TAKE, operator)
-        if replaces_entry:
-            return [ast.Expr(call), *take]
-        return [*self.lines(_STORE, operator), ast.Try([ast.Expr(call)], [], [], take)]
-
-    def _tests(
-        self, method: str, arguments: list[ast.expr], types: dict[str, Any]
-    ) -> list[str] | None:
-        """Expressions that check whether the written values, `first` and `second`, have the declared type.
-
-        An expression is empty if the type of its value is known. The list is empty if the state takes any value. None
-        for updates of whole lists, which keep their calls.
-        """
-        if method not in _WRITES or not self._items:
-            return []
-        tests = [
-            form_test(declared, part, plain_type(type_of(argument, types)))
-            for declared, part, argument in zip(self._items, ("first", "second"), arguments)  # noqa: B905 - two at most
-        ]
-        if all(coder_converter(item) is None for item in self._items):
-            return []
-        if (self.kind, method) == ("list", "update"):
-            return None
-        return [
-            self._fits(declared, part) if test is None else test
-            for declared, part, test in zip(self._items, ("first", "second"), tests)  # noqa: B905 - two at most
-        ]
-
-    def _fits(self, declared: TypeInformation[Any], part: str) -> str:
-        """A call that says whether a value can be converted to a type without a short test."""
-        index = self._owner.rpartition("_")[2]
-        fits = self._form.names.bind(f"fits_{index}_{self._name}_{part}", "fits", declared)
-        return f"{fits}({part})"
-
-    def _with_arguments_before(self, statement: ast.Assign, call: ast.Call) -> Lines:
-        """Assigns arguments such as `f(y)` in `x = state.get(f(y))` to variables before the look-up."""
-        lines: Lines = []
-        for position, argument in enumerate(call.args):
-            if not _is_simple(argument) and not isinstance(argument, ast.Starred):
-                variable = f"{self.held}_argument"
-                lines.append(f.let(variable, argument, f.operator_of(statement)))
-                call.args[position] = f.name(variable)
-        return [*f.with_comment(lines, f.comment_of(statement)), statement]
-
-    def visit_Call(self, node: ast.Call) -> ast.expr:
-        self.generic_visit(node)
-        method = _method(node, self._owner, self._name)
-        text = _EXPRESSIONS.get((self.kind, method, len(node.args)))
-        if text is None or not all(map(_is_simple, node.args)):
-            return node
-        first = dict(zip(("first",), node.args, strict=False))
-        return f.placed(f.expression(self._text(text), **self._parts, **first), node)
-
-    def _text(self, text: str) -> str:
-        """The text of a method, adapted if the entry of the key is in a variable."""
-        for part, held in _AS_HELD if self._is_held else ():
-            text = text.replace(part, held)
-        return text
-
-
-def _is_simple(node: ast.expr) -> bool:
-    """Whether an expression has no side effects, and always the same value."""
-    if isinstance(node, ast.Tuple):
-        return all(map(_is_simple, node.elts))
-    return isinstance(node, (ast.Name, ast.Constant))
-
-
-def _is_never_none(node: ast.expr, types: dict[str, Any]) -> bool:
-    if isinstance(node, ast.Constant):
-        return node.value is not None
-    return isinstance(node, _NEVER_NONE) or type_of(node, types) not in (None, type(None))
-
-
-def _handles(block: Lines, handles: set[str]) -> set[str]:
-    """Variables that may refer to the function, its context, or objects that it got from these."""
-    for statement in f.all_statements(block):
-        if isinstance(statement, ast.Assign) and any(
-            f.reads(statement.value, name) for name in handles
-        ):
-            handles = handles | set(f.stores([statement]))
-    return handles
-
-
-def _with_key(block: Lines, set_key: ast.stmt, handles: set[str]) -> Lines:
-    """A block that sets the current key before code that may read it: at its start, or in branches."""
-    operator = f.operator_of(set_key)
-    readers = [item for item in block if _reads_key(item, operator, handles)]
-    if not all(
-        isinstance(item, ast.If) and not _reads_key_itself(item, handles) for item in readers
-    ):
-        return [set_key, *block]
-    for item in readers:
-        for inner in f.blocks(item):
-            inner[:] = _with_key(inner, f.copied(set_key), handles)
-    return block
-
-
-def _reads_key(statement: ast.stmt, operator: int, handles: set[str]) -> bool:
-    """Whether a statement, or a statement inside it, may read the current key of the operator."""
-    return any(
-        _reads_key_itself(item, handles)
-        for item in f.all_statements([statement])
-        if f.operator_of(item) == operator
-    )
-
-
-def _reads_key_itself(statement: ast.stmt, handles: set[str]) -> bool:
-    """Whether an expression of a statement calls unknown code, or passes a handle to other code."""
-    parts = [node for part in f.own_expressions(statement) for node in ast.walk(part)]
-    called_by_syntax = [item for node in (statement, *parts) for item in _called_by_syntax(node)]
-    if any(f.reads(item, name) for item in called_by_syntax for name in handles):
-        return True
-    for call in parts:
-        if not isinstance(call, ast.Call) or getattr(call, "has_key", False):
-            continue
-        called = call.func
-        if any(f.reads(call, name) for name in handles):
-            return True
-        if getattr(call, "is_fresh", False):
-            continue  # it only makes a record
-        if isinstance(called, ast.Name):
-            is_builtin = called.id == "iter" or calls_builtin(call)
-            if not is_builtin and not has(called.id, Trait.NEEDS_NO_KEY):
-                return True
-        elif not (isinstance(called, ast.Attribute) and called.attr in _METHODS):
-            return True
-    return False
-
-
-def _called_by_syntax(node: ast.AST) -> list[ast.expr]:
-    """Objects whose methods a node calls: the MapState in `state[key]`, `key in state` or `for key in state`."""
-    match node:
-        case ast.Subscript(value=value) | ast.Starred(value=value):
-            return [value]
-        case ast.Assign(targets=[ast.Tuple() | ast.List()], value=value):
-            return [value]
-        case ast.For(iter=iterated) | ast.comprehension(iter=iterated):
-            return [iterated]
-        case ast.Compare(ops=ops, comparators=comparators):
-            tests = zip(ops, comparators, strict=True)
-            return [item for test, item in tests if isinstance(test, (ast.In, ast.NotIn))]
-    return []

@@ -1,0 +1,1 @@
+"""Access to keyed state without its objects: the parts of the rule inline_state."""

@@ -1,0 +1,93 @@
+"""Which code of a keyed function may read the current key, so that it is set only there."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from opchain.compiler.codegen import form as f
+from opchain.compiler.codegen.function_source import calls_builtin
+from opchain.compiler.codegen.internal_functions import Trait, has
+
+if TYPE_CHECKING:
+    Lines = list[ast.stmt]
+
+_METHODS = frozenset(
+    {
+        *("add", "append", "copy", "count", "discard", "endswith", "extend", "format", "get"),
+        *("index", "insert", "items", "join", "keys", "lower", "pop", "replace", "setdefault"),
+        *("sort", "split", "startswith", "strip", "update", "upper", "values"),
+    }
+)
+"""Methods of containers and texts: they don't ask for the current key."""
+
+
+def handles_in(block: Lines, handles: set[str]) -> set[str]:
+    """Variables that may refer to the function, its context, or objects that it got from these."""
+    for statement in f.all_statements(block):
+        if isinstance(statement, ast.Assign) and any(
+            f.reads(statement.value, name) for name in handles
+        ):
+            handles = handles | set(f.stores([statement]))
+    return handles
+
+
+def with_key(block: Lines, set_key: ast.stmt, handles: set[str]) -> Lines:
+    """A block that sets the current key before code that may read it: at its start, or in branches."""
+    operator = f.operator_of(set_key)
+    readers = [item for item in block if reads_key(item, operator, handles)]
+    if not all(
+        isinstance(item, ast.If) and not _reads_key_itself(item, handles) for item in readers
+    ):
+        return [set_key, *block]
+    for item in readers:
+        for inner in f.blocks(item):
+            inner[:] = with_key(inner, f.copied(set_key), handles)
+    return block
+
+
+def reads_key(statement: ast.stmt, operator: int, handles: set[str]) -> bool:
+    """Whether a statement, or a statement inside it, may read the current key of the operator."""
+    return any(
+        _reads_key_itself(item, handles)
+        for item in f.all_statements([statement])
+        if f.operator_of(item) == operator
+    )
+
+
+def _reads_key_itself(statement: ast.stmt, handles: set[str]) -> bool:
+    """Whether an expression of a statement calls unknown code, or passes a handle to other code."""
+    parts = [node for part in f.own_expressions(statement) for node in ast.walk(part)]
+    called_by_syntax = [item for node in (statement, *parts) for item in _called_by_syntax(node)]
+    if any(f.reads(item, name) for item in called_by_syntax for name in handles):
+        return True
+    for call in parts:
+        if not isinstance(call, ast.Call) or getattr(call, "has_key", False):
+            continue
+        called = call.func
+        if any(f.reads(call, name) for name in handles):
+            return True
+        if getattr(call, "is_fresh", False):
+            continue  # it only makes a record
+        if isinstance(called, ast.Name):
+            is_builtin = called.id == "iter" or calls_builtin(call)
+            if not is_builtin and not has(called.id, Trait.NEEDS_NO_KEY):
+                return True
+        elif not (isinstance(called, ast.Attribute) and called.attr in _METHODS):
+            return True
+    return False
+
+
+def _called_by_syntax(node: ast.AST) -> list[ast.expr]:
+    """Objects whose methods a node calls: the MapState in `state[key]`, `key in state` or `for key in state`."""
+    match node:
+        case ast.Subscript(value=value) | ast.Starred(value=value):
+            return [value]
+        case ast.Assign(targets=[ast.Tuple() | ast.List()], value=value):
+            return [value]
+        case ast.For(iter=iterated) | ast.comprehension(iter=iterated):
+            return [iterated]
+        case ast.Compare(ops=ops, comparators=comparators):
+            tests = zip(ops, comparators, strict=True)
+            return [item for test, item in tests if isinstance(test, (ast.In, ast.NotIn))]
+    return []

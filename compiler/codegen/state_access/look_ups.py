@@ -1,0 +1,258 @@
+"""Calls of a state's methods as look-ups in its dictionary, or as a variable with the entry of the current key."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, Any
+
+from opchain.compiler.codegen import form as f
+from opchain.compiler.codegen.static_types import plain_type, type_of
+from opchain.runtime.types.coders import coder_converter, form_test
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from opchain.compiler.codegen.form import Form
+    from opchain.compiler.codegen.state_access.declared_states import DeclaredState
+    from opchain.runtime.types.type_information import TypeInformation
+
+    Lines = list[ast.stmt]
+
+_EXPRESSIONS = {
+    ("value", "value", 0): "table.get(key)",
+    ("list", "get", 0): "[*table.get(key, ())]",
+    ("map", "get", 1): "table[key].get(first) if key in table else None",
+    ("map", "contains", 1): "key in table and first in table[key]",
+    ("map", "keys", 0): "iter(list(table.get(key, ())))",
+    ("map", "values", 0): "iter(list(table.get(key, {}).values()))",
+    ("map", "items", 0): "iter(list(table.get(key, {}).items()))",
+    ("map", "is_empty", 0): "key not in table",
+}
+_CLEAR = "table.pop(key, None)"
+_STATEMENTS = {
+    ("value", "clear", 0): _CLEAR,
+    ("list", "clear", 0): _CLEAR,
+    ("map", "clear", 0): _CLEAR,
+    ("value", "update", 1): f"if first is None:\n    {_CLEAR}\nelse:\n    table[key] = first",
+    ("list", "add", 1): (
+        "held = table.get(key)\n"
+        "if held is None:\n    table[key] = [first]\nelse:\n    held.append(first)"
+    ),
+    ("list", "update", 1): f"table[key] = list(first)\nif not table[key]:\n    {_CLEAR}",
+    ("map", "put", 2): (
+        "held = table.get(key)\n"
+        "if held is None:\n    table[key] = {first: second}\nelse:\n    held[first] = second"
+    ),
+    ("map", "remove", 1): (
+        "held = table.get(key)\n"
+        f"if held is not None:\n    held.pop(first, None)\n    if not held:\n        {_CLEAR}"
+    ),
+}
+"""What the methods of hash_map_states do, by kind, method and number of arguments."""
+
+_AS_HELD = (
+    ("held = table.get(key)\n", ""),
+    ("table.get(key)", "held"),
+    ("table.get(key, ", "(held or "),
+    (_CLEAR, "held = None"),
+    ("key not in table", "held is None"),
+    ("key in table", "held is not None"),
+    ("table[key]", "held"),
+)
+"""How the texts change if the entry of the key is in the variable `held`."""
+STORE = "if held is not None:\n    table[key] = held"
+TAKE = f"held = {_CLEAR}"
+
+_WRITES = ("update", "add", "put")
+_NEVER_NONE = (ast.Tuple, ast.List, ast.Dict, ast.Set, ast.ListComp, ast.JoinedStr, ast.Compare)
+
+
+def is_only_called(block: Lines, owner: str, name: str) -> bool:
+    """Whether an attribute is read for its methods only, and never set."""
+    reads = [
+        node
+        for node in f.nodes(block)
+        if isinstance(node, ast.Attribute)
+        and node.attr == name
+        and isinstance(node.value, ast.Name)
+        and node.value.id == owner
+    ]
+    return len(reads) == len(list(state_calls(block, owner, name)))
+
+
+def state_calls(block: Lines, owner: str, name: str) -> list[ast.Call]:
+    """The calls of methods of `owner.name`."""
+    return [node for node in calls_in(block) if method_called(node, owner, name)]
+
+
+def calls_in(block: Lines) -> Iterator[ast.Call]:
+    """All calls in a block."""
+    return (node for node in f.nodes(block) if isinstance(node, ast.Call))
+
+
+def method_called(call: ast.Call, owner: str, name: str) -> str:
+    """The method of `owner.name` that is called."""
+    called = call.func
+    if (
+        isinstance(called, ast.Attribute)
+        and isinstance(called.value, ast.Attribute)
+        and called.value.attr == name
+        and isinstance(called.value.value, ast.Name)
+        and called.value.value.id == owner
+        and not call.keywords
+    ):
+        return called.attr
+    return ""
+
+
+class LookUps(ast.NodeTransformer):
+    """Replaces the calls of one state's methods."""
+
+    def __init__(
+        self,
+        form: Form,
+        owner: str,
+        name: str,
+        state: DeclaredState,
+        table: str,
+        key: str,
+        held: str,
+    ) -> None:
+        self._form = form
+        self._owner = owner
+        self._name = name
+        self.kind = state.kind
+        self.table = table
+        self._items = state.items
+        self.held = held
+        self._is_held = False
+        self._parts: dict[str, ast.expr] = {
+            "table": f.name(table),
+            "key": f.name(key),
+            "held": f.name(held),
+        }
+
+    def lines(self, text: str, operator: int, **parts: ast.expr) -> Lines:
+        """Statements with this state's table, key and variable."""
+        return f.statements(text, operator, **(self._parts | parts))
+
+    def block(self, block: Lines, types: dict[str, Any], *, is_held: bool) -> Lines:
+        """The block with statements and expressions replaced."""
+        self._is_held = is_held
+        done = f.rewritten(block, lambda statement: self._statement(statement, types))
+        return [self.visit(statement) for statement in done]
+
+    def _statement(self, statement: ast.stmt, types: dict[str, Any]) -> Lines | None:
+        call = statement.value if isinstance(statement, (ast.Expr, ast.Assign)) else None
+        method = method_called(call, self._owner, self._name) if isinstance(call, ast.Call) else ""
+        if not method:
+            return None
+        assert isinstance(call, ast.Call)
+        if isinstance(statement, ast.Assign):
+            return self._with_arguments_before(statement, call)
+        text = _STATEMENTS.get((self.kind, method, len(call.args)))
+        if text is None or any(isinstance(item, ast.Starred) for item in call.args):
+            return None
+        operator = f.operator_of(statement)
+        tests = self._tests(method, call.args, types)
+        if tests is None:
+            return None
+        is_one_value = method == "update" and self.kind == "value"
+        if is_one_value and (self._is_held or tests or _is_never_none(call.args[0], types)):
+            text = "table[key] = first"
+        lines: Lines = []
+        parts = dict(self._parts)
+        is_used_once = text == "table[key] = first" and not any(tests)
+        sets_variable = any(isinstance(node, ast.NamedExpr) for node in ast.walk(call))
+        for position, (part, argument) in enumerate(zip(("first", "second"), call.args)):  # noqa: B905 - two at most
+            if not is_used_once and (sets_variable or not _is_simple(argument)):
+                variable = f"{self.held}_{part}"
+                lines.append(f.let(variable, argument, operator))
+                call.args[position] = f.name(variable)
+            parts[part] = call.args[position]
+        stored = f.statements(self._text(text), operator, **parts)
+        condition = " and ".join(filter(None, tests))
+        if condition:
+            is_right = f.expression(condition, **parts)
+            called = self._called(call, operator, replaces_entry=is_one_value)
+            stored = f.marked([ast.If(is_right, stored, called)], operator)
+        return f.with_comment(f.placed([*lines, *stored], call), f.comment_of(statement))
+
+    def _called(self, call: ast.Call, operator: int, *, replaces_entry: bool) -> Lines:
+        """The call of the state itself. Then the entry is read from the table again, even if the state refused the value."""
+        call.is_state = call.func.is_field = True  # type: ignore[attr-defined]
+        if not self._is_held:
+            return [ast.Expr(call)]
+        call.has_key = True  # type: ignore[attr-defined]
+        take = self.lines(TAKE, operator)
+        if replaces_entry:
+            return [ast.Expr(call), *take]
+        return [*self.lines(STORE, operator), ast.Try([ast.Expr(call)], [], [], take)]
+
+    def _tests(
+        self, method: str, arguments: list[ast.expr], types: dict[str, Any]
+    ) -> list[str] | None:
+        """Expressions that check whether the written values, `first` and `second`, have the declared type.
+
+        An expression is empty if the type of its value is known. The list is empty if the state takes any value. None
+        for updates of whole lists, which keep their calls.
+        """
+        if method not in _WRITES or not self._items:
+            return []
+        tests = [
+            form_test(declared, part, plain_type(type_of(argument, types)))
+            for declared, part, argument in zip(self._items, ("first", "second"), arguments)  # noqa: B905 - two at most
+        ]
+        if all(coder_converter(item) is None for item in self._items):
+            return []
+        if (self.kind, method) == ("list", "update"):
+            return None
+        return [
+            self._fits(declared, part) if test is None else test
+            for declared, part, test in zip(self._items, ("first", "second"), tests)  # noqa: B905 - two at most
+        ]
+
+    def _fits(self, declared: TypeInformation[Any], part: str) -> str:
+        """A call that says whether a value can be converted to a type without a short test."""
+        index = self._owner.rpartition("_")[2]
+        fits = self._form.names.bind(f"fits_{index}_{self._name}_{part}", "fits", declared)
+        return f"{fits}({part})"
+
+    def _with_arguments_before(self, statement: ast.Assign, call: ast.Call) -> Lines:
+        """Assigns arguments such as `f(y)` in `x = state.get(f(y))` to variables before the look-up."""
+        lines: Lines = []
+        for position, argument in enumerate(call.args):
+            if not _is_simple(argument) and not isinstance(argument, ast.Starred):
+                variable = f"{self.held}_argument"
+                lines.append(f.let(variable, argument, f.operator_of(statement)))
+                call.args[position] = f.name(variable)
+        return [*f.with_comment(lines, f.comment_of(statement)), statement]
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        """The look-up in place of a call within an expression."""
+        self.generic_visit(node)
+        method = method_called(node, self._owner, self._name)
+        text = _EXPRESSIONS.get((self.kind, method, len(node.args)))
+        if text is None or not all(map(_is_simple, node.args)):
+            return node
+        first = dict(zip(("first",), node.args, strict=False))
+        return f.placed(f.expression(self._text(text), **self._parts, **first), node)
+
+    def _text(self, text: str) -> str:
+        """The text of a method, adapted if the entry of the key is in a variable."""
+        for part, held in _AS_HELD if self._is_held else ():
+            text = text.replace(part, held)
+        return text
+
+
+def _is_simple(node: ast.expr) -> bool:
+    """Whether an expression has no side effects, and always the same value."""
+    if isinstance(node, ast.Tuple):
+        return all(map(_is_simple, node.elts))
+    return isinstance(node, (ast.Name, ast.Constant))
+
+
+def _is_never_none(node: ast.expr, types: dict[str, Any]) -> bool:
+    if isinstance(node, ast.Constant):
+        return node.value is not None
+    return isinstance(node, _NEVER_NONE) or type_of(node, types) not in (None, type(None))
