@@ -614,6 +614,14 @@ def replaced(node: Node, parts: Mapping[str, ast.expr]) -> Node:
     return found
 
 
+def replace_variables(function: Function, parts: dict[str, ast.expr]) -> None:
+    """Replaces variables by others, some of which are replaced as well."""
+    while any(isinstance(part, ast.Name) and part.id in parts for part in parts.values()):
+        parts = {name: replaced(part, parts) for name, part in parts.items()}
+    if parts:
+        function.body = [replaced(statement, parts) for statement in function.body]
+
+
 class EqualExpressions(ast.NodeTransformer):
     """Replaces names and calls by equivalent expressions, given as text and new expression."""
 

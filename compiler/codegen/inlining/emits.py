@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
     Lines = list[ast.stmt]
 
+MOST_COPIES = 30
+"""Statements downstream of an operator that emits at several places; with more it stays a call."""
+
 _PAIR = 2
 _TAG = "OutputTag"
 

@@ -21,7 +21,6 @@ from opchain.compiler.codegen.analysis import changes_object, fresh_of, only_rea
 from opchain.compiler.codegen.displays import MAKERS
 from opchain.compiler.codegen.function_source import calls_builtin
 from opchain.compiler.codegen.names import stem
-from opchain.compiler.codegen.rules.propagate_copies import replace_variables
 from opchain.compiler.codegen.static_types import is_frozen, type_of
 
 if TYPE_CHECKING:
@@ -93,7 +92,7 @@ def _forward(function: Function, dropped: set[str]) -> None:
         return []
 
     function.body = f.rewritten(function.body, rewrite)
-    replace_variables(function, parts)
+    f.replace_variables(function, parts)
 
 
 def _is_harmless(form: Form, function: Function, types: dict[str, StaticType | None]) -> bool:

@@ -35,9 +35,9 @@ from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.analysis import only_reads, types_of
 from opchain.compiler.codegen.displays import MAKERS
 from opchain.compiler.codegen.function_source import BUILTINS
+from opchain.compiler.codegen.inlining.emits import MOST_COPIES
 from opchain.compiler.codegen.names import unused
-from opchain.compiler.codegen.rules.inline_functions import MOST_COPIES
-from opchain.compiler.codegen.rules.unpack_records import is_answered
+from opchain.compiler.codegen.record_uses import is_answered
 from opchain.compiler.codegen.static_types import (
     IterableOf,
     is_frozen,

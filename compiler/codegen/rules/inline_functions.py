@@ -37,6 +37,7 @@ from opchain.compiler.codegen.displays import Makers
 from opchain.compiler.codegen.function_source import Definition, Refused, definition_of
 from opchain.compiler.codegen.inlining.bodies import body_of, callee_of
 from opchain.compiler.codegen.inlining.emits import (
+    MOST_COPIES,
     Places,
     each_yield,
     evaluated,
@@ -67,9 +68,6 @@ if TYPE_CHECKING:
     Lines = list[ast.stmt]
     Give = Callable[[ast.expr], Lines]
     """What happens to the value that a function returns."""
-
-MOST_COPIES = 30
-"""Statements downstream of an operator that emits at several places; with more it stays a call."""
 
 _DEEPEST = 8
 

@@ -73,8 +73,8 @@ from typing import TYPE_CHECKING, Any
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.analysis import only_reads, types_of
 from opchain.compiler.codegen.internal_functions import SETS_KEY
+from opchain.compiler.codegen.keys import fields_looked_at, key_program
 from opchain.compiler.codegen.names import stem
-from opchain.compiler.codegen.rules.trust_known_types import fields_looked_at, key_program
 from opchain.compiler.codegen.source_text import text_of
 from opchain.compiler.codegen.state_access.current_key import handles_in, reads_key, with_key
 from opchain.compiler.codegen.state_access.declared_states import declared_states

@@ -79,12 +79,4 @@ def _forward(function: Function, *, kept: str) -> None:
         return done
 
     function.body = block(function.body)
-    replace_variables(function, parts)
-
-
-def replace_variables(function: Function, parts: dict[str, ast.expr]) -> None:
-    """Replaces variables by others, some of which are replaced as well."""
-    while any(isinstance(part, ast.Name) and part.id in parts for part in parts.values()):
-        parts = {name: f.replaced(part, parts) for name, part in parts.items()}
-    if parts:
-        function.body = [f.replaced(statement, parts) for statement in function.body]
+    f.replace_variables(function, parts)

@@ -20,12 +20,8 @@ import ast
 from typing import TYPE_CHECKING
 
 from opchain.compiler.codegen import form as f
-from opchain.compiler.codegen.displays import Display
-from opchain.compiler.codegen.rules.unpack_records import Uses
+from opchain.compiler.codegen.column_reads import display_of_columns, read_columns
 from opchain.compiler.codegen.static_types import ColumnsOf, CombinedOf
-from opchain.runtime.program.vertex_program import NO_OPERATOR
-from opchain.runtime.records.columns import Shape
-from opchain.runtime.types.row import Row
 
 if TYPE_CHECKING:
     from opchain.compiler.codegen.form import Form, Function
@@ -39,30 +35,6 @@ def read_fields(form: Form) -> None:
             _read_combined(form, function, columns)
         if isinstance(columns, ColumnsOf) and read_columns(form, function, columns):
             function.fresh.update(columns.variables)
-
-
-def read_columns(form: Form, function: Function, columns: ColumnsOf) -> bool:
-    """Has a loop over `values` read their fields. Returns whether that is possible."""
-    if not function.body:
-        return False
-    (loop,) = function.body
-    assert isinstance(loop, ast.For)
-    display = _display(columns)
-    uses = Uses("value", display)
-    uses.block(loop.body, is_cold=False)
-    if uses.others and not uses.items:
-        return False  # the records themselves are read
-    variables: list[ast.expr] = [ast.Name(text, ast.Store()) for text in columns.variables]
-    beside = ""
-    if isinstance(loop.target, ast.Tuple):
-        beside = "timestamps"
-        variables.append(f.target("timestamp"))
-    loop.iter = f.expression(f"values.rows({beside})")
-    loop.target = variables[0] if len(variables) == 1 else ast.Tuple(variables, ast.Store())
-    loop.body.insert(0, f.let("value", display.expression(form), NO_OPERATOR))
-    known = dict(zip(columns.fields, columns.record.items, strict=True))
-    function.types.update((text, known[text]) for text in columns.variables)
-    return True
 
 
 def _read_combined(form: Form, function: Function, combined: CombinedOf) -> None:
@@ -87,14 +59,6 @@ def _read_combined(form: Form, function: Function, combined: CombinedOf) -> None
     operator = f.operator_of(unpacked)
     lines = [
         f.let(key.id, f.name(fields[0]), operator),
-        f.let(item.id, _display(record).expression(form), operator),
+        f.let(item.id, display_of_columns(record).expression(form), operator),
     ]
     loop.body[place : place + 1] = f.with_comment(lines, f.comment_of(unpacked))
-
-
-def _display(columns: ColumnsOf) -> Display:
-    """The record whose fields are variables or constants."""
-    fields = [ast.parse(text, mode="eval").body for text in columns.fields]
-    if columns.shape is not None and columns.shape.names_vary:
-        return Display(fields[:-1], Shape(Row), f.name(columns.fields[-1]))
-    return Display(fields, columns.shape)

@@ -25,17 +25,13 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.analysis import types_of
+from opchain.compiler.codegen.keys import fields_looked_at, key_program
 from opchain.compiler.codegen.names import stem
 from opchain.compiler.codegen.source_text import text_of
-from opchain.compiler.codegen.static_types import StaticType, TupleOf
-from opchain.runtime.program.vertex_program import FIRST_OUTPUT, NO_OPERATOR, KeyProgram
 from opchain.runtime.state.keys.key_identity import key_identity
 
 if TYPE_CHECKING:
     from opchain.compiler.codegen.form import Form, Function
-
-_MOST_FIELDS = 4
-"""With more fields of unknown types, a call is as fast as checking them."""
 
 
 def trust_known_types(form: Form) -> None:
@@ -78,32 +74,6 @@ def _checks_for_int(statement: ast.stmt, types: dict[str, Any]) -> bool:
         and text_of(test.comparators[0]) == "int"
         and types.get(test.left.value.id) is int
     )
-
-
-def key_program(form: Form, operator: int) -> KeyProgram | None:
-    """The key of an operator's input, or of the output that a statement sends records to."""
-    if operator < NO_OPERATOR:
-        return form.program.outputs[FIRST_OUTPUT - operator].key
-    keys = form.program.operators[operator].keys
-    return keys[0] if keys else None
-
-
-def fields_looked_at(form: Form, operator: int, key: str, kind: StaticType | None) -> str | None:
-    """A condition that is true if a tuple may need a state key, by its fields of unknown types; None for other keys."""
-    program = key_program(form, operator)
-    if program is None or not isinstance(kind, TupleOf) or not kind.items:
-        return None
-    plain = key_identity(program.hasher).plain_fields
-    unknown = [place for place, item in enumerate(kind.items) if item not in plain]
-    if not plain or len(unknown) > _MOST_FIELDS:
-        return None
-    what: tuple[str, int] = ("plain_fields", operator)
-    if operator < NO_OPERATOR:
-        what = ("output_plain_fields", FIRST_OUTPUT - operator)
-    name = form.names.bind(f"plain_fields_{f.suffix_of(operator)}", *what)
-    # At least one field is checked, because no class is plain for a SubtaskKeyCheck.
-    places = unknown or [0]
-    return " or ".join(f"{key}[{place}].__class__ not in {name}" for place in places)
 
 
 def _identified(statement: ast.stmt) -> str | None:

@@ -23,18 +23,17 @@ import ast
 from collections import Counter
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.analysis import owned_of, types_of, uses_of
 from opchain.compiler.codegen.displays import Display, FieldReads, display_of
-from opchain.compiler.codegen.internal_functions import Trait, has
 from opchain.compiler.codegen.names import stem, unused
+from opchain.compiler.codegen.record_uses import Uses, is_answered, is_fork_of
 from opchain.compiler.codegen.source_text import text_of
 from opchain.compiler.codegen.static_types import (
     IterableOf,
     StaticType,
-    TupleOf,
     is_frozen,
     never_raises,
     type_of,
@@ -177,13 +176,6 @@ def _asking_first(form: Form, made: ast.Assign, asks: ast.If) -> Block:
     is_negated = isinstance(asks.test, ast.UnaryOp)
     asks.test = ast.UnaryOp(ast.Not(), test) if is_negated else test
     return f.with_comment([*lines, made], f.comment_of(made))
-
-
-def is_answered(asks: str, known: StaticType | None) -> bool:
-    """Whether a type says that a record is not None, or has no tag."""
-    if asks == "tag" and isinstance(known, TupleOf):
-        return len(known.items) != len(("tag", "value")) or known.items[0] is not None
-    return known not in (None, type(None), tuple)
 
 
 def _loop_over_fields(form: Form, function: Function, loop: f.ForEachResult) -> None:
@@ -406,7 +398,7 @@ class _UnpackedRecord:
         """A reader's own record at a fork has its own elements, and needs no other copy."""
         if isinstance(statement, f.CopyIfMutable) and statement.target.id in self.forks:
             return []
-        if not _is_fork_of(statement, self.name):
+        if not is_fork_of(statement, self.name):
             return None
         assert isinstance(statement, ast.Assign)
         (copied,) = statement.targets
@@ -446,71 +438,3 @@ class _UnpackedRecord:
         if not self.is_kept or name in self.owned:
             return True
         return sum(times for part, times in self.uses.items() if part[0] == name) <= 1
-
-
-class Uses:
-    """Counts the uses of a record: reads of fields, whole uses by added statements, uses in rare branches, and others."""
-
-    def __init__(self, name: str, display: Display) -> None:
-        self.name = name
-        self.display = display
-        self.items = self.whole = self.cold = self.others = self.keeps = 0
-        self.positions: set[int] = set()
-
-    def block(self, block: list[ast.stmt], *, is_cold: bool) -> None:
-        """Looks at a suite."""
-        for statement in block:
-            if isinstance(statement, f.CopyIfMutable) and statement.target.id == self.name:
-                self.keeps += 1
-                continue
-            if _is_fork_of(statement, self.name):
-                self.whole += 1
-                continue
-            for field in statement._fields:
-                self._value(getattr(statement, field, None), statement, field, is_cold=is_cold)
-            for inner in f.blocks(statement):
-                is_first = inner is getattr(statement, "body", None)
-                self.block(inner, is_cold=is_cold or (is_first and _is_unusual(statement)))
-
-    def _value(self, value: Any, statement: ast.stmt, field: str, *, is_cold: bool) -> None:
-        if isinstance(value, list):
-            for item in value:
-                if isinstance(item, ast.expr):
-                    self._expression(item, is_cold=is_cold)
-        elif isinstance(value, ast.expr):
-            is_whole = isinstance(statement, (f.Send, f.Fold, f.Convert)) and field == "value"
-            if is_whole and f.is_load_of(value, self.name):
-                self.whole += 1
-            else:
-                self._expression(value, is_cold=is_cold)
-
-    def _expression(self, node: ast.AST, *, is_cold: bool) -> None:
-        position = self.display.field_read(node, self.name)
-        if position is not None:
-            self.items += 1
-            self.positions.add(position)
-        elif f.is_load_of(node, self.name):
-            self.cold += is_cold
-            self.others += not is_cold
-        else:
-            for child in ast.iter_child_nodes(node):
-                self._expression(child, is_cold=is_cold)
-
-
-def _is_fork_of(statement: ast.stmt, variable: str) -> bool:
-    """Whether a statement gives a reader at a fork a record of its own."""
-    return (
-        getattr(statement, "is_fork", False)
-        and isinstance(statement, ast.Assign)
-        and f.is_load_of(statement.value, variable)
-    )
-
-
-def _is_unusual(statement: ast.stmt) -> bool:
-    """Whether a branch hardly ever runs: it converts a timestamp, or opens a window."""
-    return isinstance(statement, ast.If) and any(
-        isinstance(node, ast.Name) and has(node.id, Trait.RARE)
-        for inner in statement.body
-        if not isinstance(inner, ast.If)
-        for node in ast.walk(inner)
-    )

@@ -1,0 +1,88 @@
+"""How a loop uses a record: its fields, the whole record, and whether it asks for None or a tag."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, Any
+
+from opchain.compiler.codegen import form as f
+from opchain.compiler.codegen.internal_functions import Trait, has
+from opchain.compiler.codegen.static_types import StaticType, TupleOf
+
+if TYPE_CHECKING:
+    from opchain.compiler.codegen.displays import Display
+
+
+class Uses:
+    """Counts the uses of a record: reads of fields, whole uses by added statements, uses in rare branches, and others."""
+
+    def __init__(self, name: str, display: Display) -> None:
+        self.name = name
+        self.display = display
+        self.items = self.whole = self.cold = self.others = self.keeps = 0
+        self.positions: set[int] = set()
+
+    def block(self, block: list[ast.stmt], *, is_cold: bool) -> None:
+        """Looks at a suite."""
+        for statement in block:
+            if isinstance(statement, f.CopyIfMutable) and statement.target.id == self.name:
+                self.keeps += 1
+                continue
+            if is_fork_of(statement, self.name):
+                self.whole += 1
+                continue
+            for field in statement._fields:
+                self._value(getattr(statement, field, None), statement, field, is_cold=is_cold)
+            for inner in f.blocks(statement):
+                is_first = inner is getattr(statement, "body", None)
+                self.block(inner, is_cold=is_cold or (is_first and _is_unusual(statement)))
+
+    def _value(self, value: Any, statement: ast.stmt, field: str, *, is_cold: bool) -> None:
+        if isinstance(value, list):
+            for item in value:
+                if isinstance(item, ast.expr):
+                    self._expression(item, is_cold=is_cold)
+        elif isinstance(value, ast.expr):
+            is_whole = isinstance(statement, (f.Send, f.Fold, f.Convert)) and field == "value"
+            if is_whole and f.is_load_of(value, self.name):
+                self.whole += 1
+            else:
+                self._expression(value, is_cold=is_cold)
+
+    def _expression(self, node: ast.AST, *, is_cold: bool) -> None:
+        position = self.display.field_read(node, self.name)
+        if position is not None:
+            self.items += 1
+            self.positions.add(position)
+        elif f.is_load_of(node, self.name):
+            self.cold += is_cold
+            self.others += not is_cold
+        else:
+            for child in ast.iter_child_nodes(node):
+                self._expression(child, is_cold=is_cold)
+
+
+def is_fork_of(statement: ast.stmt, variable: str) -> bool:
+    """Whether a statement gives a reader at a fork a record of its own."""
+    return (
+        getattr(statement, "is_fork", False)
+        and isinstance(statement, ast.Assign)
+        and f.is_load_of(statement.value, variable)
+    )
+
+
+def _is_unusual(statement: ast.stmt) -> bool:
+    """Whether a branch hardly ever runs: it converts a timestamp, or opens a window."""
+    return isinstance(statement, ast.If) and any(
+        isinstance(node, ast.Name) and has(node.id, Trait.RARE)
+        for inner in statement.body
+        if not isinstance(inner, ast.If)
+        for node in ast.walk(inner)
+    )
+
+
+def is_answered(asks: str, known: StaticType | None) -> bool:
+    """Whether a type says that a record is not None, or has no tag."""
+    if asks == "tag" and isinstance(known, TupleOf):
+        return len(known.items) != len(("tag", "value")) or known.items[0] is not None
+    return known not in (None, type(None), tuple)
