@@ -86,6 +86,52 @@ def body_of(
     return [*before, *body]
 
 
+def folded(lets: Lines, value: ast.expr) -> ast.expr | None:
+    """An expression with the arguments of a call in place of their variables.
+
+    None if an argument is not read exactly once, or not in the order in which the call evaluates the arguments, or if
+    something that can fail or act is evaluated between them.
+    """
+    arguments = {f.variable_set(each): each.value for each in lets}  # type: ignore[attr-defined]
+    pending = list(arguments)
+    is_once = all(f.reads(value, variable) == 1 for variable in pending)
+    if not is_once or not _reaches(value, pending) or pending:
+        return None
+    return f.replaced(value, arguments)
+
+
+def _reaches(node: ast.expr | None, pending: list[str]) -> bool:  # noqa: C901 - one case for each kind of expression
+    """Takes the variables that an expression reads first from `pending`. False if it does anything else before them."""
+    parts: list[ast.expr | None]
+    is_display = False
+    match node:
+        case ast.Name(id=name) if name in pending:
+            return pending.pop(0) == name
+        case ast.Name() | ast.Constant():
+            return True
+        case ast.Attribute(
+            value=value
+        ):  # the look-up of a method, or of an attribute of a module or function object
+            return _reaches(value, pending)
+        case ast.Tuple(elts=elements) | ast.List(elts=elements):
+            parts, is_display = [*elements], True
+        case ast.Call(func=called, args=arguments, keywords=keywords):
+            parts = [called, *arguments, *(each.value for each in keywords)]
+        case ast.BinOp(left=left, right=right):
+            parts = [left, right]
+        case ast.Compare(left=left, comparators=[right, *_]):
+            parts = [left, right]
+        case ast.Subscript(value=value, slice=key):
+            parts = [value, key]
+        case ast.UnaryOp(operand=operand):
+            parts = [operand]
+        case ast.BoolOp(values=[first, *_]) | ast.IfExp(test=first):
+            parts = [first]
+        case _:
+            return not pending
+    return all(_reaches(each, pending) for each in parts) and (is_display or not pending)
+
+
 def callee_of(call: ast.Call, form: Form) -> Callee:
     """The function that a call of generated code calls."""
     assert isinstance(call.func, ast.Name)

@@ -35,7 +35,7 @@ from typing import TYPE_CHECKING, Any
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen.displays import Makers
 from opchain.compiler.codegen.function_source import Definition, Refused, definition_of
-from opchain.compiler.codegen.inlining.bodies import body_of, callee_of
+from opchain.compiler.codegen.inlining.bodies import body_of, callee_of, folded
 from opchain.compiler.codegen.inlining.emits import (
     MOST_COPIES,
     Places,
@@ -380,14 +380,16 @@ class _Inliner:
                     "result a name first"
                 )
             lines = body_of(definition, made, operator, self.scope)
-            if len(lines) != 1:
-                raise Refused(
-                    f"{definition.name} would compute an argument more than once; give it a name first"
-                )
-            (returned,) = lines
+            *lets, returned = lines
             assert isinstance(returned, ast.Return)
             assert returned.value is not None
-            return f.marked([ast.Expr(returned.value)], operator)
+            value = folded(lets, returned.value)
+            if value is None:
+                raise Refused(
+                    f"{definition.name} is called within an expression, and does not read its arguments first and once; "
+                    "give the result a name first"
+                )
+            return f.marked([ast.Expr(value)], operator)
 
         found = self._attempt(call, operator, body)
         if found is None or len(found) != 1 or not isinstance(found[0], ast.Expr):

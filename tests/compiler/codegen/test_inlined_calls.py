@@ -569,3 +569,96 @@ def test_a_try_does_not_catch_what_the_next_function_raises_for_a_branch(form: s
 
     with pytest.raises(ZeroDivisionError):
         results(draw, form)
+
+
+class Rates:
+    """Methods that are called within expressions, with arguments that are no names."""
+
+    def __init__(self) -> None:
+        self.rates = {"a": 2, "b": 3}
+
+    def rate(self, name: str, default: int) -> int:
+        return self.rates.get(name, default)
+
+    def swapped(self, one: int, other: int) -> int:
+        return other - one
+
+    def twice(self, one: int) -> int:
+        return one + one
+
+    def checked_rate(self, name: str, default: int) -> int:
+        return fail_on("c", name) or default
+
+    def only_if(self, is_there: bool, one: int) -> int:
+        return one if is_there else 0
+
+
+def fail_on(bad: str, name: str) -> int:
+    if name == bad:
+        raise LookupError(name)
+    return 0
+
+
+class UsesRates(Rates, MapFunction):
+    def map(self, value: Any) -> Any:
+        return value[0], self.rate(value[0], value[1] + 1) * value[1]
+
+
+class UsesSwapped(Rates, MapFunction):
+    def map(self, value: Any) -> Any:
+        return self.swapped(value[1], value[1] * 2) + 1
+
+
+class UsesTwice(Rates, MapFunction):
+    def map(self, value: Any) -> Any:
+        return self.twice(value[1] + 1) * 2
+
+
+class UsesChecked(Rates, MapFunction):
+    def map(self, value: Any) -> Any:
+        return 1 + self.checked_rate(value[0], 6 // value[1])
+
+
+class UsesOnlyIf(Rates, MapFunction):
+    def map(self, value: Any) -> Any:
+        return 1 + self.only_if(value[0] == "a", 6 // (value[1] + 1))
+
+
+class InComprehension(Rates, MapFunction):
+    def map(self, value: Any) -> Any:
+        return [self.rate(value[0] + name, n + value[1]) for n, name in enumerate(("", "b"))]
+
+
+PAIRS = [("a", 1), ("b", 2), ("x", 3)]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    ("function", "expected", "is_inlined"),
+    [
+        (UsesRates, [("a", 2), ("b", 6), ("x", 12)], True),
+        (UsesSwapped, [2, 3, 4], False),
+        (UsesTwice, [8, 12, 16], False),
+        (UsesChecked, [7, 4, 3], False),
+        (UsesOnlyIf, [4, 1, 1], False),
+        (InComprehension, [[2, 2], [3, 3], [3, 4]], True),
+    ],
+)
+def test_a_call_within_an_expression_is_inlined_if_its_arguments_come_first(
+    form: str, function: Any, expected: list[Any], is_inlined: bool
+) -> None:
+    ran = run_form(lambda env: seen(env.from_collection(PAIRS).map(function()), "out"), form)
+    assert ran.records("out") == expected
+    if form == "inlined":
+        assert ("is called within an expression" not in str(ran.job.vertices)) is is_inlined
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    ("function", "error"), [(UsesChecked, ZeroDivisionError), (UsesOnlyIf, ZeroDivisionError)]
+)
+def test_an_argument_fails_before_the_called_function(
+    form: str, function: Any, error: type[Exception]
+) -> None:
+    with pytest.raises(error):
+        results(lambda env: env.from_collection([("c", 0), ("c", -1)]).map(function()), form)
