@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from opchain.compiler.codegen import form as f
+from opchain.compiler.codegen.associative import is_associative
 from opchain.compiler.codegen.lower.chain import Place
 from opchain.compiler.codegen.lower.lowering import (
     Lines,
@@ -166,6 +167,12 @@ def lower_keyed_process(
     return [*lines, *lower_process(lowering, operator, place, number)]
 
 
+_NOT_COMBINED = (
+    "not combined before the exchange: its source does not show that it is associative; combine each field with itself, "
+    "by +, min or max"
+)
+
+
 def lower_reduce(
     lowering: Lowering, operator: OperatorProgram, place: Place, _number: int
 ) -> Lines:
@@ -185,6 +192,8 @@ def lower_reduce(
             names.bind(f"set_key_{index}", "set_key", index)
             lines += f.statements(f"set_key_{index}({key})", index)
         value = place.record
+        if lowering.program.is_batch and not is_associative(function_of(operator)):
+            lowering.form.remark(index, _NOT_COMBINED)
         path = ("method", index, "first")
         first = lowering.first_of(function_of(operator), f"first_{index}", path, value)
     plain = names.bind(f"plain_keys_{index}", "plain_keys", index)

@@ -155,4 +155,7 @@ def counted(env: Any) -> None:
 
 @pytest.mark.parametrize("form", FORMS)
 def test_a_reduce_that_counts_gets_every_record_in_batch_mode(form: str) -> None:
-    assert sorted(run_form(counted, form, mode="BATCH").records("counts")) == [(0, 6), (1, 6)]
+    ran = run_form(counted, form, mode="BATCH")
+    assert sorted(ran.records("counts")) == [(0, 6), (1, 6)]
+    if form == "inlined":
+        assert "not combined before the exchange" in str(ran.job.vertices)
