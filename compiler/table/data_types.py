@@ -80,10 +80,10 @@ class ZonedTimeType(TimeType):
     """A TIMESTAMP_LTZ in a stream: a datetime with a time zone."""
 
     def type_information(self) -> TypeInformation[Any]:
-        """SQL_TIMESTAMP that keeps the time zone."""
-        from opchain.runtime.types.time_types import TimestampTypeInfo  # noqa: PLC0415 - as above
+        """SQL_TIMESTAMP that keeps time zone and microseconds."""
+        from opchain.runtime.types.time_types import ZONED_TIMESTAMP  # noqa: PLC0415 - as above
 
-        return TimestampTypeInfo(keeps_zone=True)
+        return ZONED_TIMESTAMP
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import pickle
 from dataclasses import asdict, dataclass, replace
+from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -52,6 +53,7 @@ from opchain.runtime.state.operator_snapshot import (
 )
 from opchain.runtime.state.timers.timer_services import TimerServices
 from opchain.runtime.types.row import Row
+from opchain.runtime.types.time_types import ZONED_TIMESTAMP
 from opchain.runtime.types.types import Types
 
 if TYPE_CHECKING:
@@ -329,7 +331,6 @@ _PLAIN_TYPES: dict[str, Callable[[], TypeInformation[Any]]] = {
     "bytes": lambda: Types.PRIMITIVE_ARRAY(Types.BYTE()),
     "date": Types.SQL_DATE,
     "time": Types.SQL_TIME,
-    "datetime": Types.SQL_TIMESTAMP,
     "Decimal": Types.BIG_DEC,
 }
 
@@ -339,6 +340,8 @@ def _type_of(value: Any, what: str) -> TypeInformation[Any]:
     plain: Callable[[], TypeInformation[Any]] | None = _PLAIN_TYPES.get(kind.__name__)
     if plain is not None:
         return plain()
+    if isinstance(value, datetime):
+        return Types.SQL_TIMESTAMP() if value.tzinfo is None else ZONED_TIMESTAMP
     if isinstance(value, tuple):
         return Types.TUPLE([type_of([field], what) for field in value])
     if isinstance(value, list):

@@ -9,17 +9,19 @@
     string, char, varchar      STRING                         str
     binary                     PRIMITIVE_ARRAY(BYTE)          bytes
     date                       SQL_DATE                       date
-    timestamp                  SQL_TIMESTAMP                  datetime in UTC
+    timestamp                  ZONED_TIMESTAMP                datetime in UTC
     timestamp_ntz              LocalTimeTypeInfo, date-time   datetime without zone
     time                       SQL_TIME                       time
     interval day to second     PICKLED_BYTE_ARRAY             timedelta
     array, map, struct         OBJECT_ARRAY, MAP, ROW_NAMED   list, dict, Row
     void                       PICKLED_BYTE_ARRAY             None
 
-Elements of an array may be null, which LIST refuses.
+ZONED_TIMESTAMP is an SQL_TIMESTAMP that keeps time zone and microseconds. Elements of an array may be null, which LIST
+refuses.
 
-In the other direction, BIG_DEC is decimal(38, 18), BIG_INT decimal(38, 0), CHAR a string, INSTANT a timestamp, LIST an
-array, and a tuple a struct of f0, f1, ... A type that is not a row becomes a single column `value`, as in Spark.
+In the other direction, BIG_DEC is decimal(38, 18), BIG_INT decimal(38, 0), CHAR a string, INSTANT a timestamp,
+SQL_TIMESTAMP a timestamp_ntz, LIST an array, and a tuple a struct of f0, f1, ... A type that is not a row becomes a
+single column `value`, as in Spark.
 
 A decimal type that does not fit into decimal(38, 18), before or after the point, is a BigDecimalTypeInfo with 38 digits
 and the scale of the column. The other decimal types are BIG_DEC, which leaves room for sums.
@@ -42,6 +44,7 @@ from opchain.runtime.types.record_types import ExternalTypeInfo, RowTypeInfo, Tu
 from opchain.runtime.types.time_types import (
     DEFAULT_PRECISION,
     DEFAULT_SCALE,
+    ZONED_TIMESTAMP,
     BigDecimalTypeInfo,
     DateTypeInfo,
     LocalTimeTypeInfo,
@@ -71,7 +74,7 @@ _TYPE_OF_KIND: dict[str, Callable[[], TypeInformation[Any]]] = {
     "string": Types.STRING,
     "binary": lambda: Types.PRIMITIVE_ARRAY(Types.BYTE()),
     "date": Types.SQL_DATE,
-    "timestamp": Types.SQL_TIMESTAMP,
+    "timestamp": lambda: ZONED_TIMESTAMP,
     "timestamp_ntz": lambda: LocalTimeTypeInfo(_LocalTime.LOCAL_DATE_TIME),
     "time": Types.SQL_TIME,
     "day_time_interval": Types.PICKLED_BYTE_ARRAY,
@@ -171,6 +174,10 @@ def _array(type_info: Any, path: str) -> SparkType:
     return SparkType("array", element=spark_type_of(type_info.element_type, f"{path}[]"))
 
 
+def _timestamp(type_info: TimestampTypeInfo, _path: str) -> SparkType:
+    return SparkType("timestamp" if type_info.keeps_zone else "timestamp_ntz")
+
+
 def _map(type_info: MapTypeInfo[Any, Any], path: str) -> SparkType:
     return SparkType(
         "map",
@@ -190,7 +197,7 @@ _MAKERS: tuple[tuple[Any, Callable[[Any, str], SparkType]], ...] = (
     (ListTypeInfo, _array),
     (MapTypeInfo, _map),
     (DateTypeInfo, lambda _type, _path: SparkType("date")),
-    (TimestampTypeInfo, lambda _type, _path: SparkType("timestamp")),
+    (TimestampTypeInfo, _timestamp),
     (TimeTypeInfo, lambda _type, _path: _LOCAL[_LocalTime.LOCAL_TIME]),
     (LocalTimeTypeInfo, lambda local, _path: _LOCAL[local.time_type]),
 )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import operator
 from datetime import date, datetime, timezone
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.errors import UnsupportedFeatureError, imported
@@ -58,10 +59,11 @@ def arrow_type(kind: TypeInformation[Any]) -> Any:  # noqa: PLR0911 - one for ea
         return pa.map_(arrow_type(kind.key_type_info), arrow_type(kind.value_type_info))
     if isinstance(kind, RowTypeInfo):
         return pa.struct(list(arrow_schema(kind)))
+    if isinstance(kind, TimestampTypeInfo):
+        return pa.timestamp("us", "UTC" if kind.keeps_zone else None)
     for of_type, made in (
         (DateTypeInfo, pa.date32()),
         (TimeTypeInfo, pa.time64("us")),
-        (TimestampTypeInfo, pa.timestamp("us")),
     ):
         if isinstance(kind, of_type):
             return made
@@ -217,7 +219,7 @@ def _from_arrow(  # noqa: PLR0911 - one for each kind of type
     if isinstance(kind, BasicTypeInfo):
         return _OF_BASIC.get(kind.basic_type)
     if isinstance(kind, TimestampTypeInfo):
-        return lambda value: _without_zone(value, in_utc=in_utc)
+        return _with_zone if kind.keeps_zone else partial(_without_zone, in_utc=in_utc)
     if isinstance(kind, MapTypeInfo):
         return _map_from_arrow(kind, in_utc=in_utc)
     if isinstance(kind, RowTypeInfo):
@@ -234,6 +236,11 @@ _OF_BASIC: dict[BasicType, Callable[[Any], Any]] = {
     BasicType.INSTANT: instant_of,
     BasicType.BIG_INT: int,
 }
+
+
+def _with_zone(value: datetime) -> datetime:
+    """A datetime in UTC. A datetime without zone is in UTC."""
+    return value.replace(tzinfo=timezone.utc) if value.tzinfo is None else value
 
 
 def _without_zone(value: datetime, *, in_utc: bool) -> datetime:

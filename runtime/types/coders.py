@@ -247,12 +247,17 @@ def _to_time(value: Any) -> Any:
 
 
 def _to_timestamp(value: Any) -> Any:
-    if not isinstance(value, datetime):
-        raise _wrong(value, "SQL_TIMESTAMP", "a datetime")
+    value = _to_datetime(value)
     micros = value.microsecond // _MICROS_PER_MILLI * _MICROS_PER_MILLI
     if value.__class__ is datetime and micros == value.microsecond and value.tzinfo is None:
         return value
     return value.replace(microsecond=micros, tzinfo=None)
+
+
+def _to_datetime(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value
+    raise _wrong(value, "SQL_TIMESTAMP", "a datetime")
 
 
 def _to_instant(value: Any) -> Any:
@@ -381,7 +386,7 @@ _MAKERS: tuple[tuple[Any, Callable[[Any], Converter | None]], ...] = (
     (MapTypeInfo, _to_map),
     (DateTypeInfo, lambda _: _to_date),
     (TimeTypeInfo, lambda _: _to_time),
-    (TimestampTypeInfo, lambda _: _to_timestamp),
+    (TimestampTypeInfo, lambda declared: _to_datetime if declared.keeps_zone else _to_timestamp),
     (BasicTypeInfo, _of_basic),
 )
 

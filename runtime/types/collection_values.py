@@ -110,18 +110,15 @@ def _of_class(kind: type | tuple[type, ...], expected: str, declared: str) -> Co
     return convert
 
 
-def _to_milliseconds(check: Converter, *, keeps_zone: bool = False) -> Converter:
+def _to_milliseconds(check: Converter) -> Converter:
     """Truncates a time or datetime to milliseconds. As in PyFlink, a datetime with a time zone becomes one in UTC."""
 
     def convert(value: Any) -> Any:
         if check(value) is None:
             return None
-        value = value.replace(microsecond=value.microsecond // 1000 * 1000)
-        if keeps_zone or value.tzinfo is None:
-            return value
-        if isinstance(value, dt.datetime):
+        if value.tzinfo is not None and isinstance(value, dt.datetime):
             value = value.astimezone(dt.timezone.utc)
-        return value.replace(tzinfo=None)
+        return value.replace(microsecond=value.microsecond // 1000 * 1000, tzinfo=None)
 
     return convert
 
@@ -136,6 +133,7 @@ def _unless_none(convert: Converter) -> Converter:
 
 
 _check_date = _of_class(dt.date, "a date", "SQL_DATE")
+_check_datetime = _of_class(dt.datetime, "a datetime", "SQL_TIMESTAMP")
 _check_decimal = _of_class((Decimal, int), "a Decimal", "BIG_DEC")
 
 
@@ -253,9 +251,7 @@ _MAKERS: tuple[tuple[Any, Callable[[Any], Converter | None]], ...] = (
     (TimeTypeInfo, lambda _: _to_milliseconds(_of_class(dt.time, "a time", "SQL_TIME"))),
     (
         TimestampTypeInfo,
-        lambda of: _to_milliseconds(
-            _of_class(dt.datetime, "a datetime", "SQL_TIMESTAMP"), keeps_zone=of.keeps_zone
-        ),
+        lambda of: _check_datetime if of.keeps_zone else _to_milliseconds(_check_datetime),
     ),
     (BasicTypeInfo, lambda record_type: _OF_BASIC_TYPE.get(record_type.basic_type)),
 )

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from datetime import date, datetime, time, timedelta
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from enum import Enum
 from typing import Any, ClassVar
@@ -116,10 +116,10 @@ class TimestampTypeInfo(TypeInformation[datetime]):
     As in PyFlink, a datetime without time zone is in the machine's zone, and results have no time zone.
 
     Attributes:
-        keeps_zone: Whether a collection keeps time zones: in columns of tables with the type TIMESTAMP_LTZ.
+        keeps_zone: Whether values keep their time zone and microseconds. Internal values become datetimes in UTC.
     """
 
-    keeps_zone: bool = field(default=False, compare=False)
+    keeps_zone: bool = False
 
     @property
     def java_class(self) -> str:
@@ -143,10 +143,15 @@ class TimestampTypeInfo(TypeInformation[datetime]):
         if ts is None:
             return None
         seconds, micros = divmod(ts, _MICROS_PER_SECOND)
-        return datetime.fromtimestamp(seconds).replace(microsecond=micros)  # noqa: DTZ006 - local by definition
+        zone = timezone.utc if self.keeps_zone else None
+        return datetime.fromtimestamp(seconds, zone).replace(microsecond=micros)
 
     def __repr__(self) -> str:
-        return "TimestampTypeInfo"
+        return "TimestampTypeInfo(keeps_zone=True)" if self.keeps_zone else "TimestampTypeInfo"
+
+
+ZONED_TIMESTAMP = TimestampTypeInfo(keeps_zone=True)
+"""The type of `timestamp` columns of DataFrames, and of TIMESTAMP_LTZ columns of tables."""
 
 
 @dataclass(frozen=True, repr=False)

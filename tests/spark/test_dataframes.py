@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from opchain.common import Row
+from opchain.common import Configuration, Row, Types
 from opchain.datastream import StreamExecutionEnvironment
 from opchain.runtime.errors import GraphError
 from opchain.runtime.spark.dataframes import arrow_partitions, schema_text
@@ -139,6 +139,32 @@ def test_the_schema_is_kept(session: SparkSession, env: StreamExecutionEnvironme
     again = env.from_dataframe(empty).to_dataframe(empty.schema)
     assert again.schema == empty.schema
     assert again.collect() == []
+
+
+@pytest.mark.parametrize("is_generated", ["true", "false"])
+def test_operators_keep_time_zones_and_microseconds(
+    session: SparkSession, is_generated: str
+) -> None:
+    configuration = Configuration().set_string("opchain.codegen.enabled", is_generated)
+    env = StreamExecutionEnvironment.get_execution_environment(configuration)
+    moment = "timestamp'2020-01-01 00:00:00.123456 UTC'"
+    dataframe = session.sql(f"select 1 as k, {moment} as t, array({moment}) as a")
+    stream = env.from_dataframe(dataframe).filter(lambda row: row.k == 1)
+    reduced = stream.key_by(lambda row: row.k).reduce(lambda first, _: first)
+    expected = datetime(2020, 1, 1, 0, 0, 0, 123456, tzinfo=UTC)
+    with reduced.execute_and_collect() as records:
+        assert [list(record) for record in records] == [[1, expected, [expected]]]
+    assert reduced.to_dataframe().collect() == dataframe.collect()
+
+
+def test_an_sql_timestamp_is_a_column_without_zone(
+    session: SparkSession, env: StreamExecutionEnvironment
+) -> None:
+    of = Types.ROW_NAMED(["t"], [Types.SQL_TIMESTAMP()])
+    moment = datetime(2020, 1, 1, 2, 3, 4)  # noqa: DTZ001 - without a zone
+    made = env.from_collection([Row(moment)], of).to_dataframe()
+    assert made.schema.simpleString() == "struct<t:timestamp_ntz>"
+    assert made.collect() == [(moment,)]
 
 
 def test_times_of_day_where_spark_has_them(

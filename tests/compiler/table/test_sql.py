@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from datetime import date, datetime, time
+from datetime import date, datetime, time, timezone
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -956,7 +956,7 @@ def test_the_timestamps_of_a_stream_are_a_column(
         .build()
     )
     tables.create_temporary_view("timed", timed, schema)
-    at = datetime(1970, 1, 1, 0, 0, 1)  # noqa: DTZ001
+    at = datetime(1970, 1, 1, 0, 0, 1, tzinfo=timezone.utc)
     assert [
         list(row) for row in tables.to_data_stream(tables.from_path("timed")).execute_and_collect()
     ] == [[1, "x", at]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime, timezone
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -393,3 +394,17 @@ def test_rows_become_tuples_and_rows_again() -> None:
     row = StateRow("o", "", "s", "value", ("a", 1), None, None, value, 3, 0)
     (again,) = rows_from(arrow_table([row]), {})
     assert (again.key, again.value, again.key_group) == (("a", 1), value, 3)
+
+
+def test_datetimes_keep_their_zone_or_have_none() -> None:
+    from opchain.runtime.checkpoint.state_rows import (  # noqa: PLC0415
+        StateRow,
+        arrow_table,
+        rows_from,
+    )
+
+    zoned = datetime(2020, 1, 1, 0, 0, 0, 1, tzinfo=timezone.utc)
+    value = (zoned, zoned.replace(tzinfo=None))
+    row = StateRow("o", "", "s", "value", "a", None, None, value, 3, 0)
+    (again,) = rows_from(arrow_table([row]), {})
+    assert again.value == value

@@ -10,7 +10,7 @@ from opchain.runtime.columnar.type_mapping import columns_of, spark_type_of, typ
 from opchain.runtime.errors import GraphError
 from opchain.runtime.types.coders import coder_converter
 from opchain.runtime.types.record_types import ExternalTypeInfo
-from opchain.runtime.types.time_types import BigDecimalTypeInfo, LocalTimeTypeInfo
+from opchain.runtime.types.time_types import ZONED_TIMESTAMP, BigDecimalTypeInfo, LocalTimeTypeInfo
 
 LOCAL = LocalTimeTypeInfo.TimeType
 
@@ -29,7 +29,7 @@ BOTH_WAYS: list[tuple[Any, str]] = [
     (Types.PRIMITIVE_ARRAY(Types.BYTE()), "binary"),
     (Types.SQL_DATE(), "date"),
     (Types.SQL_TIME(), "time(6)"),
-    (Types.SQL_TIMESTAMP(), "timestamp"),
+    (ZONED_TIMESTAMP, "timestamp"),
     (LocalTimeTypeInfo(LOCAL.LOCAL_DATE_TIME), "timestamp_ntz"),
     (Types.OBJECT_ARRAY(Types.OBJECT_ARRAY(Types.INT())), "array<array<int>>"),
     (Types.MAP(Types.STRING(), Types.DOUBLE()), "map<string, double>"),
@@ -44,6 +44,7 @@ TO_SPARK: list[tuple[Any, str]] = [
     (Types.BIG_INT(), "decimal(38,0)"),
     (BigDecimalTypeInfo.of(10, 2), "decimal(10,2)"),
     (Types.INSTANT(), "timestamp"),
+    (Types.SQL_TIMESTAMP(), "timestamp_ntz"),
     (LocalTimeTypeInfo(LOCAL.LOCAL_DATE), "date"),
     (LocalTimeTypeInfo(LOCAL.LOCAL_TIME), "time(6)"),
     (Types.TUPLE([Types.INT(), Types.STRING()]), "struct<f0: int, f1: string>"),

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import sys
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any
 
@@ -19,6 +19,7 @@ from opchain.runtime.formats.arrow_types import (
     python_values,
 )
 from opchain.runtime.formats.row_values import columns_of_rows
+from opchain.runtime.types.time_types import ZONED_TIMESTAMP
 from opchain.table import DataTypes
 
 pa = pytest.importorskip("pyarrow")
@@ -66,6 +67,17 @@ def test_an_instant_becomes_a_datetime_without_zone_as_asked() -> None:
     assert python_values(array, kind, in_utc=False) == [local, None]
     plain = pa.array([moment.replace(tzinfo=None)], pa.timestamp("ns"))
     assert python_values(plain, kind, in_utc=False) == [moment.replace(tzinfo=None)]
+
+
+def test_a_type_that_keeps_zones_is_an_instant_in_arrow() -> None:
+    moment = datetime(2024, 5, 6, 7, 8, 9, 1234, tzinfo=timezone.utc)
+    east = moment.astimezone(timezone(timedelta(hours=2)))
+    array = arrow_array(ZONED_TIMESTAMP, [moment, east, None])
+    assert array.type == pa.timestamp("us", "UTC")
+    plain = array.cast(pa.timestamp("us"))
+    for each in (array, plain):
+        values = python_values(each, ZONED_TIMESTAMP, in_utc=False)
+        assert values == [moment, moment, None]
 
 
 @pytest.mark.parametrize(

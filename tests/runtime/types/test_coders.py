@@ -15,6 +15,7 @@ import pytest
 from opchain.common import Row, RowKind, Types
 from opchain.runtime.types.coders import coder_converter, form_test
 from opchain.runtime.types.collection_values import converter_to
+from opchain.runtime.types.time_types import ZONED_TIMESTAMP
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -75,6 +76,7 @@ def test_values_become_what_pyflinks_coders_make_of_them() -> None:
         ),
         (Types.SQL_TIME(), 1, r"declared as SQL_TIME, and is an int"),
         (Types.SQL_TIMESTAMP(), dt.date(2020, 1, 1), r"declared as SQL_TIMESTAMP, and is a date"),
+        (ZONED_TIMESTAMP, dt.date(2020, 1, 1), r"declared as SQL_TIMESTAMP, and is a date"),
         (Types.INSTANT(), 1, r"declared as INSTANT, and is an int; convert it to an Instant"),
     ],
 )
@@ -96,6 +98,7 @@ def test_wrong_values_are_named(record_type: Any, value: Any, text: str) -> None
         (Types.BIG_INT(), 2**100),
         (Types.SQL_DATE(), dt.date(1930, 1, 1)),
         (Types.SQL_TIMESTAMP(), dt.datetime(1930, 1, 1, 1, 2, 3, 4000)),  # noqa: DTZ001
+        (ZONED_TIMESTAMP, dt.datetime(1930, 1, 1, 1, 2, 3, 4, tzinfo=dt.timezone.utc)),
     ],
 )
 def test_a_value_in_its_form_is_the_same_object(record_type: Any, value: Any) -> None:

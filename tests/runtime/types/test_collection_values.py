@@ -7,6 +7,7 @@ import pytest
 
 from opchain.common import Row, RowKind, Types
 from opchain.runtime.types.collection_values import converter_to
+from opchain.runtime.types.time_types import ZONED_TIMESTAMP
 
 
 class Sensor:
@@ -180,3 +181,12 @@ def test_times_have_no_zone_and_dates_no_time() -> None:
         assert convert is not None
         (found, nothing) = convert((value, None))
         assert (type(found), found, nothing) == (type(expected), expected, None)
+
+
+def test_a_type_that_keeps_zones_keeps_microseconds() -> None:
+    convert = converter_to(ZONED_TIMESTAMP)
+    assert convert is not None
+    moment = dt.datetime(2020, 1, 1, 1, 30, 0, 1999, tzinfo=dt.timezone.utc)
+    assert convert(moment) is moment
+    with pytest.raises(TypeError, match="expected a datetime"):
+        convert(5)

@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from opchain.runtime.types.time_types import (
+    ZONED_TIMESTAMP,
     DateTypeInfo,
     LocalTimeTypeInfo,
     SqlTimeTypeInfo,
@@ -95,3 +96,11 @@ def test_local_times_name_their_java_class(
     assert made.java_class == java_class
     assert repr(made) == f"LocalTimeTypeInfo<{time_type.name}>"
     assert made == LocalTimeTypeInfo(time_type)
+
+
+def test_a_timestamp_that_keeps_its_zone_is_another_type() -> None:
+    assert TimestampTypeInfo() != ZONED_TIMESTAMP
+    assert repr(ZONED_TIMESTAMP) != repr(TimestampTypeInfo())
+    stamp = datetime(1930, 1, 2, 3, 4, 5, 678901, tzinfo=timezone.utc)
+    again = ZONED_TIMESTAMP.from_internal_type(ZONED_TIMESTAMP.to_internal_type(stamp))
+    assert (again, again and again.tzinfo) == (stamp, timezone.utc)
