@@ -22,7 +22,7 @@ from opchain.compiler.command_line.output import examples
 from opchain.compiler.commands.run import INTERRUPTED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
 
 _OUR_WORDS = (
@@ -36,17 +36,21 @@ _OUR_WORDS = (
 
 
 @contextmanager
-def uniform_usage_errors() -> Iterator[None]:
-    """Prints click's usage errors in the form of opchain's own errors, with the nearest option or command."""
+def uniform_usage_errors(command_path: Callable[[], str] = lambda: "opchain") -> Iterator[None]:
+    """Prints click's usage errors in the form of opchain's own errors, with the nearest option or command.
+
+    `command_path` gives the command, such as "opchain plan", for errors that do not name one.
+    """
     try:
         yield
     except click.exceptions.NoArgsIsHelpError:
         raise
     except click.UsageError as error:
-        path = "opchain"
-        if error.ctx is not None:  # the first word may be "python -m opchain"
+        if error.ctx is None:  # the value of an option is missing
+            path = command_path()
+        else:  # the first word may be "python -m opchain"
             root = error.ctx.find_root().command_path
-            path += error.ctx.command_path.removeprefix(root)
+            path = "opchain" + error.ctx.command_path.removeprefix(root)
         message = error.format_message().rstrip(".")
         if isinstance(error, click.NoSuchOption):
             close = f"; did you mean {error.possibilities[0]}?" if error.possibilities else ""
@@ -57,6 +61,17 @@ def uniform_usage_errors() -> Iterator[None]:
         end = "" if message.endswith("?") else ";"
         hint = "" if "'opchain " in message else f"{end} '{path} --help' shows what it takes"
         raise CommandError(f"{message}{hint}", path) from error
+
+
+def _path_of(words: Sequence[str]) -> str:
+    """The command that words of the command line name, with the names of its groups."""
+    path = "opchain"
+    command: click.Command = main
+    for word in words:
+        if not isinstance(command, click.Group) or word not in command.commands:
+            break
+        path, command = f"{path} {word}", command.commands[word]
+    return path
 
 
 class Commands(click.Group):
@@ -80,8 +95,9 @@ class Commands(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Runs the command that was chosen."""
+        words = list(ctx.args)  # click removes them
         try:
-            with uniform_usage_errors():
+            with uniform_usage_errors(lambda: _path_of([str(ctx.invoked_subcommand), *words])):
                 return super().invoke(ctx)
         except KeyboardInterrupt:
             click.echo("opchain: interrupted", err=True)

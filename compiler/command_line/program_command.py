@@ -241,7 +241,9 @@ class ProgramCommand(click.Command):
             word = words.pop(0)
             if word == "--":
                 return own, words
-            if word == "-m" and files > 0 and words:
+            if word == "-m" and files > 0:
+                if not words:
+                    raise click.BadOptionUsage("-m", "Option '-m' requires an argument.", ctx)
                 own.append(str(module_file(words.pop(0))))
                 files -= 1
             elif not word.startswith("-") or word == "-":

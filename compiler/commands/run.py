@@ -400,8 +400,9 @@ def _watching(jobs: Sequence[StartedJob]) -> AbstractContextManager[JobWatches]:
 
 
 def has_failed(job: StartedJob) -> bool:
-    """Whether a job has started, and failed."""
-    return job.client.get_job_status().result() is JobStatus.FAILED
+    """Whether a job has begun, and failed."""
+    has_begun = not isinstance(job.client, JobRun) or job.client.has_begun
+    return has_begun and job.client.get_job_status().result() is JobStatus.FAILED
 
 
 _REFUSALS = (CheckpointError, GraphError, MissingLibraryError, StateError)

@@ -659,7 +659,7 @@ def is_running(run: JobRun) -> bool:
 
 def _begins(job: StartedJob, run: JobRun) -> str | None:
     """The job, its size and its checkpoint; None before an unbounded job knows its checkpoint."""
-    if run.history is not None and run.begins_with is None:
+    if not run.has_begun:
         return None
     vertices = required(job.plan.job_program).vertices
     tasks = sum(vertex.parallelism for vertex in vertices)

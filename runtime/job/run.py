@@ -260,6 +260,11 @@ class JobRun(JobClient):
         """The start of the job, such as "restored chk-12, parallelism 2 -> 4"; None if it is not known."""
         return None
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether the job has begun to process records, or may have: a job with epochs first restores its state."""
+        return self.history is None or self.begins_with is not None
+
     def resume_hint(self) -> str | None:
         """How to resume a job that was stopped; None if it cannot be resumed."""
         return None

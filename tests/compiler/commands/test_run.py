@@ -88,6 +88,13 @@ def test_what_opchain_refuses_is_one_sentence(write: Any, run: Any) -> None:
     assert "Traceback" not in done.stderr
 
 
+def test_a_checkpoint_that_does_not_exist_is_refused(write: Any, run: Any) -> None:
+    write(HEAD + "env.from_collection([1, 2]).print()\nenv.execute()\n")
+    done = run("run", "clicks.py", "--local", "--from", "no/checkpoint")
+    assert done.exit_code == 2
+    assert "opchain: clicks.py is refused at clicks.py:5: there is no folder" in done.stderr
+
+
 def test_a_job_that_opchain_ends_has_failed_and_was_not_refused(write: Any, run: Any) -> None:
     write(HEAD + "env.from_collection([1, 2]).map(lambda n: sys.exit(n)).print()\nenv.execute()\n")
     done = run("run", "clicks.py", "--local")
