@@ -201,7 +201,12 @@ def _be_short_in_notebooks(error: BaseException) -> None:
 
 
 def _pickled(error: BaseException) -> bytes | None:
-    """The pickled exception, if it survives pickling; otherwise its class, arguments and attributes, if these do."""
+    """The pickled exception, if it survives pickling; otherwise its class, arguments and attributes, if these do.
+
+    A KeyboardInterrupt is not pickled: the driver would take it for its own.
+    """
+    if not isinstance(error, Exception):
+        return None
     state = {name: value for name, value in vars(error).items() if name != "__notes__"}
     for form in (error, (type(error), error.args, state), (type(error), error.args, {})):
         try:

@@ -134,7 +134,7 @@ class StageTasks:
                 for task in slot:
                     with closing(store.read(task)) as buffers:
                         yield from self._run_task(task, buffers, frames)
-        except Exception as error:
+        except (Exception, KeyboardInterrupt) as error:
             if self.gives_rows:
                 show_notes(error)
                 raise

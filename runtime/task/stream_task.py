@@ -167,16 +167,23 @@ class StreamTask:
             failure = RuntimeError("a function raised StopIteration")
             self._locate(failure.with_traceback(stopped.__traceback__))
             raise failure from stopped
-        except Exception as error:
+        except (Exception, KeyboardInterrupt) as error:
             self._locate(error)
             raise
+        except GeneratorExit as error:
+            if _closes_the_task(error):
+                raise
+            raise self._exited(error) from error
         except SystemExit as error:
             raise self._exited(error) from error
 
-    def _exited(self, error: SystemExit) -> TaskFailedError:
+    def _exited(self, error: SystemExit | GeneratorExit) -> TaskFailedError:
+        if isinstance(error, SystemExit):
+            what = f"called sys.exit({'' if error.code is None else repr(error.code)})"
+        else:
+            what = "raised GeneratorExit"
         failed = TaskFailedError(
-            f"a function called sys.exit({'' if error.code is None else repr(error.code)}), which "
-            "would end the process of the task: raise an exception to fail the job"
+            f"a function {what}, which would end the process of the task: raise an exception to fail the job"
         )
         self._locate(failed.with_traceback(error.__traceback__))
         failed.__cause__ = error
@@ -351,6 +358,11 @@ class StreamTask:
             self._ready.append(Buffer(ARROW_SINK, operator, self.info.task, next(numbers), batch))
 
         return send_batch
+
+
+def _closes_the_task(error: GeneratorExit) -> bool:
+    """Whether the generator of a task is closed. Otherwise a function has raised the exception."""
+    return error.__traceback__ is None or error.__traceback__.tb_next is None
 
 
 def _passed_here(error: StopIteration) -> bool:
