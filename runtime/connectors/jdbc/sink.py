@@ -76,14 +76,15 @@ class JdbcSink(TwoPhaseSinkFunction[Any]):
         _check(jdbc_connection_options, JdbcConnectionOptions, "JdbcConnectionOptions")
         execution = jdbc_execution_options or JdbcExecutionOptions.defaults()
         _check(execution, JdbcExecutionOptions, "JdbcExecutionOptions")
-        statement = parse_statement(sql)
+        for_mysql = is_mysql(jdbc_connection_options.url)
+        statement = parse_statement(sql, is_mysql=for_mysql)
         fields = len(type_info.field_types)
         if statement.parameter_count != fields:
             raise ValueError(
                 f"JdbcSink.sink got the statement {sql!r} with {statement.parameter_count} "
                 f"parameters, but a type of {fields} fields; it needs one ? per field"
             )
-        if is_mysql(jdbc_connection_options.url):
+        if for_mysql:
             return JdbcSink(MySqlSink(sql, statement, jdbc_connection_options, execution))
         return JdbcSink(_PostgresSink(sql, jdbc_connection_options, execution))
 

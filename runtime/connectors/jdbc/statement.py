@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_TOKEN = re.compile(
+_POSTGRES_TOKEN = re.compile(
     r"""
       [eE]'(?:[^'\\]|\\.|'')*'                  # text with escapes
     | '(?:[^']|'')*'
@@ -19,6 +19,19 @@ _TOKEN = re.compile(
     | --[^\n]*
     | /\*.*?\*/
     | \?\?                                      # the operator ?, as PostgreSQL's driver writes it
+    | (?P<parameter>\?)
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+
+_MYSQL_TOKEN = re.compile(
+    r"""
+      '(?:[^'\\]|\\.|'')*'                      # a backslash escapes a quote
+    | "(?:[^"\\]|\\.|"")*"
+    | `[^`]*`
+    | --(?=\s|$)[^\n]*                          # without a space these are two minus signs
+    | \#[^\n]*
+    | /\*.*?\*/
     | (?P<parameter>\?)
     """,
     re.VERBOSE | re.DOTALL,
@@ -55,8 +68,12 @@ class Statement:
         return "".join(found)
 
 
-def parse_statement(sql: str) -> Statement:
-    """Finds the parameters. `??` is an operator, and a `?` in quotes or comments is not a parameter.
+def parse_statement(sql: str, *, is_mysql: bool = False) -> Statement:
+    """Finds the parameters. A `?` in quotes or comments is not a parameter. In PostgreSQL, `??` is an operator.
+
+    Args:
+        sql: The statement.
+        is_mysql: Whether quotes and comments are those of MySQL. Otherwise they are those of PostgreSQL.
 
     Raises:
         ValueError: There are no parameters, there are several statements, or a sink cannot run the statement.
@@ -66,7 +83,7 @@ def parse_statement(sql: str) -> Statement:
     current: list[str] = []
     bare: list[str] = []
     end = 0
-    for token in _TOKEN.finditer(text):
+    for token in (_MYSQL_TOKEN if is_mysql else _POSTGRES_TOKEN).finditer(text):
         current.append(text[end : token.start()])
         bare += text[end : token.start()], " "
         end = token.end()
@@ -75,7 +92,7 @@ def parse_statement(sql: str) -> Statement:
             current = []
         elif token.group() == "??":
             current.append("?")
-        elif not token.group().startswith(("--", "/*")):
+        elif not token.group().startswith(("--", "/*", "#")):
             current.append(token.group())
         else:
             current.append(" ")

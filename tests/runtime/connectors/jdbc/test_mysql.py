@@ -197,10 +197,10 @@ def test_a_percent_sign_and_quotes_of_the_statement_stay(
     mariadb: MariaDb, env: StreamExecutionEnvironment
 ) -> None:
     mariadb.rows("CREATE TABLE signs (`a?` INT, b TEXT)")
-    sink = mariadb.sink("REPLACE INTO signs (`a?`, b) VALUES (?, CONCAT('10% ?', ?))")
+    sink = mariadb.sink(r"REPLACE INTO signs (`a?`, b) VALUES (?, CONCAT('10% \'?', ?))")
     env.from_collection([(1, "x")], PAIR).add_sink(sink)
     env.execute()
-    assert mariadb.rows("SELECT * FROM signs") == [(1, "10% ?x")]
+    assert mariadb.rows("SELECT * FROM signs") == [(1, "10% '?x")]
 
 
 @pytest.mark.parametrize(

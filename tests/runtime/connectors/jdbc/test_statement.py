@@ -25,6 +25,24 @@ def test_parameters_are_found_outside_of_quotes_and_comments(sql: str, numbered:
     assert statement.with_parameters(numbers) == numbered
 
 
+@pytest.mark.parametrize(
+    ("sql", "numbered"),
+    [
+        (r"INSERT INTO t VALUES (?, 'it\'s ?')", r"INSERT INTO t VALUES ($1, 'it\'s ?')"),
+        (r"INSERT INTO t VALUES ('\\', ?)", r"INSERT INTO t VALUES ('\\', $1)"),
+        (r'INSERT INTO t VALUES ("\"?", "a""?", ?)', r'INSERT INTO t VALUES ("\"?", "a""?", $1)'),
+        ("INSERT INTO t # why?\nVALUES (?)", "INSERT INTO t  \nVALUES ($1)"),
+        ("INSERT INTO t VALUES (? -- why?\n)", "INSERT INTO t VALUES ($1  \n)"),
+        ("UPDATE t SET a = 5--?", "UPDATE t SET a = 5--$1"),
+        ("UPDATE t SET a$b$c = ?, d$b$e = ?", "UPDATE t SET a$b$c = $1, d$b$e = $2"),
+    ],
+)
+def test_quotes_and_comments_of_mysql(sql: str, numbered: str) -> None:
+    statement = parse_statement(sql, is_mysql=True)
+    numbers = [f"${number + 1}" for number in range(statement.parameter_count)]
+    assert statement.with_parameters(numbers) == numbered
+
+
 def test_a_statement_without_parameters_is_refused() -> None:
     with pytest.raises(ValueError, match="has no parameter; write \\?"):
         parse_statement("INSERT INTO t VALUES ('?')")
