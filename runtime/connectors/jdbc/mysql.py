@@ -132,6 +132,14 @@ class MySqlSink(OutboxSink[Any]):
                     f"{self!r} got the record {short_repr(record)}; its statement takes a Row, tuple or list of "
                     f"{count} fields"
                 )
+            try:
+                for value in record:
+                    if isinstance(value, str):
+                        value.encode()
+            except UnicodeEncodeError as error:
+                raise SinkError(
+                    f"{self!r} can't write the record {short_repr(record)}: {error}"
+                ) from error
         return super().stage(owner, [tuple(record) for record in records])
 
     def send(self, key: str, records: Sequence[Any]) -> None:

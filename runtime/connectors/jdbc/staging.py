@@ -360,6 +360,8 @@ class JdbcWriter(SinkWriter[Any]):
                         copy.write_row((self._batch, self._sent + at, *row))
         except library.OperationalError:
             raise
+        except UnicodeEncodeError as error:
+            raise self._unwritten(rows[at], error) from error
         except library.Error as error:
             raise self._refused(error, rows, at) from error
 
@@ -379,20 +381,20 @@ class JdbcWriter(SinkWriter[Any]):
         """The error for a row that the server or psycopg refuses."""
         place = _PLACE.search(error.diag.context or "")
         if place is None:
-            return SinkError(
-                f"{self._where} can't write the record {short_repr(rows[at])}: "
-                f"{' '.join(str(error).split())}"
-            )
+            return self._unwritten(rows[at], error)
         row, number = rows[int(place[1]) - 1], place[2]
-        text = (
-            f"{self._where} can't write the record {short_repr(row)}: {error.diag.message_primary}"
-        )
         if number is None:
-            return SinkError(text)
+            return self._unwritten(row, error.diag.message_primary)
         field = int(number) - 1
+        return self._unwritten(
+            row,
+            f"{error.diag.message_primary}; parameter {number} is {short_repr(row[field])}, but the statement expects "
+            f"{self._table.types[field]}",
+        )
+
+    def _unwritten(self, row: Row | Sequence[Any], reason: object) -> SinkError:
         return SinkError(
-            f"{text}; parameter {number} is {short_repr(row[field])}, but the statement expects "
-            f"{self._table.types[field]}"
+            f"{self._where} can't write the record {short_repr(row)}: {' '.join(str(reason).split())}"
         )
 
     def _connected(self) -> Any:

@@ -248,6 +248,8 @@ def test_a_record_that_does_not_fit_is_named(mariadb: MariaDb) -> None:
     sink = mariadb.sink("INSERT INTO t VALUES (?, ?)").two_phase
     with pytest.raises(SinkError, match=r"got the record \(1,\); its statement takes .* 2 fields"):
         sink.stage("owner", [(1,)])  # type: ignore[attr-defined]
+    with pytest.raises(SinkError, match=r"can't write the record \(1, '\\ud800'\): .* surrogates"):
+        sink.stage("owner", [(1, "\ud800")])  # type: ignore[attr-defined]
 
 
 def test_a_server_that_is_not_there_is_named_without_its_password() -> None:

@@ -97,6 +97,11 @@ def test_a_field_of_another_type_is_named_with_its_row(postgres: Server) -> None
 
 def test_a_value_that_has_no_form_in_the_database_is_named_with_its_row(postgres: Server) -> None:
     with writer(postgres, batch_size=10) as made:
+        made.write_batch([(1, "a"), (2, "\ud800")], None)
+        with pytest.raises(
+            SinkError, match=r"can't write the record \(2, '\\ud800'\): 'utf-8' codec"
+        ):
+            made.flush(end_of_input=False)
         made.write_batch([(1, "a"), (2, ...)], None)
         with pytest.raises(SinkError, match=r"can't write the record \(2, \.\.\.\): cannot adapt"):
             made.flush(end_of_input=False)
