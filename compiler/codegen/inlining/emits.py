@@ -193,9 +193,10 @@ def _may_be_tagged(value: ast.expr) -> bool:
         if not _has_no_star(value):
             return True
         return len(value.elts) == _PAIR and _may_be_tag(value.elts[0])
+    if isinstance(value, ast.BinOp):  # most are arithmetic, and a test of each result takes time
+        return any(isinstance(part, ast.Tuple) for part in ast.walk(value))
     return not isinstance(
-        value,
-        (ast.Constant, ast.BinOp, ast.JoinedStr, ast.Dict, ast.List, ast.Compare, ast.UnaryOp),
+        value, (ast.Constant, ast.JoinedStr, ast.Dict, ast.List, ast.Compare, ast.UnaryOp)
     )
 
 

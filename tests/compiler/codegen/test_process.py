@@ -379,6 +379,26 @@ def test_a_pair_whose_value_has_a_type_goes_to_the_side(
     assert ran.records("side") == ([1, 3] if is_read else [])
 
 
+class SumOfTuples(ProcessFunction[int, Any]):
+    """Yields a pair that is a sum of tuples, and a number that is a sum."""
+
+    def process_element(self, value: int, ctx: Any) -> Any:
+        yield (SIDE,) + (value,)  # noqa: RUF005 - a sum is the case to test
+        yield value + 10
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_pair_that_is_a_sum_of_tuples_goes_to_the_side(form: str) -> None:
+    def draw(env: Any) -> None:
+        sums = env.from_collection([1, 2]).process(SumOfTuples())
+        seen(sums, "main")
+        seen(sums.get_side_output(SIDE), "side")
+
+    ran = run_form(draw, form)
+    assert ran.records("main") == [11, 12]
+    assert ran.records("side") == [1, 2]
+
+
 def test_nothing_is_built_for_a_side_output_that_nobody_reads() -> None:
     def draw(env: Any) -> None:
         env.from_collection(["a"]).process(Halves()).print()
