@@ -645,7 +645,9 @@ class DataStream(Stream[T]):
     ) -> CloseableIterator[T] | list[T]:
         """Runs the program and returns the records of this stream: as an iterator, or with `limit` as a list.
 
-        A bounded job runs to its end also with a limit, but the program gets only that many records.
+        With a limit, sources of a bounded job stop early if they are chained to the collected stream and nothing else
+        reads their records. Other operators process all records, so other sinks of the program get all of theirs. In
+        PyFlink the job is cancelled, and other sinks get only a part.
 
         Close the iterator, or use it in a `with` statement: closing it ends the job. As in PyFlink, a keyed stream
         returns rows of key and record.

@@ -40,7 +40,7 @@ from opchain.runtime.types.record_types import RowTypeInfo
 from opchain.runtime.types.types import Types
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping, Sequence
 
     from opchain.compiler.graph.execution_plan import Exchange, ExecutionPlan, PlacedVertex
     from opchain.compiler.graph.job_graph import ChainedOperator, JobEdge, JobGraph, JobVertex
@@ -76,6 +76,32 @@ def every_task_has_a_program(plan: Plan) -> None:
         vertex.parallelism for vertex in program.vertices
     ):
         raise InternalError("assemble_programs lost or duplicated a task")
+
+
+def _with_most_results(vertices: Sequence[VertexProgram]) -> list[VertexProgram]:
+    """Sets `most_results` of vertices with a source whose records only a collecting sink with a limit reads.
+
+    Other vertices process all records, because these have other readers, or are already computed.
+    """
+    limits = {
+        vertex.first_task: vertex.operators[0].spec.limit
+        for vertex in vertices
+        if isinstance(vertex.operators[0].spec, specs.CollectSinkSpec)
+    }
+    return [replace(vertex, most_results=_most_results(vertex, limits)) for vertex in vertices]
+
+
+def _most_results(vertex: VertexProgram, limits: Mapping[int, int | None]) -> int | None:
+    has_one_end = all(operator.parent == operator.index - 1 for operator in vertex.operators)
+    last = vertex.operators[-1]
+    if vertex.operators[0].spec.kind != "source" or not has_one_end:
+        return None
+    if not vertex.outputs:
+        return last.spec.limit if isinstance(last.spec, specs.CollectSinkSpec) else None
+    if len(vertex.outputs) > 1 or vertex.outputs[0].others:
+        return None
+    (output,) = vertex.outputs
+    return limits.get(output.first_target) if output.operator == last.index else None
 
 
 class _Assembly:
@@ -121,6 +147,7 @@ class _Assembly:
                     stage.slots,
                 )
             )
+        vertices = _with_most_results(vertices)
         parameters = {key: str(value) for key, value in self.settings.job_parameters.items()}
         return JobProgram(
             required(self.plan.job_graph).job_name, tuple(vertices), tuple(stages), parameters

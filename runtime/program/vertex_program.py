@@ -215,7 +215,8 @@ class VertexProgram:
     that `task.generated_code` resolves: ("call", 2) is the function of operator 2. `lines` has the
     operator that each line of the text runs (NO_OPERATOR for none, FIRST_OUTPUT - n where it readies a
     record for output n), `file_name` shows in tracebacks. Sources send latency markers every
-    `latency_interval_ms`, 0 for never. `remarks` say, by operator, what code generation did and why it
+    `latency_interval_ms`, 0 for never. The source of a bounded task need not read on after `most_results` records have
+    left the task; None reads all. `remarks` say, by operator, what code generation did and why it
     could not do more.
     """
 
@@ -237,6 +238,7 @@ class VertexProgram:
     batch_size: int = 4096
     auto_watermark_interval_ms: int = 200
     latency_interval_ms: int = 0
+    most_results: int | None = None
     state_backend: StateBackendSpec = field(default_factory=HashMapBackend)
     remarks: tuple[tuple[int, tuple[str, ...]], ...] = ()
 

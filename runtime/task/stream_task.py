@@ -101,6 +101,7 @@ class StreamTask:
             vertex, subtask, self.environment.attempt, self.environment.attempt_id, job.job_name
         )
         self._is_live = isinstance(buffers, LiveBuffers)
+        self._most_results = None if self._is_live else vertex.most_results
         self._ready: deque[Buffer] = deque()
         self._driver = DriverChannel(task, self._ready.append, self.environment.take_collected)
         self._own_timers: SystemTimerService | None = None
@@ -208,7 +209,14 @@ class StreamTask:
         add_failure_site(error, self.info, self.chain.pending)
 
     def _process_next(self, controller: Any) -> None:
-        self._input.process_next(controller)
+        if self._most_results is not None and self._results() >= self._most_results:
+            controller.all_actions_completed()
+        else:
+            self._input.process_next(controller)
+
+    def _results(self) -> int:
+        """The number of records that have left the task."""
+        return self.writers[0].records_out if self.writers else self.chain.operators[-1].records_in
 
     def _before_mail(self) -> None:
         self._input.before_mail()

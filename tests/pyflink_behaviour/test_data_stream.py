@@ -458,6 +458,30 @@ def test_results_may_be_iterated_over_or_limited(env: StreamExecutionEnvironment
     assert env.from_sequence(1, 100).set_parallelism(1).execute_and_collect(limit=4) == [1, 2, 3, 4]
 
 
+def early(number: int) -> int:
+    """Refuses records that are not at the beginning of the sequence, or of one of its two halves."""
+    if number % 500_000_000 > 10_000:
+        raise ValueError(number)
+    return number
+
+
+@pytest.mark.parametrize("parallelism", [1, 2])
+def test_a_source_stops_if_only_a_limited_number_of_records_is_read(
+    env_of_each_mode: StreamExecutionEnvironment, parallelism: int
+) -> None:
+    env = env_of_each_mode.set_parallelism(parallelism)
+    numbers = env.from_sequence(1, 10**9).filter(lambda number: number % 2).map(early)
+    assert numbers.execute_and_collect(limit=3) == [1, 3, 5]
+
+
+def test_other_sinks_get_all_records_despite_a_limit(env: StreamExecutionEnvironment) -> None:
+    numbers = env.from_sequence(1, 20_000).set_parallelism(1)
+    for stream in (numbers, numbers.rebalance().map(lambda number: number)):
+        everything = numbers.collect_async()
+        assert len(stream.execute_and_collect(limit=3)) == 3
+        assert sum(1 for _ in everything) == 20_000
+
+
 def test_job_parameters_reach_functions(env: StreamExecutionEnvironment) -> None:
     class Greeting(MapFunction):
         def open(self, runtime_context: RuntimeContext) -> None:

@@ -12,7 +12,12 @@ import pytest
 from forms import Ran, job_of, run_job, seen
 
 from opchain.common import Types
-from opchain.datastream import FlatMapFunction, MapFunction, RuntimeContext
+from opchain.datastream import (
+    FlatMapFunction,
+    MapFunction,
+    RuntimeContext,
+    StreamExecutionEnvironment,
+)
 from opchain.runtime.errors import (
     KeyTypeError,
     TaskFailedError,
@@ -125,6 +130,18 @@ def test_the_users_exception_arrives_with_its_place(form: str) -> None:
 
 def _raised(error: BaseException) -> None:
     raise error
+
+
+def _early(number: int) -> int:
+    if number > 10_000:
+        raise ValueError(number)
+    return number
+
+
+def test_a_source_stops_if_only_a_limited_number_of_records_is_read() -> None:
+    env = StreamExecutionEnvironment.get_execution_environment()
+    numbers = env.from_sequence(1, 10**9).set_parallelism(1).map(_early)
+    assert numbers.execute_and_collect(limit=3) == [1, 2, 3]
 
 
 class Bad:
