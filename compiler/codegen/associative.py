@@ -5,8 +5,10 @@ Associative is a function that treats each field of the records alone, and combi
 
     lambda a, b: (a[0], a[1] + b[1])        lambda a, b: Row(word=a.word, n=a.n + b.n)      lambda a, b: max(a, b)
 
-So is one that chooses between the two records by an order: `a if a.price >= b.price else b`. A function that counts,
-`(a[0], a[1] + 1)`, is not associative: its second record may be the result of other records.
+So is one that chooses between the two records, or the two values of a field, by an order of them:
+`a if a.price >= b.price else b`. A function that counts, `(a[0], a[1] + 1)`, is not associative: its second record may
+be the result of other records. The same is true for one that chooses the value of a field by another field, because the
+result need not have the other field of the chosen record.
 """
 
 from __future__ import annotations
@@ -36,6 +38,8 @@ _KNOWN: tuple[Any, ...] = (max, min, operator.add, operator.mul, operator.concat
 _KNOWN += (operator.or_, operator.and_, operator.xor)
 _OPERATORS = (ast.Add, ast.Mult, ast.BitOr, ast.BitAnd, ast.BitXor)
 _ORDERS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+_READS: tuple[type[ast.AST], ...] = (ast.Name, ast.Subscript, ast.Attribute, ast.Constant)
+_READS += (ast.Tuple, ast.UnaryOp, ast.expr_context, ast.unaryop)
 
 
 def is_associative(function: Any) -> bool:
@@ -114,16 +118,25 @@ class _Reduce:
             case ast.Call(func=ast.Name(id="max" | "min" as name)):
                 return self._is_builtin(name) and are_both(node.args) and self._has_key(node)
             case ast.IfExp(test=ast.Compare(ops=[op]) as test):
-                is_order = isinstance(op, _ORDERS) and self._compares(test)
+                is_order = isinstance(op, _ORDERS) and self._compares(test, is_value)
                 return is_order and are_both([node.body, node.orelse])
         return is_value(node, self.old) or is_value(node, self.new)
 
-    def _compares(self, test: ast.Compare) -> bool:
-        """Whether a comparison compares the same of both records."""
+    def _compares(self, test: ast.Compare, is_value: Callable[[ast.AST, str], bool]) -> bool:
+        """Whether a comparison compares the same of both values."""
+
+        def only_reads_value(node: ast.AST) -> bool:
+            """Whether an expression only reads, and of the records only the value."""
+            if any(is_value(node, record) for record in (self.old, self.new)):
+                return True
+            is_record = isinstance(node, ast.Name) and node.id in (self.old, self.new)
+            parts = ast.iter_child_nodes(node)
+            return not is_record and isinstance(node, _READS) and all(map(only_reads_value, parts))
+
         sides = [test.left, *test.comparators]
         read = [f.names_in([ast.Expr(side)]) & {self.old, self.new} for side in sides]
         if sorted(map(sorted, read)) != sorted(([self.old], [self.new])) or not all(
-            map(_only_reads, sides)
+            map(only_reads_value, sides)
         ):
             return False
         one, other = (text_of(f.replaced(side, {self.old: f.name(self.new)})) for side in sides)
@@ -204,8 +217,4 @@ def _returned(body: list[ast.stmt], known: dict[str, ast.expr]) -> ast.expr | No
 
 def _only_reads(node: ast.expr) -> bool:
     """Whether an expression only reads fields."""
-    kinds = (
-        *(ast.Name, ast.Subscript, ast.Attribute, ast.Constant, ast.Tuple, ast.UnaryOp),
-        *(ast.expr_context, ast.unaryop),
-    )
-    return all(isinstance(each, kinds) for each in ast.walk(node))
+    return all(isinstance(each, _READS) for each in ast.walk(node))

@@ -69,6 +69,11 @@ def changes_twice(a: Any, b: Any) -> Any:
     return a
 
 
+def keeps_the_last_high(a: Any, b: Any) -> Any:
+    a["name"] = a["name"] if a["n"] > b["n"] else b["name"]
+    return a
+
+
 def prints(a: Any, b: Any) -> Any:
     LOG.info(a)
     return a + b
@@ -95,6 +100,7 @@ ASSOCIATIVE = [
     lambda a, b: (a[0], a[1] + b[1]),
     lambda a, b: [a[0], min(a[1], b[1]), max(b[2], a[2]), b[3], "constant"],
     lambda a, b: (a[0], a[1] if a[1] > b[1] else b[1]),  # noqa: FURB136 - another spelling
+    lambda a, b: (a[0], a[1] if a[1].price < b[1].price else b[1]),
     lambda a, b: {"k": a["k"], "n": a["n"] + b["n"], "all": a.get("all") | b.get("all")},
     lambda a, b: Row(a[0], a[1] * b[1]),
     lambda a, b: Row(word=a.word, n=a["n"] + b.n),
@@ -116,6 +122,10 @@ OTHERS = [
     lambda a, b: (a, b),
     lambda a, b: a if a[1] > b[0] else b,
     lambda a, b: a if a[1] > 3 else b,
+    lambda a, b: (a[0], a[1] if a[2] > b[2] else b[1], a[2]),
+    lambda a, b: (a[0], a[1] if a > b else b[1], b[2]),
+    lambda a, b: Row(word=a.word if a.n >= b.n else b.word, n=min(a.n, b.n)),
+    keeps_the_last_high,
     lambda a, b: a if a[1] != b[1] else b,
     lambda a, b: max(a, b, 3),
     lambda a, b: max(a, b, default=3),
@@ -145,6 +155,23 @@ def test_a_name_of_the_program_is_no_builtin() -> None:
         return a - b
 
     assert not is_associative(lambda a, b: max(a, b))  # noqa: PLW0108 - not the builtin
+
+
+def chosen(env: Any) -> None:
+    env.set_parallelism(3)
+    words = env.from_collection(
+        [("k", number, rank) for number, rank in enumerate((5, 1, 1, 1, 6, 1))]
+    )
+    keyed = words.rebalance().map(lambda word: word).key_by(lambda word: word[0])
+    choose = lambda a, b: (a[0], a[1] if a[2] > b[2] else b[1], a[2])  # noqa: E731 - it is called, too
+    seen(keyed.reduce(choose), "shown")
+    seen(keyed.reduce(lambda a, b: choose(a, b)), "called")  # noqa: PLW0108 - not shown to be associative
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_reduce_that_chooses_a_field_by_another_one_gets_every_record(form: str) -> None:
+    ran = run_form(chosen, form, mode="BATCH")
+    assert ran.records("shown") == ran.records("called")
 
 
 def counted(env: Any) -> None:
