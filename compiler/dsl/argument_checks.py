@@ -221,7 +221,7 @@ def batches_spec(
 def refused(what: str, instead: str) -> UnsupportedFeatureError:
     """The error for an unsupported part of the Table API. `instead` names the alternative."""
     return UnsupportedFeatureError(
-        f"{at_call(what)}: the Table API is not supported, except for tables that become streams; {instead}"
+        f"{at_call(what)}: this part of the Table API is not supported; {instead}"
     )
 
 

@@ -33,7 +33,13 @@ _KINDS = {
     **dict.fromkeys(_TIMES, "time"),
 }
 _MOST_DIGITS = 38
-_UNIT_MS = {"SECOND": 1000, "MINUTE": 60_000, "HOUR": 3_600_000, "DAY": 86_400_000}
+_UNIT_MS = {
+    "MILLISECOND": 1,
+    "SECOND": 1000,
+    "MINUTE": 60_000,
+    "HOUR": 3_600_000,
+    "DAY": 86_400_000,
+}
 _UNIT_MONTHS = {"MONTH": 1, "YEAR": 12}
 _INT_LIMIT = 2**31
 _NOT_READ = {
@@ -163,6 +169,20 @@ class Compiler:
         if name in _NODES:
             return self._node(tree, *_NODES[name])
         raise self._unsupported(tree.sql(dialect="flink"))
+
+    def condition(self, tree: Any) -> Typed:
+        """The expression of WHERE.
+
+        Raises:
+            GraphError: It is not a BOOLEAN.
+        """
+        typed = self.compile(tree)
+        if typed.data_type.name != "BOOLEAN" and typed.text != "None":
+            raise GraphError(
+                f"{self._where}: {tree.sql(dialect='flink')} is {typed.data_type}; a condition is a BOOLEAN, such as a "
+                "comparison"
+            )
+        return typed
 
     def _node(
         self, tree: Any, function: str, names: Sequence[str], data_type: DataType | None

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from opchain.compiler.dsl.argument_checks import at_call
 from opchain.compiler.dsl.stream_dataframe import PlannedDataFrame, never_ends
 from opchain.compiler.settings.settings_reader import read_settings
+from opchain.compiler.table.calculation import Calculation
 from opchain.compiler.table.connectors.row_types import row_type
 from opchain.compiler.table.data_types import spark_schema, spark_types, type_of_spark
 from opchain.compiler.table.expressions import (
@@ -35,7 +36,6 @@ from opchain.compiler.table.queries import (
 from opchain.compiler.table.spark_sql import for_spark
 from opchain.compiler.table.table import Table
 from opchain.runtime.errors import GraphError, UnsupportedFeatureError
-from opchain.runtime.functions.sql import RowPredicate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -70,47 +70,44 @@ class Planner:
             return self._constant(values_of(tree))
         if kind == "Union" and not tree.args.get("distinct") and not tree.args.get("order"):
             left, right = self._by_streams(tree.left), self._by_streams(tree.right)
-            return None if left is None or right is None else self._union(left, right)
+            return (
+                None
+                if left is None or right is None
+                else self.union(left, right, at_call("sql_query"))
+            )
         return self._select(tree) if is_scalar(tree) else None
 
     def _select(self, tree: Any) -> Table | None:
         """The result of a scalar SELECT; None if the query in FROM needs Spark SQL."""
         source = source_of(tree)
         if source is None:
-            return self._constant([selected(tree, (), ())])
+            compiler = Compiler({}, (), "SELECT")
+            row = [(name, compiler.compile(each)) for name, each in selected(tree, ())]
+            return self._constant([row])
         is_table = type(source).__name__ == "Table"
         below = self._tables.from_path(path_of(source)) if is_table else self._by_streams(source)
         if below is None:
             return None
         below = replace(below, columns=renamed(source, below.columns))
-        names = [source.alias_or_name]
-        values = selected(tree, below.columns, names)
-        columns = tuple(Column(name, typed.data_type) for name, typed in values)
+        values, names = by_position(below.columns), [source.alias_or_name]
+        where = tree.args.get("where")
+        calculation = Calculation(
+            below.columns,
+            lambda clause: Compiler(values, names, clause),
+            selected(tree, list(values)),
+            None if where is None else where.this,
+        )
+        return Table(
+            "", None, calculation.columns, lambda: calculation.applied(below.rows()), self._tables
+        )
 
-        def stream() -> DataStream[Any]:
-            rows = self._tables.to_data_stream(below) if is_table else below.stream()
-            where = tree.args.get("where")
-            if where is not None:
-                test = Compiler(by_position(below.columns), names, "WHERE").compile(where.this)
-                shown = where.this.sql(dialect="flink")
-                rows = rows.filter(RowPredicate(test.text, shown)).name(f"where {shown}")
-            if [(name, typed.text) for name, typed in values] != [
-                (each.name, f"row[{place}]") for place, each in enumerate(below.columns)
-            ]:
-                rows = rows.map(
-                    projection(columns, [typed for _, typed in values]), row_type(columns)
-                ).name(f"select {', '.join(each.name for each in columns)}")
-            return rows
-
-        return Table("", None, columns, stream, self._tables)
-
-    def _union(self, left: Table, right: Table) -> Table:
+    def union(self, left: Table, right: Table, call: str) -> Table:
         """The result of UNION ALL. Its columns have types that the values of both queries fit into.
 
         Raises:
             GraphError: The queries have other numbers of columns, or other kinds of types.
         """
-        where = f"{at_call('sql_query')}: UNION ALL"
+        where = f"{call}: UNION ALL"
         if len(left.columns) != len(right.columns):
             raise GraphError(
                 f"{where} of {len(left.columns)} and {len(right.columns)} columns; select as many in both queries"

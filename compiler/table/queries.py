@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from opchain.compiler.table.expressions import Column, Compiler, Typed, by_position, sqlglot
+from opchain.compiler.table.expressions import Compiler, sqlglot
 from opchain.compiler.table.sql import plain_path
 from opchain.runtime.errors import GraphError
 from opchain.runtime.functions.sql import RowProjection
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+
+    from opchain.compiler.table.expressions import Column, Typed
 
 _MORE_THAN_SCALAR = (
     *("joins", "laterals", "group", "having", "qualify", "windows", "distinct", "order", "sort"),
@@ -175,16 +177,14 @@ def unbounded_part(tree: Any) -> tuple[str, str]:
     return "this query", "map(), filter() and process()"
 
 
-def selected(tree: Any, columns: Sequence[Column], names: Sequence[str]) -> list[tuple[str, Typed]]:
-    """The columns of a SELECT: their names and expressions."""
-    values = by_position(columns)
-    compiler = Compiler(values, names, "SELECT")
-    found: list[tuple[str, Typed]] = []
+def selected(tree: Any, columns: Sequence[str]) -> list[tuple[str, Any]]:
+    """The columns of a SELECT: their names and the trees of their expressions."""
+    found: list[tuple[str, Any]] = []
     for number, each in enumerate(tree.expressions):
         if each.is_star:
-            found += values.items()
+            found += [(name, sqlglot().exp.column(name, quoted=True)) for name in columns]
         else:
-            found.append((_column_name(each, number), compiler.compile(each)))
+            found.append((_column_name(each, number), each))
     return _distinct(found)
 
 
@@ -208,16 +208,16 @@ def _column_name(tree: Any, number: int) -> str:
     return str(tree.alias_or_name) if kind in {"Alias", "Column"} else f"EXPR${number}"
 
 
-def _distinct(selected: Sequence[tuple[str, Typed]]) -> list[tuple[str, Typed]]:
+def _distinct(selected: Sequence[tuple[str, Any]]) -> list[tuple[str, Any]]:
     """Appends a number to repeated names, as Flink does."""
     used: set[str] = set()
     found = []
-    for name, typed in selected:
+    for name, tree in selected:
         numbered, number = name, 0
         while numbered in used:
             numbered, number = f"{name}{number}", number + 1
         used.add(numbered)
-        found.append((numbered, typed))
+        found.append((numbered, tree))
     return found
 
 

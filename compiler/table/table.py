@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from opchain.compiler.dsl.argument_checks import at_call, refuses
+from opchain.compiler.dsl.argument_checks import at_call, checked, refuses
 from opchain.compiler.table.connectors.row_types import row_type
+from opchain.compiler.table.expression import Expression
 from opchain.compiler.table.expressions import by_position
 from opchain.compiler.table.queries import projection
 from opchain.compiler.table.table_descriptor import Schema, TableSchema
+from opchain.compiler.table.table_expressions import calculation_of, check_names, named_fields
 from opchain.compiler.table.table_result import schema_of
 from opchain.runtime.errors import GraphError, imported
 from opchain.runtime.types.row import RowKind
@@ -49,16 +51,18 @@ class Table:
         assert self.environment is not None
         return self.environment.name_of(self)
 
-    if not TYPE_CHECKING:
+    def __getattr__(self, name: str) -> Expression:
+        """A column: `table.price > 10`."""
+        if name.startswith("_") or name not in by_position(self.columns):
+            raise AttributeError(f"a Table has no attribute {name!r}")
+        return Expression.of_column(name)
 
-        def __getattr__(self, name: str) -> Any:
-            """An AttributeError, which says what to do if PyFlink has a column here: `table.price > 10`."""
-            missing = f"a Table has no attribute {name!r}"
-            if name.startswith("_") or name not in by_position(self.columns):
-                raise AttributeError(missing)
-            raise AttributeError(
-                f"{missing}: expressions of columns are not supported; write the query as SQL with sql_query()"
-            )
+    def rows(self) -> DataStream[Any]:
+        """The stream of the rows. An error of a described table names the table."""
+        if self.descriptor is None:
+            return self.stream()
+        assert self.environment is not None
+        return self.environment.to_data_stream(self)
 
     def get_schema(self) -> TableSchema:
         """The names and types of the columns."""
@@ -84,14 +88,101 @@ class Table:
             each._replace(name=name) for name, each in zip(names, self.columns, strict=True)
         )
         row = projection(columns, list(by_position(columns).values()))
-        return replace(
-            self,
-            path="",
-            descriptor=None,
-            definition=None,
-            columns=columns,
-            stream=lambda: self.stream().map(row, row_type(columns)),
-        )
+        return self._derived(columns, lambda: self.rows().map(row, row_type(columns)))
+
+    def select(self, *fields: Expression) -> Table:
+        """A column for each expression; `col("*")` is every column. A computed column without alias is _c0, _c1, ...
+
+        Raises:
+            GraphError: Two columns have the same name, or an expression does not fit the columns.
+        """
+        call = "Table.select"
+        return self._calculated(call, named_fields(call, fields, self.columns))
+
+    def filter(self, predicate: Expression) -> Table:
+        """The rows for which the predicate is true.
+
+        Raises:
+            GraphError: The predicate is no BOOLEAN.
+        """
+        call = "Table.filter"
+        condition = checked(predicate, Expression, call, "the predicate").tree
+        calculation = calculation_of(call, self.columns, None, condition)
+        return self._derived(calculation.columns, lambda: calculation.applied(self.rows()))
+
+    def where(self, predicate: Expression) -> Table:
+        """As `filter`."""
+        return self.filter(predicate)
+
+    def add_columns(self, *fields: Expression) -> Table:
+        """The columns, and one for each expression.
+
+        Raises:
+            GraphError: There is a column of this name.
+        """
+        call = "Table.add_columns"
+        added = named_fields(call, fields, self.columns, len(self.columns))
+        return self._calculated(call, [*self._own_fields(), *added])
+
+    def add_or_replace_columns(self, *fields: Expression) -> Table:
+        """The columns, and one for each expression. It replaces the column of its name."""
+        call = "Table.add_or_replace_columns"
+        added = named_fields(call, fields, self.columns, len(self.columns))
+        check_names(call, added)
+        return self._calculated(call, list({**dict(self._own_fields()), **dict(added)}.items()))
+
+    def rename_columns(self, *fields: Expression) -> Table:
+        """The columns with other names: `table.rename_columns(col("a").alias("b"))`.
+
+        Raises:
+            GraphError: An expression is no column with an alias.
+        """
+        call = "Table.rename_columns"
+        names = {}
+        for each in fields:
+            tree = checked(each, Expression, call, "the column").tree
+            if type(tree).__name__ != "Alias" or type(tree.this).__name__ != "Column":
+                raise GraphError(f"{at_call(call)} takes col('old').alias('new'), and got {each}")
+            names[self._existing(tree.this.name, call)] = tree.alias
+        renamed = [(names.get(name, name), tree) for name, tree in self._own_fields()]
+        return self._calculated(call, renamed)
+
+    def drop_columns(self, *fields: Expression) -> Table:
+        """The other columns.
+
+        Raises:
+            GraphError: There is no such column.
+        """
+        call = "Table.drop_columns"
+        dropped = [name for name, _ in named_fields(call, fields, self.columns)]
+        for name in dropped:
+            self._existing(name, call)
+        return self._calculated(call, [one for one in self._own_fields() if one[0] not in dropped])
+
+    def union_all(self, right: Table) -> Table:
+        """The rows of both tables, whose columns have types in common. The names are those of this table."""
+        checked(right, Table, "Table.union_all", "the other table")
+        assert self.environment is not None
+        return self.environment.planner.union(self, right, at_call("Table.union_all"))
+
+    def _own_fields(self) -> list[tuple[str, Any]]:
+        return [(name, Expression.of_column(name).tree) for name, _ in self.columns]
+
+    def _existing(self, name: str, call: str) -> str:
+        if name not in by_position(self.columns):
+            known = ", ".join(each.name for each in self.columns)
+            raise GraphError(
+                f"{at_call(call)}: there is no column '{name}'; the columns are {known}"
+            )
+        return name
+
+    def _calculated(self, call: str, fields: list[tuple[str, Any]]) -> Table:
+        check_names(call, fields)
+        calculation = calculation_of(call, self.columns, fields)
+        return self._derived(calculation.columns, lambda: calculation.applied(self.rows()))
+
+    def _derived(self, columns: tuple[Column, ...], stream: Callable[[], DataStream[Any]]) -> Table:
+        return Table("", None, columns, stream, self.environment)
 
     def print_schema(self) -> None:
         """Prints the columns and their types."""
@@ -181,11 +272,10 @@ class ChangelogMode:
 
 
 for _name in (
-    *("select", "filter", "where", "group_by", "distinct", "join", "left_outer_join"),
-    *("right_outer_join", "full_outer_join", "join_lateral", "left_outer_join_lateral", "minus"),
-    *("minus_all", "union", "union_all", "intersect", "intersect_all", "order_by", "offset"),
-    *("fetch", "limit", "window", "over_window", "add_columns", "add_or_replace_columns"),
-    *("rename_columns", "drop_columns", "map", "flat_map", "aggregate", "flat_aggregate"),
+    *("group_by", "distinct", "join", "left_outer_join", "right_outer_join", "full_outer_join"),
+    *("join_lateral", "left_outer_join_lateral", "minus", "minus_all", "union", "intersect"),
+    *("intersect_all", "order_by", "offset", "fetch", "limit", "window", "over_window", "map"),
+    *("flat_map", "aggregate", "flat_aggregate"),
     *("get_resolved_schema", "to_changelog", "from_changelog"),
 ):
     setattr(
@@ -193,6 +283,7 @@ for _name in (
         _name,
         refuses(
             f"Table.{_name}",
-            "write the query as SQL with sql_query(), or convert it with to_data_stream()",
+            "write the query as SQL with sql_query(), which may group, join and sort bounded tables, or convert it with "
+            "to_data_stream()",
         ),
     )

@@ -9,9 +9,7 @@ from opchain.runtime.errors import UnsupportedFeatureError
 def test_a_refusal_names_the_call_its_line_and_what_to_do() -> None:
     text = str(refused("Table.select", "use map()"))
     assert text.startswith("Table.select() (test_refusals.py:")
-    assert text.endswith(
-        "the Table API is not supported, except for tables that become streams; use map()"
-    )
+    assert text.endswith("this part of the Table API is not supported; use map()")
 
 
 def test_a_refused_method_takes_any_arguments() -> None:

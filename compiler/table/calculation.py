@@ -1,0 +1,60 @@
+"""A calculation: a row of expressions for each row that meets a condition. SQL and the Table API share it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from opchain.compiler.table.connectors.row_types import row_type
+from opchain.compiler.table.expressions import Column
+from opchain.compiler.table.queries import projection
+from opchain.runtime.functions.sql import RowPredicate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from opchain.compiler.dsl.data_stream import DataStream
+    from opchain.compiler.table.expressions import Compiler
+
+
+class Calculation:
+    """Flink: Calc.
+
+    Args:
+        given: The columns of the rows.
+        compiler_of: Creates the compiler of SELECT or WHERE.
+        fields: The names and trees of the results; None for the rows as they are.
+        condition: The tree of the condition; None if all rows meet it.
+    """
+
+    def __init__(
+        self,
+        given: Sequence[Column],
+        compiler_of: Callable[[str], Compiler],
+        fields: Sequence[tuple[str, Any]] | None,
+        condition: Any = None,
+    ) -> None:
+        self._condition = condition
+        if condition is not None:
+            self._test = compiler_of("WHERE").condition(condition)
+        self.columns = tuple(given)
+        self._values = None
+        if fields is not None:
+            compiler = compiler_of("SELECT")
+            values = [compiler.compile(tree) for _, tree in fields]
+            self.columns = tuple(
+                Column(name, value.data_type)
+                for (name, _), value in zip(fields, values, strict=True)
+            )
+            plain = [(each.name, f"row[{place}]") for place, each in enumerate(given)]
+            if [(name, each.text) for (name, _), each in zip(fields, values, strict=True)] != plain:
+                self._values = values
+
+    def applied(self, rows: DataStream[Any]) -> DataStream[Any]:
+        """The results for a stream of rows."""
+        if self._condition is not None:
+            shown = self._condition.sql(dialect="flink")
+            rows = rows.filter(RowPredicate(self._test.text, shown)).name(f"where {shown}")
+        if self._values is None:
+            return rows
+        name = f"select {', '.join(each.name for each in self.columns)}"
+        return rows.map(projection(self.columns, self._values), row_type(self.columns)).name(name)
