@@ -133,7 +133,7 @@ _REFUSALS = {
     "datastream.connectors.elasticsearch": "use ElasticsearchSink of opchain.datastream.connectors, which sends to "
     "the _bulk API of Elasticsearch and OpenSearch",
     "table": "opchain has only a part of the Table API: StreamTableEnvironment with CREATE TABLE, scalar SELECT, "
-    "expressions and INSERT INTO; compute with the DataStream API, or with Spark SQL",
+    "expressions, scalar udf and INSERT INTO; compute with the DataStream API, or with Spark SQL",
     "datastream.connectors": "the connector runs in Flink's JVM; to write, subclass OutboxSink or CommitSink of "
     "opchain.datastream.connectors and call a client for Python; to read, write a Source",
     "datastream.formats": "the format runs in Flink's JVM; use Parquet, Avro, CSV or JSON",

@@ -97,22 +97,22 @@ def test_a_star_import_finds_refused_names(module: str, name: str) -> None:
 def test_a_refused_name_says_so_where_it_is_used() -> None:
     from opchain.datastream.connectors.pulsar import PulsarSource, StopCursor  # noqa: PLC0415
     from opchain.table.expressions import lag  # noqa: PLC0415
-    from opchain.table.udf import ScalarFunction, udf  # noqa: PLC0415
+    from opchain.table.udf import AggregateFunction, udtf  # noqa: PLC0415
 
     text = r"opchain\.table\.expressions\.lag is not supported"
     with pytest.raises(UnsupportedFeatureError, match=text):
         lag("a")
-    with pytest.raises(UnsupportedFeatureError, match=r"udf\.udf is not supported: .* Table API"):
-        udf(result_type=None)
+    with pytest.raises(UnsupportedFeatureError, match=r"udf\.udtf is not supported: .* Table API"):
+        udtf(result_types=None)
     with pytest.raises(UnsupportedFeatureError, match=r"pulsar\.PulsarSource\.builder"):
         PulsarSource.builder()
     with pytest.raises(
         UnsupportedFeatureError, match=r"StopCursor is not supported: the connector"
     ):
         StopCursor()
-    with pytest.raises(UnsupportedFeatureError, match=r"udf\.ScalarFunction is not supported"):
+    with pytest.raises(UnsupportedFeatureError, match=r"udf\.AggregateFunction is not supported"):
 
-        class Doubled(ScalarFunction):  # type: ignore[misc]
+        class Doubled(AggregateFunction):  # type: ignore[misc]
             pass
 
 

@@ -17,7 +17,7 @@ def test_every_name_is_there(name: str) -> None:
     assert name in dir(opchain.table)
 
 
-@pytest.mark.parametrize("name", ["SqlDialect", "ScalarFunction"])
+@pytest.mark.parametrize("name", ["SqlDialect", "TableFunction"])
 def test_what_pyflink_has_besides_is_refused_where_it_is_used(name: str) -> None:
     refused = getattr(opchain.table, name)
     with pytest.raises(

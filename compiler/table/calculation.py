@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING, Any
 from opchain.compiler.table.connectors.row_types import row_type
 from opchain.compiler.table.expressions import Column
 from opchain.compiler.table.queries import projection
+from opchain.compiler.table.user_functions import UserCalls
 from opchain.runtime.functions.sql import RowPredicate
+from opchain.runtime.functions.user_defined_functions import (
+    PredicateWithCalls,
+    ProjectionWithCalls,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -21,7 +26,7 @@ class Calculation:
 
     Args:
         given: The columns of the rows.
-        compiler_of: Creates the compiler of SELECT or WHERE.
+        compiler_of: Creates the compiler of SELECT or WHERE, which adds to the calls of functions.
         fields: The names and trees of the results; None for the rows as they are.
         condition: The tree of the condition; None if all rows meet it.
     """
@@ -29,17 +34,18 @@ class Calculation:
     def __init__(
         self,
         given: Sequence[Column],
-        compiler_of: Callable[[str], Compiler],
+        compiler_of: Callable[[str, UserCalls], Compiler],
         fields: Sequence[tuple[str, Any]] | None,
         condition: Any = None,
     ) -> None:
         self._condition = condition
+        self._tested, self._selected = UserCalls(len(given)), UserCalls(len(given))
         if condition is not None:
-            self._test = compiler_of("WHERE").condition(condition)
+            self._test = compiler_of("WHERE", self._tested).condition(condition)
         self.columns = tuple(given)
         self._values = None
         if fields is not None:
-            compiler = compiler_of("SELECT")
+            compiler = compiler_of("SELECT", self._selected)
             values = [compiler.compile(tree) for _, tree in fields]
             self.columns = tuple(
                 Column(name, value.data_type)
@@ -53,8 +59,14 @@ class Calculation:
         """The results for a stream of rows."""
         if self._condition is not None:
             shown = self._condition.sql(dialect="flink")
-            rows = rows.filter(RowPredicate(self._test.text, shown)).name(f"where {shown}")
+            test: Any = RowPredicate(self._test.text, shown)
+            if self._tested.made:
+                test = PredicateWithCalls(self._tested.made, test)
+            rows = rows.filter(test).name(f"where {shown}")
         if self._values is None:
             return rows
         name = f"select {', '.join(each.name for each in self.columns)}"
-        return rows.map(projection(self.columns, self._values), row_type(self.columns)).name(name)
+        row: Any = projection(self.columns, self._values)
+        if self._selected.made:
+            row = ProjectionWithCalls(self._selected.made, row)
+        return rows.map(row, row_type(self.columns)).name(name)

@@ -17,6 +17,7 @@ from opchain.compiler.table.expressions import parsed
 
 if TYPE_CHECKING:
     from opchain.compiler.table.data_types import DataType
+    from opchain.compiler.table.user_functions import UserDefinedScalarFunctionWrapper
 
 
 def col(name: str) -> Expression:
@@ -41,9 +42,10 @@ def call_sql(sql_expression: str) -> Expression:
     return Expression(parsed(text, "call_sql()"))
 
 
-def call(f: str, *args: Any) -> Expression:
-    """A call of a function of SQL."""
-    checked(f, str, "call", "the function")
+def call(f: str | UserDefinedScalarFunctionWrapper, *args: Any) -> Expression:
+    """A call of a function: of SQL, of `create_temporary_function`, or one that `udf` returned."""
+    if not isinstance(f, str):
+        return f(*args)
     return function_of_values(f"{f}({{}})", args)
 
 

@@ -22,6 +22,8 @@ from opchain.runtime.functions.scalar_functions import PARTS, UNITS, steps_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from opchain.compiler.table.user_functions import UserCalls
+
 _INTEGERS = ("TINYINT", "SMALLINT", "INT", "BIGINT")
 _BITS = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
 _NUMBERS = (*_INTEGERS, "DECIMAL", "FLOAT", "DOUBLE")
@@ -104,8 +106,26 @@ def _literal_of_time(_parser: Any, literal: Any, of: Any) -> Any:
     return expressions.cast(literal, f"{of.this.value}({digits})")
 
 
-def parsed(text: str, what: str) -> Any:
+@functools.cache
+def _dialect(functions: frozenset[str]) -> Any:
+    """The dialect of Flink's SQL in which these names are functions of the user, not of sqlglot."""
+    base = sqlglot().Dialect["flink"]
+    tables = {
+        table: {
+            name: of for name, of in getattr(base.Parser, table).items() if name not in functions
+        }
+        for table in ("FUNCTIONS", "FUNCTION_PARSERS")
+    }
+    return type("FlinkOfUser", (base,), {"Parser": type("Parser", (base.Parser,), tables)})
+
+
+def parsed(text: str, what: str, functions: frozenset[str] = frozenset()) -> Any:
     """The tree of an expression or a query.
+
+    Args:
+        text: The SQL text.
+        what: The part of the program, for errors.
+        functions: The names of the user's functions, in capitals.
 
     Raises:
         GraphError: The text is not SQL.
@@ -113,7 +133,7 @@ def parsed(text: str, what: str) -> Any:
     """
     library = sqlglot()
     try:
-        tree = library.parse_one(text, read="flink")
+        tree = library.parse_one(text, read=_dialect(functions) if functions else "flink")
     except library.errors.SqlglotError as error:
         for name, instead in _NOT_READ.items():
             if re.search(rf"\b{name}\s*\(", text, re.IGNORECASE):
@@ -139,12 +159,20 @@ class Compiler:
         columns: The columns by name, each with its text and its type.
         aliases: The names by which columns may be qualified.
         where: The part of the program, for errors.
+        calls: Takes the calls of the user's functions; None where they are not supported.
     """
 
-    def __init__(self, columns: Mapping[str, Typed], aliases: Sequence[str], where: str) -> None:
+    def __init__(
+        self,
+        columns: Mapping[str, Typed],
+        aliases: Sequence[str],
+        where: str,
+        calls: UserCalls | None = None,
+    ) -> None:
         self._columns = columns
         self._aliases = set(aliases)
         self._where = where
+        self._calls = calls
 
     def compile(self, tree: Any) -> Typed:
         """The expression as Python.
@@ -526,6 +554,9 @@ class Compiler:
 
     def _anonymous(self, tree: Any) -> Typed:
         name = tree.name.upper()
+        if self._calls is not None and self._calls.takes(tree):
+            arguments = [self.compile(each) for each in tree.expressions]
+            return self._calls.result(tree, arguments, self._where)
         special = {
             "ROW": self._row_of,
             "TIMESTAMPADD": self._timestampadd,

@@ -11,7 +11,7 @@ from opchain.compiler.dsl.stream_dataframe import PlannedDataFrame, never_ends
 from opchain.compiler.settings.settings_reader import read_settings
 from opchain.compiler.table.calculation import Calculation
 from opchain.compiler.table.connectors.row_types import row_type
-from opchain.compiler.table.data_types import spark_schema, spark_types, type_of_spark
+from opchain.compiler.table.data_types import DataTypes, spark_schema, spark_types, type_of_spark
 from opchain.compiler.table.expressions import (
     Column,
     Compiler,
@@ -35,6 +35,7 @@ from opchain.compiler.table.queries import (
 )
 from opchain.compiler.table.spark_sql import for_spark
 from opchain.compiler.table.table import Table
+from opchain.compiler.table.user_functions import function_of, with_functions
 from opchain.runtime.errors import GraphError, UnsupportedFeatureError
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ class Planner:
 
     def table_of(self, tree: Any) -> Table:
         """The result of a parsed query."""
-        tables = self._paths_of(tree)
+        tables = self._paths_of(with_functions(tree, self._tables.functions))
         found = self._by_streams(without_ctes(tree))
         if found is None:
             return self._by_spark(tree, tables)
@@ -81,6 +82,8 @@ class Planner:
         """The result of a scalar SELECT; None if the query in FROM needs Spark SQL."""
         source = source_of(tree)
         if source is None:
+            if any(map(function_of, tree.walk())):
+                return self._of_calls(tree)
             compiler = Compiler({}, (), "SELECT")
             row = [(name, compiler.compile(each)) for name, each in selected(tree, ())]
             return self._constant([row])
@@ -93,12 +96,24 @@ class Planner:
         where = tree.args.get("where")
         calculation = Calculation(
             below.columns,
-            lambda clause: Compiler(values, names, clause),
+            lambda clause, calls: Compiler(values, names, clause, calls),
             selected(tree, list(values)),
             None if where is None else where.this,
         )
         return Table(
             "", None, calculation.columns, lambda: calculation.applied(below.rows()), self._tables
+        )
+
+    def _of_calls(self, tree: Any) -> Table:
+        """The result of a SELECT without FROM that calls functions of the user, which run in the job."""
+        one = self._constant([[("EXPR$0", Typed("0", DataTypes.INT()))]])
+        calculation = Calculation(
+            one.columns,
+            lambda clause, calls: Compiler({}, (), clause, calls),
+            selected(tree, ()),
+        )
+        return Table(
+            "", None, calculation.columns, lambda: calculation.applied(one.rows()), self._tables
         )
 
     def union(self, left: Table, right: Table, call: str) -> Table:
@@ -153,6 +168,11 @@ class Planner:
             path: self._tables.to_data_stream(self._tables.from_path(path)) for path in tables
         }
         part, instead = unbounded_part(tree)
+        for each in filter(function_of, tree.walk()):
+            raise UnsupportedFeatureError(
+                f"{at_call('sql_query')}: {part} with the function {each.name} is not supported, because it runs in Spark "
+                "SQL; call the function in a query with columns and WHERE only, and make that query a view"
+            )
         for path, stream in streams.items():
             if never_ends(stream.transformation):
                 raise UnsupportedFeatureError(

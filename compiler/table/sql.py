@@ -28,7 +28,7 @@ _REFUSED = {
 _NOT_CREATED = {
     "CATALOG": "describe each table with CREATE TABLE and a connector",
     "DATABASE": _ONE_CATALOG,
-    "FUNCTION": "call the function in a map() of the DataStream API",
+    "FUNCTION": "call create_temporary_function() with a udf(...) of Python",
 }
 _SHOWN = "TABLES", "VIEWS", "CATALOGS", "DATABASES", "CURRENT CATALOG", "CURRENT DATABASE"
 _SHOWN_OF_ONE = "CREATE TABLE", "CREATE VIEW"
@@ -189,13 +189,13 @@ def _whole_type(data_type: DataType) -> str:
     return "`".join(parts)
 
 
-def statement_of(text: str) -> Any:
-    """One statement.
+def statement_of(text: str, functions: frozenset[str] = frozenset()) -> Any:
+    """One statement. `functions` are the names of the user's functions, in capitals.
 
     Raises:
         GraphError: The text is not one statement.
     """
-    reader = _Reader(text)
+    reader = _Reader(text, functions)
     statement = reader.statement()
     reader.end()
     return statement
@@ -204,8 +204,9 @@ def statement_of(text: str) -> Any:
 class _Reader:
     """Reads statements token by token."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, functions: frozenset[str]) -> None:
         self._text = text.strip()
+        self._functions = functions
         library = sqlglot()
         try:
             self._tokens = library.tokenize(self._text, read="flink")
@@ -285,14 +286,14 @@ class _Reader:
         what = " ".join(shown.upper().split())
         for each in _SHOWN_OF_ONE:
             if what.startswith(f"{each} "):
-                return Show(each, _Reader(shown.split(None, 2)[2]).path())
+                return Show(each, _Reader(shown.split(None, 2)[2], self._functions).path())
         if what not in _SHOWN:
             known = ", ".join((*_SHOWN, *(f"{each} name" for each in _SHOWN_OF_ONE)))
             raise UnsupportedFeatureError(f"SHOW {shown} is not supported; there are: {known}")
         return Show(what)
 
     def _explain(self) -> Explain:
-        reader = _Reader(self._rest())
+        reader = _Reader(self._rest(), self._functions)
         details = []
         if reader.skip("PLAN"):
             reader.skip("FOR")
@@ -427,7 +428,7 @@ class _Reader:
         return self.skip("IF") and self.skip("NOT") and self.skip("EXISTS")
 
     def _query(self) -> Any:
-        return parsed(self._until((";",)), "the query")
+        return parsed(self._until((";",)), "the query", self._functions)
 
     # Tokens
 

@@ -44,7 +44,8 @@ class StatementSet:
 
     def add_insert_sql(self, stmt: str) -> StatementSet:
         """Adds an INSERT INTO."""
-        statement = sql.statement_of(checked(stmt, str, "add_insert_sql", "the statement"))
+        text = checked(stmt, str, "add_insert_sql", "the statement")
+        statement = self._tables.statement_of(text)
         if not isinstance(statement, sql.Insert):
             raise GraphError(f"{at_call('add_insert_sql')} takes INSERT INTO")
         self.add_parsed(statement)

@@ -42,6 +42,7 @@ from opchain.compiler.table.statement_set import StatementSet
 from opchain.compiler.table.table import Table
 from opchain.compiler.table.table_descriptor import Schema, TableDescriptor
 from opchain.compiler.table.table_result import TableResult, without_names
+from opchain.compiler.table.user_functions import UserDefinedScalarFunctionWrapper
 from opchain.runtime.configuration.configuration import Configuration
 from opchain.runtime.errors import GraphError, short_repr
 from opchain.runtime.functions.sql import WithTimestamp
@@ -75,6 +76,7 @@ class StreamTableEnvironment(TableEnvironment):
     def __init__(self, stream_execution_environment: StreamExecutionEnvironment) -> None:
         self._environment = stream_execution_environment
         self._tables: dict[str, Table] = {}
+        self.functions: dict[str, UserDefinedScalarFunctionWrapper] = {}
         self.numbers = count(1)
         self.planner = Planner(self)
         self._sources: dict[str, DataStream[Any]] | None = None
@@ -382,6 +384,43 @@ class StreamTableEnvironment(TableEnvironment):
         stream = self.to_append_stream(table, type_info)
         return stream.map(lambda row: (True, row), Types.TUPLE([Types.BOOLEAN(), type_info]))
 
+    # Functions
+
+    def create_temporary_function(self, path: str, function: Any) -> None:
+        """Registers a function that `udf` returned, under a name that SQL and `call` use.
+
+        Raises:
+            GraphError: There is a function of this name.
+        """
+        call = "create_temporary_function"
+        name = plain_path(checked(path, str, call, "the function's name")).lower()
+        if not isinstance(function, UserDefinedScalarFunctionWrapper):
+            raise TypeError(
+                f"{at_call(call)} got {short_repr(function)}; it takes udf(..., result_type=...). Table functions and "
+                "aggregate functions are not supported"
+            )
+        if name in self.functions:
+            raise GraphError(
+                f"{at_call(call)}: there is a function '{path}' already; drop it first"
+            )
+        self.functions[name] = function
+
+    create_temporary_system_function = create_temporary_function
+
+    def drop_temporary_function(self, path: str) -> bool:
+        """Drops a function; False if it does not exist."""
+        return self.functions.pop(plain_path(path).lower(), None) is not None
+
+    drop_temporary_system_function = drop_temporary_function
+
+    def list_user_defined_functions(self) -> list[str]:
+        """The names of the functions, in order."""
+        return sorted(self.functions)
+
+    def statement_of(self, text: str) -> Any:
+        """A parsed statement, which may call the functions."""
+        return sql.statement_of(text, frozenset(map(str.upper, self.functions)))
+
     # SQL
 
     def execute_sql(self, stmt: str) -> TableResult:
@@ -393,7 +432,7 @@ class StreamTableEnvironment(TableEnvironment):
             GraphError: The statement is wrong.
             UnsupportedFeatureError: It needs more than columns, scalar expressions and WHERE of an unbounded table.
         """
-        statement = sql.statement_of(checked(stmt, str, "execute_sql", "the statement"))
+        statement = self.statement_of(checked(stmt, str, "execute_sql", "the statement"))
         if isinstance(statement, sql.CreateTable):
             self._create(statement)
         elif isinstance(statement, sql.CreateView):
@@ -423,7 +462,7 @@ class StreamTableEnvironment(TableEnvironment):
             GraphError: The query is wrong.
             UnsupportedFeatureError: It needs more than columns, scalar expressions and WHERE of an unbounded table.
         """
-        statement = sql.statement_of(checked(query, str, "sql_query", "the query"))
+        statement = self.statement_of(checked(query, str, "sql_query", "the query"))
         if not isinstance(statement, sql.Select):
             raise GraphError(
                 f"{at_call('sql_query')} takes a SELECT; use execute_sql() for other statements"
@@ -438,7 +477,7 @@ class StreamTableEnvironment(TableEnvironment):
         Raises:
             GraphError: It is another statement.
         """
-        statement = sql.statement_of(checked(stmt, str, "explain_sql", "the statement"))
+        statement = self.statement_of(checked(stmt, str, "explain_sql", "the statement"))
         return self.plan_of_statement(statement, extra_details, "explain_sql")
 
     def plan_of_statement(self, statement: Any, details: Sequence[ExplainDetail], call: str) -> str:
@@ -624,16 +663,15 @@ class StreamTableEnvironment(TableEnvironment):
 for _name in (
     *("create_catalog", "register_catalog", "get_catalog"),
     *("load_module", "unload_module", "use_modules"),
-    *("create_temporary_function", "create_temporary_system_function", "drop_function"),
-    *("create_java_function", "create_java_temporary_function", "drop_temporary_function"),
-    *("create_java_temporary_system_function", "drop_temporary_system_function"),
+    *("drop_function", "create_java_function", "create_java_temporary_function"),
+    "create_java_temporary_system_function",
     *(
         "compile_plan_sql",
         "load_plan",
         "execute_plan",
     ),
     "from_changelog_stream",
-    *("list_functions", "list_user_defined_functions", "list_modules", "list_full_modules"),
+    *("list_functions", "list_modules", "list_full_modules"),
     *("create_model", "create_temporary_model", "drop_model", "drop_temporary_model"),
     *("list_models", "list_temporary_models", "list_materialized_tables"),
 ):
@@ -647,13 +685,13 @@ for _name in (
     )
 
 _CREATE_TABLE = "describe the table with CREATE TABLE in execute_sql()"
-_CALLED_IN_MAP = "call the function in a map() of the DataStream API"
+_CREATE_FUNCTION = "call create_temporary_function() with a udf(...)"
 for _name, _instead in {
     "connect": _CREATE_TABLE,
     "execute": "leave it out; execute_sql() and Table.execute_insert() run a job, env.execute() runs the streams",
     "insert_into": "call Table.execute_insert()",
-    "register_function": _CALLED_IN_MAP,
-    "register_java_function": _CALLED_IN_MAP,
+    "register_function": _CREATE_FUNCTION,
+    "register_java_function": _CREATE_FUNCTION,
     "register_table": "call create_temporary_view()",
     "register_table_sink": _CREATE_TABLE,
     "register_table_source": _CREATE_TABLE,

@@ -7,17 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.dsl.argument_checks import at_call, checked, refuses
 from opchain.compiler.table.connectors.row_types import row_type
+from opchain.compiler.table.data_types import RowType
 from opchain.compiler.table.expression import Expression
 from opchain.compiler.table.expressions import by_position
 from opchain.compiler.table.queries import projection
 from opchain.compiler.table.table_descriptor import Schema, TableSchema
 from opchain.compiler.table.table_expressions import calculation_of, check_names, named_fields
 from opchain.compiler.table.table_result import schema_of
+from opchain.compiler.table.user_functions import UserDefinedScalarFunctionWrapper
 from opchain.runtime.errors import GraphError, imported
 from opchain.runtime.types.row import RowKind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from opchain.compiler.dsl.data_stream import DataStream
     from opchain.compiler.table.explain import ExplainDetail
@@ -107,7 +109,7 @@ class Table:
         """
         call = "Table.filter"
         condition = checked(predicate, Expression, call, "the predicate").tree
-        calculation = calculation_of(call, self.columns, None, condition)
+        calculation = calculation_of(call, self.columns, self._functions(), None, condition)
         return self._derived(calculation.columns, lambda: calculation.applied(self.rows()))
 
     def where(self, predicate: Expression) -> Table:
@@ -165,6 +167,30 @@ class Table:
         assert self.environment is not None
         return self.environment.planner.union(self, right, at_call("Table.union_all"))
 
+    def map(self, func: Expression | UserDefinedScalarFunctionWrapper) -> Table:
+        """The fields of the rows that a scalar function returns. A function without arguments gets the whole row.
+
+        Raises:
+            GraphError: The function does not return rows.
+        """
+        call = "Table.map"
+        kinds = (Expression, UserDefinedScalarFunctionWrapper)
+        checked(func, kinds, call, "the function")
+        fields = [("row", func.tree if isinstance(func, Expression) else func.of_row())]
+        of_rows = calculation_of(call, self.columns, self._functions(), fields)
+        made = self._derived(of_rows.columns, lambda: of_rows.applied(self.rows()))
+        of = of_rows.columns[0].data_type
+        if not isinstance(of, RowType):
+            raise GraphError(
+                f"{at_call(call)} takes a function that returns rows, and its result type is {of}; call select(), or "
+                "declare result_type=DataTypes.ROW([...])"
+            )
+        return made.select(*(made.row.get(each.name).alias(each.name) for each in of.fields))
+
+    def _functions(self) -> Mapping[str, UserDefinedScalarFunctionWrapper]:
+        assert self.environment is not None
+        return self.environment.functions
+
     def _own_fields(self) -> list[tuple[str, Any]]:
         return [(name, Expression.of_column(name).tree) for name, _ in self.columns]
 
@@ -178,7 +204,7 @@ class Table:
 
     def _calculated(self, call: str, fields: list[tuple[str, Any]]) -> Table:
         check_names(call, fields)
-        calculation = calculation_of(call, self.columns, fields)
+        calculation = calculation_of(call, self.columns, self._functions(), fields)
         return self._derived(calculation.columns, lambda: calculation.applied(self.rows()))
 
     def _derived(self, columns: tuple[Column, ...], stream: Callable[[], DataStream[Any]]) -> Table:
@@ -274,7 +300,7 @@ class ChangelogMode:
 for _name in (
     *("group_by", "distinct", "join", "left_outer_join", "right_outer_join", "full_outer_join"),
     *("join_lateral", "left_outer_join_lateral", "minus", "minus_all", "union", "intersect"),
-    *("intersect_all", "order_by", "offset", "fetch", "limit", "window", "over_window", "map"),
+    *("intersect_all", "order_by", "offset", "fetch", "limit", "window", "over_window"),
     *("flat_map", "aggregate", "flat_aggregate"),
     *("get_resolved_schema", "to_changelog", "from_changelog"),
 ):

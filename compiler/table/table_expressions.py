@@ -6,19 +6,29 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.dsl.argument_checks import at_call, checked
 from opchain.compiler.table.calculation import Calculation
-from opchain.compiler.table.data_types import RowType, data_type_of
+from opchain.compiler.table.data_types import DataTypes, RowField, RowType, data_type_of
 from opchain.compiler.table.expression import Expression
 from opchain.compiler.table.expressions import STRING, Column, Compiler, Typed, by_position
+from opchain.compiler.table.user_functions import with_functions
 from opchain.runtime.errors import GraphError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+
+    from opchain.compiler.table.user_functions import UserDefinedScalarFunctionWrapper
 
 _TEXTS = ("CHAR", "VARCHAR", "STRING")
 
 
 class TableCompiler(Compiler):
     """Compiles expressions of the Table API. Beyond SQL, `+` joins texts, and `get` takes the number of a field."""
+
+    def _star(self, _: Any) -> Typed:
+        """The whole row, which the function of `Table.map` gets."""
+        fields = [RowField(name, each.data_type) for name, each in self._columns.items()]
+        names = tuple(self._columns)
+        values = "".join(f"{each.text}, " for each in self._columns.values())
+        return Typed(f"as_row(row, {names!r}, lambda row: ({values}))", DataTypes.ROW(fields))
 
     def _add(self, tree: Any) -> Typed:
         if self.compile(tree.left).data_type.name in _TEXTS:
@@ -37,14 +47,19 @@ class TableCompiler(Compiler):
 def calculation_of(
     call: str,
     columns: Sequence[Column],
+    functions: Mapping[str, UserDefinedScalarFunctionWrapper],
     fields: Sequence[tuple[str, Any]] | None,
     condition: Any = None,
 ) -> Calculation:
-    """The calculation of a call such as `Table.select`."""
+    """The calculation of a call such as `Table.select`, with the user's functions by name."""
     where = at_call(call)
+    if fields is not None:
+        fields = [(name, with_functions(tree.copy(), functions)) for name, tree in fields]
+    if condition is not None:
+        condition = with_functions(condition.copy(), functions)
     return Calculation(
         columns,
-        lambda _: TableCompiler(by_position(columns), (), where),
+        lambda _, calls: TableCompiler(by_position(columns), (), where, calls),
         fields,
         condition,
     )

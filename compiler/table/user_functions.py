@@ -1,0 +1,226 @@
+"""`udf`: scalar functions of users for SQL and the Table API, and their calls in a query."""
+
+from __future__ import annotations
+
+import inspect
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from opchain.compiler.dsl.argument_checks import at_call
+from opchain.compiler.table.connectors.row_types import type_information_of
+from opchain.compiler.table.data_types import DataType, RowType, data_type_of
+from opchain.compiler.table.expression import Expression, tree_of
+from opchain.compiler.table.expressions import Typed, cast, sqlglot
+from opchain.runtime.errors import GraphError, UnsupportedFeatureError
+from opchain.runtime.functions.callables import name_of
+from opchain.runtime.functions.sql import RowExpression
+from opchain.runtime.functions.user_defined_functions import (
+    DelegatingScalarFunction,
+    ScalarFunction,
+    UserCall,
+    UserDefinedFunction,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+_FUNCTION = "function"
+_NUMBERS = ("TINYINT", "SMALLINT", "INT", "BIGINT", "DECIMAL", "FLOAT", "DOUBLE")
+
+
+class UserDefinedScalarFunctionWrapper:
+    """A scalar function with its types, which `udf` returns. A call makes an expression."""
+
+    def __init__(
+        self,
+        func: Any,
+        input_types: Any,
+        result_type: DataType | str,
+        func_type: str,
+        deterministic: bool | None,
+        name: str | None,
+    ) -> None:
+        where = at_call("udf")
+        _check_function(func, func_type, where)
+        self.function: ScalarFunction = (
+            func if isinstance(func, ScalarFunction) else DelegatingScalarFunction(func)
+        )
+        self.name = name or name_of(func)
+        self.result_type = _type_of(result_type, where)
+        self.input_types = _types_of(input_types, where)
+        own = self.function.is_deterministic()
+        if deterministic is not None and func is self.function and deterministic != own:
+            raise ValueError(
+                f"{where}: deterministic is {deterministic}, and is_deterministic() of {self.name} returns {own}"
+            )
+        self.is_deterministic = own if deterministic is None else deterministic
+
+    def __call__(self, *args: Any) -> Expression:
+        """A call with columns, expressions or literals."""
+        exp = sqlglot().exp
+        tree = exp.Anonymous(this=self.name, expressions=[tree_of(each) for each in args])
+        return Expression(called(tree, self))
+
+    def of_row(self) -> Any:
+        """The tree of a call with the whole row, for `Table.map`."""
+        exp = sqlglot().exp
+        return called(exp.Anonymous(this=self.name, expressions=[exp.Star()]), self)
+
+    def __deepcopy__(self, _: Any) -> UserDefinedScalarFunctionWrapper:
+        return self  # trees are copied, and their functions are not
+
+
+def _check_function(func: Any, func_type: str, where: str) -> None:
+    if func_type not in ("general", "pandas"):
+        raise ValueError(f"{where}: func_type is {func_type!r}; it must be 'general'")
+    if func_type == "pandas":
+        raise UnsupportedFeatureError(
+            f"{where}: func_type='pandas' is not supported; write a function of single values, or use map_batches() of "
+            "the DataStream API"
+        )
+    if inspect.isclass(func) or not (isinstance(func, UserDefinedFunction) or callable(func)):
+        raise TypeError(
+            f"{where} got {func!r}; it takes a function or an object of a ScalarFunction"
+        )
+    if inspect.iscoroutinefunction(getattr(func, "eval", func)):
+        raise UnsupportedFeatureError(
+            f"{where}: async functions are not supported; use AsyncDataStream of the DataStream API"
+        )
+
+
+def udf(
+    f: Any = None,
+    input_types: Any = None,
+    result_type: DataType | str | None = None,
+    deterministic: bool | None = None,
+    name: str | None = None,
+    func_type: str = "general",
+) -> Any:
+    """A scalar function of Python, for SQL and the Table API. Without `f`, a decorator.
+
+    Args:
+        f: The function, or an object of a ScalarFunction. It gets the values of its arguments; NULL is None.
+        input_types: The types of the arguments. They are not needed.
+        result_type: The type of the results, such as DataTypes.INT() or "INT".
+        deterministic: Whether equal arguments give equal results. Default: True, or as the ScalarFunction says.
+        name: The name in plans and errors.
+        func_type: Only "general" is supported.
+
+    Raises:
+        TypeError: There is no result type, or `f` is no function.
+        UnsupportedFeatureError: The function is async or takes pandas Series.
+    """
+    made = partial(
+        UserDefinedScalarFunctionWrapper,
+        input_types=input_types,
+        result_type=result_type,  # type: ignore[arg-type]  # checked there
+        func_type=func_type,
+        deterministic=deterministic,
+        name=name,
+    )
+    return made if f is None else made(f)
+
+
+def _type_of(of: Any, where: str) -> DataType:
+    if isinstance(of, str):
+        return data_type_of(of)
+    if not isinstance(of, DataType):
+        raise TypeError(
+            f"{where}: the type is {of!r}; pass a type such as DataTypes.INT() or 'INT' as result_type"
+        )
+    return of
+
+
+def _types_of(given: Any, where: str) -> list[DataType] | None:
+    if given is None:
+        return None
+    if isinstance(given, RowType):
+        return [each.data_type for each in given.fields]
+    each_of = [given] if isinstance(given, (DataType, str)) else given
+    return [_type_of(each, where) for each in each_of]
+
+
+def called(tree: Any, function: UserDefinedScalarFunctionWrapper) -> Any:
+    """The tree of a call, as a call of this function."""
+    tree.meta[_FUNCTION] = function
+    return tree
+
+
+def function_of(tree: Any) -> UserDefinedScalarFunctionWrapper | None:
+    """The function that a tree calls; None if it is none of the user's."""
+    found: UserDefinedScalarFunctionWrapper | None = tree.meta.get(_FUNCTION)
+    return found
+
+
+def with_functions(tree: Any, functions: Mapping[str, UserDefinedScalarFunctionWrapper]) -> Any:
+    """The same tree, in which calls by name are calls of the functions that have these names."""
+    for each in tree.find_all(sqlglot().exp.Anonymous):
+        function = functions.get(each.name.lower())
+        if function is not None and function_of(each) is None:
+            called(each, function)
+    return tree
+
+
+class UserCalls:
+    """The calls of functions that one operator makes. Their results follow the values of its rows. Flink: PythonCalc.
+
+    As in Flink, all calls are made for each row, also in a branch of CASE that is not taken.
+    """
+
+    def __init__(self, width: int) -> None:
+        self._width = width
+        self._places: dict[Any, int] = {}
+        self.made: list[UserCall] = []
+
+    def takes(self, tree: Any) -> bool:
+        """Whether a tree is a call of a user's function."""
+        return function_of(tree) is not None
+
+    def result(self, tree: Any, arguments: Sequence[Typed], where: str) -> Typed:
+        """The result of a call. Equal calls of a deterministic function are one call.
+
+        Raises:
+            GraphError: The function takes another number of arguments.
+        """
+        function = function_of(tree)
+        assert function is not None
+        operands = ", ".join(each.sql(dialect="flink") for each in tree.expressions)
+        shown = f"{tree.name}({operands})"
+        texts = [each.text for each in _fitted(function, arguments, f"{where}: {shown}")]
+        key = (id(function), *texts, None if function.is_deterministic else id(tree))
+        if key not in self._places:
+            self._places[key] = self._width + len(self.made)
+            call = UserCall(
+                function.function,
+                RowExpression(f"({''.join(f'{text}, ' for text in texts)})", shown),
+                type_information_of(function.result_type),
+                shown,
+                allows_null=function.result_type.is_nullable,
+            )
+            self.made.append(call)
+        return _rounded(Typed(f"row[{self._places[key]}]", function.result_type))
+
+
+def _rounded(result: Typed) -> Typed:
+    """A result that is a DECIMAL, with the digits of its type."""
+    of = result.data_type
+    if of.name != "DECIMAL":
+        return result
+    return Typed(f"as_decimal({result.text}, {of.parameters[0]}, {of.parameters[1]})", of)
+
+
+def _fitted(
+    function: UserDefinedScalarFunctionWrapper, arguments: Sequence[Typed], where: str
+) -> Sequence[Typed]:
+    """The arguments; numbers have the types of the parameters."""
+    wanted = function.input_types
+    if wanted is None:
+        return arguments
+    if len(wanted) != len(arguments):
+        raise GraphError(
+            f"{where} has {len(arguments)} arguments, and input_types of the function has {len(wanted)}"
+        )
+    return [
+        cast(each, of) if {each.data_type.name, of.name} <= set(_NUMBERS) else each
+        for each, of in zip(arguments, wanted, strict=True)
+    ]
