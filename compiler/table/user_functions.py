@@ -107,7 +107,7 @@ def udf(
         func_type: Only "general" is supported.
 
     Raises:
-        TypeError: There is no result type, or `f` is no function.
+        TypeError: There is no result type, or `f` is not a function.
         UnsupportedFeatureError: The function is async or takes pandas Series.
     """
     made = partial(
