@@ -121,10 +121,10 @@ def _regex(pattern: str) -> re.Pattern[str]:
 
 
 def _similar_to(text: str, pattern: str) -> bool:
-    """SQL's patterns: `%` and `_` as in LIKE, and the operators of regular expressions."""
-    parts = {"%": ".*", "_": ".", ".": r"\.", "^": r"\^", "$": r"\$", "\\": r"\\"}
+    """SQL's patterns: `%` as in LIKE, `_`, and the operators of regular expressions. As in Flink, `.` is one of them."""
+    parts = {"%": "(?s:.*)", "_": ".", "$": r"\$", "\\": r"\\"}
     regex = "".join(parts.get(each, each) for each in pattern)
-    return re.fullmatch(regex, text, re.DOTALL) is not None
+    return re.fullmatch(regex, text) is not None
 
 
 def _regexp_replace(text: str, pattern: str, replacement: str) -> str:

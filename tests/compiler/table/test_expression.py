@@ -159,6 +159,7 @@ CASES: list[tuple[Expression, str, str, list[Any]]] = [
     ((col("n") > 1).is_true, "_c0", "BOOLEAN", [False, False]),
     ((col("n") > 1).is_not_true, "_c0", "BOOLEAN", [True, True]),
     (col("s").like("He%"), "_c0", "BOOLEAN", [True, None]),
+    (col("s").similar("H.*"), "_c0", "BOOLEAN", [True, None]),
     (col("s").upper_case, "_c0", "STRING", ["HELLO", None]),
     (col("s").lower_case, "_c0", "STRING", ["hello", None]),
     (col("s").init_cap, "_c0", "STRING", ["Hello", None]),
