@@ -100,8 +100,8 @@ ERRORS: dict[str, tuple[str, str]] = {
         "clicks.py is refused at clicks.py:4: ",
     ),
     "uses a name that is not supported": (
-        "from opchain.table.expressions import col\ncol('price')\n",
-        "clicks.py is refused at clicks.py:2: opchain.table.expressions.col is not supported",
+        "from opchain.table.expressions import lag\nlag('price')\n",
+        "clicks.py is refused at clicks.py:2: opchain.table.expressions.lag is not supported",
     ),
     "exits": (DRAWN + "sys.exit(3)\n", "clicks.py calls sys.exit(3) at clicks.py:5"),
     "exits with a message": (
