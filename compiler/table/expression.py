@@ -83,7 +83,7 @@ def function_of(name: str, *operands: Any) -> Expression:
     count = len(operands)
     while count and operands[count - 1] is None:
         count -= 1
-    return sql_of(f"{name}({', '.join(f'`{place}`' for place in range(count))})", *operands[:count])
+    return function_of_values(f"{name}({{}})", operands[:count])
 
 
 def tree_of(value: Any) -> Any:
@@ -399,15 +399,18 @@ class Expression:
 
     def trim(self, character: Any = None) -> Expression:
         """The text without blanks, or the characters of a text, at both ends."""
-        return sql_of("TRIM(BOTH `1` FROM `0`)", self, " " if character is None else character)
+        return self._trimmed("BOTH", character)
 
     def trim_leading(self, character: Any = None) -> Expression:
         """The text without blanks, or the characters of a text, at its start."""
-        return sql_of("TRIM(LEADING `1` FROM `0`)", self, " " if character is None else character)
+        return self._trimmed("LEADING", character)
 
     def trim_trailing(self, character: Any = None) -> Expression:
         """The text without blanks, or the characters of a text, at its end."""
-        return sql_of("TRIM(TRAILING `1` FROM `0`)", self, " " if character is None else character)
+        return self._trimmed("TRAILING", character)
+
+    def _trimmed(self, side: str, character: Any) -> Expression:
+        return sql_of(f"TRIM({side} `1` FROM `0`)", self, " " if character is None else character)
 
     def ltrim(self, trim_str: Any = None) -> Expression:
         """As `trim_leading`."""

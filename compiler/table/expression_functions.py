@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial, reduce
 from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.dsl.argument_checks import checked
@@ -51,18 +52,14 @@ def call(f: str | UserDefinedScalarFunctionWrapper, *args: Any) -> Expression:
 
 def and_(predicate0: Any, predicate1: Any, *predicates: Any) -> Expression:
     """Whether all predicates are true."""
-    made = sql_of("`0` AND `1`", predicate0, predicate1)
-    for each in predicates:
-        made = sql_of("`0` AND `1`", made, each)
-    return made
+    joined = partial(sql_of, "`0` AND `1`")
+    return reduce(joined, predicates, joined(predicate0, predicate1))
 
 
 def or_(predicate0: Any, predicate1: Any, *predicates: Any) -> Expression:
     """Whether one of the predicates is true."""
-    made = sql_of("`0` OR `1`", predicate0, predicate1)
-    for each in predicates:
-        made = sql_of("`0` OR `1`", made, each)
-    return made
+    joined = partial(sql_of, "`0` OR `1`")
+    return reduce(joined, predicates, joined(predicate0, predicate1))
 
 
 def not_(expression: Any) -> Expression:
@@ -72,7 +69,7 @@ def not_(expression: Any) -> Expression:
 
 def if_then_else(condition: Any, if_true: Any, if_false: Any) -> Expression:
     """The one value if the condition is true, else the other."""
-    return sql_of("CASE WHEN `0` THEN `1` ELSE `2` END", condition, if_true, if_false)
+    return Expression(tree_of(condition)).then(if_true, if_false)
 
 
 def coalesce(*args: Any) -> Expression:
@@ -127,7 +124,7 @@ def atan2(y: Any, x: Any) -> Expression:
 
 def negative(v: Any) -> Expression:
     """The number with the other sign."""
-    return sql_of("- `0`", v)
+    return -Expression(tree_of(v))
 
 
 def log(v: Any, base: Any = None) -> Expression:

@@ -100,9 +100,7 @@ class Planner:
             selected(tree, list(values)),
             None if where is None else where.this,
         )
-        return Table(
-            "", None, calculation.columns, lambda: calculation.applied(below.rows()), self._tables
-        )
+        return self._calculated(calculation, below)
 
     def _of_calls(self, tree: Any) -> Table:
         """The result of a SELECT without FROM that calls functions of the user, which run in the job."""
@@ -112,8 +110,12 @@ class Planner:
             lambda clause, calls: Compiler({}, (), clause, calls),
             selected(tree, ()),
         )
+        return self._calculated(calculation, one)
+
+    def _calculated(self, calculation: Calculation, below: Table) -> Table:
+        """The result of a calculation over the rows of another table."""
         return Table(
-            "", None, calculation.columns, lambda: calculation.applied(one.rows()), self._tables
+            "", None, calculation.columns, lambda: calculation.applied(below.rows()), self._tables
         )
 
     def union(self, left: Table, right: Table, call: str) -> Table:

@@ -152,7 +152,7 @@ def values_of_element(element: Any, schema: Any) -> tuple[Any, ...]:
 def columns_of_elements(
     rows: Sequence[tuple[Any, ...]], schema: Any, call: str
 ) -> tuple[Column, ...]:
-    """The columns of `from_elements`. A type that is not declared is that of the first value that is not None.
+    """The columns of `from_elements`. Without a declared type, a column has the type of its first value that is not None.
 
     Raises:
         GraphError: A type is not declared, and there is no such value.

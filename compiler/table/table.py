@@ -162,7 +162,7 @@ class Table:
         return self._calculated(call, [one for one in self._own_fields() if one[0] not in dropped])
 
     def union_all(self, right: Table) -> Table:
-        """The rows of both tables, whose columns have types in common. The names are those of this table."""
+        """The rows of both tables. A column has this table's name, and a type that the values of both tables fit into."""
         checked(right, Table, "Table.union_all", "the other table")
         assert self.environment is not None
         return self.environment.planner.union(self, right, at_call("Table.union_all"))

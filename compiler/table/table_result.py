@@ -57,7 +57,7 @@ class TableResult:
         return schema_of(self.columns)
 
     def get_result_kind(self) -> ResultKind:
-        """Whether the result has rows: those of a query, or the number of rows of an INSERT."""
+        """Whether the result has rows. A query has its rows, and an INSERT one row: the number of rows that it wrote."""
         has_rows = bool(self.columns) or self._client is not None
         return ResultKind.SUCCESS_WITH_CONTENT if has_rows else ResultKind.SUCCESS
 
@@ -99,7 +99,7 @@ class TableResult:
         lines.insert(0, [each.name for each in self.columns])
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         if self._client is not None:
-            # Flink prints the rows of a query as they come, so widths are those of the types.
+            # Flink prints the rows of a query as they come, so only their types can decide the widths.
             widths = [_OP_WIDTH, *(max(_width(of), len(name)) for name, of in self.columns)]
             kinds = ["op", *["+I"] * (len(lines) - 1)]
             lines = [[row_kind, *line] for row_kind, line in zip(kinds, lines, strict=True)]

@@ -64,7 +64,7 @@ def declared_states(spec: object) -> dict[str, DeclaredState]:
 
 
 def _opening(kind: type) -> Iterator[Definition]:
-    """The method `open` of a class, and those of its base classes that are called by `super().open(context)`."""
+    """The method `open` of a class, and the methods of base classes that `super().open(context)` calls."""
     for method in (vars(base)["open"] for base in kind.__mro__ if "open" in vars(base)):
         try:
             definition = definition_of(method)

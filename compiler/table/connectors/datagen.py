@@ -63,9 +63,7 @@ _SEQUENCE_OF = {"FLOAT": float, "DOUBLE": float, "DECIMAL": decimal.Decimal}
 
 def read_datagen(options: Options) -> TableSource:
     """A table of generated rows as a source."""
-    rows = row_type(options.columns)
-    source = datagen_source(options.descriptor)
-    return TableSource(source, list(rows.get_field_names()), list(rows.field_types))
+    return TableSource.of_rows(datagen_source(options.descriptor), row_type(options.columns))
 
 
 def datagen_source(descriptor: TableDescriptor) -> DataGeneratorSource[Any]:

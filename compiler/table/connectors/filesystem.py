@@ -33,10 +33,7 @@ def read_files(options: Options) -> TableSource:
     options.without_effect("files are listed once", "source.report-statistics")
     options.drop(*_WRITES)
     options.finish()
-    rows = form.rows
-    return TableSource(
-        builder.build(), list(rows.get_field_names()), list(rows.field_types), form.gives_rows
-    )
+    return TableSource.of_rows(builder.build(), form.rows, gives_rows=form.gives_rows)
 
 
 def write_files(stream: DataStream[Any], options: Options) -> Any:
@@ -51,8 +48,8 @@ def write_files(stream: DataStream[Any], options: Options) -> Any:
     options.finish()
     if isinstance(form, AvroFormat):
         stream = stream.map(lambda row: row.as_dict())
-    elif form.to_wire is not None:
-        stream = stream.map(form.to_wire, form.rows)
+    elif (written := form.to_wire()) is not None:
+        stream = stream.map(written, form.rows)
     return stream.sink_to(
         builder.with_bucket_assigner(BucketAssigner.base_path_bucket_assigner()).build()
     )

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from opchain.compiler.table.connectors.options import Options
     from opchain.compiler.table.expressions import Column
-    from opchain.runtime.types.record_types import RowTypeInfo
+    from opchain.runtime.functions.sql import RowProjection
 
 
 def format_of(options: Options, use: str, columns: Sequence[Column], *names: str) -> Any:
@@ -51,26 +51,26 @@ class _Format:
         is_iso: Whether times have the form of ISO 8601, not that of SQL.
         rows: The type of rows in this form.
         skips_malformed: Whether malformed records are skipped.
-        to_wire: Turns a row into this form; None if there is nothing to do.
     """
 
     gives_rows = True
     is_iso = False
+    _type_of_rows = staticmethod(wire_type)
 
     def __init__(self, columns: Sequence[Column], options: Options, prefix: str) -> None:
         self.columns = columns
         self.options = options
         self.prefix = prefix
-        self.rows = self._type_of_rows()
+        self.rows = self._type_of_rows(columns)
         self.skips_malformed = options.flag(f"{prefix}ignore-parse-errors")
-        self.to_wire = to_wire(columns)
         self._read_options()
-
-    def _type_of_rows(self) -> RowTypeInfo:
-        return wire_type(self.columns)
 
     def _read_options(self) -> None:
         """Reads the options of the format, for reading and for writing."""
+
+    def to_wire(self) -> RowProjection | None:
+        """Turns a row into this form; None if there is nothing to do."""
+        return to_wire(self.columns, is_iso=self.is_iso)
 
 
 class JsonFormat(_Format):
@@ -80,7 +80,6 @@ class JsonFormat(_Format):
         options, prefix = self.options, self.prefix
         name = f"{prefix}timestamp-format.standard"
         self.is_iso = options.one_of(name, {"SQL": False, "ISO-8601": True}, "SQL")
-        self.to_wire = to_wire(self.columns, is_iso=self.is_iso)
         self.needs_all_fields = options.flag(f"{prefix}fail-on-missing-field")
         self.leaves_out_nulls = options.flag(f"{prefix}encode.ignore-null-fields")
         # Decimals are always plain numbers, and keys of maps are never NULL.
@@ -178,9 +177,7 @@ class AvroFormat(_Format):
     """Avro, with the schema that Flink derives from a table."""
 
     gives_rows = False
-
-    def _type_of_rows(self) -> RowTypeInfo:
-        return row_type(self.columns)
+    _type_of_rows = staticmethod(row_type)
 
     def _read_options(self) -> None:
         self.schema = _avro_schema(self.columns)
@@ -217,12 +214,13 @@ class AvroFormat(_Format):
 class ParquetFormat(_Format):
     """Parquet, only in files."""
 
-    def _type_of_rows(self) -> RowTypeInfo:
-        return row_type(self.columns)
+    _type_of_rows = staticmethod(row_type)
 
     def _read_options(self) -> None:
-        self.to_wire = None
         self.options.drop(self.prefix)
+
+    def to_wire(self) -> None:
+        """Nothing: Parquet has types for times."""
 
     def file_source(self, path: str) -> Any:
         """The builder of a source of files."""
@@ -242,8 +240,7 @@ class ParquetFormat(_Format):
 class RawFormat(_Format):
     """The bytes of the only column, in messages."""
 
-    def _type_of_rows(self) -> RowTypeInfo:
-        return row_type(self.columns)
+    _type_of_rows = staticmethod(row_type)
 
     def _read_options(self) -> None:
         from opchain.runtime.formats.raw import NUMBERS  # noqa: PLC0415 - likewise

@@ -74,7 +74,7 @@ def read_jdbc(options: Options) -> TableSource:
     options.drop("scan.fetch-size", "scan.auto-commit", "lookup.", "sink.parallelism")
     options.drop("sink.buffer-flush.max-rows", "sink.buffer-flush.interval", "sink.max-retries")
     options.finish()
-    return TableSource(builder.build(), list(wire.get_field_names()), list(wire.field_types))
+    return TableSource.of_rows(builder.build(), wire)
 
 
 def jdbc_connection(options: Options) -> Any:

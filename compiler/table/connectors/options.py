@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from opchain.compiler.table.table_descriptor import TableDescriptor
     from opchain.runtime.functions.source import Source
+    from opchain.runtime.types.record_types import RowTypeInfo
 
 _LOG = logging.getLogger("opchain.job")
 
@@ -32,6 +33,11 @@ class TableSource(NamedTuple):
     names: list[str]
     types: list[Any]
     gives_rows: bool = True
+
+    @staticmethod
+    def of_rows(source: Source[Any], rows: RowTypeInfo, *, gives_rows: bool = True) -> TableSource:
+        """A source of rows of a type, without metadata columns."""
+        return TableSource(source, list(rows.get_field_names()), list(rows.field_types), gives_rows)
 
 
 class Options:
