@@ -13,7 +13,6 @@ from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.errors import ChangedCodeError
-from opchain.runtime.formats.text_lines import whole_text
 from opchain.runtime.operators.process import is_tagged
 from opchain.runtime.operators.reduce import ABSENT
 from opchain.runtime.records import arrays
@@ -90,7 +89,6 @@ SHARED_NAMES: dict[str, Any] = {
     "plain_value": plain_value,
     "row_of": row_of,
     "timer_millis": timer_millis,
-    "whole_text": whole_text,
 }
 """The names that every generated module can use."""
 

@@ -33,7 +33,6 @@ from opchain.compiler.codegen.rules.read_fields import read_fields
 from opchain.compiler.codegen.rules.read_json import read_json
 from opchain.compiler.codegen.rules.send_fields import nothing_is_sent_twice, send_fields
 from opchain.compiler.codegen.rules.skip_sort import skip_sort
-from opchain.compiler.codegen.rules.split_whole_text import split_whole_text
 from opchain.compiler.codegen.rules.store_changed_fields import store_changed_fields
 from opchain.compiler.codegen.rules.trust_known_types import trust_known_types
 from opchain.compiler.codegen.rules.unpack_records import unpack_records
@@ -87,7 +86,6 @@ RULES: tuple[Rule, ...] = (
     Rule(count_once, nothing_is_counted_by_record, inlines=False),
     Rule(detect_str_results, inlines=False),
     Rule(extend_lists, inlines=False),
-    Rule(split_whole_text),
     Rule(cache_broadcast_states),
     Rule(cache_attributes),
     Rule(skip_sort),
