@@ -9,6 +9,7 @@ from operator import or_
 from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.codegen import form as f
+from opchain.compiler.codegen import notes
 from opchain.compiler.codegen.displays import MAKERS
 from opchain.compiler.codegen.function_source import BUILTINS, calls_builtin
 from opchain.compiler.codegen.internal_functions import Trait, calls
@@ -185,7 +186,7 @@ def only_reads(node: ast.expr) -> bool:
     Reading an attribute may run any code of its class, and may return the same object each time.
     """
     for item in f.walk(node):
-        if isinstance(item, ast.Attribute) and getattr(item, "is_field", False):
+        if isinstance(item, ast.Attribute) and notes.is_field(item):
             continue
         if isinstance(item, (ast.Attribute, ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr)):
             return False
@@ -241,7 +242,7 @@ def owned_of(function: Function, types: Types) -> set[str]:  # noqa: C901, PLR09
 
 
 def _is_fresh(value: ast.expr, fresh: set[str]) -> bool:
-    if isinstance(value, ast.Call) and getattr(value, "is_fresh", False):
+    if isinstance(value, ast.Call) and notes.is_fresh(value):
         given = value.args[f.called(value) == "new_tuple" :]  # without the class
         named = [keyword.value for keyword in value.keywords]
         return all(_is_fresh(argument, fresh) for argument in [*given, *named])
@@ -263,7 +264,7 @@ def only_reads_or_fresh(node: ast.expr) -> bool:
     """Like `only_reads`, but also allows calls that return new objects."""
     if isinstance(node, (ast.Tuple, ast.List)):
         return all(map(only_reads_or_fresh, node.elts))
-    if isinstance(node, ast.Call) and getattr(node, "is_fresh", False):
+    if isinstance(node, ast.Call) and notes.is_fresh(node):
         return True
     return only_reads(node)
 
@@ -310,7 +311,7 @@ def _held_twice(function: Function, types: Types) -> set[str]:
     found: set[str] = set()
     uses = cache(lambda: uses_of(function.body))  # few functions have such variables
     for statement in f.all_statements(function.body):
-        if not isinstance(statement, ast.Assign) or getattr(statement, "is_fork", False):
+        if not isinstance(statement, ast.Assign) or notes.is_fork(statement):
             continue
         if isinstance(statement.value, ast.Constant) or f.selects_key(statement):
             continue
@@ -345,7 +346,7 @@ def uses_of(block: list[ast.stmt]) -> Counter[Part]:
     """How often the object of each variable is passed on or changed, at most, on one path through a block."""
     total: Counter[Part] = Counter()
     for statement in block:
-        if getattr(statement, "is_fork", False):
+        if notes.is_fork(statement):
             continue
         inner = [uses_of(item) for item in f.blocks(statement)]
         once = sum(inner, Counter())
@@ -367,7 +368,7 @@ def _parts(node: ast.AST) -> set[Part]:
         if isinstance(node.slice, ast.Constant):
             return {(node.value.id, node.slice.value)}
     elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-        if getattr(node, "is_field", False):
+        if notes.is_field(node):
             return {(node.value.id, node.attr)}
     elif isinstance(node, _COMPUTED) and not any(
         isinstance(item, ast.NamedExpr) for item in f.walk(node)

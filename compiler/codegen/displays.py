@@ -15,6 +15,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.codegen import form as f
+from opchain.compiler.codegen import notes
 from opchain.compiler.codegen.function_source import is_written_exactly, literal
 from opchain.runtime.records.columns import Shape
 from opchain.runtime.records.record_copy import is_plain_class
@@ -49,7 +50,7 @@ class Display:
             return ast.Dict([ast.Constant(name) for name in shape.names], elements)
         if is_dataclass(shape.kind):
             made = ast.Call(f.name(class_name(shape.kind, form)), elements, [])
-            made.is_fresh = True  # type: ignore[attr-defined]
+            notes.is_fresh.set(made, True)
             return made
         maker, arguments = _NEW_TUPLE, [f.name(""), ast.Tuple(elements, ast.Load())]
         if shape.kind is Row:
@@ -61,7 +62,7 @@ class Display:
         else:
             arguments[0] = f.name(class_name(shape.kind, form))
         call = ast.Call(f.name(form.names.bind(maker, "shared")), arguments, [])
-        call.is_fresh = True  # type: ignore[attr-defined]
+        notes.is_fresh.set(call, True)
         return call
 
     def field_read(self, node: ast.AST, variable: str) -> int | None:
@@ -102,7 +103,7 @@ class Display:
         else:
             key = shape.names[position] if shape is not None and shape.kind is dict else position
             item = ast.Subscript(record, ast.Constant(key), ast.Load())
-        item.is_field = True  # type: ignore[union-attr]
+        notes.is_field.set(item, True)
         return item
 
     def _position(self, name: Any) -> int | None:

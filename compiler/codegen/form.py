@@ -13,19 +13,7 @@ The additional nodes represent what a chain does with records, so rules need not
 | `Count` | count a record that enters or leaves an operator | `op_1.records_in += 1` |
 
 A filter is an `if` around everything downstream. `show` prints it as `continue` if it ends the body of a loop. Every
-statement has the index of its operator in `operator`, and may have a `comment`. Rules note more on nodes:
-
-| attribute | of | meaning |
-|---|---|---|
-| `asks` | `If` | it asks for "none" or a "tag": whether a record is None, or goes to a side output |
-| `emits_caught` | `If` | after a `try`, it emits what an exception handler yields |
-| `has_key` | `Call` | a call of a state, before which the key must be set |
-| `is_fork` | `Assign`, `CopyIfMutable` | the record of one reader of several |
-| `is_fresh` | `Call` | the result is a new object |
-| `is_field` | `Attribute`, `Subscript` | reads a field, which runs no code of users |
-| `is_state` | `Call` | calls a method of a state |
-| `is_stored` | `CopyIfMutable` | the copy is kept in state |
-| `user_line` | expressions | the line of the user's program |
+statement has the index of its operator, and may have other notes (notes.py).
 """
 
 from __future__ import annotations
@@ -36,6 +24,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from opchain.compiler.codegen import notes
 from opchain.compiler.codegen.names import Names, stem
 from opchain.compiler.codegen.source_text import text_of
 from opchain.runtime.program.vertex_program import FIRST_OUTPUT, NO_OPERATOR, VertexProgram
@@ -63,7 +52,7 @@ class ForEachResult(ast.stmt):
     iterable: ast.expr
     side: list[ast.stmt] | None
     body: list[ast.stmt]
-    nullable: bool
+    nullable: bool = False
     by_tag: dict[str, tuple[str, list[ast.stmt]]]
 
 
@@ -298,7 +287,7 @@ def statements(text: str, operator: int, **parts: ast.expr) -> list[ast.stmt]:
 def let(variable: str, value: ast.expr, operator: int) -> ast.stmt:
     """The statement `variable = value`."""
     statement = ast.Assign([target(variable)], value, lineno=0)
-    statement.operator = operator  # type: ignore[attr-defined]
+    notes.operator.set(statement, operator)
     return statement
 
 
@@ -332,24 +321,18 @@ def is_simple(_position: int, item: ast.expr) -> bool:
 def marked(found: list[ast.stmt], operator: int) -> list[ast.stmt]:
     """Sets the operator of all statements that have none."""
     for node in nodes(found):
-        if isinstance(node, ast.stmt) and not hasattr(node, "operator"):
-            node.operator = operator  # type: ignore[attr-defined]
+        if isinstance(node, ast.stmt) and not hasattr(node, notes.operator.name):
+            notes.operator.set(node, operator)
     return found
 
 
 def placed(made: Tree, replaced_node: ast.AST) -> Tree:
     """Gives an expression, or a block, the user's line of the node that it replaces."""
-    lines = (node.user_line for node in ast.walk(replaced_node) if hasattr(node, "user_line"))
-    line = next(lines, None)
-    found: Iterable[Any] = all_statements(made) if isinstance(made, list) else [made]
+    line = next(filter(None, map(notes.user_line, ast.walk(replaced_node))), None)
+    found: Iterable[ast.AST] = all_statements(made) if isinstance(made, list) else [made]
     for node in found if line is not None else ():
-        node.user_line = line
+        notes.user_line.set(node, line)
     return made
-
-
-def operator_of(statement: ast.stmt) -> int:
-    """The index of the statement's operator."""
-    return getattr(statement, "operator", NO_OPERATOR)
 
 
 def suffix_of(operator: int) -> str:
@@ -361,15 +344,10 @@ def with_comment(found: list[ast.stmt], comment: str | None) -> list[ast.stmt]:
     """Adds a comment to the first of the statements."""
     shown = [statement for statement in found if not isinstance(statement, (CopyIfMutable, Count))]
     if shown and comment:
-        own = getattr(shown[0], "comment", None)
+        own = notes.comment(shown[0])
         both = comment if own in (None, comment) else f"{comment}, {own}".replace(", ->", " ->")
-        shown[0].comment = both  # type: ignore[attr-defined]
+        notes.comment.set(shown[0], both)
     return found
-
-
-def comment_of(statement: ast.AST) -> str | None:
-    """The comment of a statement."""
-    return getattr(statement, "comment", None)
 
 
 # Inspecting and changing statements
@@ -444,6 +422,14 @@ def variable_set(statement: ast.AST | None) -> str:
     return ""
 
 
+def assignments(found: Iterable[ast.AST]) -> Iterator[tuple[str, ast.expr]]:
+    """The variable and the value of each `variable = value` among some nodes."""
+    for node in found:
+        variable = variable_set(node)
+        if variable and isinstance(node, ast.Assign):
+            yield variable, node.value
+
+
 def selects_key(statement: ast.stmt) -> bool:
     """Whether a statement calls the selector of a key that is sent with the record, before it is sent."""
     return stem(variable_set(statement)) == "sent_key"
@@ -453,9 +439,9 @@ def values_set_once(block: Sequence[ast.stmt]) -> dict[str, ast.expr]:
     """The values of the variables that are set once, by `variable = value`."""
     set_in = stores(block)
     return {
-        variable: item.value  # type: ignore[attr-defined]
-        for item in all_statements(block)
-        if set_in.get(variable := variable_set(item)) == 1
+        variable: value
+        for variable, value in assignments(all_statements(block))
+        if set_in[variable] == 1
     }
 
 

@@ -19,6 +19,7 @@ from types import CodeType, FunctionType, MethodType
 from typing import Any
 
 from opchain.compiler.codegen import form as f
+from opchain.compiler.codegen import notes
 from opchain.compiler.codegen.source_text import text_of
 from opchain.runtime.records.record_copy import IMMUTABLE
 from opchain.runtime.task.generated_code import code_key
@@ -154,7 +155,7 @@ def definition_of(function: Any) -> Definition:
     for statement in body:
         for node in ast.walk(statement):
             if hasattr(node, "lineno"):
-                node.user_line = f"{file}:{node.lineno}"  # type: ignore[attr-defined]
+                notes.user_line.set(node, f"{file}:{node.lineno}")
     return Definition(function, code.co_varnames[: code.co_argcount], body, source.rebound)
 
 

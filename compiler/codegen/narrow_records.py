@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.codegen import form as f
+from opchain.compiler.codegen import notes
 from opchain.compiler.codegen.displays import Display, FieldReads, display_of
 from opchain.compiler.codegen.keys import key_program
 from opchain.compiler.codegen.static_types import StaticType, never_raises, type_of
@@ -91,7 +92,7 @@ def narrowed(  # noqa: PLR0911 - one for each condition
     keeps_key: bool = False,
 ) -> Narrow | None:
     """What is stored of the records of a fold, in any case the key if it `keeps_key`. None if they are stored whole."""
-    index = f.operator_of(fold)
+    index = notes.operator(fold)
     display, result = (display_of(item, form.constants) for item in (fold.value, fold.reduced))
     program = key_program(form, index)
     if display is None or result is None or program is None or display.names or result.names:
@@ -154,8 +155,7 @@ def _key_position(function: Function, fold: f.Fold, elements: Sequence[ast.expr]
 
 def _selected(function: Function, key: str) -> str | None:
     """The variable that a key was assigned from."""
-    for statement in f.all_statements(function.body):
-        value = getattr(statement, "value", None)
-        if f.variable_set(statement) == key and isinstance(value, ast.Name):
+    for variable, value in f.assignments(f.all_statements(function.body)):
+        if variable == key and isinstance(value, ast.Name):
             return value.id
     return None

@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.codegen import form as f
+from opchain.compiler.codegen import notes
 from opchain.compiler.codegen.internal_functions import Trait, has
 from opchain.compiler.codegen.static_types import StaticType, TupleOf
 
@@ -65,7 +66,7 @@ class Uses:
 def is_fork_of(statement: ast.stmt, variable: str) -> bool:
     """Whether a statement gives a reader at a fork a record of its own."""
     return (
-        getattr(statement, "is_fork", False)
+        notes.is_fork(statement)
         and isinstance(statement, ast.Assign)
         and f.is_load_of(statement.value, variable)
     )

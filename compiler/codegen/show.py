@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.codegen import form as f
+from opchain.compiler.codegen import notes
 from opchain.compiler.codegen.source_text import text_of, text_of_target
 from opchain.runtime.errors import one_line_name
 from opchain.runtime.program.vertex_program import FIRST_OUTPUT, NO_OPERATOR
@@ -92,7 +93,9 @@ class _Function:
     def line(self, depth: int, line: str, statement: ast.stmt, *, is_first: bool = True) -> None:
         """Writes a line of a statement, the first with its comment."""
         comment = _comment(statement) if is_first else None
-        self._text.add(depth, f"{line}  # {comment}" if comment else line, f.operator_of(statement))
+        self._text.add(
+            depth, f"{line}  # {comment}" if comment else line, notes.operator(statement)
+        )
 
     # Python's statements with suites
 
@@ -135,7 +138,7 @@ class _Function:
         for handler in statement.handlers:
             kind = "" if handler.type is None else f" {text_of(handler.type)}"
             name = f" as {handler.name}" if handler.name else ""
-            self._text.add(depth, f"except{kind}{name}:", f.operator_of(statement))
+            self._text.add(depth, f"except{kind}{name}:", notes.operator(statement))
             self.block(handler.body, depth + 1, None)
         self._optional("else:", statement.orelse, depth)
         self._optional("finally:", statement.finalbody, depth)
@@ -148,7 +151,7 @@ class _Function:
     # Ours
 
     def _emits(self, statement: f.ForEachResult, depth: int, _ends: str | None) -> None:
-        operator, iterable = f.operator_of(statement), text_of(statement.iterable)
+        operator, iterable = notes.operator(statement), text_of(statement.iterable)
         target = statement.target.id
         if statement.nullable:
             found = f"found_{operator}"
@@ -165,12 +168,12 @@ class _Function:
         self.block(statement.body, depth + 1, "continue")
 
     def _keep(self, statement: f.CopyIfMutable, depth: int, _ends: str | None) -> None:
-        kept, operator = statement.target.id, f.operator_of(statement)
+        kept, operator = statement.target.id, notes.operator(statement)
         self._text.add(depth, f"if {kept}.__class__ not in IMMUTABLE:", operator)
         self._text.add(depth + 1, f"{kept} = own_copy({kept})", operator)
 
     def _send(self, statement: f.Send, depth: int, _ends: str | None) -> None:
-        number, operator = statement.number, f.operator_of(statement)
+        number, operator = statement.number, notes.operator(statement)
         if statement.key is not None:
             key = text_of(statement.key)
             self._text.add(depth, f"keys_{number}.append({key})", FIRST_OUTPUT - number)
@@ -187,10 +190,10 @@ class _Function:
         self.line(depth, f"{statement.list}.append({text_of(statement.value)})", statement)
 
     def _count(self, statement: f.Count, depth: int, _ends: str | None) -> None:
-        self._text.add(depth, f"op_{f.operator_of(statement)}.{statement.what} += 1")
+        self._text.add(depth, f"op_{notes.operator(statement)}.{statement.what} += 1")
 
     def _fold(self, statement: f.Fold, depth: int, _ends: str | None) -> None:
-        key, previous, operator = statement.key.id, statement.previous, f.operator_of(statement)
+        key, previous, operator = statement.key.id, statement.previous, notes.operator(statement)
         value = text_of(statement.first or statement.value)
         reduced = text_of(statement.reduced) if statement.reduced is not None else ""
         self.line(depth, f"{previous} = {statement.table}.get({key}, ABSENT)", statement)
@@ -230,7 +233,7 @@ def _comment(statement: ast.stmt) -> str | None:
 
     A traceback shows the line of generated code with its comment, and so the user's line.
     """
-    comment, place = f.comment_of(statement), _user_line(statement)
+    comment, place = notes.comment(statement), _user_line(statement)
     if place is None or (comment is not None and place in comment):
         return comment
     return place if comment is None else f"{comment}, {place}"
@@ -238,12 +241,12 @@ def _comment(statement: ast.stmt) -> str | None:
 
 def _user_line(statement: ast.stmt) -> str | None:
     """`job.py:8` of the first expression that was inlined; suites below the statement are not looked at."""
-    place: str | None = getattr(statement, "user_line", None)
+    place = notes.user_line(statement)
     if place is not None:
         return place
     heads = (part for _, part in ast.iter_fields(statement) if isinstance(part, ast.expr))
     nodes = (node for head in heads for node in ast.walk(head))
-    return next((node.user_line for node in nodes if hasattr(node, "user_line")), None)
+    return next(filter(None, map(notes.user_line, nodes)), None)
 
 
 def _operand(node: ast.expr) -> str:

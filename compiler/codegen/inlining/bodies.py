@@ -92,7 +92,7 @@ def folded(lets: Lines, value: ast.expr) -> ast.expr | None:
     None if an argument is not read exactly once, or not in the order in which the call evaluates the arguments, or if
     something that can fail or act is evaluated between them.
     """
-    arguments = {f.variable_set(each): each.value for each in lets}  # type: ignore[attr-defined]
+    arguments = dict(f.assignments(lets))
     pending = list(arguments)
     is_once = all(f.reads(value, variable) == 1 for variable in pending)
     if not is_once or not _reaches(value, pending) or pending:

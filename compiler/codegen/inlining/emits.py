@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.codegen import form as f
+from opchain.compiler.codegen import notes
 from opchain.compiler.codegen.function_source import Definition, Refused
 from opchain.runtime.types.output_tag import OutputTag
 
@@ -66,9 +67,9 @@ class Places:
             if tag.tag_id in statement.by_tag:
                 return self._emit_tagged(tag.tag_id, value.elts[1])
             if not statement.side:  # nobody reads any side output
-                return f.marked(evaluated(value.elts[1]), f.operator_of(statement))
+                return f.marked(evaluated(value.elts[1]), notes.operator(statement))
             return [f.replaced(item, {statement.target.id: value}) for item in statement.side]
-        emits, operator = self._another(), f.operator_of(statement)
+        emits, operator = self._another(), notes.operator(statement)
         target = emits.target.id
         lines = [f.let(target, value, operator)]
         if emits.side is None or not _may_be_tagged(value):
@@ -80,7 +81,7 @@ class Places:
         tagged = ast.If(test, emits.side, emits.body)
         if not emits.side:
             tagged = ast.If(ast.UnaryOp(ast.Not(), test), emits.body, [])
-        tagged.asks = "tag"  # type: ignore[attr-defined]
+        notes.asks.set(tagged, "tag")
         return f.marked([*lines, tagged], operator)
 
     def _emit_tagged(self, tag: str, value: ast.expr) -> Lines:
@@ -91,7 +92,7 @@ class Places:
             parts = self._scope.others([ast.Expr(f.target(variable)), *lines])
             self.copied += sum(1 for _ in f.all_statements(lines))
         self._emitted.add(tag)
-        first = f.let(variable, value, f.operator_of(self._statement))
+        first = f.let(variable, value, notes.operator(self._statement))
         return [f.replaced(item, parts) for item in (first, *lines)]
 
 

@@ -23,6 +23,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from opchain.compiler.codegen import form as f
+from opchain.compiler.codegen import notes
 from opchain.compiler.codegen.function_source import Refused
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ def _loop(statement: ast.For | ast.While, rest: Lines, give: Give, definition: D
 
 def _try(statement: ast.Try, rest: Lines, give: Give, definition: Definition) -> Lines:
     """A `try` without statements after it: they become its `else`, or the end of a handler."""
-    emits_caught = list(takewhile(lambda item: getattr(item, "emits_caught", False), rest))
+    emits_caught = list(takewhile(notes.emits_caught, rest))
     rest = rest[len(emits_caught) :]
     is_simple = _is_harmless(rest)
     body_returns = any(map(_returns, statement.body))
@@ -181,7 +182,7 @@ def yields_behind_tries(body: Lines, fresh: Callable[[str], str], definition: De
                 handler.body += [_set(is_caught, ast.Constant(value=True)), *returned]
                 before.append(_set(is_caught, ast.Constant(value=False)))
                 emits = ast.If(f.name(is_caught), [yielded], [])
-                emits.emits_caught = True  # type: ignore[attr-defined]
+                notes.emits_caught.set(emits, True)
                 behind.append(emits)
         held = [statement.body, statement.finalbody, *(item.body for item in statement.handlers)]
         if statement.finalbody:

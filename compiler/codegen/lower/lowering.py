@@ -10,6 +10,7 @@ from inspect import cleandoc
 from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.codegen import form as f
+from opchain.compiler.codegen import notes
 from opchain.compiler.codegen.function_source import plain_function
 from opchain.compiler.codegen.lower.chain import ChainTree, Place
 from opchain.compiler.codegen.static_types import (
@@ -300,7 +301,7 @@ class Lowering:
                 continue
             copied = f"{place.value}_{where}"
             copies = f.let(copied, place.record, operator.index)
-            copies.is_fork = True  # type: ignore[attr-defined]
+            notes.is_fork.set(copies, True)
             kept = f.made(f.CopyIfMutable, target=f.target(copied), is_fork=True)
             lines += [copies, *f.marked([kept], operator.index)]
             lines += write(replace(place, value=copied, is_shared=False))

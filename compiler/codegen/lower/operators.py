@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from opchain.compiler.codegen import form as f
+from opchain.compiler.codegen import notes
 from opchain.compiler.codegen.associative import is_associative
 from opchain.compiler.codegen.lower.chain import Place
 from opchain.compiler.codegen.lower.lowering import (
@@ -224,7 +225,7 @@ def lower_co_map(lowering: Lowering, operator: OperatorProgram, place: Place, nu
     lines = f.with_comment([f.let(result, call, index)], comment(operator))
     behind = lowering.downstream(operator, replace(place, value=result, is_shared=True))
     guard = ast.If(f.expression(f"{result} is not None"), behind, [])
-    guard.asks = "none"  # type: ignore[attr-defined]
+    notes.asks.set(guard, "none")
     return [
         *lowering.set_key_of_rich(operator, place, number),
         *lines,

@@ -34,6 +34,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from opchain.compiler.codegen import form as f
+from opchain.compiler.codegen import notes
 from opchain.compiler.codegen.function_source import BUILTINS
 from opchain.compiler.codegen.internal_functions import SETS_KEY, TABLES, Trait, has
 from opchain.compiler.codegen.names import stem
@@ -127,7 +128,7 @@ def _containers(loop: ast.For, nodes: list[ast.AST]) -> Iterator[ast.expr]:
     for node in nodes:
         if isinstance(node, ast.comprehension) and _is_of_object(node.iter):
             yield node.iter
-        elif isinstance(node, ast.Call) and not getattr(node, "is_state", False):
+        elif isinstance(node, ast.Call) and not notes.is_state(node):
             yield from filter(_is_of_object, node.args)
             if isinstance(node.func, ast.Attribute) and _is_of_object(node.func.value):
                 yield node.func.value
@@ -166,7 +167,7 @@ def _is_of_object(node: ast.AST) -> bool:
 def _is_harmless(form: Form, node: ast.AST) -> bool:
     """Whether a node runs no code that could see a function object."""
     if isinstance(node, ast.Attribute):
-        return _is_look_up(node) or node.attr == "__class__" or getattr(node, "is_field", False)
+        return _is_look_up(node) or node.attr == "__class__" or notes.is_field(node)
     if isinstance(node, ast.Call):
         called = node.func
         if node.keywords:
@@ -174,7 +175,7 @@ def _is_harmless(form: Form, node: ast.AST) -> bool:
         if any(map(_is_of_object, node.args)):
             return f.is_call_of(node, _OF_ITEMS)
         if isinstance(called, ast.Attribute):
-            return _is_look_up(called) or getattr(node, "is_state", False)
+            return _is_look_up(called) or notes.is_state(node)
         return isinstance(called, ast.Name) and (
             called.id in BUILTINS
             or has(called.id, Trait.SEES_NO_ATTRIBUTE)

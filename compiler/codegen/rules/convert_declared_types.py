@@ -19,6 +19,7 @@ from dataclasses import is_dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.codegen import form as f
+from opchain.compiler.codegen import notes
 from opchain.compiler.codegen.analysis import escaping_of, types_of
 from opchain.compiler.codegen.displays import Display, FieldReads, display_of
 from opchain.compiler.codegen.static_types import StaticType, TupleOf, plain_type, type_of
@@ -47,11 +48,11 @@ def convert_declared_types(form: Form) -> None:
             types = types_of(function, form)  # of records converted so far, too
             declared = _declared(form, statement)
             if _is_converted(function, statement.value, declared, converted):
-                lines = [f.let(statement.target.id, statement.value, f.operator_of(statement))]
+                lines = [f.let(statement.target.id, statement.value, notes.operator(statement))]
             else:
                 lines = _converted(form, function, statement, declared, types)
             converted[statement.target.id] = declared
-            f.with_comment(lines, f.comment_of(statement))
+            f.with_comment(lines, notes.comment(statement))
             function.body = f.replaced_by(function.body, statement, lines)
             _forward(function, statement, lines)
 
@@ -73,7 +74,7 @@ def _forward(function: Function, statement: f.Convert, lines: list[ast.stmt]) ->
 
 
 def _declared(form: Form, statement: f.Convert) -> TypeInformation[Any]:
-    operator = form.program.operators[f.operator_of(statement)]
+    operator = form.program.operators[notes.operator(statement)]
     declared = operator.record_type
     if statement.tag is not None:
         declared = dict(operator.side_types)[statement.tag]
@@ -96,9 +97,8 @@ def _is_converted(
         if isinstance(node, (ast.Attribute, ast.Subscript)) and not isinstance(node.ctx, ast.Load)
     )
     has_another_name = any(
-        f.variable_set(node) and f.is_load_of(node.value, value.id)
-        for node in f.nodes(function.body)
-        if isinstance(node, ast.Assign)
+        f.is_load_of(assigned, value.id)
+        for _, assigned in f.assignments(f.all_statements(function.body))
     )
     return not (is_changed or has_another_name) and value.id not in escaping_of(function)
 
@@ -117,7 +117,7 @@ def _converted(
     declared: TypeInformation[Any],
     types: dict[str, StaticType | None],
 ) -> list[ast.stmt]:
-    operator, row, value = f.operator_of(statement), statement.target.id, statement.value
+    operator, row, value = notes.operator(statement), statement.target.id, statement.value
     display = display_of(value, form.constants)
     if display is not None and isinstance(declared, (RowTypeInfo, TupleTypeInfo)):
         lines = _by_fields(form, function, statement, display, declared, types)
@@ -151,7 +151,7 @@ def _by_fields(
     if arranged is None:
         return None
     lines, display = arranged
-    place, operator = statement.target.id.removeprefix("row_"), f.operator_of(statement)
+    place, operator = statement.target.id.removeprefix("row_"), notes.operator(statement)
     tests = [
         _test_of(field_type, position, element, types)
         for position, (field_type, element) in enumerate(
@@ -222,7 +222,7 @@ def _conversion(
         alone: The fields that have no test, and are converted one by one if all others have their form.
         may_hold_none: Whether such a field may be None, and stays so.
     """
-    operator = f.operator_of(statement)
+    operator = notes.operator(statement)
     by_field: list[ast.stmt] = []
     for position in alone:
         convert = form.names.bind(
@@ -267,7 +267,7 @@ def _arranged(
         if not isinstance(element, (ast.Name, ast.Constant)):
             place = statement.target.id.removeprefix("row_")
             variable = f"field_of_{place}_{declared.index(name)}"
-            lines.append(f.let(variable, element, f.operator_of(statement)))
+            lines.append(f.let(variable, element, notes.operator(statement)))
             elements[name] = f.name(variable)
     return lines, Display([elements[name] for name in declared], Shape(Row))
 

@@ -24,6 +24,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from opchain.compiler.codegen import form as f
+from opchain.compiler.codegen import notes
 from opchain.compiler.codegen.analysis import types_of
 from opchain.compiler.codegen.narrow_records import Narrow, narrowed
 from opchain.compiler.codegen.source_text import text_of
@@ -83,7 +84,7 @@ def _alike(form: Form, places: list[_Place]) -> list[Narrow]:
 
 
 def _rewrite(form: Form, places: list[_Place], narrows: list[Narrow]) -> None:
-    where = f.operator_of(places[0].fold)
+    where = notes.operator(places[0].fold)
     number, shape = FIRST_OUTPUT - where, narrows[0].result.shape
     names: list[str] = []
     if shape != narrows[0].display.shape:
@@ -106,7 +107,7 @@ def _rewrite(form: Form, places: list[_Place], narrows: list[Narrow]) -> None:
             lines = _counted(form, function, fold, layout)
         else:
             lines = _combined(form, fold, each, layout, names)
-        lines = f.with_comment(f.marked(lines, where), f.comment_of(fold))
+        lines = f.with_comment(f.marked(lines, where), notes.comment(fold))
         function.body = f.replaced_by(function.body, fold, lines)
 
 
@@ -148,20 +149,20 @@ def _counts(fold: f.Fold, narrow: Narrow) -> bool:
 def _counted(
     form: Form, function: Function, fold: f.Fold, layout: tuple[Any, ...]
 ) -> list[ast.stmt]:
-    where = f.operator_of(fold)
+    where = notes.operator(fold)
     number = FIRST_OUTPUT - where
     name = form.names.bind(f"keys_{number}", "counted_keys", *layout)
     form.remark(where, "counted before the exchange")
     for item in f.all_statements(function.body):
-        if f.operator_of(item) == where and (comment := f.comment_of(item)):
-            item.comment = comment.replace(", combined", ", counted")  # type: ignore[attr-defined]
+        if notes.operator(item) == where and (comment := notes.comment(item)):
+            notes.comment.set(item, comment.replace(", combined", ", counted"))
     return [f.made(f.Append, list=name, value=f.name(fold.key.id))]
 
 
 def _combined(
     form: Form, fold: f.Fold, narrow: Narrow, layout: tuple[Any, ...], names: list[str]
 ) -> list[ast.stmt]:
-    where = f.operator_of(fold)
+    where = notes.operator(fold)
     table = form.names.bind(f"sums_to_{FIRST_OUTPUT - where}", "combined_sums", *layout)
     form.remark(where, "summed up before the exchange")
     first = narrow.state([narrow.elements[position] for position in narrow.stored])

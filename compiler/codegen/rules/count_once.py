@@ -20,6 +20,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from opchain.compiler.codegen import form as f
+from opchain.compiler.codegen import notes
 from opchain.compiler.codegen.names import stem, unused
 from opchain.runtime.program.vertex_program import NO_OPERATOR
 
@@ -96,10 +97,10 @@ class _Counting:
                 if number is None and not self.appends_elsewhere:
                     number = self._list_of(block[position:])
                 if number is None:
-                    number = unused(f"count_{f.operator_of(statement)}", self.counters)
+                    number = unused(f"count_{notes.operator(statement)}", self.counters)
                     self.counters.append(number)
                     done += f.statements(f"{number} += 1", NO_OPERATOR)
-                self._note(f.operator_of(statement), statement.what, number)
+                self._note(notes.operator(statement), statement.what, number)
                 continue
             for inner in f.blocks(statement):
                 self._segment(inner, None)

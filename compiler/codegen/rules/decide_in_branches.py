@@ -34,6 +34,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from opchain.compiler.codegen import form as f
+from opchain.compiler.codegen import notes
 from opchain.compiler.codegen.displays import display_of
 
 if TYPE_CHECKING:
@@ -72,13 +73,13 @@ def _decide(form: Form, body: Block, block: Block) -> None:
             continue  # None is read elsewhere
         for other in ends:
             if other is not end:
-                other[-1:] = [] if other[1:] else f.marked([ast.Pass()], f.operator_of(other[0]))
+                other[-1:] = [] if other[1:] else f.marked([ast.Pass()], notes.operator(other[0]))
         kept = (
             test.body
             if more is None
-            else f.marked([ast.If(more, test.body, [])], f.operator_of(test))
+            else f.marked([ast.If(more, test.body, [])], notes.operator(test))
         )
-        end += f.with_comment(kept, f.comment_of(test))
+        end += f.with_comment(kept, notes.comment(test))
         block.pop(later)
         _decide(form, body, block)
         return
@@ -93,10 +94,10 @@ def _split(form: Form, block: ast.Try, variable: str) -> None:
     is_last = f.variable_set(last) == variable and not (block.orelse or block.finalbody)
     if display is None or not (is_last and is_none):
         return
-    operator = f.operator_of(last)
+    operator = notes.operator(last)
     parts = [f"part_{f.suffix_of(operator)}_{number}" for number in range(len(display.elements))]
     fields = [f.let(*each, operator) for each in zip(parts, display.elements, strict=True)]
-    block.body[-1:] = f.with_comment(fields, f.comment_of(last))
+    block.body[-1:] = f.with_comment(fields, notes.comment(last))
     made = replace(display, elements=[*map(f.name, parts)]).expression(form)
     block.orelse = [f.let(variable, made, operator)]
 

@@ -17,6 +17,7 @@ import inspect
 from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.codegen import form as f
+from opchain.compiler.codegen import notes
 from opchain.runtime.program.operator_specs import FlatMapSpec
 from opchain.runtime.program.vertex_program import NO_OPERATOR
 
@@ -36,7 +37,7 @@ def detect_str_results(form: Form) -> None:
     for function in form.batch_functions():
         found: set[int] = set()
         for statement in f.all_statements(function.body):
-            index = f.operator_of(statement)
+            index = notes.operator(statement)
             if (
                 isinstance(statement, f.ForEachResult)
                 and isinstance(form.program.operators[index].spec, FlatMapSpec)

@@ -17,6 +17,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from opchain.compiler.codegen import form as f
+from opchain.compiler.codegen import notes
 from opchain.compiler.codegen.analysis import changes_object, fresh_of, only_reads, types_of
 from opchain.compiler.codegen.displays import MAKERS
 from opchain.compiler.codegen.function_source import calls_builtin
@@ -44,8 +45,8 @@ def _drop_copies(form: Form, function: Function) -> None:
         if not isinstance(statement, f.CopyIfMutable):
             return None
         kept = statement.target.id
-        is_fork = getattr(statement, "is_fork", False)
-        if getattr(statement, "is_stored", False):
+        is_fork = notes.is_fork(statement)
+        if notes.is_stored(statement):
             needless = harmless or _is_only_computed_with(function, kept)
         else:
             needless = harmless if is_fork else kept in fresh
@@ -128,9 +129,9 @@ def _is_new(
     if is_frozen(types.get(name)):
         return True
     values = [
-        item.value  # type: ignore[attr-defined]
-        for item in f.all_statements(function.body)
-        if f.variable_set(item) == name
+        value
+        for variable, value in f.assignments(f.all_statements(function.body))
+        if variable == name
     ]
     added = sum(
         isinstance(item, ast.AugAssign) and f.stores([item]).get(name) == 1
@@ -150,7 +151,7 @@ def _is_pure(node: ast.expr, types: dict[str, StaticType | None]) -> bool:
                 return False
         elif isinstance(item, ast.Call) and not isinstance(item.func, ast.Attribute):
             called = f.called(item)
-            is_own = stem(called) in ("identify", "zip") or getattr(item, "is_fresh", False)
+            is_own = stem(called) in ("identify", "zip") or notes.is_fresh(item)
             if not is_own and called not in MAKERS and not calls_builtin(item):
                 return False
     return True

@@ -25,6 +25,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from opchain.compiler.codegen import form as f
+from opchain.compiler.codegen import notes
 from opchain.compiler.codegen.analysis import types_of
 from opchain.compiler.codegen.source_text import text_of
 from opchain.compiler.codegen.static_types import IterableOf, never_raises, type_of
@@ -57,14 +58,14 @@ def _extended(types: Types, statement: ast.stmt) -> list[ast.stmt] | None:
         return None
     if not isinstance(statement.target, ast.Name) or not statement.body:
         return None
-    variable, operator = statement.target.id, f.operator_of(statement)
+    variable, operator = statement.target.id, notes.operator(statement)
     *counts, last = statement.body
-    comments = [f.comment_of(statement), f.comment_of(last)]
+    comments = [notes.comment(statement), notes.comment(last)]
     lines: list[ast.stmt] = []
     if isinstance(last, ast.If) and not last.orelse and len(last.body) == 1:
         if not _is_list(iterable, types) or not never_raises(last.test, types):
             return None
-        comments.append(f.comment_of(last.body[0]))
+        comments.append(notes.comment(last.body[0]))
         if counts:
             name = f"results_{operator}"
             lines.append(f.let(name, iterable, operator))

@@ -91,6 +91,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from opchain.compiler.codegen import form as f
+from opchain.compiler.codegen import notes
 from opchain.compiler.codegen.analysis import types_of
 from opchain.compiler.codegen.displays import FieldReads, display_of
 from opchain.compiler.codegen.names import stem
@@ -120,7 +121,7 @@ def fold_windows(form: Form) -> None:
         ((function, send),) = sends
         function.body = f.replaced_by(function.body, send, lines)
         function.before += f.statements(f"slice_to_{number} = end_to_{number} = 0", NO_OPERATOR)
-        form.remark(f.operator_of(send), "folded into windows before the exchange")
+        form.remark(notes.operator(send), "folded into windows before the exchange")
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +186,7 @@ def _folded(
     send.key = f.name(key)
     return f.with_comment(
         [*lines, *f.marked([ast.If(f.expression(f"{run} is None"), [send], folds)], where)],
-        (f.comment_of(send) or "") + ", folded here",
+        (notes.comment(send) or "") + ", folded here",
     )
 
 
@@ -217,7 +218,7 @@ def _fields_of(
         display.elements,
         f.is_simple,
         lambda position: f"item_to_{send.number}_{position}",
-        f.operator_of(send),
+        notes.operator(send),
     )
     types |= {name: type_of(item, types) for name, item in f.values_set_once(set_here).items()}
     lines += set_here

@@ -32,6 +32,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from opchain.compiler.codegen import form as f
+from opchain.compiler.codegen import notes
 from opchain.compiler.codegen.analysis import only_reads, types_of
 from opchain.compiler.codegen.displays import MAKERS
 from opchain.compiler.codegen.function_source import BUILTINS
@@ -118,10 +119,10 @@ def _fused(form: Form, function: Function, block: Block, made: ast.stmt, name: s
             parts[variable] = f.name(another)
         is_first = False
         emits = f.replaced(loop, parts)
-        lines = [f.let(emits.target.id, value, f.operator_of(loop)), *emits.body]
-        return f.with_comment(lines, f.comment_of(statement))
+        lines = [f.let(emits.target.id, value, notes.operator(loop)), *emits.body]
+        return f.with_comment(lines, notes.comment(statement))
 
-    fused = f.with_comment(f.rewritten(filling, rewrite), f.comment_of(made))
+    fused = f.with_comment(f.rewritten(filling, rewrite), notes.comment(made))
     return [*block[:start], *fused, *block[end + 1 :]]
 
 

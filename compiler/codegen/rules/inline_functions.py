@@ -33,6 +33,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.codegen import form as f
+from opchain.compiler.codegen import notes
 from opchain.compiler.codegen.displays import Makers
 from opchain.compiler.codegen.function_source import Definition, Refused, definition_of
 from opchain.compiler.codegen.inlining.bodies import body_of, callee_of, folded
@@ -147,7 +148,7 @@ class _Inliner:
         return f.flattened(map(self._statement, block))
 
     def _statement(self, statement: ast.stmt) -> Lines:
-        operator = f.operator_of(statement)
+        operator = notes.operator(statement)
         if isinstance(statement, f.ForEachResult):
             statement.body = self.block(statement.body)
             statement.by_tag = {
@@ -158,7 +159,7 @@ class _Inliner:
             return [statement]
         found = self._inlined(statement, operator)
         if found is not None:
-            return f.with_comment(found, f.comment_of(statement))
+            return f.with_comment(found, notes.comment(statement))
         before: Lines = []
         if isinstance(statement, ast.If):
             before = self._condition(statement, operator)
@@ -175,8 +176,8 @@ class _Inliner:
         """Inlines a function that decides, such as a filter. Returns its statements before the condition."""
         before, statement.test = self._computed("kept", statement.test, operator)
         if before:
-            f.with_comment(before, f.comment_of(statement))
-            statement.comment = None  # type: ignore[attr-defined]
+            f.with_comment(before, notes.comment(statement))
+            notes.comment.set(statement, None)
         return before
 
     def _computed(self, name: str, call: ast.expr, operator: int) -> tuple[Lines, ast.expr]:
@@ -285,7 +286,7 @@ class _Inliner:
 
     def _emits(self, statement: f.ForEachResult, definition: Definition, call: ast.Call) -> Lines:
         """The body of a function that emits, with the downstream code in place of each emitted record."""
-        operator = f.operator_of(statement)
+        operator = notes.operator(statement)
         places = Places(
             self.scope, statement, is_nullable=statement.nullable and not definition.is_generator
         )
@@ -354,7 +355,7 @@ class _Inliner:
     # Expressions
 
     def _expressions(self, statement: ast.stmt) -> None:
-        operator = f.operator_of(statement)
+        operator = notes.operator(statement)
         if isinstance(statement, f.Send):
             number = statement.number
             if statement.key is not None:

@@ -71,6 +71,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.codegen import form as f
+from opchain.compiler.codegen import notes
 from opchain.compiler.codegen.analysis import only_reads, types_of
 from opchain.compiler.codegen.internal_functions import SETS_KEY
 from opchain.compiler.codegen.keys import fields_looked_at, key_program
@@ -146,7 +147,7 @@ class _States:
 
     def _rewrite(self, position: int, key: str) -> None:
         set_key, rest = self.loop.body[position], self.loop.body[position + 1 :]
-        index = f.operator_of(set_key)
+        index = notes.operator(set_key)
         owner, context = f"self_{index}", f"context_{index}"
         states = {
             name: state
@@ -208,14 +209,14 @@ class _States:
         in variables, unless two inputs take turns, or unknown code may look for the states. Then the key is not set if the
         function has no timers.
         """
-        index = f.operator_of(set_key)
+        index = notes.operator(set_key)
         block = looked_up(is_held=True)
         handles = handles_in(block, {f"self_{index}", f"context_{index}"})
         is_seen = any(reads_key(item, index, handles) for item in block)
         if index or self.form.takes_turns or is_seen:
             backend = self.form.names.bind(f"backend_{index}", "keyed_state", index)
             last: ast.expr = ast.Attribute(f.name(backend), "state_key", ast.Load())
-            last.is_field = True  # type: ignore[attr-defined]
+            notes.is_field.set(last, True)
             lookups, variables = [], []
             block = looked_up(is_held=False)
         else:
@@ -230,7 +231,7 @@ class _States:
         if lookups and not has_on_timer(spec.function):
             unset = f.copied(block)
             for call in calls_in(unset):
-                call.has_key = False  # type: ignore[attr-defined]
+                notes.has_key.set(call, False)
             unset = with_key(unset, set_key, handles)
             if unset[0] is not set_key:
                 block, at_change = unset, []
@@ -339,7 +340,7 @@ class _States:
             self.function.before += found
         self.form.names.bind("VOID", "shared")
         lines: Lines = []
-        operator = f.operator_of(statement)
+        operator = notes.operator(statement)
         text = "time"
         if type_of(time, types) is not int:
             self.form.names.bind("timer_millis", "shared")
@@ -348,7 +349,7 @@ class _States:
                 lines.append(f.let(f"due_{index}", time, operator))
                 time = f.name(f"due_{index}")
         lines += f.statements(f"{called}({text}, VOID, {key})", operator, time=time)
-        return f.with_comment(f.placed(lines, call), f.comment_of(statement))
+        return f.with_comment(f.placed(lines, call), notes.comment(statement))
 
     def _touch(self, index: int, position: int, key: str) -> None:
         """Passes all keys of a batch to the backend, if it tracks changes, or refuses the batch if this is expensive.

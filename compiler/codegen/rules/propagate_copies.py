@@ -24,6 +24,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from opchain.compiler.codegen import form as f
+from opchain.compiler.codegen import notes
 from opchain.compiler.codegen.names import stem
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def _forward(function: Function, *, kept: str) -> None:
                 inner[:] = block(inner)
             found = rewrite(statement)
             if found is not None:
-                pending = pending or f.comment_of(statement)
+                pending = pending or notes.comment(statement)
                 continue
             if pending:
                 f.with_comment([statement], pending)

@@ -20,6 +20,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from opchain.compiler.codegen import form as f
+from opchain.compiler.codegen import notes
 from opchain.compiler.codegen.column_reads import display_of_columns, read_columns
 from opchain.compiler.codegen.static_types import ColumnsOf, CombinedOf
 
@@ -56,9 +57,9 @@ def _read_combined(form: Form, function: Function, combined: CombinedOf) -> None
     function.types.update(zip(record.fields, record.record.items, strict=True))
     function.types[fields[0]] = combined.key
     function.fresh.update(fields)
-    operator = f.operator_of(unpacked)
+    operator = notes.operator(unpacked)
     lines = [
         f.let(key.id, f.name(fields[0]), operator),
         f.let(item.id, display_of_columns(record).expression(form), operator),
     ]
-    loop.body[place : place + 1] = f.with_comment(lines, f.comment_of(unpacked))
+    loop.body[place : place + 1] = f.with_comment(lines, notes.comment(unpacked))

@@ -73,6 +73,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.codegen import form as f
+from opchain.compiler.codegen import notes
 from opchain.compiler.codegen.analysis import types_of
 from opchain.compiler.codegen.displays import Display, parameters_of
 from opchain.compiler.codegen.fields_read import MOST_COLUMNS_OF_OTHERS, reader_without_fields
@@ -172,26 +173,26 @@ class _Reading:
                 loop.body = f.flattened(self._named(item) for item in loop.body)
                 self._narrow(loop)
         for statement, call in f.calls_of(self.function.body, self.loads):
-            self._faster(call, f.operator_of(statement))
+            self._faster(call, notes.operator(statement))
 
     def _named(self, statement: ast.stmt) -> list[ast.stmt]:
         """Gives the dict a name in `x = json.loads(text)["a"]` and in `x = Click(**json.loads(text))`."""
         holder = _holder(getattr(statement, "value", None), self.loads)
         if not isinstance(statement, ast.Assign) or holder is None:
             return [statement]
-        operator = f.operator_of(statement)
+        operator = notes.operator(statement)
         name = f"object_{f.suffix_of(operator)}"
         name = unused(name, f.names_in(self.function.body))
         named = f.let(name, holder.value, operator)
         holder.value = f.name(name)
-        return [*f.with_comment([named], f.comment_of(statement)), statement]
+        return [*f.with_comment([named], notes.comment(statement)), statement]
 
     def _faster(self, call: ast.Call, operator: int) -> None:
         name = self.form.names.bind("fast_loads", "fast_loads")
         call.func = f.name(name)
         text = call.args[0]
         is_text = isinstance(text, ast.Name) and self.types.get(text.id) is str
-        call.is_fresh = is_text  # type: ignore[attr-defined]
+        notes.is_fresh.set(call, is_text)
         self.form.remark(operator, "json.loads decodes by msgspec, where it is installed")
 
     def _narrow(self, loop: ast.For) -> None:
@@ -218,11 +219,11 @@ class _Reading:
                 return
             for send in uses.sends:
                 uses.project(send)
-            operator = f.operator_of(statement)
+            operator = notes.operator(statement)
             objects, can_be_decoded = _decoded(self.form, self.function, uses, operator, "values")
             self.function.guards.append(f.expression(can_be_decoded))
             rest = uses.rewritten(loop.body[position + 1 :], "value")
-            f.with_comment(rest, f.comment_of(statement))
+            f.with_comment(rest, notes.comment(statement))
             loop.body = [*loop.body[:position], *rest]
             if isinstance(loop.target, ast.Tuple) and isinstance(loop.iter, ast.Call):
                 loop.target.elts.append(f.target(parsed))
@@ -322,7 +323,7 @@ class _Uses:
         """The expression of a field."""
         attribute = f"field_{list(self.fields).index(name)}"
         found = ast.Attribute(f.name(self.parsed), attribute, ast.Load())
-        found.is_field = True  # type: ignore[attr-defined]
+        notes.is_field.set(found, True)
         return found
 
     def _sent(self, text: str, statement: ast.stmt) -> list[ast.stmt] | None:
@@ -382,7 +383,7 @@ def _only_looks(expression: ast.expr) -> bool:
 
 def _as_text(form: Form, send: ast.stmt, text: str) -> list[ast.stmt]:
     assert isinstance(send, f.Send)
-    number, operator = send.number, f.operator_of(send)
+    number, operator = send.number, notes.operator(send)
     sends_key = send.key is not None and form.program.is_batch
     layout = JSON_AND_KEY if sends_key else JSON
     column = form.names.bind(f"column_{number}_0", "column", number, layout, 0, False)
@@ -392,9 +393,9 @@ def _as_text(form: Form, send: ast.stmt, text: str) -> list[ast.stmt]:
         if sends_key:
             keys = form.names.bind(f"column_{number}_1", "column", number, layout, 1, True)
         lines += f.marked([f.made(f.Append, list=keys, value=send.key)], FIRST_OUTPUT - number)
-    comment = (f.comment_of(send) or "") + ", as JSON"
+    comment = (notes.comment(send) or "") + ", as JSON"
     sent = f.made(f.Append, list=column, value=f.name(text))
-    sent.comment = comment  # type: ignore[attr-defined]
+    notes.comment.set(sent, comment)
     lines.append(sent)
     if send.time is not None:
         lines.append(f.made(f.Append, list=f"timestamps_{number}", value=send.time))

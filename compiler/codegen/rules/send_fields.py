@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.codegen import form as f
+from opchain.compiler.codegen import notes
 from opchain.compiler.codegen.analysis import types_of
 from opchain.compiler.codegen.displays import display_of
 from opchain.compiler.codegen.fields_read import (
@@ -172,7 +173,7 @@ def _send_fields(
     for function, send in places:
         display = display_of(send.value, form.constants)
         assert display is not None
-        types, operator = types_of(function, form), f.operator_of(send)
+        types, operator = types_of(function, form), notes.operator(send)
         kinds.append([type_of(element, types) for element in display.elements])
         lines: list[ast.stmt] = []
         if send.key is not None and key is None:
@@ -185,9 +186,9 @@ def _send_fields(
             )
             value = display.elements[position]
             lines.append(f.made(f.Append, list=column, value=value))
-        comment = (f.comment_of(send) or "").replace(", ->", " ->")
+        comment = (notes.comment(send) or "").replace(", ->", " ->")
         before, arrow, label = comment.rpartition("-> ")
-        lines[-1].comment = f"{before}{arrow}{label}, by fields"  # type: ignore[attr-defined]
+        notes.comment.set(lines[-1], f"{before}{arrow}{label}, by fields")
         if send.time is not None:
             lines.append(f.made(f.Append, list=f"timestamps_{number}", value=send.time))
         f.marked(lines, operator)

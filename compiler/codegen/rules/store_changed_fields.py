@@ -42,6 +42,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from opchain.compiler.codegen import form as f
+from opchain.compiler.codegen import notes
 from opchain.compiler.codegen.analysis import types_of
 from opchain.compiler.codegen.column_reads import read_columns
 from opchain.compiler.codegen.displays import Display
@@ -72,7 +73,7 @@ def store_changed_fields(form: Form) -> None:
 def _write_sums_first(form: Form, function: Function) -> None:
     """Writes values that are stored as one field back to the table before a fallback runs, which reads whole tuples."""
     for item in f.all_statements(function.body):
-        index = f.operator_of(item)
+        index = notes.operator(item)
         if isinstance(item, f.Fold) and f"sums_{index}" in form.names.bindings:
             form.names.bind(f"write_sums_{index}", "attribute", index, "write_sums")
             function.before += f.statements(f"write_sums_{index}()", NO_OPERATOR)
@@ -88,7 +89,7 @@ def _narrow_state(form: Form, function: Function) -> None:
         if narrow is None:
             return None
         if form.program.is_batch and narrow.display.shape == narrow.result.shape:
-            _read_results(form, f.operator_of(statement), narrow, types)
+            _read_results(form, notes.operator(statement), narrow, types)
         return _narrow_lines(form, statement, narrow)
 
     function.body = f.rewritten(function.body, rewrite)
@@ -121,7 +122,7 @@ def _read_results(
 
 def _narrow_lines(form: Form, fold: f.Fold, narrow: Narrow) -> list[ast.stmt]:
     assert fold.target is not None
-    index = f.operator_of(fold)
+    index = notes.operator(fold)
     key, previous, table = fold.key.id, fold.previous, fold.table
     display, result = narrow.display, narrow.result
     sums = form.names.bind(f"sums_{index}", "sums", index, narrow.layout, result.shape)
@@ -173,7 +174,7 @@ def _narrow_lines(form: Form, fold: f.Fold, narrow: Narrow) -> list[ast.stmt]:
         lines.append(f.let(fold.target.id, made.expression(form), index))
     what = "one field" if narrow.is_alone else f"{len(narrow.stored)} fields"
     form.remark(index, f"stored as {what} per key")
-    return f.with_comment(lines, f.comment_of(fold))
+    return f.with_comment(lines, notes.comment(fold))
 
 
 def _names_of(display: Display) -> ast.expr:

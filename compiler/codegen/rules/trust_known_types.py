@@ -24,6 +24,7 @@ import ast
 from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.codegen import form as f
+from opchain.compiler.codegen import notes
 from opchain.compiler.codegen.analysis import types_of
 from opchain.compiler.codegen.keys import fields_looked_at, key_program
 from opchain.compiler.codegen.names import stem
@@ -49,11 +50,11 @@ def _plain_keys(form: Form, function: Function) -> None:
         key = _identified(statement)
         if key is None:
             return None
-        program = key_program(form, f.operator_of(statement))
+        program = key_program(form, notes.operator(statement))
         kind = types.get(key)
         if program is not None and kind in key_identity(program.hasher).plain:
             return []
-        looked_at = fields_looked_at(form, f.operator_of(statement), key, kind)
+        looked_at = fields_looked_at(form, notes.operator(statement), key, kind)
         if looked_at is not None:
             assert isinstance(statement, ast.If)
             statement.test = f.expression(looked_at)

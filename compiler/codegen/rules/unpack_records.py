@@ -26,6 +26,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from opchain.compiler.codegen import form as f
+from opchain.compiler.codegen import notes
 from opchain.compiler.codegen.analysis import owned_of, types_of, uses_of
 from opchain.compiler.codegen.displays import Display, FieldReads, display_of
 from opchain.compiler.codegen.names import stem, unused
@@ -87,7 +88,7 @@ def _make_after_tries(form: Form, function: Function) -> None:
             display.elements,
             f.is_simple,
             lambda position, base=base: unused(f"item_{base}_{position}", set_in),  # type: ignore[misc]
-            f.operator_of(made),
+            notes.operator(made),
         )
         if lines:
             first = statement.orelse[0]
@@ -96,13 +97,13 @@ def _make_after_tries(form: Form, function: Function) -> None:
                 made.targets = first.targets  # another name for the record
                 del statement.orelse[0]
             made.value = replace(display, elements=elements).expression(form)
-            statement.body[-1:] = f.with_comment(lines, f.comment_of(made))
+            statement.body[-1:] = f.with_comment(lines, notes.comment(made))
             statement.orelse.insert(0, made)
 
 
 def _without_unread(block: Block) -> Block:
     """Removes copies of fields that are never read."""
-    forks = [item for item in f.all_statements(block) if getattr(item, "is_fork", False)]
+    forks = [item for item in f.all_statements(block) if notes.is_fork(item)]
     copied = {item.target.id for item in forks if isinstance(item, f.CopyIfMutable)}
     unread = {name for name in copied if not f.reads(block, name)}
 
@@ -138,7 +139,7 @@ def _without_tests(form: Form, block: Block, types: dict[str, StaticType | None]
     for statement in block:
         for inner in f.blocks(statement):
             inner[:] = _without_tests(form, inner, types)
-        made, asks = done[-1] if done else None, getattr(statement, "asks", None)
+        made, asks = done[-1] if done else None, notes.asks(statement)
         if asks is not None and isinstance(statement, ast.If) and f.variable_set(made):
             assert isinstance(made, ast.Assign)
             display = display_of(made.value, form.constants)
@@ -169,13 +170,13 @@ def _asking_first(form: Form, made: ast.Assign, asks: ast.If) -> Block:
     first, lines = made.value.elts[0], []
     if not isinstance(first, ast.Name):
         variable = f"item_{made.targets[0].id.partition('_')[2]}_0"
-        lines = [f.let(variable, first, f.operator_of(made))]
+        lines = [f.let(variable, first, notes.operator(made))]
         made.value.elts[0] = first = f.name(variable)
     form.names.bind("OutputTag", "shared")
     test = f.expression(f"isinstance({first.id}, OutputTag)")
     is_negated = isinstance(asks.test, ast.UnaryOp)
     asks.test = ast.UnaryOp(ast.Not(), test) if is_negated else test
-    return f.with_comment([*lines, made], f.comment_of(made))
+    return f.with_comment([*lines, made], notes.comment(made))
 
 
 def _loop_over_fields(form: Form, function: Function, loop: f.ForEachResult) -> None:
@@ -252,7 +253,7 @@ def _comprehend_fields(
     (made.elt,) = fields.elements if len(kept) == 1 else (fields.expression(form),)
     loop.side, loop.target, loop.iterable = None, f.target(variable), _without_copying(made, types)
     record = replace(display, elements=list(parts.values())).expression(form)
-    loop.body.insert(0, f.let(name, record, f.operator_of(loop)))
+    loop.body.insert(0, f.let(name, record, notes.operator(loop)))
 
 
 def _without_copying(
@@ -297,7 +298,7 @@ _LISTED = (ast.Tuple, ast.List)
 
 def _is_there(node: ast.expr, types: dict[str, StaticType | None]) -> bool:
     """Whether an expression can be left out: it only gives a value."""
-    return getattr(node, "is_field", False) or never_raises(node, types)
+    return notes.is_field(node) or never_raises(node, types)
 
 
 def _candidate(form: Form, function: Function, done: set[str]) -> tuple[str, Display] | None:
@@ -365,9 +366,9 @@ class _UnpackedRecord:
                 if not self.is_made:
                     rest = f.rewritten(rest, partial(self._forked, elements))
                 rest = [transformer.visit(item) for item in rest]
-                comment = f.comment_of(statement)
+                comment = notes.comment(statement)
                 if self.is_made:
-                    lines.append(f.let(self.name, made, f.operator_of(statement)))
+                    lines.append(f.let(self.name, made, notes.operator(statement)))
                 if comment and lines:
                     f.with_comment(lines, comment)
                 elif comment:
@@ -392,7 +393,7 @@ class _UnpackedRecord:
             for name in names
             if name not in self.owned
         ]
-        return f.marked(kept, f.operator_of(statement))
+        return f.marked(kept, notes.operator(statement))
 
     def _forked(self, elements: list[ast.expr], statement: ast.stmt) -> list[ast.stmt] | None:
         """A reader's own record at a fork has its own elements, and needs no other copy."""
@@ -404,7 +405,7 @@ class _UnpackedRecord:
         (copied,) = statement.targets
         assert isinstance(copied, ast.Name)
         self.forks.add(copied.id)
-        operator = f.operator_of(statement)
+        operator = notes.operator(statement)
         lines: list[ast.stmt] = []
         own: list[ast.expr] = []
         for position, item in enumerate(elements):
@@ -424,7 +425,7 @@ class _UnpackedRecord:
             self.display.elements,
             self._stays,
             lambda position: unused(f"item_{base}_{position}", self.stable),
-            f.operator_of(statement),
+            notes.operator(statement),
         )
 
     def _stays(self, position: int, item: ast.expr) -> bool:

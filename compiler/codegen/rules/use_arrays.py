@@ -31,6 +31,7 @@ import ast
 from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.codegen import form as f
+from opchain.compiler.codegen import notes
 from opchain.compiler.codegen.source_text import text_of
 from opchain.runtime.connectors.collection import NumberSequenceSource
 from opchain.runtime.program import operator_specs as specs
@@ -103,7 +104,7 @@ class _Arrays:
         block = _gathered(block)
         for position, statement in enumerate(block):
             is_last = position + 1 == len(block)
-            operator = f.operator_of(statement)
+            operator = notes.operator(statement)
             if isinstance(statement, f.Count):
                 counted = self.counts.setdefault(operator, ["0", "0"])
                 self._once((operator, statement.what))
@@ -126,7 +127,7 @@ class _Arrays:
                     append = "frombytes(({}).tobytes())"
                 text = f"{statement.list}.{append.format(values)}"
                 line = f.statements(text, operator)
-                self.lines += f.with_comment(line, f.comment_of(statement))
+                self.lines += f.with_comment(line, notes.comment(statement))
             elif isinstance(statement, ast.AugAssign):
                 self._added(statement)
             else:
@@ -160,10 +161,10 @@ class _Arrays:
         self._seen.add(what)
 
     def _guard(self, statement: ast.If) -> None:
-        operator = f.operator_of(statement)
+        operator = notes.operator(statement)
         test = self._test(statement.test)
         keep = f"keep_{operator}"
-        self.lines += f.with_comment([f.let(keep, test, operator)], f.comment_of(statement))
+        self.lines += f.with_comment([f.let(keep, test, operator)], notes.comment(statement))
         self._select(statement.body, keep, operator)
         self.block(statement.body)
 
@@ -181,7 +182,7 @@ class _Arrays:
         self.lines += f.statements(f"{self.number} = {count}", operator)
 
     def _emits(self, statement: f.ForEachResult) -> None:
-        display, operator = statement.iterable, f.operator_of(statement)
+        display, operator = statement.iterable, notes.operator(statement)
         if not isinstance(display, (ast.Tuple, ast.List)) or statement.side is not None:
             raise _Loop("a flat map emits something other than a tuple of numbers")
         bounds = [self.bounds_of(item) for item in display.elts]
@@ -196,7 +197,7 @@ class _Arrays:
         if others:
             raise _Loop("a function reads records from before and after a flat map")
         made = f.let(target, call, operator)
-        self.lines += f.with_comment([made], f.comment_of(statement))
+        self.lines += f.with_comment([made], notes.comment(statement))
         self.bounds = {target: (min(low for low, _ in bounds), max(high for _, high in bounds))}
         self.arrays = {target}
         self.most *= len(bounds)
@@ -223,8 +224,8 @@ class _Arrays:
             value = f"{text_of(statement.value)} * {self.number}"
             value = self.number if value.startswith("1 * ") else value
         text = f"{text_of(target)} += {value}"
-        lines = f.statements(text, f.operator_of(statement))
-        self.lines += f.with_comment(lines, f.comment_of(statement))
+        lines = f.statements(text, notes.operator(statement))
+        self.lines += f.with_comment(lines, notes.comment(statement))
 
     def _is_array(self, node: ast.expr) -> bool:
         return any(isinstance(item, ast.Name) and item.id in self.arrays for item in ast.walk(node))
@@ -294,8 +295,8 @@ def _gathered(block: list[ast.stmt]) -> list[ast.stmt]:
         body=bodies[0],
     )
     emits.nullable = False
-    first = f.operator_of(block[starts[0]])
-    lines = f.with_comment(f.marked([emits], first), f.comment_of(block[starts[0]]))
+    first = notes.operator(block[starts[0]])
+    lines = f.with_comment(f.marked([emits], first), notes.comment(block[starts[0]]))
     return [*block[: starts[0]], *lines]
 
 
@@ -304,7 +305,7 @@ def _text(block: list[ast.stmt]) -> list[Any]:
     return [
         (
             ast.dump(item),
-            f.operator_of(item),
+            notes.operator(item),
             getattr(item, "list", None),
             getattr(item, "what", None),
         )

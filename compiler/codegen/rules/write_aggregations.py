@@ -21,6 +21,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from opchain.compiler.codegen import form as f
+from opchain.compiler.codegen import notes
 from opchain.compiler.codegen.analysis import elements_of, types_of
 from opchain.compiler.codegen.displays import Display, display_of
 from opchain.compiler.codegen.static_types import type_of
@@ -97,4 +98,4 @@ def _write(
             old=old,
             new=new,
         )
-    form.remark(f.operator_of(fold), f"{aggregation!r} is written out")
+    form.remark(notes.operator(fold), f"{aggregation!r} is written out")

@@ -18,6 +18,7 @@ import json
 from typing import TYPE_CHECKING
 
 from opchain.compiler.codegen import form as f
+from opchain.compiler.codegen import notes
 
 if TYPE_CHECKING:
     from opchain.compiler.codegen.form import Form
@@ -33,12 +34,12 @@ def write_json(form: Form) -> None:
     for function in form.functions:
         if function.guards:
             for statement, call in f.calls_of(function.body, dumps):
-                _rewrite(form, call, f.operator_of(statement))
+                _rewrite(form, call, notes.operator(statement))
 
 
 def _rewrite(form: Form, call: ast.Call, operator: int) -> None:
     (value,) = call.args
-    call.is_fresh = True  # type: ignore[attr-defined]
+    notes.is_fresh.set(call, True)
     fields = _fields(value)
     if fields is None:
         call.func = f.name(form.names.bind("fast_dumps", "fast_dumps"))

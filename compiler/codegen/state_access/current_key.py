@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from opchain.compiler.codegen import form as f
+from opchain.compiler.codegen import notes
 from opchain.compiler.codegen.function_source import calls_builtin
 from opchain.compiler.codegen.internal_functions import Trait, has
 
@@ -34,7 +35,7 @@ def handles_in(block: Lines, handles: set[str]) -> set[str]:
 
 def with_key(block: Lines, set_key: ast.stmt, handles: set[str]) -> Lines:
     """A block that sets the current key before code that may read it: at its start, or in branches."""
-    operator = f.operator_of(set_key)
+    operator = notes.operator(set_key)
     readers = [item for item in block if reads_key(item, operator, handles)]
     if not all(
         isinstance(item, ast.If) and not _reads_key_itself(item, handles) for item in readers
@@ -51,7 +52,7 @@ def reads_key(statement: ast.stmt, operator: int, handles: set[str]) -> bool:
     return any(
         _reads_key_itself(item, handles)
         for item in f.all_statements([statement])
-        if f.operator_of(item) == operator
+        if notes.operator(item) == operator
     )
 
 
@@ -62,12 +63,12 @@ def _reads_key_itself(statement: ast.stmt, handles: set[str]) -> bool:
     if any(f.reads(item, name) for item in called_by_syntax for name in handles):
         return True
     for call in parts:
-        if not isinstance(call, ast.Call) or getattr(call, "has_key", False):
+        if not isinstance(call, ast.Call) or notes.has_key(call):
             continue
         called = call.func
         if any(f.reads(call, name) for name in handles):
             return True
-        if getattr(call, "is_fresh", False):
+        if notes.is_fresh(call):
             continue  # it only makes a record
         if isinstance(called, ast.Name):
             is_builtin = called.id == "iter" or calls_builtin(call)

@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.codegen import form as f
+from opchain.compiler.codegen import notes
 from opchain.compiler.codegen.static_types import plain_type, type_of
 from opchain.runtime.types.coders import coder_converter, form_test
 
@@ -153,7 +154,7 @@ class LookUps(ast.NodeTransformer):
         text = _STATEMENTS.get((self.kind, method, len(call.args)))
         if text is None or any(isinstance(item, ast.Starred) for item in call.args):
             return None
-        operator = f.operator_of(statement)
+        operator = notes.operator(statement)
         tests = self._tests(method, call.args, types)
         if tests is None:
             return None
@@ -176,14 +177,15 @@ class LookUps(ast.NodeTransformer):
             is_right = f.expression(condition, **parts)
             called = self._called(call, operator, replaces_entry=is_one_value)
             stored = f.marked([ast.If(is_right, stored, called)], operator)
-        return f.with_comment(f.placed([*lines, *stored], call), f.comment_of(statement))
+        return f.with_comment(f.placed([*lines, *stored], call), notes.comment(statement))
 
     def _called(self, call: ast.Call, operator: int, *, replaces_entry: bool) -> Lines:
         """The call of the state itself. Then the entry is read from the table again, even if the state refused the value."""
-        call.is_state = call.func.is_field = True  # type: ignore[attr-defined]
+        notes.is_state.set(call, True)
+        notes.is_field.set(call.func, True)
         if not self._is_held:
             return [ast.Expr(call)]
-        call.has_key = True  # type: ignore[attr-defined]
+        notes.has_key.set(call, True)
         take = self.lines(TAKE, operator)
         if replaces_entry:
             return [ast.Expr(call), *take]
@@ -224,9 +226,9 @@ class LookUps(ast.NodeTransformer):
         for position, argument in enumerate(call.args):
             if not _is_simple(argument) and not isinstance(argument, ast.Starred):
                 variable = f"{self.held}_argument"
-                lines.append(f.let(variable, argument, f.operator_of(statement)))
+                lines.append(f.let(variable, argument, notes.operator(statement)))
                 call.args[position] = f.name(variable)
-        return [*f.with_comment(lines, f.comment_of(statement)), statement]
+        return [*f.with_comment(lines, notes.comment(statement)), statement]
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         """The look-up in place of a call within an expression."""
