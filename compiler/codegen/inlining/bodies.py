@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import dataclass
 from types import CodeType
 from typing import TYPE_CHECKING
 
 from opchain.compiler.codegen import form as f
-from opchain.compiler.codegen.function_source import Definition, Refused, is_literal
+from opchain.compiler.codegen.function_source import Definition, Refused, calls_builtin, is_literal
 from opchain.compiler.codegen.inlining.checks import (
     check_body,
     check_line,
@@ -18,6 +19,8 @@ from opchain.compiler.codegen.inlining.free_names import Attributes, bind_free_n
 from opchain.runtime.task.generated_code import code_key
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from opchain.compiler.codegen.form import Callee, Form
     from opchain.compiler.codegen.inlining.scope import Scope
 
@@ -86,50 +89,77 @@ def body_of(
     return [*before, *body]
 
 
-def folded(lets: Lines, value: ast.expr) -> ast.expr | None:
-    """An expression with the arguments of a call in place of their variables.
+def folded(lets: Lines, value: ast.expr, bound: Collection[str]) -> ast.expr | None:
+    """An expression with the arguments of a call in place of their variables. `bound` has the names of objects.
 
     None if an argument is not read exactly once, or not in the order in which the call evaluates the arguments, or if
-    something that can fail or act is evaluated between them.
+    something that can fail or act, or that an argument may change, is evaluated between them.
     """
     arguments = dict(f.assignments(lets))
-    pending = list(arguments)
-    is_once = all(f.reads(value, variable) == 1 for variable in pending)
-    if not is_once or not _reaches(value, pending) or pending:
+    order = _Order(dict(arguments), bound)
+    is_once = all(f.reads(value, variable) == 1 for variable in arguments)
+    if not is_once or not order.reaches(value) or order.pending:
         return None
     return f.replaced(value, arguments)
 
 
-def _reaches(node: ast.expr | None, pending: list[str]) -> bool:  # noqa: C901 - one case for each kind of expression
-    """Takes the variables that an expression reads first from `pending`. False if it does anything else before them."""
-    parts: list[ast.expr | None]
-    is_display = False
-    match node:
-        case ast.Name(id=name) if name in pending:
-            return pending.pop(0) == name
-        case ast.Name() | ast.Constant():
-            return True
-        case ast.Attribute(
-            value=value
-        ):  # the look-up of a method, or of an attribute of a module or function object
-            return _reaches(value, pending)
-        case ast.Tuple(elts=elements) | ast.List(elts=elements):
-            parts, is_display = [*elements], True
-        case ast.Call(func=called, args=arguments, keywords=keywords):
-            parts = [called, *arguments, *(each.value for each in keywords)]
-        case ast.BinOp(left=left, right=right):
-            parts = [left, right]
-        case ast.Compare(left=left, comparators=[right, *_]):
-            parts = [left, right]
-        case ast.Subscript(value=value, slice=key):
-            parts = [value, key]
-        case ast.UnaryOp(operand=operand):
-            parts = [operand]
-        case ast.BoolOp(values=[first, *_]) | ast.IfExp(test=first):
-            parts = [first]
-        case _:
-            return not pending
-    return all(_reaches(each, pending) for each in parts) and (is_display or not pending)
+@dataclass(frozen=True, slots=True)
+class _Order:
+    """The arguments that an expression has not read yet, by their variables."""
+
+    pending: dict[str, ast.expr]
+    bound: Collection[str]
+
+    def reaches(self, node: ast.expr | None) -> bool:  # noqa: C901 - one case for each kind of expression
+        """Takes the variables that an expression reads first. False if it does anything else before them."""
+        parts: list[ast.expr | None]
+        is_display = False
+        match node:
+            case ast.Name(id=name) if name in self.pending:
+                is_next = next(iter(self.pending)) == name
+                del self.pending[name]
+                return is_next
+            case ast.Name() | ast.Constant():
+                return True
+            case ast.Attribute() if self._is_of_object(node):
+                return not any(map(_may_set_attributes, self.pending.values()))
+            case ast.Tuple(elts=elements) | ast.List(elts=elements):
+                parts, is_display = [*elements], True
+            case ast.Call(func=called, args=arguments, keywords=keywords):
+                owner = called.value if isinstance(called, ast.Attribute) else called
+                is_method = self._is_bound(owner) or self._is_of_object(owner)
+                parts = [owner if is_method else called, *arguments]
+                parts += [each.value for each in keywords]
+            case ast.BinOp(left=left, right=right):
+                parts = [left, right]
+            case ast.Compare(left=left, comparators=[right, *_]):
+                parts = [left, right]
+            case ast.Subscript(value=value, slice=key):
+                parts = [value, key]
+            case ast.UnaryOp(operand=value) | ast.Attribute(value=value):
+                parts = [value]
+            case ast.BoolOp(values=[first, *_]) | ast.IfExp(test=first):
+                parts = [first]
+            case _:
+                return not self.pending
+        return all(map(self.reaches, parts)) and (is_display or not self.pending)
+
+    def _is_of_object(self, node: ast.expr) -> bool:
+        """Whether an expression is an attribute of such an object, which certainly exists."""
+        return isinstance(node, ast.Attribute) and self._is_bound(node.value)
+
+    def _is_bound(self, node: ast.expr) -> bool:
+        """Whether an expression is a function object, a module or a class."""
+        return isinstance(node, ast.Name) and node.id in self.bound
+
+
+def _may_set_attributes(argument: ast.expr) -> bool:
+    """Whether an argument calls code of the user's, which may set attributes."""
+    return any(
+        not calls_builtin(node)
+        for node in ast.walk(argument)
+        if isinstance(node, (ast.Call, ast.Await, ast.Yield, ast.YieldFrom))
+    )
 
 
 def callee_of(call: ast.Call, form: Form) -> Callee:

@@ -384,7 +384,7 @@ class _Inliner:
             *lets, returned = lines
             assert isinstance(returned, ast.Return)
             assert returned.value is not None
-            value = folded(lets, returned.value)
+            value = folded(lets, returned.value, self.form.names.bindings)
             if value is None:
                 raise Refused(
                     f"{definition.name} is called within an expression, and does not read its arguments first and once; "

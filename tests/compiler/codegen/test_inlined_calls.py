@@ -624,6 +624,41 @@ class UsesOnlyIf(Rates, MapFunction):
         return 1 + self.only_if(value[0] == "a", 6 // (value[1] + 1))
 
 
+class Totals(MapFunction):
+    """A method whose argument sets an attribute that the method reads before its parameter."""
+
+    def __init__(self) -> None:
+        self.total = 0
+        self.sums: dict[int, int] = {}
+
+    def add(self, value: int) -> int:
+        self.total += value
+        self.sums = {value: self.total}
+        return value
+
+    def with_total(self, value: int) -> int:
+        return self.total * 10 + value
+
+    def sum_at(self, value: int) -> Any:
+        return self.sums.get(value)
+
+    def map(self, value: Any) -> Any:
+        return [self.with_total(self.add(value[1])), self.sum_at(self.add(value[1]))]
+
+
+def with_real(number: Any, other: int) -> Any:
+    return number.real + other
+
+
+class FailsFirst(MapFunction):
+    def map(self, value: Any) -> Any:
+        number = None
+        try:
+            return [with_real(number, 6 // (value[1] - 1))]
+        except (ArithmeticError, AttributeError) as error:
+            return type(error).__name__
+
+
 class InComprehension(Rates, MapFunction):
     def map(self, value: Any) -> Any:
         return [self.rate(value[0] + name, n + value[1]) for n, name in enumerate(("", "b"))]
@@ -641,6 +676,8 @@ PAIRS = [("a", 1), ("b", 2), ("x", 3)]
         (UsesTwice, [8, 12, 16], False),
         (UsesChecked, [7, 4, 3], False),
         (UsesOnlyIf, [4, 1, 1], False),
+        (Totals, [[11, 2], [42, 6], [93, 12]], False),
+        (FailsFirst, ["ZeroDivisionError", "AttributeError", "AttributeError"], False),
         (InComprehension, [[2, 2], [3, 3], [3, 4]], True),
     ],
 )
