@@ -194,8 +194,14 @@ def _may_be_tagged(value: ast.expr) -> bool:
         if not _has_no_star(value):
             return True
         return len(value.elts) == _PAIR and _may_be_tag(value.elts[0])
-    if isinstance(value, ast.BinOp):  # most are arithmetic, and a test of each result takes time
-        return any(isinstance(part, ast.Tuple) for part in ast.walk(value))
+    return _may_be_tuple(value)
+
+
+def _may_be_tuple(value: ast.expr) -> bool:
+    """Whether a value may be a tuple. Most operations are arithmetic, and a test of each result takes time."""
+    if isinstance(value, ast.BinOp):
+        is_sum = isinstance(value.op, ast.Add)
+        return is_sum and _may_be_tuple(value.left) and _may_be_tuple(value.right)
     return not isinstance(
         value, (ast.Constant, ast.JoinedStr, ast.Dict, ast.List, ast.Compare, ast.UnaryOp)
     )

@@ -380,10 +380,12 @@ def test_a_pair_whose_value_has_a_type_goes_to_the_side(
 
 
 class SumOfTuples(ProcessFunction[int, Any]):
-    """Yields a pair that is a sum of tuples, and a number that is a sum."""
+    """Yields pairs that are sums of tuples, and a number that is a sum."""
 
     def process_element(self, value: int, ctx: Any) -> Any:
+        head, rest = (SIDE,), (value,)
         yield (SIDE,) + (value,)  # noqa: RUF005 - a sum is the case to test
+        yield head + rest
         yield value + 10
 
 
@@ -396,7 +398,7 @@ def test_a_pair_that_is_a_sum_of_tuples_goes_to_the_side(form: str) -> None:
 
     ran = run_form(draw, form)
     assert ran.records("main") == [11, 12]
-    assert ran.records("side") == [1, 2]
+    assert ran.records("side") == [1, 1, 2, 2]
 
 
 def test_nothing_is_built_for_a_side_output_that_nobody_reads() -> None:
