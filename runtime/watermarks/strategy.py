@@ -159,7 +159,8 @@ class WatermarkStrategy(Generic[T]):
         A strategy without an assigner is changed and returned, because PyFlink programs may ignore the result.
 
         Args:
-            timestamp_assigner: A TimestampAssigner, or a function of a record and its current timestamp.
+            timestamp_assigner: A TimestampAssigner, another object with a method `extract_timestamp`, or a function of
+                a record and its current timestamp.
         """
         if not isinstance(timestamp_assigner, TimestampAssigner):
             if isinstance(timestamp_assigner, type):
@@ -167,12 +168,14 @@ class WatermarkStrategy(Generic[T]):
                 raise TypeError(
                     f"with_timestamp_assigner got the class {name}; pass an object, such as {name}()"
                 )
-            if not callable(timestamp_assigner):
+            # PyFlink calls this method of any object that has it
+            function = getattr(timestamp_assigner, "extract_timestamp", timestamp_assigner)
+            if not callable(function):
                 raise TypeError(
                     "with_timestamp_assigner takes a TimestampAssigner or a function of a record "
                     f"and its timestamp, not {short_repr(timestamp_assigner)}"
                 )
-            timestamp_assigner = FunctionTimestampAssigner(timestamp_assigner)
+            timestamp_assigner = FunctionTimestampAssigner(function)
         if self.timestamp_assigner is not None:
             return replace(self, timestamp_assigner=timestamp_assigner)
         object.__setattr__(self, "timestamp_assigner", timestamp_assigner)

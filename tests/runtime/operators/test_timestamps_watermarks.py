@@ -107,6 +107,30 @@ def test_records_get_their_timestamps(assigner: Any) -> None:
         assert harness.records() == [(1, 10), (2, 20)]
 
 
+def _timestamp_of(value: int) -> int:
+    return value + 1
+
+
+class AssignerAndFunction:
+    """Has the method of a TimestampAssigner without being one, and can be called with other results."""
+
+    def extract_timestamp(self, value: int, _so_far: int) -> int:
+        return _timestamp_of(value)
+
+    def __call__(self, value: int, _so_far: int) -> int:
+        return -value
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_method_of_any_object_gives_the_timestamps(form: str) -> None:
+    strategy = copy(MONOTONOUS).with_timestamp_assigner(AssignerAndFunction())
+
+    def draw(env: Any) -> None:
+        seen(env.from_collection([1, 2]).assign_timestamps_and_watermarks(strategy), "x")
+
+    assert run_form(draw, form).timestamps("x") == [2, 3]
+
+
 class Seven:
     """An integer of another library."""
 
