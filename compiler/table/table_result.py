@@ -172,6 +172,8 @@ def cell_text(data_type: DataType, value: Any) -> str:
         text = f"({', '.join(cell_text(field.data_type, item) for field, item in fields)})"
     elif data_type.name == "BOOLEAN":
         text = str(value).upper()
+    elif data_type.name == "BYTES":
+        text = f"x'{bytes(value).hex()}'"
     elif data_type.name.startswith("TIMESTAMP"):
         digits = data_type.parameters[0]
         fraction = f".{value.microsecond:06d}000"[: digits + 1] if digits else ""

@@ -367,6 +367,10 @@ def test_prints_as_flink_does(tables: StreamTableEnvironment, capfd: Any) -> Non
         "+----+-------------+--------------------------------+",
         "2 rows in set",
     ]
+    tables.execute_sql("SELECT CAST('ab' AS BYTES) AS b, ARRAY[CAST('c' AS BYTES)] AS a").print()
+    assert capfd.readouterr().out.splitlines()[3:4] == [
+        "| +I |                        x'6162' |                        [x'63'] |"
+    ]
     tables.execute_sql("SELECT id FROM s WHERE id > 100").print()
     tables.execute_sql(
         "CREATE TABLE k (i INT, PRIMARY KEY (i) NOT ENFORCED) WITH ('connector' = 'blackhole')"
