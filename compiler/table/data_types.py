@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.dsl.argument_checks import refuses
+from opchain.runtime.errors import UnsupportedFeatureError
 from opchain.runtime.types.row import Row
 
 if TYPE_CHECKING:
@@ -69,6 +70,23 @@ class BytesType(DataType):
         from opchain.runtime.types.types import Types  # noqa: PLC0415 - as above
 
         return Types.PRIMITIVE_ARRAY(Types.BYTE())
+
+
+@dataclass(frozen=True)
+class RawType(DataType):
+    """Python objects of any class: the records of a stream without a declared type. Flink: RawType."""
+
+    def __str__(self) -> str:
+        return f"RAW('[B', '...'){'' if self.is_nullable else ' NOT NULL'}"
+
+    def type_information(self) -> TypeInformation[Any]:
+        """A pickled object."""
+        from opchain.runtime.types.types import Types  # noqa: PLC0415 - as above
+
+        return Types.PICKLED_BYTE_ARRAY()
+
+
+RAW = RawType("RAW")
 
 
 @dataclass(frozen=True)
@@ -380,6 +398,11 @@ def spark_types(columns: Iterable[tuple[str, DataType]]) -> dict[str, str]:
 
 
 def _spark_type(of: DataType) -> str:
+    if isinstance(of, RawType):
+        raise UnsupportedFeatureError(
+            "Spark SQL can't read a column of type RAW, whose values are Python objects; declare output_type=... on the "
+            "operator before from_data_stream()"
+        )
     if isinstance(of, ArrayType):
         return f"ARRAY<{_spark_type(of.element_type)}>"
     if isinstance(of, MapType):
@@ -419,6 +442,8 @@ def type_of_stream(of: TypeInformation[Any]) -> DataType | None:
         data_type = data_type_of(text)
         if data_type.type_information() == of:
             return data_type
+    if of == RAW.type_information():
+        return RAW
     if "BigDecimal" in repr(of):
         return data_type_of("DECIMAL(38, 18)")
     return _nested_type_of(of)

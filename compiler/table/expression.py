@@ -337,6 +337,11 @@ class Expression:
         """An item of an array, counted from 1, or the value of a key of a map."""
         return sql_of("`0`[`1`]", self, index)
 
+    # Columns of from_data_stream
+
+    rowtime = _of_operand("ROWTIME(`0`)")
+    proctime = _of_operand("PROCTIME(`0`)")
+
     # Numbers
 
     abs = _of_operand("ABS(`0`)")
@@ -550,7 +555,7 @@ def _unit(unit: TimeIntervalUnit, call: str) -> str:
 for _name in (
     *("sum", "sum0", "min", "max", "count", "avg", "first_value", "last_value", "list_agg"),
     *("stddev_pop", "stddev_samp", "var_pop", "var_samp", "collect", "array_agg", "distinct"),
-    *("percentile", "as_argument", "asc", "desc", "start", "end", "over", "rowtime", "proctime"),
+    *("percentile", "as_argument", "asc", "desc", "start", "end", "over"),
     *("cot", "sinh", "cosh", "tanh", "unhex", "translate", "overlay", "regexp_count", "elt"),
     *("regexp_extract_all", "regexp_instr", "regexp_substr", "decode", "encode", "url_decode"),
     *("url_encode", "inet_aton", "inet_ntoa", "parse_url", "printf", "str_to_map", "sha2"),

@@ -11,6 +11,7 @@ from opchain.compiler.table.data_types import (
     DataType,
     DataTypes,
     MapType,
+    RawType,
     RowField,
     RowType,
     data_type_of,
@@ -598,11 +599,16 @@ def cast(value: Typed, data_type: DataType) -> Typed:
     """A value as another type.
 
     Raises:
-        UnsupportedFeatureError: It is a list, a map or a row, and the type is another one.
+        UnsupportedFeatureError: It is a list, a map, a row or a Python object, and the type is another one.
     """
     given, name = value.data_type, data_type.name
     if given.not_null() == data_type.not_null():
         return Typed(value.text, data_type)
+    if isinstance(given, RawType):
+        raise UnsupportedFeatureError(
+            f"the type RAW can't be cast to {data_type}: its values are Python objects; declare output_type=... on the "
+            "operator before from_data_stream()"
+        )
     if isinstance(given, (ArrayType, MapType, RowType)):
         return Typed(_nested(value.text, given, data_type), data_type)
     function = _CASTS.get(name)

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 from opchain.compiler.dsl.argument_checks import at_call
 from opchain.compiler.table.data_types import (
     DataType,
+    DataTypes,
     RowType,
     names_of_fields,
     type_of_stream,
     type_of_value,
 )
+from opchain.compiler.table.expression import Expression
 from opchain.compiler.table.expressions import Column, Compiler, Typed, parsed
 from opchain.runtime.errors import GraphError, UnsupportedFeatureError
 from opchain.runtime.functions.sql import EventTime, RowExpression
@@ -139,6 +141,70 @@ def columns_of_stream(
             )
         fields.append(Column(name, found))
     return tuple(fields), is_atomic
+
+
+def named_by(
+    expressions: Sequence[Any], fields: Sequence[Column], where: str
+) -> tuple[tuple[Column, ...], list[Typed]]:
+    """The columns that expressions of `from_data_stream` name, and the value of each. Flink: FieldInfoUtils.
+
+    The names are those of fields, or new ones in the order of the fields if none of them is the name of a field. The
+    timestamp of a record follows its fields.
+
+    Raises:
+        GraphError: An expression names no field.
+        TypeError: It is not an expression.
+    """
+    places = {each.name: place for place, each in enumerate(fields)}
+    named = [_named_field(each, where) for each in expressions]
+    by_name = any(kind != "" or name in places for name, _, kind in named if kind not in _TIMES_OF)
+    columns, values = [], []
+    for number, (name, alias, kind) in enumerate(named):
+        place = places.get(name, len(fields)) if by_name else number
+        found = fields[place] if place < len(fields) else None
+        if kind in _TIMES_OF:
+            of, text = _TIMES_OF[kind]
+            allowed = () if kind == "proctime" else ("BIGINT", "TIMESTAMP", "TIMESTAMP_LTZ")
+            if found is not None and found.data_type.name not in allowed:
+                raise GraphError(
+                    f"{where}: col('{name}').{kind} would replace the field '{found.name}' of type {found.data_type}; "
+                    "give it the name of no field, as the last expression"
+                )
+            columns.append(Column(alias, of))
+            values.append(Typed(text.format(len(fields)), of))
+            continue
+        if found is None:
+            shown = ", ".join(f"{each.name} {each.data_type}" for each in fields)
+            raise GraphError(f"{where}: the stream has no field for col('{name}'); it has {shown}")
+        columns.append(Column(alias, found.data_type))
+        values.append(Typed(f"row[{place}]", found.data_type))
+    names = [each.name for each in columns]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise GraphError(f"{where}: two columns would have the name '{twice}'")
+    return tuple(columns), values
+
+
+_TIMES_OF = {
+    "rowtime": (DataTypes.TIMESTAMP(3), "row[{}]"),
+    "proctime": (DataTypes.TIMESTAMP_LTZ(3), "now()"),
+}
+
+
+def _named_field(expression: Any, where: str) -> tuple[str, str, str]:
+    """The field that an expression names, the name of its column, and `alias`, `rowtime`, `proctime` or an empty text."""
+    tree: Any = expression.tree if isinstance(expression, Expression) else None
+    kind = alias = ""
+    if type(tree).__name__ == "Alias":
+        kind, alias, tree = "alias", tree.alias, tree.this
+    if type(tree).__name__ == "Anonymous" and tree.name.lower() in _TIMES_OF:
+        kind, tree = tree.name.lower(), tree.expressions[0]
+    if type(tree).__name__ != "Column":
+        raise TypeError(
+            f"{where} got {expression!r}; it takes a Schema, or columns: col('a'), col('a').alias('b'), "
+            "col('t').rowtime or col('t').proctime"
+        )
+    return tree.name, alias or tree.name, kind
 
 
 def values_of_element(element: Any, schema: Any) -> tuple[Any, ...]:

@@ -30,6 +30,7 @@ from opchain.compiler.table.schema_resolver import (
     SOURCE_WATERMARK,
     columns_of_elements,
     columns_of_stream,
+    named_by,
     resolved_columns,
     rowtime_column,
     values_of_element,
@@ -269,18 +270,21 @@ class StreamTableEnvironment(TableEnvironment):
         return self.from_elements(list(zip(*columns, strict=True)), names)
 
     def from_data_stream(self, data_stream: DataStream[Any], *fields_or_schema: Any) -> Table:
-        """A stream as a table: a column for each field of its declared type, or as a Schema says.
+        """A stream as a table: a column for each field of its declared type, or as a Schema or expressions say.
+
+        A stream without a declared type has one column of type RAW. Expressions name fields, such as `col("f0")` or
+        `col("f0").alias("a")`, or give all fields new names in order. `col("t").rowtime` is the timestamp of a record.
 
         Raises:
-            GraphError: The stream has no declared type, and there is no schema.
+            GraphError: The stream has no such field, or the type of a field is unknown.
         """
         from opchain.runtime.types.record_types import RowTypeInfo  # noqa: PLC0415 - mostly unused
 
         call = "from_data_stream"
         checked(data_stream, DataStream, call, "the stream")
-        schema = fields_or_schema[0] if fields_or_schema else None
-        if schema is not None and (len(fields_or_schema) > 1 or not isinstance(schema, Schema)):
-            raise refused(call, "pass a Schema instead of expressions")
+        schema, expressions = None, fields_or_schema
+        if len(expressions) == 1 and isinstance(expressions[0], Schema):
+            schema, expressions = expressions[0], ()
         fields, is_atomic = columns_of_stream(data_stream, schema, call)
         stream = data_stream
         if not isinstance(stream.get_type(), RowTypeInfo):
@@ -288,6 +292,13 @@ class StreamTableEnvironment(TableEnvironment):
             values = whole if is_atomic else list(by_position(fields).values())
             stream = stream.map(projection(fields, values), row_type(fields))
         name = data_stream.transformation.name
+        if expressions:
+            columns, values = named_by(expressions, fields, at_call(call))
+            if any(each.text == f"row[{len(fields)}]" for each in values):
+                time = Column("rowtime", DataTypes.TIMESTAMP(3))
+                stream = stream.process(WithTimestamp("TIMESTAMP"), row_type((*fields, time)))
+            stream = stream.map(projection(columns, values), row_type(columns))
+            return Table(name, None, columns, lambda: stream, self)
         if schema is None:
             return Table(name, None, fields, lambda: stream, self)
         order = schema.order or tuple(each for each, _ in schema.columns)

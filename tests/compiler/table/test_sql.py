@@ -480,8 +480,9 @@ def test_streams_become_views(
     stream = tables.to_data_stream(tables.sql_query("SELECT m FROM numbers"))
     with stream.map(lambda row: row.m).execute_and_collect() as found:
         assert list(found) == [2, 4]
+    nested = numbers.map(lambda n: ((n,),), Types.TUPLE([Types.TUPLE([Types.INT()])]))
     with pytest.raises(GraphError, match=r"the type of the column 'f0' .* is unknown"):
-        tables.from_data_stream(numbers.map(str))
+        tables.from_data_stream(nested)
 
 
 def test_values_and_columns_of_insert(tables: StreamTableEnvironment, capfd: Any) -> None:

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+from datetime import datetime, timezone
 from typing import Any
 
 import pytest
 
-from opchain.common import Configuration, Duration, Row, Types
+from opchain.common import Configuration, Duration, Row, Types, WatermarkStrategy
+from opchain.common.watermark_strategy import TimestampAssigner
+from opchain.compiler.table.data_types import spark_schema
 from opchain.datastream import StreamExecutionEnvironment
 from opchain.runtime.errors import GraphError, UnsupportedFeatureError
 from opchain.table import (
@@ -15,6 +18,7 @@ from opchain.table import (
     TableDescriptor,
     TableEnvironment,
 )
+from opchain.table.expressions import col
 
 
 @pytest.fixture
@@ -199,6 +203,89 @@ def test_a_schema_names_fields_of_the_stream(
     assert [tuple(each) for each in table.execute().collect()] == [row]
     with pytest.raises(GraphError, match=r"has no field 'z'; its fields are a, b, c$"):
         tables.from_data_stream(stream, Schema.new_builder().column("z", "INT").build())
+
+
+FIRST_SECOND = datetime(1970, 1, 1, 0, 0, 1)  # noqa: DTZ001 - a TIMESTAMP has no time zone
+FIELDS = Types.TUPLE([Types.INT(), Types.STRING(), Types.LONG()])
+
+
+@pytest.mark.parametrize(
+    ("expressions", "names", "row"),
+    [
+        ((col("x"), col("y")), ["x", "y"], (1, "a")),
+        ((col("f1").alias("b"), col("f0")), ["b", "f0"], ("a", 1)),
+        ((col("f2"),), ["f2"], (7,)),
+        ((col("x"), col("t").alias("f1")), None, "has no field for"),
+        (
+            (col("f0"), col("b")),
+            None,
+            r"no field for col\('b'\); it has f0 INT, f1 STRING, f2 BIGINT",
+        ),
+        ((col("a"), col("b"), col("c"), col("d")), None, r"no field for col\('d'\)"),
+        ((col("x"), col("x")), None, "two columns would have the name 'x'"),
+        ((col("x"), col("t").rowtime), None, "would replace the field 'f1' of type STRING"),
+        ((col("f0").proctime,), None, r"col\('f0'\).proctime would replace the field 'f0'"),
+        ((col("f0") + 1,), None, r"got f0 \+ 1; it takes a Schema, or columns"),
+    ],
+)
+def test_expressions_name_fields_of_a_stream_or_give_all_fields_names(
+    tables: StreamTableEnvironment, expressions: Any, names: list[str] | None, row: Any
+) -> None:
+    stream = tables.stream_environment.from_collection([(1, "a", 7)], FIELDS)
+    if names is None:
+        with pytest.raises((GraphError, TypeError), match=row):
+            tables.from_data_stream(stream, *expressions)
+        return
+    table = tables.from_data_stream(stream, *expressions)
+    assert [each.name for each in table.columns] == names
+    assert [tuple(each) for each in table.execute().collect()] == [row]
+
+
+class InSeconds(TimestampAssigner):
+    def extract_timestamp(self, value: Any, record_timestamp: int) -> int:
+        return int(value[0]) * 1000
+
+
+@pytest.mark.parametrize(
+    ("expressions", "row"),
+    [
+        ((col("a"), col("b"), col("c"), col("t").rowtime), (1, "a", 7, FIRST_SECOND)),
+        ((col("a"), col("b"), col("c").rowtime), (1, "a", FIRST_SECOND)),
+        ((col("f2").rowtime, col("f1")), (FIRST_SECOND, "a")),
+    ],
+)
+def test_rowtime_is_the_timestamp_of_a_record(
+    tables: StreamTableEnvironment, expressions: Any, row: tuple[Any, ...]
+) -> None:
+    strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(InSeconds())
+    stream = tables.stream_environment.from_collection([(1, "a", 7)], FIELDS)
+    stream = stream.assign_timestamps_and_watermarks(strategy)
+    tables.create_temporary_view("v", stream, *expressions)
+    assert [tuple(each) for each in tables.execute_sql("SELECT * FROM v").collect()] == [row]
+
+
+def test_proctime_is_the_time_of_the_clock(tables: StreamTableEnvironment) -> None:
+    stream = tables.stream_environment.from_collection([1], Types.INT())
+    table = tables.from_data_stream(stream, col("a"), col("p").proctime)
+    assert str(table.get_schema().get_field_data_type("p")) == "TIMESTAMP_LTZ(3)"
+    [(_, found)] = table.execute().collect()
+    assert abs(found - datetime.now(timezone.utc)).total_seconds() < 600
+
+
+def test_a_stream_without_a_declared_type_is_one_column_of_python_objects(
+    tables: StreamTableEnvironment, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stream = tables.stream_environment.from_collection([(1, "a"), None]).map(lambda each: each)
+    table = tables.from_data_stream(stream)
+    table.print_schema()
+    assert capsys.readouterr().out == "(\n  `f0` RAW('[B', '...')\n)\n"
+    assert [each[0] for each in table.execute().collect()] == [(1, "a"), None]
+    with tables.to_data_stream(table).map(lambda row: row.f0).execute_and_collect() as found:
+        assert list(found) == [(1, "a"), None]
+    with pytest.raises(UnsupportedFeatureError, match=r"RAW can't be cast to BYTES.*output_type"):
+        table.select(col("f0").cast(DataTypes.BYTES()))
+    with pytest.raises(UnsupportedFeatureError, match="Spark SQL can't read a column of type RAW"):
+        spark_schema(table.columns)
 
 
 def test_without_an_environment_there_is_a_new_one() -> None:
