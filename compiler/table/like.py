@@ -81,7 +81,8 @@ def described_like(
     given = {"connector": own.connector} if own.connector else {}
     options = _joined(path, like, "OPTIONS", other.get_options(), {**given, **own.options})
     connector = options.pop("connector", "")
-    return TableDescriptor(connector, schema, options, own.comment or other.comment)
+    keys = _one(path, like, "PARTITIONS", other.partition_keys, own.partition_keys)
+    return TableDescriptor(connector, schema, options, own.comment or other.comment, keys)
 
 
 def _names(schema: Schema) -> tuple[str, ...]:
@@ -107,9 +108,15 @@ def _joined(
 def _one(path: str, like: Like, part: str, theirs: Any, ours: Any) -> Any:
     strategy = like.strategy(part)
     if theirs and ours and strategy == INCLUDING:
-        what = "a watermark" if part == "WATERMARKS" else "a primary key"
-        raise _conflict(path, like, part, what)
+        raise _conflict(path, like, part, _CALLED[part])
     return ours if ours or strategy == EXCLUDING else theirs
+
+
+_CALLED = {
+    "CONSTRAINTS": "a primary key",
+    "PARTITIONS": "PARTITIONED BY",
+    "WATERMARKS": "a watermark",
+}
 
 
 def _conflict(path: str, like: Like, part: str, what: str) -> GraphError:

@@ -12,7 +12,7 @@ from opchain.compiler.table.table_descriptor import Schema, TableDescriptor
 from opchain.runtime.errors import GraphError, UnsupportedFeatureError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from opchain.compiler.table.data_types import DataType
 
@@ -82,6 +82,8 @@ class Insert:
     path: str
     columns: tuple[str, ...]
     query: Any
+    partition: tuple[tuple[str, str], ...] = ()
+    """The partition columns with one value for all rows, and the SQL text of each value."""
 
 
 @dataclass(frozen=True)
@@ -148,6 +150,7 @@ def create_table_text(path: str, descriptor: TableDescriptor) -> str:
     if schema.keys:
         keys = ", ".join(f"`{key}`" for key in schema.keys)
         lines.append(f"CONSTRAINT `PK_{'_'.join(schema.keys)}` PRIMARY KEY ({keys}) NOT ENFORCED")
+    partition = ", ".join(f"`{key}`" for key in descriptor.partition_keys)
     options = sorted({"connector": descriptor.connector, **descriptor.options}.items())
     return "\n".join(
         [
@@ -155,6 +158,7 @@ def create_table_text(path: str, descriptor: TableDescriptor) -> str:
             ",\n".join(f"  {line}" for line in lines),
             ")",
             *([] if descriptor.comment is None else [f"COMMENT {_literal(descriptor.comment)}"]),
+            *([f"PARTITIONED BY ({partition})"] if partition else []),
             "WITH (",
             ",\n".join(f"  {_literal(key)} = {_literal(value)}" for key, value in options),
             ")\n",
@@ -274,8 +278,16 @@ class _Reader:
             )
         self._expect("INTO")
         path = self._name()
+        partition = tuple(self._partition()) if self.skip("PARTITION") else ()
         columns = tuple(self._names()) if self._is("(") else ()
-        return Insert(path, columns, self._query())
+        return Insert(path, columns, self._query(), partition)
+
+    def _partition(self) -> Iterator[tuple[str, str]]:
+        self._expect("(")
+        while not self.skip(")"):
+            name, _ = self._name(), self._expect("=")
+            yield name, self._until((",", ")"))
+            self.skip(",")
 
     def _set(self) -> Set:
         key, _, value = self._string(), self._expect("="), self._string()
@@ -328,10 +340,10 @@ class _Reader:
         path = self._name()
         schema = self._schema(path) if self._is("(") else Schema(())
         comment = self._string() if self.skip("COMMENT") else None
+        keys: tuple[str, ...] = ()
         if self.skip("PARTITIONED"):
-            raise GraphError(
-                f"table '{path}': PARTITIONED BY is not supported; write with a FileSink and a BucketAssigner"
-            )
+            self.skip("BY")
+            keys = tuple(self._names())
         options: dict[str, str] = {}
         if self.skip("WITH"):
             self._expect("(")
@@ -358,7 +370,8 @@ class _Reader:
                 f"table '{path}' has no connector; add WITH ('connector' = '...'): catalogs of managed tables are not "
                 "supported"
             )
-        return CreateTable(path, TableDescriptor(connector, schema, options, comment), exists, like)
+        descriptor = TableDescriptor(connector, schema, options, comment, keys)
+        return CreateTable(path, descriptor, exists, like)
 
     def _like(self, path: str) -> Like:
         other, strategies = self._name(), dict[str, str]()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from opchain.compiler.dsl.argument_checks import at_call, checked, refused
@@ -11,7 +12,7 @@ from opchain.compiler.table.connectors import write_table
 from opchain.compiler.table.connectors.row_types import row_type
 from opchain.compiler.table.data_types import ArrayType, DataType, MapType, RowType
 from opchain.compiler.table.explain import ExplainDetail, plan_text
-from opchain.compiler.table.expressions import Column, Typed, cast
+from opchain.compiler.table.expressions import Column, Compiler, Typed, cast, parsed
 from opchain.compiler.table.queries import projection
 from opchain.compiler.table.sql import plain_path
 from opchain.compiler.table.table import Table, TablePipeline
@@ -20,7 +21,7 @@ from opchain.compiler.table.table_result import TableResult
 from opchain.runtime.errors import GraphError, UnsupportedFeatureError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from opchain.compiler.table.stream_table_environment import StreamTableEnvironment
 
@@ -33,6 +34,8 @@ class _Insert(NamedTuple):
     columns: Sequence[str]
     """The columns of the table that the query gives; empty for all."""
     table: Table
+    partition: Mapping[str, Typed] = MappingProxyType({})
+    """The partition columns with one value for all rows."""
 
 
 class StatementSet:
@@ -79,7 +82,12 @@ class StatementSet:
     def add_parsed(self, statement: sql.Insert) -> None:
         """Adds a parsed INSERT INTO."""
         table = self._tables.planner.table_of(statement.query)
-        self._inserts.append(_Insert(statement.path, statement.columns, table))
+        where = f"INSERT INTO {statement.path} PARTITION"
+        partition = {
+            name: Compiler({}, (), where).compile(parsed(text, where))
+            for name, text in statement.partition
+        }
+        self._inserts.append(_Insert(statement.path, statement.columns, table, partition))
 
     def explain(self, *extra_details: ExplainDetail) -> str:
         """The plan of the inserts, as `StreamTableEnvironment.explain_sql`.
@@ -147,6 +155,11 @@ def _write(tables: StreamTableEnvironment, insert: _Insert) -> None:
             f"{where}: the metadata column '{written[0]}' can't be written; declare it VIRTUAL, or use a KafkaSink with "
             "a record serializer"
         )
+    for name in insert.partition:
+        if name not in descriptor.partition_keys:
+            raise GraphError(
+                f"{where} PARTITION ({name} = ...): the table is not PARTITIONED BY '{name}'; select the column instead"
+            )
     wanted = [Column(*each) for each in descriptor.schema.columns]
     values = _values(insert, wanted, where)
     stream = tables.to_data_stream(insert.table)
@@ -163,7 +176,9 @@ def _values(insert: _Insert, wanted: Sequence[Column], where: str) -> list[Typed
         GraphError: The columns of the query do not fit.
     """
     given = insert.table.columns
-    names = list(insert.columns) or [each.name for each in wanted]
+    names = list(insert.columns) or [
+        each.name for each in wanted if each.name not in insert.partition
+    ]
     if len(names) != len(given):
         raise GraphError(
             f"{where}: the query has {len(given)} columns ({', '.join(each.name for each in given)}), and the table "
@@ -172,7 +187,7 @@ def _values(insert: _Insert, wanted: Sequence[Column], where: str) -> list[Typed
     values = {
         name: Typed(f"row[{place}]", each.data_type)
         for place, (name, each) in enumerate(zip(names, given, strict=True))
-    }
+    } | dict(insert.partition)
     fitting = []
     for name, data_type in wanted:
         value = values.pop(name, Typed("None", data_type))

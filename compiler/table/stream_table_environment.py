@@ -19,7 +19,7 @@ from opchain.compiler.graph.transformation import user_call_site
 from opchain.compiler.settings.settings_reader import read_settings
 from opchain.compiler.table import sql
 from opchain.compiler.table.connectors import KNOWN, table_source, unknown_connector
-from opchain.compiler.table.connectors.row_types import row_type, wire_value
+from opchain.compiler.table.connectors.row_types import row_type, wire_values
 from opchain.compiler.table.data_types import DataType, DataTypes
 from opchain.compiler.table.explain import plan_text
 from opchain.compiler.table.expressions import Column, Typed, by_position, cast
@@ -612,10 +612,14 @@ class StreamTableEnvironment(TableEnvironment):
             raise GraphError(
                 f"{at_call(call)}: the table '{path}' has no columns; give it a schema"
             )
-        values = {
-            name: wire_value(place, name, data_type, descriptor)
-            for place, (name, data_type) in enumerate(schema.columns)
-        }
+        physical = [name for name, _ in schema.columns]
+        for key in descriptor.partition_keys:
+            if key not in physical:
+                raise GraphError(
+                    f"{at_call(call)}: the table '{path}' is PARTITIONED BY '{key}', which is none of its physical "
+                    f"columns: {', '.join(physical)}"
+                )
+        values = wire_values(descriptor)
         first = len(schema.columns)
         values |= {
             each.name: Typed(f"row[{first + place}]", each.data_type)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from opchain.compiler.dsl.argument_checks import at_call, checked, refuses
+from opchain.compiler.dsl.argument_checks import at_call, checked
 from opchain.compiler.table.data_types import DataType, DataTypes, RowField, RowType, data_type_of
 from opchain.runtime.configuration.options import ConfigOption
 from opchain.runtime.configuration.text import to_text
@@ -304,6 +304,7 @@ class TableDescriptor:
     schema: Schema | None = None
     options: Mapping[str, str] = field(default_factory=dict)
     comment: str | None = None
+    partition_keys: tuple[str, ...] = ()
 
     @staticmethod
     def for_connector(connector: str) -> TableDescriptor.Builder:
@@ -320,8 +321,8 @@ class TableDescriptor:
         return {"connector": self.connector, **self.options}
 
     def get_partition_keys(self) -> list[str]:
-        """An empty list: tables are not partitioned."""
-        return []
+        """The columns whose values are in the names of folders."""
+        return list(self.partition_keys)
 
     def get_comment(self) -> str | None:
         """The comment."""
@@ -368,6 +369,13 @@ class TableDescriptor:
                 self.option(f"{prefix}.{key}", value)
             return self.option(name, format.format)
 
+        def partitioned_by(self, *partition_keys: str) -> TableDescriptor.Builder:
+            """Sets the columns whose values are in the names of folders."""
+            for each in partition_keys:
+                checked(each, str, "TableDescriptor.Builder.partitioned_by", "the column")
+            self._descriptor = replace(self._descriptor, partition_keys=partition_keys)
+            return self
+
         def comment(self, comment: str) -> TableDescriptor.Builder:
             """Sets the comment of the table."""
             self._descriptor = replace(self._descriptor, comment=comment)
@@ -376,7 +384,3 @@ class TableDescriptor:
         def build(self) -> TableDescriptor:
             """The descriptor."""
             return self._descriptor
-
-
-for _name, _instead in (("partitioned_by", "a FileSink writes buckets"),):
-    setattr(TableDescriptor.Builder, _name, refuses(f"TableDescriptor.Builder.{_name}", _instead))

@@ -5,6 +5,7 @@ StreamingFileSink is PyFlink's old name of FileSink.
 
 from __future__ import annotations
 
+import copy
 import inspect
 import io
 import logging
@@ -73,8 +74,10 @@ class FileSink(Sink[T]):
         rolling: RollingPolicy,
         naming: OutputFileConfig,
         compaction: Compaction | None = None,
+        success_file: str | None = None,
     ) -> None:
         self.compaction = compaction
+        self.success_file = success_file
         self.base_path = qualified_path(base_path)
         self.row_format = row_format
         self.buckets = buckets
@@ -110,10 +113,9 @@ class FileSink(Sink[T]):
         """The same sink, with an encoder that writes records of the type as Java does."""
         if not isinstance(self.row_format, Encoder):
             return self
-        encoder = self.row_format.for_type(record_type)
-        return FileSink(
-            self.base_path, encoder, self.buckets, self.rolling, self.naming, self.compaction
-        )
+        of_type = copy.copy(self)
+        of_type.row_format = self.row_format.for_type(record_type)
+        return of_type
 
     @property
     def has_committer(self) -> bool:
@@ -126,7 +128,7 @@ class FileSink(Sink[T]):
 
     def create_committer(self) -> Committer:
         """The committer, which moves files to their final names."""
-        return FileCommitter(self.base_path, self.compaction)
+        return FileCommitter(self.base_path, self.compaction, self.success_file)
 
     class BaseBuilder:
         """Builds a file sink."""
@@ -138,6 +140,7 @@ class FileSink(Sink[T]):
             self._rolling: RollingPolicy = RollingPolicy.default_rolling_policy()
             self._naming = OutputFileConfig.builder().build()
             self._compaction: Compaction | None = None
+            self._success_file: str | None = None
 
         def with_bucket_check_interval(self, interval: int) -> Any:
             """Has no effect, and logs a warning: no clock rolls files (see RollingPolicy)."""
@@ -193,6 +196,14 @@ class FileSink(Sink[T]):
             self._compaction = None
             return self
 
+        def with_success_file(self, name: str) -> Any:
+            """Each commit also writes an empty file of this name into the folders that it added files to. Not in Flink.
+
+            In Flink, tables with `sink.partition-commit.policy.kind` = `success-file` write it.
+            """
+            self._success_file = _checked(name, str, "with_success_file")
+            return self
+
         def build(self) -> FileSink[Any]:
             """The sink."""
             return FileSink(
@@ -202,6 +213,7 @@ class FileSink(Sink[T]):
                 self._rolling,
                 self._naming,
                 self._compaction,
+                self._success_file,
             )
 
     class RowFormatBuilder(BaseBuilder):

@@ -139,9 +139,15 @@ def staging_folder(base_path: str, origin: SinkOrigin) -> str:
 class FileCommitter(Committer):
     """Moves staged files to their final names, on the driver."""
 
-    def __init__(self, base_path: str, compaction: Compaction | None = None) -> None:
+    def __init__(
+        self,
+        base_path: str,
+        compaction: Compaction | None = None,
+        success_file: str | None = None,
+    ) -> None:
         self._base_path = base_path
         self._compaction = compaction
+        self._success_file = success_file
 
     def commit(self, committables: Sequence[StagedFile]) -> None:
         """Moves the files that no earlier attempt has moved.
@@ -152,7 +158,7 @@ class FileCommitter(Committer):
         for (folder, checkpoint_id), files in groupby(
             committables, key=lambda file: (file.folder, file.checkpoint_id)
         ):
-            staging = _Staging(folder, self._compaction)
+            staging = _Staging(folder, self._compaction, self._success_file)
             if checkpoint_id is None:
                 staging.commit_job(list(files))
             else:
@@ -182,9 +188,15 @@ class FileCommitter(Committer):
 class _Staging:
     """The contents of a staging folder. It contains the files of few epochs, even if a job runs for years."""
 
-    def __init__(self, folder: str, compaction: Compaction | None = None) -> None:
+    def __init__(
+        self,
+        folder: str,
+        compaction: Compaction | None = None,
+        success_file: str | None = None,
+    ) -> None:
         self.folder = folder
         self._compaction = compaction
+        self._success_file = success_file
         self._files: FileSystem = file_system_of(folder)
         self._look()
 
@@ -269,6 +281,8 @@ class _Staging:
                 list(pool.map(self._merge, self._compaction.groups(files)))
         for folder in sorted(folders):
             self._files.sync_folder(folder)
+            if self._success_file is not None:
+                self._files.touch(joined(folder, self._success_file))
 
     def _merge(self, group: _Group) -> None:
         """Merges files once, even if two drivers do it at the same time.

@@ -12,7 +12,7 @@ from opchain.compiler.table.connectors.jdbc import read_jdbc, write_jdbc
 from opchain.compiler.table.connectors.kafka import read_kafka, write_kafka
 from opchain.compiler.table.connectors.options import Options, TableSource
 from opchain.compiler.table.connectors.printed import write_printed
-from opchain.runtime.errors import UnsupportedFeatureError
+from opchain.runtime.errors import GraphError, UnsupportedFeatureError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,6 +49,11 @@ def write_table(stream: DataStream[Any], descriptor: TableDescriptor, path: str)
     write = _SINKS.get(descriptor.connector)
     if write is None:
         raise unknown_connector(descriptor.connector, _SINKS, "written")
+    if descriptor.partition_keys and descriptor.connector in _UNPARTITIONED:
+        raise GraphError(
+            f"INSERT INTO {path}: the table is PARTITIONED BY ({', '.join(descriptor.partition_keys)}), and the connector "
+            f"'{descriptor.connector}' has no partitions; remove PARTITIONED BY"
+        )
     options = Options(descriptor, path)
     parallelism = options.take("sink.parallelism")
     end = write(stream, options)
@@ -88,6 +93,7 @@ _SINKS: dict[str, Callable[[DataStream[Any], Options], Any]] = {
     "print": write_printed,
     "blackhole": _write_nothing,
 }
+_UNPARTITIONED = ("kafka", "jdbc")
 _REFUSED = {
     "upsert-kafka": "it reads and writes changes of tables, and tables here only append; use 'kafka'",
     "elasticsearch-7": "use ElasticsearchSink of the DataStream API",

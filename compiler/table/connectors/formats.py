@@ -23,7 +23,7 @@ def format_of(options: Options, use: str, columns: Sequence[Column], *names: str
 
     Args:
         options: The options of the table.
-        use: `file_source`, `file_sink`, `deserializer` or `serializer`.
+        use: `reader` or `writer` of files, `deserializer` or `serializer`.
         columns: The columns that are read or written.
         names: The names of the option, such as `format` and `value.format`. The options of the format have the same prefix.
 
@@ -68,9 +68,9 @@ class _Format:
     def _read_options(self) -> None:
         """Reads the options of the format, for reading and for writing."""
 
-    def to_wire(self) -> RowProjection | None:
-        """Turns a row into this form; None if there is nothing to do."""
-        return to_wire(self.columns, is_iso=self.is_iso)
+    def to_wire(self, places: Sequence[int] | None = None) -> RowProjection | None:
+        """Turns a row into this form; None if there is nothing to do. The places are those of the columns in the row."""
+        return to_wire(self.columns, places, is_iso=self.is_iso)
 
 
 class JsonFormat(_Format):
@@ -85,25 +85,21 @@ class JsonFormat(_Format):
         # Decimals are always plain numbers, and keys of maps are never NULL.
         options.drop(f"{prefix}encode.decimal-as-plain-number", f"{prefix}map-null-key.")
 
-    def file_source(self, path: str) -> Any:
-        """The builder of a source of files."""
-        from opchain.runtime.connectors.file_source import FileSource  # noqa: PLC0415 - loaded when used
-        from opchain.runtime.formats.json_lines import JsonReaderFormat  # noqa: PLC0415 - likewise
+    def reader(self) -> Any:
+        """The format that reads files."""
+        from opchain.runtime.formats.json_lines import JsonReaderFormat  # noqa: PLC0415 - loaded when used
 
-        reader: Any = JsonReaderFormat(
+        return JsonReaderFormat(
             self.rows,
             needs_all_fields=self.needs_all_fields,
             errors_are_null=self.skips_malformed,
         )
-        return FileSource.for_record_stream_format(reader, path)
 
-    def file_sink(self, path: str) -> Any:
-        """The builder of a sink of files."""
-        from opchain.runtime.connectors.file_sink import FileSink  # noqa: PLC0415 - likewise
+    def writer(self) -> Any:
+        """The encoder that writes files."""
         from opchain.runtime.formats.json_lines import JsonLinesEncoder  # noqa: PLC0415 - likewise
 
-        encoder = JsonLinesEncoder(self.rows, leaves_out_nulls=self.leaves_out_nulls)
-        return FileSink.for_row_format(path, encoder)
+        return JsonLinesEncoder(self.rows, leaves_out_nulls=self.leaves_out_nulls)
 
     def deserializer(self) -> Any:
         """A schema that reads messages."""
@@ -146,19 +142,17 @@ class CsvFormat(_Format):
             errors_are_null=self.skips_malformed,
         )
 
-    def file_source(self, path: str) -> Any:
-        """The builder of a source of files."""
-        from opchain.runtime.connectors.file_source import FileSource  # noqa: PLC0415 - likewise
+    def reader(self) -> Any:
+        """The format that reads files."""
         from opchain.runtime.formats.csv_reader import CsvReaderFormat  # noqa: PLC0415 - likewise
 
-        return FileSource.for_record_stream_format(CsvReaderFormat.for_schema(self.schema), path)
+        return CsvReaderFormat.for_schema(self.schema)
 
-    def file_sink(self, path: str) -> Any:
-        """The builder of a sink of files."""
-        from opchain.runtime.connectors.file_sink import FileSink  # noqa: PLC0415 - likewise
+    def writer(self) -> Any:
+        """The writers of files."""
         from opchain.runtime.formats.csv_writer import CsvBulkWriters  # noqa: PLC0415 - likewise
 
-        return FileSink.for_bulk_format(path, CsvBulkWriters.for_schema(self.schema))
+        return CsvBulkWriters.for_schema(self.schema)
 
     def deserializer(self) -> Any:
         """A schema that reads messages."""
@@ -182,21 +176,20 @@ class AvroFormat(_Format):
     def _read_options(self) -> None:
         self.schema = _avro_schema(self.columns)
 
-    def file_source(self, path: str) -> Any:
-        """The builder of a source of files."""
-        from opchain.runtime.connectors.file_source import FileSource  # noqa: PLC0415 - likewise
+    def to_wire(self, places: Sequence[int] | None = None) -> None:
+        """Nothing: Avro has no columns of times here."""
+
+    def reader(self) -> Any:
+        """The format that reads files."""
         from opchain.runtime.formats.avro_files import AvroReaders  # noqa: PLC0415 - likewise
 
-        return FileSource.for_record_stream_format(
-            AvroReaders.for_generic_record(self.schema), path
-        )
+        return AvroReaders.for_generic_record(self.schema)
 
-    def file_sink(self, path: str) -> Any:
-        """The builder of a sink of files."""
-        from opchain.runtime.connectors.file_sink import FileSink  # noqa: PLC0415 - likewise
+    def writer(self) -> Any:
+        """The writers of files."""
         from opchain.runtime.formats.avro_files import AvroBulkWriters  # noqa: PLC0415 - likewise
 
-        return FileSink.for_bulk_format(path, AvroBulkWriters.for_generic_record(self.schema))
+        return AvroBulkWriters.for_generic_record(self.schema)
 
     def deserializer(self) -> Any:
         """A schema that reads messages."""
@@ -219,22 +212,20 @@ class ParquetFormat(_Format):
     def _read_options(self) -> None:
         self.options.drop(self.prefix)
 
-    def to_wire(self) -> None:
+    def to_wire(self, places: Sequence[int] | None = None) -> None:
         """Nothing: Parquet has types for times."""
 
-    def file_source(self, path: str) -> Any:
-        """The builder of a source of files."""
-        from opchain.runtime.connectors.file_source import FileSource  # noqa: PLC0415 - likewise
-        from opchain.runtime.formats.parquet import ParquetColumnarRowInputFormat  # noqa: PLC0415
+    def reader(self) -> Any:
+        """The format that reads files."""
+        from opchain.runtime.formats.parquet import ParquetColumnarRowInputFormat  # noqa: PLC0415 - likewise
 
-        return FileSource.for_bulk_file_format(ParquetColumnarRowInputFormat(self.rows), path)
+        return ParquetColumnarRowInputFormat(self.rows)
 
-    def file_sink(self, path: str) -> Any:
-        """The builder of a sink of files."""
-        from opchain.runtime.connectors.file_sink import FileSink  # noqa: PLC0415 - likewise
+    def writer(self) -> Any:
+        """The writers of files."""
         from opchain.runtime.formats.parquet import ParquetBulkWriters  # noqa: PLC0415 - likewise
 
-        return FileSink.for_bulk_format(path, ParquetBulkWriters.for_row_type(self.rows))
+        return ParquetBulkWriters.for_row_type(self.rows)
 
 
 class RawFormat(_Format):

@@ -26,7 +26,7 @@ T = TypeVar("T")
 class TableSource(NamedTuple):
     """A source of rows of a table's physical columns, and then its metadata columns.
 
-    In JSON and CSV the values of some types are texts: see `wire_value`.
+    In JSON and CSV the values of some types are texts: see `wire_values`.
     """
 
     source: Source[Any]
@@ -35,9 +35,9 @@ class TableSource(NamedTuple):
     gives_rows: bool = True
 
     @staticmethod
-    def of_rows(source: Source[Any], rows: RowTypeInfo, *, gives_rows: bool = True) -> TableSource:
+    def of_rows(source: Source[Any], rows: RowTypeInfo) -> TableSource:
         """A source of rows of a type, without metadata columns."""
-        return TableSource(source, list(rows.get_field_names()), list(rows.field_types), gives_rows)
+        return TableSource(source, list(rows.get_field_names()), list(rows.field_types))
 
 
 class Options:

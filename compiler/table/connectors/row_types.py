@@ -14,7 +14,7 @@ from opchain.compiler.table.data_types import (
     RowType,
     ZonedTimeType,
 )
-from opchain.compiler.table.expressions import Column, Typed, cast
+from opchain.compiler.table.expressions import STRING, Column, Typed, cast
 from opchain.runtime.functions.sql import RowProjection
 
 if TYPE_CHECKING:
@@ -81,12 +81,28 @@ def _with(data_type: DataType, names: Sequence[str], other: DataType) -> DataTyp
     return data_type
 
 
-def wire_value(place: int, name: str, data_type: DataType, descriptor: TableDescriptor) -> Typed:
-    """The expression for a physical column of a record of the source."""
+def partition_keys(descriptor: TableDescriptor) -> tuple[str, ...]:
+    """The columns whose values are in the names of folders. Only files have them."""
+    return descriptor.partition_keys if descriptor.connector == "filesystem" else ()
+
+
+def wire_values(descriptor: TableDescriptor) -> dict[str, Typed]:
+    """The expression for each physical column of a record of the source.
+
+    Partition columns are texts, and come after the others.
+    """
+    assert descriptor.schema is not None
+    columns, keys = descriptor.schema.columns, partition_keys(descriptor)
+    places = [*(name for name, _ in columns if name not in keys), *keys]
+    return {name: _wire_value(places.index(name), name, of, descriptor) for name, of in columns}
+
+
+def _wire_value(place: int, name: str, data_type: DataType, descriptor: TableDescriptor) -> Typed:
     of, prefix = format_of_column(name, descriptor.options)
-    if of == "avro" and descriptor.connector == "filesystem":
-        return Typed(f"row[{name!r}]", data_type)
-    value = Typed(f"row[{place}]", data_type)
+    key: Any = name if of == "avro" and descriptor.connector == "filesystem" else place
+    value = Typed(f"row[{key!r}]", data_type)
+    if name in partition_keys(descriptor):
+        return cast(value._replace(data_type=STRING), data_type)
     wire = DataTypes.STRING() if data_type.name == "DECIMAL" else _wire_of(data_type)
     if of not in ("json", "csv") or wire == data_type:
         return value
@@ -117,13 +133,18 @@ def own_key_names(options: Mapping[str, str]) -> list[str]:
     return key_names(options) if options.get("value.fields-include") == "EXCEPT_KEY" else []
 
 
-def to_wire(columns: Sequence[Column], *, is_iso: bool = False) -> RowProjection | None:
-    """The reverse of `wire_value`: turns rows into the form of JSON and CSV; None if there is nothing to do."""
+def to_wire(
+    columns: Sequence[Column], places: Sequence[int] | None = None, *, is_iso: bool = False
+) -> RowProjection | None:
+    """The reverse of `wire_values`: turns rows into the form of JSON and CSV; None if there is nothing to do.
+
+    The places are those of the columns in a row that also has other columns.
+    """
     texts = [
-        _wire_text(f"row[{position}]", data_type, is_iso)
-        for position, (_, data_type) in enumerate(columns)
+        _wire_text(f"row[{place}]", data_type, is_iso)
+        for place, (_, data_type) in zip(places or range(len(columns)), columns, strict=True)
     ]
-    if texts == [f"row[{position}]" for position in range(len(columns))]:
+    if places is None and texts == [f"row[{position}]" for position in range(len(columns))]:
         return None
     return RowProjection(f"({', '.join(texts)},)", "format", [each.name for each in columns])
 

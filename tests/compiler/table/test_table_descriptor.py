@@ -4,7 +4,6 @@ import pytest
 
 from opchain.common import ConfigOptions
 from opchain.compiler.table.table_descriptor import Schema, TableDescriptor
-from opchain.runtime.errors import UnsupportedFeatureError
 
 
 def test_a_descriptor_says_how_a_table_is_read() -> None:
@@ -34,8 +33,8 @@ def test_building_on_changes_nothing_that_was_built() -> None:
     assert built.options == {"a": "1"}
 
 
-def test_a_format_is_an_option_and_partitions_are_refused() -> None:
+def test_a_format_is_an_option_and_partitions_are_columns() -> None:
     builder = TableDescriptor.for_connector("filesystem")
     assert builder.format("json").build().options == {"format": "json"}
-    with pytest.raises(UnsupportedFeatureError, match=r"Builder\.partitioned_by\(\)"):
-        builder.partitioned_by("day")  # type: ignore[attr-defined]
+    with pytest.raises(TypeError, match=r"Builder\.partitioned_by\(\).*the column is 7"):
+        builder.partitioned_by(7)  # type: ignore[arg-type]

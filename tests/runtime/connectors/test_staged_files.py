@@ -31,6 +31,21 @@ def test_committing_again_changes_nothing(tmp_path: Path) -> None:
     assert visible(tmp_path) == [("part-ID-0", "a\n"), ("part-ID-0", "a\n")]
 
 
+@pytest.mark.parametrize("checkpoint_id", [None, 1])
+def test_a_commit_marks_the_folders_that_it_added_files_to(
+    tmp_path: Path, checkpoint_id: int | None
+) -> None:
+    sink = sink_to(tmp_path, bucket_assigner=ByFirstLetter(), success_file="_DONE")
+    (tmp_path / "c").mkdir()
+    committables = written(sink, "a1", "b1", checkpoint_id=checkpoint_id)
+    assert not list(tmp_path.rglob("_DONE"))
+    for _ in range(2):  # the second time, no file is left to move
+        commit(sink, committables)
+        assert sorted(each.parent.name for each in tmp_path.rglob("_DONE")) == ["a", "b"]
+    commit(sink, written(sink, "a2", checkpoint_id=2))
+    assert sorted(each.parent.name for each in tmp_path.rglob("_DONE")) == ["a", "b"]
+
+
 def test_a_job_leaves_nothing_but_its_output(tmp_path: Path) -> None:
     sink = sink_to(tmp_path)
     commit(sink, written(sink, "a"))
