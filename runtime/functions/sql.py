@@ -10,7 +10,7 @@ import math
 import operator
 import re
 from datetime import date, datetime, time, timedelta, timezone
-from decimal import ROUND_HALF_UP, Context, Decimal
+from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -316,7 +316,7 @@ def _as_integer(value: Any, bits: int) -> int:
     """
     half = 1 << (bits - 1)
     if isinstance(value, str):
-        number = int(Decimal(value.strip()))
+        number = int(_number_of(value))
         if not -half <= number < half:
             raise ValueError(f"CAST: {value!r} does not fit into {bits} bits")
         return number
@@ -327,10 +327,16 @@ def _as_integer(value: Any, bits: int) -> int:
     return _wrapped(int(value), bits)
 
 
+def _number_of(text: str) -> Decimal:
+    try:
+        return Decimal(text.strip())
+    except InvalidOperation:
+        raise ValueError(f"CAST: {text!r} is not a number; TRY_CAST gives NULL instead") from None
+
+
 def _as_decimal(value: Any, precision: int, scale: int) -> Decimal | None:
     """Returns NULL for a number with too many digits."""
-    text = repr(value) if isinstance(value, float) else str(value).strip()
-    number = Decimal(text)
+    number = _number_of(repr(value) if isinstance(value, float) else str(value))
     if number.adjusted() >= precision - scale and number:
         return None
     number = number.quantize(Decimal(1).scaleb(-scale), context=_EXACT)

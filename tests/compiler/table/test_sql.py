@@ -440,6 +440,13 @@ def test_records_that_another_job_collects_are_not_lost(tables: StreamTableEnvir
     assert list(records) == [7, 8]
 
 
+@pytest.mark.parametrize("of", ["INT", "DECIMAL(5, 2)"])
+def test_a_cast_names_the_text_that_is_no_number(tables: StreamTableEnvironment, of: str) -> None:
+    assert rows(tables, f"SELECT TRY_CAST('seven' AS {of})") == [[None]]
+    with pytest.raises(ValueError, match=r"CAST: 'seven' is not a number; TRY_CAST gives NULL"):
+        rows(tables, f"SELECT CAST('seven' AS {of})")
+
+
 def sources_of(end: Any) -> list[Any]:
     return [each for of in end.inputs for each in sources_of(of)] if end.inputs else [end]
 
