@@ -55,11 +55,11 @@ def write_table(stream: DataStream[Any], descriptor: TableDescriptor, path: str)
             f"'{descriptor.connector}' has no partitions; remove PARTITIONED BY"
         )
     options = Options(descriptor, path)
-    parallelism = options.take("sink.parallelism")
+    parallelism = options.number("sink.parallelism")
     end = write(stream, options)
     end.name(path)
     if parallelism is not None:
-        end.set_parallelism(int(parallelism))
+        end.set_parallelism(parallelism)
 
 
 def unknown_connector(connector: str, known: Any, what: str) -> Exception:

@@ -65,11 +65,11 @@ def read_jdbc(options: Options) -> TableSource:
     wire = row_type(columns)
     query = f"SELECT {', '.join(each.name for each in columns)} FROM {options.need('table-name')}"  # noqa: S608 - the program's own
     builder = JdbcSource.builder().set_sql(query).set_type_info(wire)
-    column, number = options.take("scan.partition.column"), options.take("scan.partition.num")
-    bounds = [options.take(f"scan.partition.{each}-bound") for each in ("lower", "upper")]
+    column = options.take("scan.partition.column")
+    low, high = (options.number(f"scan.partition.{each}-bound") for each in ("lower", "upper"))
+    partitions = options.number("scan.partition.num") or 0
     if column is not None:
-        low, high = (None if each is None else int(each) for each in bounds)
-        builder.partition_by(column, low, high, int(number or 0))
+        builder.partition_by(column, low, high, partitions)
     builder.set_connection_options(jdbc_connection(options))
     options.drop("scan.fetch-size", "scan.auto-commit", "lookup.", "sink.parallelism")
     options.drop("sink.buffer-flush.max-rows", "sink.buffer-flush.interval", "sink.max-retries")

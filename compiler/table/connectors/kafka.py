@@ -151,7 +151,7 @@ def _set_offsets(builder: Any, options: Options, topics: str | None) -> None:
 
     def initializer(side: str, mode: str) -> Offsets:
         if mode == "timestamp":
-            return Offsets.timestamp(int(options.need(f"scan.{side}.timestamp-millis")))
+            return Offsets.timestamp(options.needed_number(f"scan.{side}.timestamp-millis"))
         if mode == "specific-offsets":
             return Offsets.offsets(_offsets(f"scan.{side}.specific-offsets", topics, options))
         return {

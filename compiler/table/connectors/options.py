@@ -86,6 +86,14 @@ class Options:
         """
         return self._parsed(name, parse_integer)
 
+    def needed_number(self, name: str) -> int:
+        """The value of an option that is a whole number.
+
+        Raises:
+            GraphError: It is missing, or something else.
+        """
+        return self._parse(name, self.need(name), parse_integer)
+
     def duration(self, name: str) -> Duration | None:
         """The value of an option that is a duration: `10 s`.
 
@@ -119,8 +127,11 @@ class Options:
 
     def _parsed(self, name: str, parse: Callable[[str], T]) -> T | None:
         value = self.take(name)
+        return None if value is None else self._parse(name, value, parse)
+
+    def _parse(self, name: str, value: str, parse: Callable[[str], T]) -> T:
         try:
-            return None if value is None else parse(value)
+            return parse(value)
         except ValueError as error:
             raise GraphError(f"table '{self.path}': the option '{name}': {error}") from None
 

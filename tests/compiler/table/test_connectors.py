@@ -54,6 +54,10 @@ def kafka_table(**options: str) -> Any:
             {"scan__startup__mode": "specific-offsets", "scan__startup__specific_offsets": "0:1"},
             "is '0:1'; write partition:0,offset:42",
         ),
+        (
+            {"scan__startup__mode": "timestamp", "scan__startup__timestamp_millis": "now"},
+            "the option 'scan.startup.timestamp-millis': 'now' is not",
+        ),
         ({"json__fail_on_missing_field": "yes"}, "'yes' is not a boolean"),
         ({"scan__topic_partition_discovery__interval": "soon"}, "'soon' is not a duration"),
         ({"format": "raw"}, r"'raw' is for one column .* id INT, name STRING"),
@@ -62,6 +66,26 @@ def kafka_table(**options: str) -> Any:
 def test_wrong_options_of_kafka_are_named(options: dict[str, str], problem: str) -> None:
     with pytest.raises(GraphError, match=problem):
         kafka_table(**options)
+
+
+@pytest.mark.parametrize("option", ["lower-bound", "upper-bound", "num"])
+def test_wrong_numbers_of_a_database_are_named(tables: StreamTableEnvironment, option: str) -> None:
+    tables.execute_sql(
+        "CREATE TABLE t (id INT) WITH ('connector'='jdbc', 'url'='jdbc:postgresql://localhost/x', 'table-name'='t', "
+        f"'scan.partition.column'='id', 'scan.partition.{option}'='ten')"
+    )
+    with pytest.raises(
+        GraphError, match=rf"table 't': the option 'scan.partition.{option}': 'ten' is"
+    ):
+        tables.to_data_stream(tables.from_path("t"))
+
+
+def test_a_wrong_parallelism_of_a_sink_is_named(tables: StreamTableEnvironment) -> None:
+    tables.execute_sql(
+        "CREATE TABLE p (a INT) WITH ('connector'='print', 'sink.parallelism'='all')"
+    )
+    with pytest.raises(GraphError, match=r"table 'p': the option 'sink.parallelism': 'all' is"):
+        tables.execute_sql("INSERT INTO p VALUES (1)")
 
 
 def test_options_without_effect_are_logged(caplog: pytest.LogCaptureFixture) -> None:
