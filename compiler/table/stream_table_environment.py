@@ -18,6 +18,7 @@ from opchain.compiler.dsl.environment import StreamExecutionEnvironment
 from opchain.compiler.graph.transformation import user_call_site
 from opchain.compiler.settings.settings_reader import read_settings
 from opchain.compiler.table import sql
+from opchain.compiler.table.built_in_functions import BUILT_IN_FUNCTIONS
 from opchain.compiler.table.connectors import KNOWN, table_source, unknown_connector
 from opchain.compiler.table.connectors.row_types import row_type, wire_values
 from opchain.compiler.table.data_types import DataType, DataTypes
@@ -77,7 +78,8 @@ class StreamTableEnvironment(TableEnvironment):
     def __init__(self, stream_execution_environment: StreamExecutionEnvironment) -> None:
         self._environment = stream_execution_environment
         self._tables: dict[str, Table] = {}
-        self.functions: dict[str, UserDefinedScalarFunctionWrapper] = {}
+        self._functions: dict[str, UserDefinedScalarFunctionWrapper] = {}
+        self._system_functions: dict[str, UserDefinedScalarFunctionWrapper] = {}
         self.numbers = count(1)
         self.planner = Planner(self)
         self._sources: dict[str, DataStream[Any]] | None = None
@@ -397,36 +399,61 @@ class StreamTableEnvironment(TableEnvironment):
 
     # Functions
 
+    @property
+    def functions(self) -> dict[str, UserDefinedScalarFunctionWrapper]:
+        """The functions that queries call by name. Only a system function replaces a function of SQL."""
+        own = {
+            name: function
+            for name, function in self._functions.items()
+            if name.upper() not in BUILT_IN_FUNCTIONS
+        }
+        return {**own, **self._system_functions}
+
     def create_temporary_function(self, path: str, function: Any) -> None:
         """Registers a function that `udf` returned, under a name that SQL and `call` use.
+
+        A system function or a function of SQL with this name is called instead.
 
         Raises:
             GraphError: There is a function of this name.
         """
-        call = "create_temporary_function"
+        self._register(self._functions, "create_temporary_function", path, function)
+
+    def create_temporary_system_function(self, name: str, function: Any) -> None:
+        """Registers a function that `udf` returned. It replaces a function of SQL with its name.
+
+        Raises:
+            GraphError: There is a system function of this name.
+        """
+        self._register(self._system_functions, "create_temporary_system_function", name, function)
+
+    @staticmethod
+    def _register(
+        functions: dict[str, UserDefinedScalarFunctionWrapper], call: str, path: str, function: Any
+    ) -> None:
         name = plain_path(checked(path, str, call, "the function's name")).lower()
         if not isinstance(function, UserDefinedScalarFunctionWrapper):
             raise TypeError(
                 f"{at_call(call)} got {short_repr(function)}; it takes udf(..., result_type=...). Table functions and "
                 "aggregate functions are not supported"
             )
-        if name in self.functions:
+        if name in functions:
             raise GraphError(
                 f"{at_call(call)}: there is a function '{path}' already; drop it first"
             )
-        self.functions[name] = function
-
-    create_temporary_system_function = create_temporary_function
+        functions[name] = function
 
     def drop_temporary_function(self, path: str) -> bool:
         """Drops a function; False if it does not exist."""
-        return self.functions.pop(plain_path(path).lower(), None) is not None
+        return self._functions.pop(plain_path(path).lower(), None) is not None
 
-    drop_temporary_system_function = drop_temporary_function
+    def drop_temporary_system_function(self, name: str) -> bool:
+        """Drops a system function; False if it does not exist."""
+        return self._system_functions.pop(name.lower(), None) is not None
 
     def list_user_defined_functions(self) -> list[str]:
         """The names of the functions, in order."""
-        return sorted(self.functions)
+        return sorted([*self._functions, *self._system_functions])
 
     def statement_of(self, text: str) -> Any:
         """A parsed statement, which may call the functions."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from opchain.common import Configuration, Row
+from opchain.compiler.table.built_in_functions import BUILT_IN_FUNCTIONS
 from opchain.datastream import StreamExecutionEnvironment
 from opchain.runtime.errors import GraphError, UnsupportedFeatureError
 from opchain.table import DataTypes, StreamTableEnvironment, Table
@@ -122,6 +125,45 @@ def test_a_function_may_have_a_name_that_sqlglot_knows(tables: StreamTableEnviro
     assert rows_of(tables.sql_query("SELECT upper(s) FROM t")) == [["own"], ["own"]]
     assert tables.drop_temporary_system_function("upper")
     assert rows_of(tables.sql_query("SELECT upper(s) FROM t")) == [["X"], [None]]
+
+
+def test_only_a_system_function_replaces_a_function_of_sql(
+    tables: StreamTableEnvironment,
+) -> None:
+    tables.create_temporary_function("upper", returning("own", "STRING"))
+    tables.create_temporary_function("length", returning("own", "STRING"))  # Flink's is CHAR_LENGTH
+    query = "SELECT UPPER(s), upper(s), length(s) FROM t"
+    assert rows_of(tables.sql_query(query)) == [["X", "X", "own"], [None, None, "own"]]
+    tables.create_temporary_system_function("upper", returning("system", "STRING"))
+    assert tables.list_user_defined_functions() == ["inc2", "length", "mult3", "upper", "upper"]
+    assert rows_of(tables.sql_query(query)) == [["system", "system", "own"]] * 2
+    assert tables.drop_temporary_system_function("upper")
+    assert rows_of(tables.sql_query(query)) == [["X", "X", "own"], [None, None, "own"]]
+
+
+def test_a_system_function_is_called_before_another_of_its_name(
+    tables: StreamTableEnvironment,
+) -> None:
+    for register, value in (
+        (tables.create_temporary_function, "own"),
+        (tables.create_temporary_system_function, "system"),
+    ):
+        register("f", returning(value, "STRING"))
+        with pytest.raises(GraphError, match=r"there is a function 'f' already"):
+            register("f", returning(value, "STRING"))
+    query = "SELECT f(s) FROM t WHERE a > 0"
+    assert rows_of(tables.sql_query(query)) == [["system"]]
+    assert tables.drop_temporary_function("f")
+    assert not tables.drop_temporary_function("f")
+    assert rows_of(tables.sql_query(query)) == [["system"]]
+    assert tables.drop_temporary_system_function("f")
+
+
+def test_all_documented_functions_are_built_in() -> None:
+    page = Path(__file__).parents[3] / "docs" / "how-to" / "tables.md"
+    lines = page.read_text().partition("| for | functions |")[2].partition("\n\n")[0]
+    named = set(re.findall(r"`([A-Z0-9_]+)`", lines)) - {"TO"}
+    assert {"CHAR_LENGTH", "JSON_VALUE", "YEAR"} < named <= BUILT_IN_FUNCTIONS
 
 
 def test_a_function_is_called_for_rows_that_pass_the_condition(table: Table) -> None:
