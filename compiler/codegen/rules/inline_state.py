@@ -77,7 +77,12 @@ from opchain.compiler.codegen.internal_functions import SETS_KEY
 from opchain.compiler.codegen.keys import fields_looked_at, key_program
 from opchain.compiler.codegen.names import stem
 from opchain.compiler.codegen.source_text import text_of
-from opchain.compiler.codegen.state_access.current_key import handles_in, reads_key, with_key
+from opchain.compiler.codegen.state_access.current_key import (
+    computes_attributes,
+    handles_in,
+    reads_key,
+    with_key,
+)
 from opchain.compiler.codegen.state_access.declared_states import declared_states
 from opchain.compiler.codegen.state_access.look_ups import (
     STORE,
@@ -188,7 +193,11 @@ class _States:
         else:
             self._touch(index, position, key)
             block = looked_up(is_held=False)
-            block = with_key(block, set_key, handles_in(block, {owner, context}))
+            handles = handles_in(block, {owner, context})
+            if self._computes_attributes(block, index, handles):
+                block = [set_key, *block]
+            else:
+                block = with_key(block, set_key, handles)
             if block[0] is not set_key:
                 self._set_last_key(set_key, key)
         self.loop.body = [*self.loop.body[:position], *before, *block]
@@ -212,7 +221,9 @@ class _States:
         index = notes.operator(set_key)
         block = looked_up(is_held=True)
         handles = handles_in(block, {f"self_{index}", f"context_{index}"})
-        is_seen = any(reads_key(item, index, handles) for item in block)
+        is_seen = self._computes_attributes(block, index, handles) or any(
+            reads_key(item, index, handles) for item in block
+        )
         if index or self.form.takes_turns or is_seen:
             backend = self.form.names.bind(f"backend_{index}", "keyed_state", index)
             last: ast.expr = ast.Attribute(f.name(backend), "state_key", ast.Load())
@@ -242,6 +253,10 @@ class _States:
         (change,) = f.statements(f"if {key} != last:\n    pass", index, last=last)
         change.body = at_change  # type: ignore[attr-defined]
         return [change, *block]
+
+    def _computes_attributes(self, block: Lines, index: int, handles: set[str]) -> bool:
+        spec: Any = self.form.program.operators[index].spec
+        return computes_attributes(block, type(spec.function), f"self_{index}", handles)
 
     def _tables_differ(self, lookups: list[LookUps]) -> None:
         """Has the fallback process batches if two attributes hold one state, whose entry would be in two variables."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+import inspect
+from types import FunctionType
+from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen import notes
@@ -23,6 +25,9 @@ _METHODS = frozenset(
 """Methods of containers and texts: they don't ask for the current key."""
 
 
+_FUNCTIONS = (FunctionType, staticmethod, classmethod)
+
+
 def handles_in(block: Lines, handles: set[str]) -> set[str]:
     """Variables that may refer to the function, its context, or objects that it got from these."""
     for statement in f.all_statements(block):
@@ -31,6 +36,21 @@ def handles_in(block: Lines, handles: set[str]) -> set[str]:
         ):
             handles = handles | set(f.stores([statement]))
     return handles
+
+
+def computes_attributes(block: Lines, kind: Any, owner: str, handles: set[str]) -> bool:
+    """Whether an attribute may be a property, which may read the key: of the function's class, or of another object."""
+    called = {id(node.func) for node in f.nodes(block) if isinstance(node, ast.Call)}
+    for node in f.nodes(block):
+        if not isinstance(node, ast.Attribute) or id(node) in called:
+            continue
+        if f.is_load_of(node.value, owner):
+            member = inspect.getattr_static(kind, node.attr, None)
+            if hasattr(type(member), "__get__") and not isinstance(member, _FUNCTIONS):
+                return True
+        elif any(f.reads(node.value, name) for name in handles):
+            return True
+    return False
 
 
 def with_key(block: Lines, set_key: ast.stmt, handles: set[str]) -> Lines:

@@ -760,3 +760,55 @@ def test_keys_are_noted_where_changes_are_tracked(function: Any, records: list[A
         touched[form] = {repr(key) for backend in backends for key in backend.touched_keys()}
     assert touched["inlined"] == touched["interpreted"]
     assert touched["inlined"]
+
+
+class Shown:
+    def __init__(self, state: Any) -> None:
+        self._state = state
+
+    @property
+    def total(self) -> int:
+        return self._state.value() or 0
+
+
+class HasProperty(KeyedProcessFunction[int, int, Any]):
+    """A property reads the state, as the property of another object does."""
+
+    def open(self, runtime_context: Any) -> None:
+        self.sum = runtime_context.get_state(ValueStateDescriptor("sum", Types.LONG()))
+        self.last = runtime_context.get_state(ValueStateDescriptor("last", Types.LONG()))
+        self.shown = Shown(self.sum)
+
+    @property
+    def total(self) -> int:
+        return self.sum.value() or 0
+
+    def process_element(self, value: int, ctx: Any) -> Any:
+        self.last.update(value)
+        self.sum.update((self.sum.value() or 0) + value)
+        yield value, self.total
+
+
+class HasObject(HasProperty):
+    def process_element(self, value: int, ctx: Any) -> Any:
+        self.last.update(value)
+        self.sum.update((self.sum.value() or 0) + value)
+        yield value, self.shown.total
+
+
+@pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("function", [HasProperty(), HasObject()])
+def test_a_property_reads_the_state_of_the_record_s_key(
+    function: Any, form: str, mode: str
+) -> None:
+    def draw(env: Any) -> None:
+        numbers = env.from_collection([1, 2, 3, 4]).key_by(lambda number: number % 2)
+        seen(numbers.process(function), "out")
+
+    assert sorted(run_form(draw, form, mode=mode).records("out")) == [
+        (1, 1),
+        (2, 2),
+        (3, 4),
+        (4, 6),
+    ]
