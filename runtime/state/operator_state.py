@@ -1,7 +1,8 @@
 """State of a subtask that has no key: list states, union list states and broadcast states.
 
 Keys of a broadcast state are compared as Python compares them. Iterators run over a copy, in the order in which keys
-were first put. Values are not copied.
+were first put. The copy is used again until the state changes, because the other side may iterate for each record.
+Values are not copied.
 
 Flink: `DefaultOperatorStateBackend`, `PartitionableListState`, `HeapBroadcastState`.
 """
@@ -69,10 +70,16 @@ _READ_ONLY = (
 
 
 class ReadOnlyBroadcastMap(ReadOnlyBroadcastState[K, V], Generic[K, V]):
-    """A broadcast state for the side that is not broadcast. It shows the changes of the broadcast side."""
+    """A broadcast state for the side that is not broadcast. It shows the changes of the broadcast side.
 
-    def __init__(self, entries: dict[K, V]) -> None:
+    Args:
+        entries: The entries.
+        copies: Lists of the entries, keys and values for iterators. The broadcast side drops them when it changes entries.
+    """
+
+    def __init__(self, entries: dict[K, V], copies: dict[str, list[Any]]) -> None:
         self._entries = entries
+        self._copies = copies
 
     def get(self, key: K) -> V | None:
         """The value of the key, or None."""
@@ -84,15 +91,15 @@ class ReadOnlyBroadcastMap(ReadOnlyBroadcastState[K, V], Generic[K, V]):
 
     def items(self) -> Iterable[tuple[K, V]]:
         """All entries as of now."""
-        return iter(list(self._entries.items()))
+        return iter(self._copies.get("items") or self._copied("items"))
 
     def keys(self) -> Iterable[K]:
         """All keys as of now."""
-        return iter(list(self._entries))
+        return iter(self._copies.get("keys") or self._copied("keys"))
 
     def values(self) -> Iterable[V]:
         """All values as of now."""
-        return iter(list(self._entries.values()))
+        return iter(self._copies.get("values") or self._copied("values"))
 
     def is_empty(self) -> bool:
         """Whether there are no entries."""
@@ -101,6 +108,10 @@ class ReadOnlyBroadcastMap(ReadOnlyBroadcastState[K, V], Generic[K, V]):
     def clear(self) -> None:
         """Raises StateError: changes on this side would make the state differ between subtasks."""
         raise StateError(_READ_ONLY)
+
+    def _copied(self, what: str) -> list[Any]:
+        found = self._copies[what] = list(getattr(self._entries, what)())
+        return found
 
     def __getattr__(self, name: str) -> Any:
         if name in ("put", "put_all", "remove"):
@@ -114,22 +125,26 @@ class BroadcastMap(ReadOnlyBroadcastMap[K, V], BroadcastState[K, V], Generic[K, 
     def put(self, key: K, value: V) -> None:
         """Sets the value of the key."""
         self._entries[key] = value
+        self._copies.clear()
 
     def put_all(self, dict_value: Mapping[K, V] | Iterable[tuple[K, V]]) -> None:
         """Sets all entries of a mapping, or of pairs."""
-        self._entries.update(dict_value)
+        self._entries.update(dict(dict_value))
+        self._copies.clear()
 
     def remove(self, key: K) -> None:
         """Removes the entry of the key."""
         self._entries.pop(key, None)
+        self._copies.clear()
 
     def clear(self) -> None:
         """Removes all entries."""
         self._entries.clear()
+        self._copies.clear()
 
     def read_only(self) -> ReadOnlyBroadcastMap[K, V]:
         """The same state for the side that is not broadcast."""
-        return ReadOnlyBroadcastMap(self._entries)
+        return ReadOnlyBroadcastMap(self._entries, self._copies)
 
 
 class SubtaskStateStore(OperatorStateStore):
@@ -151,7 +166,7 @@ class SubtaskStateStore(OperatorStateStore):
         self._require("broadcast state", state_descriptor)
         state = self._broadcast.get(state_descriptor.name)
         if state is None:
-            state = BroadcastMap(self._maps.setdefault(state_descriptor.name, {}))
+            state = BroadcastMap(self._maps.setdefault(state_descriptor.name, {}), {})
             self._broadcast[state_descriptor.name] = state
             check_writes(state, state_descriptor)
         return state

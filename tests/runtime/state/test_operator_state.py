@@ -70,6 +70,30 @@ def test_the_reading_side_follows_and_cannot_write(store: SubtaskStateStore) -> 
     assert store.get_broadcast_state(RULES).get("a") == 1
 
 
+def test_iterators_show_the_entries_of_their_time(store: SubtaskStateStore) -> None:
+    state = store.get_broadcast_state(RULES)
+    reader = state.read_only()
+
+    def shown() -> Any:
+        return list(reader.items()), list(reader.keys()), list(reader.values())
+
+    assert shown() == ([], [], [])
+    changes: list[tuple[Any, dict[str, int]]] = [
+        (lambda: state.put("a", 1), {"a": 1}),
+        (lambda: state.put("a", 2), {"a": 2}),
+        (lambda: state.put_all({"b": 3}), {"a": 2, "b": 3}),
+        (lambda: state.remove("a"), {"b": 3}),
+        (state.clear, {}),
+        (lambda: state.put("c", 4), {"c": 4}),
+    ]
+    for change, entries in changes:
+        earlier, before = reader.items(), list(reader.items())
+        change()
+        assert shown() == (list(entries.items()), list(entries), list(entries.values()))
+        assert shown() == (list(state.items()), list(state.keys()), list(state.values()))
+        assert list(earlier) == before
+
+
 def test_names_are_known(store: SubtaskStateStore) -> None:
     store.get_list_state(LIST)
     store.get_union_list_state(ListStateDescriptor("union"))
