@@ -50,6 +50,7 @@ INTERNAL_FUNCTIONS = {
     "emit_side": _NEEDS_NO_KEY,
     "fast_dumps": _KEEPS_NOTHING | _GIVES_TEXT | _SEES_NO_ATTRIBUTE,
     "fits": _NEEDS_NO_KEY,
+    "fits_each": _NEEDS_NO_KEY,
     "identify": _KEEPS_NOTHING | _KEEPS_TYPE | _NEEDS_NO_KEY | _SEES_NO_ATTRIBUTE | _IN_ANY_ORDER,
     "is_tagged": _KEEPS_NOTHING | _NEEDS_NO_KEY,
     "json_object": _KEEPS_NOTHING | _GIVES_TEXT | _SEES_NO_ATTRIBUTE,

@@ -17,7 +17,7 @@ from opchain.runtime.functions.state_descriptors import (
     ReducingStateDescriptor,
     StateDescriptor,
 )
-from opchain.runtime.types.coders import coder_converter
+from opchain.runtime.types.coders import coder_converter, fitting_each
 from opchain.runtime.types.container_types import ListTypeInfo, MapTypeInfo
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def check_writes(state: Any, descriptor: StateDescriptor[Any]) -> None:
     if check is None:
         return
     if is_list:
-        _check_list(state, check)
+        _check_list(state, check, fitting_each(kind.element_type))
     elif isinstance(descriptor, ReducingStateDescriptor):
         state.add = _checked_write(check, state.add)
     elif not isinstance(descriptor, AggregatingStateDescriptor):
@@ -132,13 +132,14 @@ def _checked_write(check: Check, write: Check) -> Check:
     return checked
 
 
-def _check_list(state: Any, check: Check) -> None:
+def _check_list(state: Any, check: Check, fit: Callable[[list[Any]], bool]) -> None:
     add, add_all, update = state.add, state.add_all, state.update
 
     def checked(values: Iterable[Any]) -> list[Any]:
         elements = list(values)
-        for element in elements:
-            check(element)
+        if not fit(elements):
+            for element in elements:
+                check(element)
         return elements
 
     def checked_add(value: Any) -> None:

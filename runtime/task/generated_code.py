@@ -22,7 +22,7 @@ from opchain.runtime.records.record_copy import IMMUTABLE, own_copy, plain_value
 from opchain.runtime.state.keyed.keyed_backend import VOID
 from opchain.runtime.state.keys.key_identity import key_of
 from opchain.runtime.time import MIN_LONG_VALUE, timer_millis
-from opchain.runtime.types.coders import coder_converter, fitting
+from opchain.runtime.types.coders import coder_converter, fitting, fitting_each
 from opchain.runtime.types.output_tag import OutputTag
 from opchain.runtime.types.row import row_of
 
@@ -360,6 +360,7 @@ _MEANINGS: dict[str, Callable[..., Any]] = {
         chain.operators[index].program.record_type.field_types[position]
     ),
     "fits": lambda _chain, declared: fitting(declared),
+    "fits_each": lambda _chain, declared: fitting_each(declared),
     "as_tagged": lambda chain, index, tag: chain.outputs[index].side_converters[tag],
     "collect_tagged": lambda chain, index: _collect_tagged(chain.outputs[index]),
     "plain_keys": lambda chain, index: chain.operators[index].context.keyed_state.identity.plain,

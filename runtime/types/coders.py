@@ -437,10 +437,32 @@ def fitting(record_type: TypeInformation[Any]) -> Callable[[Any], bool]:
     return fits
 
 
+def fitting_each(record_type: TypeInformation[Any]) -> Callable[[list[Any]], bool]:
+    """A function that says whether all elements of a list, none of them None, can be converted to a declared type.
+
+    >>> from opchain.runtime.types.types import Types
+    >>> fit = fitting_each(Types.LONG())
+    >>> fit([1, 2.5]), fit([1, "text"])
+    (True, False)
+    """
+    fits = fitting(record_type)
+    test = form_test(record_type, "value", None, is_exact=True)
+    if test is None:
+        return lambda values: all(map(fits, values))
+    names: dict[str, Any] = {}
+    text = (
+        "def have_form(values):\n    for value in values:\n"
+        f"        if not ({test}):\n            return False\n    return True"
+    )
+    exec(text, names)  # noqa: S102 - our own text
+    have_form = names["have_form"]
+    return lambda values: have_form(values) or all(map(fits, values))
+
+
 def _fields_test(record_type: RowTypeInfo) -> Callable[[list[Any]], bool] | None:
     """Whether values are enough fields of their declared form; half the time of a conversion."""
     tests = [
-        form_test(field_type, f"value[{position}]", None)
+        form_test(field_type, f"value[{position}]", None, is_exact=True)
         for position, field_type in enumerate(record_type.field_types)
     ]
     if None in tests:
@@ -457,30 +479,35 @@ def class_of(record_type: BasicTypeInfo[Any]) -> str | None:
 
 
 def form_test(
-    record_type: TypeInformation[Any], value: str, known: Sequence[Any] | type | None
+    record_type: TypeInformation[Any],
+    value: str,
+    known: Sequence[Any] | type | None,
+    *,
+    is_exact: bool = False,
 ) -> str | None:
     """An expression for generated code that is true if a value needs no conversion to its declared type.
 
-    The result is empty if the value is known to need none, and None if there is no short test. Integers of known class,
-    and integers in tuples, are assumed to fit into a LONG, which saves a comparison per record.
+    The result is empty if the value is known to need none, and None if there is no short test. Unless the test is exact,
+    integers of known class, and integers in tuples, are assumed to fit into a LONG, which saves a comparison per record.
 
     Args:
         record_type: The declared type.
         value: The name of the value in the generated code.
         known: What the compiler knows of the value: its class, or for a tuple the same for each field.
+        is_exact: Whether to test the size of every LONG.
     """
     while isinstance(record_type, ExternalTypeInfo):
         record_type = record_type.type_info
     if coder_converter(record_type) is None:
         return ""
     if isinstance(record_type, BasicTypeInfo):
-        return _basic_test(record_type.basic_type, value, known)
+        return _basic_test(record_type.basic_type, value, known, is_exact)
     if isinstance(record_type, TupleTypeInfo):
-        return _tuple_test(record_type, value, known)
+        return _tuple_test(record_type, value, known, is_exact)
     return None
 
 
-def _basic_test(basic_type: BasicType, value: str, known: Any) -> str | None:
+def _basic_test(basic_type: BasicType, value: str, known: Any, is_exact: bool) -> str | None:
     name = _CLASSES.get(basic_type)
     if name is None or basic_type is BasicType.FLOAT:
         return None
@@ -488,18 +515,22 @@ def _basic_test(basic_type: BasicType, value: str, known: Any) -> str | None:
     tests = [] if is_known else [f"{value}.__class__ is {name}"]
     bits = _BITS.get(basic_type)
     is_field = value.endswith("]")
-    if bits is not None and not ((is_known or is_field) and basic_type is BasicType.LONG):
+    is_assumed = (is_known or is_field) and basic_type is BasicType.LONG and not is_exact
+    if bits is not None and not is_assumed:
         tests.append(f"{-(1 << bits - 1)} <= {value} <= {(1 << bits - 1) - 1}")
     return " and ".join(tests)
 
 
-def _tuple_test(record_type: TupleTypeInfo, value: str, known: Any) -> str | None:
+def _tuple_test(record_type: TupleTypeInfo, value: str, known: Any, is_exact: bool) -> str | None:
     size = len(record_type.field_types)
     is_known = isinstance(known, tuple) and len(known) == size
     tests = [] if is_known else [f"{value}.__class__ is tuple and len({value}) == {size}"]
     for position, field_type in enumerate(record_type.field_types):
         of_field = form_test(
-            field_type, f"{value}[{position}]", known[position] if is_known else None
+            field_type,
+            f"{value}[{position}]",
+            known[position] if is_known else None,
+            is_exact=is_exact,
         )
         if of_field is None:
             return None

@@ -60,7 +60,7 @@ the key of the table, and the backend gets the keys of timers one by one.
 
 A state refuses values that are not of its declared type. A short test checks the type of a value. If the value passes, the
 code stores it in the dictionary, otherwise it calls the state. For types without a short test, such as a Row, the test is a
-call. Updates of whole lists keep their calls.
+call. The elements of a whole list are also tested by a call.
 """
 
 from __future__ import annotations

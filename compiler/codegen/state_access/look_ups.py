@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen import notes
+from opchain.compiler.codegen.function_source import calls_builtin
 from opchain.compiler.codegen.static_types import plain_type, type_of
 from opchain.runtime.types.coders import coder_converter, form_test
 
@@ -39,7 +40,7 @@ _STATEMENTS = {
         "held = table.get(key)\n"
         "if held is None:\n    table[key] = [first]\nelse:\n    held.append(first)"
     ),
-    ("list", "update", 1): f"table[key] = list(first)\nif not table[key]:\n    {_CLEAR}",
+    ("list", "update", 1): f"if first:\n    table[key] = first\nelse:\n    {_CLEAR}",
     ("map", "put", 2): (
         "held = table.get(key)\n"
         "if held is None:\n    table[key] = {first: second}\nelse:\n    held[first] = second"
@@ -156,8 +157,8 @@ class LookUps(ast.NodeTransformer):
             return None
         operator = notes.operator(statement)
         tests = self._tests(method, call.args, types)
-        if tests is None:
-            return None
+        if (self.kind, method) == ("list", "update"):
+            call.args[0] = f.expression("list(elements)", elements=call.args[0])
         is_one_value = method == "update" and self.kind == "value"
         if is_one_value and (self._is_held or tests or _is_never_none(call.args[0], types)):
             text = "table[key] = first"
@@ -191,33 +192,30 @@ class LookUps(ast.NodeTransformer):
             return [ast.Expr(call), *take]
         return [*self.lines(STORE, operator), ast.Try([ast.Expr(call)], [], [], take)]
 
-    def _tests(
-        self, method: str, arguments: list[ast.expr], types: dict[str, Any]
-    ) -> list[str] | None:
+    def _tests(self, method: str, arguments: list[ast.expr], types: dict[str, Any]) -> list[str]:
         """Expressions that check whether the written values, `first` and `second`, have the declared type.
 
-        An expression is empty if the type of its value is known. The list is empty if the state takes any value. None
-        for updates of whole lists, which keep their calls.
+        An expression is empty if the type of its value is known. The list is empty if the state takes any value.
         """
         if method not in _WRITES or not self._items:
             return []
+        if all(coder_converter(item) is None for item in self._items):
+            return []
+        if (self.kind, method) == ("list", "update"):
+            return [self._fits("fits_each", self._items[0], "first")]
         tests = [
             form_test(declared, part, plain_type(type_of(argument, types)))
             for declared, part, argument in zip(self._items, ("first", "second"), arguments)  # noqa: B905 - two at most
         ]
-        if all(coder_converter(item) is None for item in self._items):
-            return []
-        if (self.kind, method) == ("list", "update"):
-            return None
         return [
-            self._fits(declared, part) if test is None else test
+            self._fits("fits", declared, part) if test is None else test
             for declared, part, test in zip(self._items, ("first", "second"), tests)  # noqa: B905 - two at most
         ]
 
-    def _fits(self, declared: TypeInformation[Any], part: str) -> str:
-        """A call that says whether a value can be converted to a type without a short test."""
+    def _fits(self, kind: str, declared: TypeInformation[Any], part: str) -> str:
+        """A call that says whether a value can be converted to a type without a short test, or each value of a list."""
         index = self._owner.rpartition("_")[2]
-        fits = self._form.names.bind(f"fits_{index}_{self._name}_{part}", "fits", declared)
+        fits = self._form.names.bind(f"{kind}_{index}_{self._name}_{part}", kind, declared)
         return f"{fits}({part})"
 
     def _with_arguments_before(self, statement: ast.Assign, call: ast.Call) -> Lines:
@@ -231,8 +229,10 @@ class LookUps(ast.NodeTransformer):
         return [*f.with_comment(lines, notes.comment(statement)), statement]
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
-        """The look-up in place of a call within an expression."""
+        """The look-up in place of a call within an expression. The list of `list(state.get())` is not copied again."""
         self.generic_visit(node)
+        if calls_builtin(node) and f.called(node) == "list" and _is_list(node.args):
+            return node.args[0]
         method = method_called(node, self._owner, self._name)
         text = _EXPRESSIONS.get((self.kind, method, len(node.args)))
         if text is None or not all(map(_is_simple, node.args)):
@@ -245,6 +245,10 @@ class LookUps(ast.NodeTransformer):
         for part, held in _AS_HELD if self._is_held else ():
             text = text.replace(part, held)
         return text
+
+
+def _is_list(arguments: list[ast.expr]) -> bool:
+    return len(arguments) == 1 and isinstance(arguments[0], ast.List)
 
 
 def _is_simple(node: ast.expr) -> bool:

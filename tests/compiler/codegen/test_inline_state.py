@@ -443,6 +443,43 @@ class OfLongTypes(KeyedProcessFunction[Any, Any, Any]):
         yield value[0], repr(self.row.value()), self.many.get(), list(self.map.items())
 
 
+class Keeps(KeyedProcessFunction[Any, Any, Any]):
+    """Changes the lists that it reads and writes. A record is (key, number or text)."""
+
+    def open(self, runtime_context: Any) -> None:
+        self.last = runtime_context.get_list_state(ListStateDescriptor("last", Types.LONG()))
+
+    def process_element(self, value: Any, ctx: Any) -> Any:
+        items = list(self.last.get())
+        items.append(value[1])
+        refused = False
+        try:
+            self.last.update(filter(None, items[-3:] if value[1] else ()))
+        except TypeError:
+            refused = True
+        items = list(self.last.get())
+        items.append("not stored")
+        written = list(self.last.get())
+        self.last.update(written)
+        written.append("not stored")
+        yield value, refused, self.last.get()
+
+
+@pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
+def test_lists_that_are_read_and_written_are_copies(mode: str) -> None:
+    values = [1, 0, 2, "x", 3, 0, True, 1.5, 4]
+    records = [(key, value) for value in values for key in "ab"]
+    source = fast_source(Keeps(), mode=mode)
+    assert "fits_each_0_last_first(" in source
+    assert "list([*" not in source
+    ran = {form: run_form(by_key(Keeps(), records), form, mode=mode) for form in FORMS}
+    for form in FORMS:
+        assert ran[form].subtasks("results") == ran["interpreted"].subtasks("results")
+    results = ran["inlined"].records("results")
+    assert (("a", "x"), True, [2]) in results
+    assert (("b", 0), False, []) in results
+
+
 LONG_TYPES: list[Any] = [
     ("a", Row(1, "x"), 1),
     ("a", Row(b="x", a=1), 2.5),
@@ -489,7 +526,10 @@ def test_a_time_that_is_no_number_is_refused_in_each_form() -> None:
     assert "its time must be a number of milliseconds" in errors.pop()
 
 
-@pytest.mark.parametrize(("function", "lookups"), [(First(), True), (FirstOfAnHour(), False)])
+@pytest.mark.parametrize(
+    ("function", "lookups"),
+    [(First(), True), (FirstOfAnHour(), False)],
+)
 def test_a_state_that_does_more_than_look_up_keeps_its_calls(
     function: Any, lookups: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -593,6 +633,7 @@ class Writes(KeyedProcessFunction[Any, Any, Any]):
     def process_element(self, value: Any, ctx: Any) -> Any:
         self.one.update(value[1])
         self.many.add(value[1])
+        self.many.update([*self.many.get(), value[1]])
         self.named.put(value[1], value[1])
         yield self.one.value(), self.many.get(), list(self.named.items())
 
@@ -636,11 +677,19 @@ class Tuples(Writes):
         )
 
 
-WRITTEN = [1, 2**40, -(2**70), True, 1.5, "text", None, (1, 2), ("a", 2.0), [1]]
+class Rows(Writes):
+    def open(self, runtime_context: Any) -> None:
+        kind = Types.ROW([Types.LONG()])
+        self.one = runtime_context.get_state(ValueStateDescriptor("one", kind))
+        self.many = runtime_context.get_list_state(ListStateDescriptor("many", kind))
+        self.named = runtime_context.get_map_state(MapStateDescriptor("named", INT, INT))
+
+
+WRITTEN = [1, 2**40, -(2**70), True, 1.5, "text", None, (1, 2), ("a", 2.0), [1], Row(1), Row(2**70)]
 
 
 @pytest.mark.parametrize("value", WRITTEN, ids=repr)
-@pytest.mark.parametrize("function", [Longs(), Texts(), Anything(), Tuples()])
+@pytest.mark.parametrize("function", [Longs(), Texts(), Anything(), Tuples(), Rows()])
 def test_what_a_state_refuses_is_refused_in_each_form(function: Any, value: Any) -> None:
     def outcome(form: str) -> str:
         draw = by_key(function, [("a", value), ("a", value)])

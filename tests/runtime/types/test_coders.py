@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from opchain.common import Row, RowKind, Types
-from opchain.runtime.types.coders import coder_converter, form_test
+from opchain.runtime.types.coders import coder_converter, fitting_each, form_test
 from opchain.runtime.types.collection_values import converter_to
 from opchain.runtime.types.time_types import ZONED_TIMESTAMP
 
@@ -160,3 +160,33 @@ def test_a_test_is_as_short_as_what_is_known_allows(
             continue  # which is known not to come
         if eval(found, {"v": value}):  # noqa: S307 - what is generated
             assert convert(value) == value
+
+
+@pytest.mark.parametrize(
+    "record_type",
+    [
+        *(Types.LONG(), Types.INT(), Types.STRING(), Types.FLOAT(), Types.BOOLEAN(), PAIR),
+        *(Types.TUPLE([Types.LONG(), PAIR]), Types.ROW([Types.LONG()]), Types.LIST(Types.INT())),
+    ],
+    ids=repr,
+)
+def test_a_list_fits_if_each_element_can_be_converted(record_type: Any) -> None:
+    convert = coder_converter(record_type)
+    assert convert is not None
+    fit = fitting_each(record_type)
+    values = [1, 2**40, 2**70, True, 1.5, "a", None, ("a", 1), ("a",), (1, ("a", 2)), Row(1), [1]]
+    values += [(2**70, ("a", 1)), Row(2**70), ["x"]]
+    good = [value for value in values if value is not None and converts(convert, value)]
+    assert fit([])
+    assert good
+    assert fit(good)
+    for value in values:
+        assert fit([*good, value]) == (value in good)
+
+
+def converts(convert: Any, value: Any) -> bool:
+    try:
+        convert(value)
+    except Exception:  # noqa: BLE001 - whatever it is, the value cannot be converted
+        return False
+    return True
