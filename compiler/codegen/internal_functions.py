@@ -40,6 +40,7 @@ _GIVES_TEXT, _NEEDS_NO_KEY = Trait.GIVES_TEXT, Trait.NEEDS_NO_KEY
 _SEES_NO_ATTRIBUTE, _IN_ANY_ORDER = Trait.SEES_NO_ATTRIBUTE, Trait.IN_ANY_ORDER
 
 INTERNAL_FUNCTIONS = {
+    "accessed": _NEEDS_NO_KEY | _SEES_NO_ATTRIBUTE,
     "add_timer": _NEEDS_NO_KEY,
     "append": _NEEDS_NO_KEY,
     "as_declared": _NEEDS_NO_KEY,
@@ -59,6 +60,7 @@ INTERNAL_FUNCTIONS = {
     "own_copy": _NEEDS_NO_KEY | _SEES_NO_ATTRIBUTE,
     "pane_for": _RARE | _IN_ANY_ORDER,
     "panes_for": _RARE | _IN_ANY_ORDER,
+    "read": _NEEDS_NO_KEY,
     "refuse": _RARE | _KEEPS_NOTHING | _SEES_NO_ATTRIBUTE | _IN_ANY_ORDER,
     "row_of": _NEEDS_NO_KEY | _SEES_NO_ATTRIBUTE,
     "session_for": _RARE,

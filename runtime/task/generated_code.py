@@ -20,6 +20,7 @@ from opchain.runtime.records.columns import Columns
 from opchain.runtime.records.json_texts import JsonFields, fast_loads
 from opchain.runtime.records.record_copy import IMMUTABLE, own_copy, plain_value
 from opchain.runtime.state.keyed.keyed_backend import VOID
+from opchain.runtime.state.keyed.ttl_states import NOTHING
 from opchain.runtime.state.keys.key_identity import key_of
 from opchain.runtime.time import MIN_LONG_VALUE, timer_millis
 from opchain.runtime.types.coders import coder_converter, fitting, fitting_each
@@ -78,6 +79,7 @@ SHARED_NAMES: dict[str, Any] = {
     "ABSENT": ABSENT,
     "Columns": Columns,
     "IMMUTABLE": IMMUTABLE,
+    "NOTHING": NOTHING,
     "NO_TIMESTAMP": MIN_LONG_VALUE,
     "OutputTag": OutputTag,
     "VOID": VOID,
@@ -235,6 +237,12 @@ def _state_table(
     return found
 
 
+def _state_ttl(operator: Any, name: str) -> tuple[Any, Any, int]:
+    """What look-ups in a state with a time to live need: see ttl_states.py."""
+    state = vars(operator.function)[name]
+    return state.accessed, state.read_at, state.unchanged_ms
+
+
 def _tracks_changes(operator: Any) -> bool:
     tracks: bool = operator.context.keyed_state.tracks_changes
     return tracks
@@ -374,6 +382,7 @@ _MEANINGS: dict[str, Callable[..., Any]] = {
     "touching": lambda chain, index: chain.operators[index].context.keyed_state.touching,
     "tracks_changes": lambda chain, index: partial(_tracks_changes, chain.operators[index]),
     "state_table": lambda chain, index, *where: _state_table(chain.operators[index], *where),
+    "state_ttl": lambda chain, index, name: partial(_state_ttl, chain.operators[index], name),
     "sums": lambda chain, index, *layout: chain.operators[index].keep_sums(*layout),
     "output_key": lambda chain, number: chain.pending[number].select_key,
     "values": lambda chain, number: chain.pending[number].values,

@@ -29,12 +29,18 @@
 +   set_key_0(field_0)
 
 The rule applies to value, list and map states that `open` gets from its context. At the start of a batch, the code checks
-once whether each state is a plain dictionary: in memory, and without a time to live. If not, a copy of the function that
-calls the state objects processes the batch. The current key is set only before code that may read it. If changes of
+once whether each state is a plain dictionary in memory, with or without a time to live, as the compiler has seen it. If not, a
+copy of the function that calls the state objects processes the batch. The current key is set only before code that may read it. If changes of
 state are tracked, the backend gets all keys of a batch before the batch runs.
 
+A value state or map state with a time to live has an entry's time beside its content. The code reads the clock for each
+access, as the state does. It calls the state if an entry is expired, or if reads renew entries:
+
+    held_0_last[1] if (now_0_last := accessed_0_last()) < (held_0_last := table_0_last.get(field_0, NOTHING))[0]
+    + unchanged_ms_0_last else read_0_last(field_0, now_0_last)[1]
+
 In batch mode, the records of a key follow each other. The key is set when it changes. The entries of a key are in
-variables until the next key, if only this code can see them:
+variables until the next key, if only this code can see them and they do not expire:
 
     if field_0 != last_key_0:
         if held_0_last is not None:
@@ -181,6 +187,7 @@ class _States:
             self.function.guards.insert(0, f.expression(f"({table} := {found}()) is not None"))
             held = f"held_{index}_{name}"
             lookups.append(LookUps(self.form, owner, name, state, table, state_key, held))
+            self.function.before += lookups[-1].prepared(index)
 
         def looked_up(*, is_held: bool) -> Lines:
             block = f.copied(rest)
@@ -224,7 +231,8 @@ class _States:
         is_seen = self._computes_attributes(block, index, handles) or any(
             reads_key(item, index, handles) for item in block
         )
-        if index or self.form.takes_turns or is_seen:
+        expires = any(each.expires for each in lookups)
+        if index or self.form.takes_turns or is_seen or expires:
             backend = self.form.names.bind(f"backend_{index}", "keyed_state", index)
             last: ast.expr = ast.Attribute(f.name(backend), "state_key", ast.Load())
             notes.is_field.set(last, True)

@@ -24,7 +24,7 @@ class DeclaredState(NamedTuple):
     """A state as `open` declares it.
 
     Attributes:
-        kind: "value", "list" or "map".
+        kind: "value", "list" or "map"; with a time to live "expiring value" or "expiring map".
         declared: The text of its type, if it checks what is written.
         items: The types of what is written.
     """
@@ -91,7 +91,18 @@ def _state(value: ast.expr, context: str, definition: Definition) -> DeclaredSta
         declared = types[0] if len(types) == 1 else None
     if declared is not None and kind == "list":
         declared = ListTypeInfo(declared)
+    if _expires(value.args[0], definition):
+        if kind == "list":
+            return None
+        kind = f"expiring {kind}"
     return DeclaredState(kind, checked_type(declared), tuple(types))
+
+
+def _expires(descriptor: ast.expr, definition: Definition) -> bool:
+    """Whether `open` gives a descriptor a time to live."""
+    enables = f"{text_of(descriptor)}.enable_time_to_live"
+    calls = (node for node in f.nodes(definition.body) if isinstance(node, ast.Call))
+    return any(text_of(node.func) == enables for node in calls)
 
 
 def _types_of_descriptor(node: ast.expr, definition: Definition) -> list[TypeInformation[Any]]:

@@ -29,6 +29,18 @@ _EXPRESSIONS = {
     ("map", "values", 0): "iter(list(table.get(key, {}).values()))",
     ("map", "items", 0): "iter(list(table.get(key, {}).items()))",
     ("map", "is_empty", 0): "key not in table",
+    ("expiring value", "value", 0): (
+        "held[1] if (now := accessed()) < (held := table.get(key, NOTHING))[0] + unchanged_ms"
+        " else read(key, now)[1]"
+    ),
+    ("expiring map", "get", 1): (
+        "held[1] if (now := accessed()) < (held := table.get(key, {}).get(first, NOTHING))[0] + unchanged_ms"
+        " else read(key, first, now)[1]"
+    ),
+    ("expiring map", "contains", 1): (
+        "(held if (now := accessed()) < (held := table.get(key, {}).get(first, NOTHING))[0] + unchanged_ms"
+        " else read(key, first, now)) is not NOTHING"
+    ),
 }
 _CLEAR = "table.pop(key, None)"
 _STATEMENTS = {
@@ -49,8 +61,17 @@ _STATEMENTS = {
         "held = table.get(key)\n"
         f"if held is not None:\n    held.pop(first, None)\n    if not held:\n        {_CLEAR}"
     ),
+    ("expiring value", "clear", 0): _CLEAR,
+    ("expiring map", "clear", 0): _CLEAR,
+    ("expiring value", "update", 1): (
+        f"if first is None:\n    accessed()\n    {_CLEAR}\nelse:\n    table[key] = (accessed(), first)"
+    ),
+    ("expiring map", "put", 2): (
+        "now = accessed()\nheld = table.get(key)\n"
+        "if held is None:\n    table[key] = {first: (now, second)}\nelse:\n    held[first] = (now, second)"
+    ),
 }
-"""What the methods of hash_map_states do, by kind, method and number of arguments."""
+"""What the methods of hash_map_states and ttl_states do, by kind, method and number of arguments."""
 
 _AS_HELD = (
     ("held = table.get(key)\n", ""),
@@ -62,8 +83,17 @@ _AS_HELD = (
     ("table[key]", "held"),
 )
 """How the texts change if the entry of the key is in the variable `held`."""
+_NEVER_NONE_STORE = {
+    "value": "table[key] = first",
+    "expiring value": "table[key] = (accessed(), first)",
+}
+"""How an update stores a value that is not None."""
+
 STORE = "if held is not None:\n    table[key] = held"
 TAKE = f"held = {_CLEAR}"
+
+EXPIRING = ("expiring value", "expiring map")
+"""The kinds of state with a time to live."""
 
 _WRITES = ("update", "add", "put")
 _NEVER_NONE = (ast.Tuple, ast.List, ast.Dict, ast.Set, ast.ListComp, ast.JoinedStr, ast.Compare)
@@ -133,6 +163,23 @@ class LookUps(ast.NodeTransformer):
             "key": f.name(key),
             "held": f.name(held),
         }
+        if self.expires:
+            form.names.bind("NOTHING", "shared")
+            parts = ("accessed", "read", "unchanged_ms", "now")
+            self._parts |= {part: f.name(f"{part}_{table.partition('_')[2]}") for part in parts}
+
+    @property
+    def expires(self) -> bool:
+        """Whether the state has a time to live."""
+        return self.kind in EXPIRING
+
+    def prepared(self, operator: int) -> Lines:
+        """Statements before the first record."""
+        if not self.expires:
+            return []
+        name = f"ttl_{self.table.partition('_')[2]}"
+        found = self._form.names.bind(name, "state_ttl", operator, self._name)
+        return self.lines(f"accessed, read, unchanged_ms = {found}()", operator)
 
     def lines(self, text: str, operator: int, **parts: ast.expr) -> Lines:
         """Statements with this state's table, key and variable."""
@@ -159,9 +206,9 @@ class LookUps(ast.NodeTransformer):
         tests = self._tests(method, call.args, types)
         if (self.kind, method) == ("list", "update"):
             call.args[0] = f.expression("list(elements)", elements=call.args[0])
-        is_one_value = method == "update" and self.kind == "value"
+        is_one_value = method == "update" and self.kind in _NEVER_NONE_STORE
         if is_one_value and (self._is_held or tests or _is_never_none(call.args[0], types)):
-            text = "table[key] = first"
+            text = _NEVER_NONE_STORE[self.kind]
         lines: Lines = []
         parts = dict(self._parts)
         is_used_once = text == "table[key] = first" and not any(tests)
@@ -227,6 +274,12 @@ class LookUps(ast.NodeTransformer):
                 lines.append(f.let(variable, argument, notes.operator(statement)))
                 call.args[position] = f.name(variable)
         return [*f.with_comment(lines, notes.comment(statement)), statement]
+
+    def visit_comprehension(self, node: ast.comprehension) -> ast.comprehension:
+        """Python allows no assignment expression where a comprehension iterates."""
+        if not self.expires:
+            self.generic_visit(node)
+        return node
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         """The look-up in place of a call within an expression. The list of `list(state.get())` is not copied again."""

@@ -24,7 +24,14 @@ from opchain.runtime.state.declared_values import (
     checked_type,
     with_checked_function,
 )
-from opchain.runtime.state.keyed.hash_map_states import STATES, WITH_FUNCTION, HashMapState
+from opchain.runtime.state.keyed.hash_map_states import (
+    STATES,
+    WITH_FUNCTION,
+    HashMapListState,
+    HashMapMapState,
+    HashMapState,
+    HashMapValueState,
+)
 from opchain.runtime.state.keyed.keyed_backend import (
     VOID,
     KeyedStateBackend,
@@ -42,7 +49,14 @@ from opchain.runtime.state.keyed.state_table import (
     has_ttl,
     kind_of,
 )
-from opchain.runtime.state.keyed.ttl_states import TTL_STATES, TimeToLive, stamped, unstamped
+from opchain.runtime.state.keyed.ttl_states import (
+    TTL_STATES,
+    TimeToLive,
+    TtlMapState,
+    TtlValueState,
+    stamped,
+    unstamped,
+)
 from opchain.runtime.state.keys.key_groups import KeyGroupRange
 from opchain.runtime.state.keys.key_identity import KeyIdentity, key_identity, key_of
 from opchain.runtime.state.keys.key_router import KeyRouter
@@ -294,12 +308,8 @@ class HashMapKeyedStateBackend(KeyedStateBackend):
     def _new_state(self, table: StateTable, descriptor: StateDescriptor[Any]) -> HashMapState:
         config = descriptor.ttl_config
         function = (with_checked_function(descriptor),) if table.kind in WITH_FUNCTION else ()
-        state: HashMapState
         if config is None or not table.has_ttl:
-            state = self._kinds[table.kind](self, table, *function)
-            check_writes(state, descriptor)
-            state.declared = checked_type(descriptor.type_info)
-            return state
+            return _checked(self._kinds[table.kind](self, table, *function), descriptor)
         ttl = TimeToLive(config, self._now)
         incremental = config.get_cleanup_strategies().get_incremental_cleanup_strategy()
         if incremental is not None and table.cleanup is None:
@@ -308,9 +318,7 @@ class HashMapKeyedStateBackend(KeyedStateBackend):
             )
             if incremental.run_cleanup_for_every_record():
                 self.on_key_selected(lambda: cleanup.run(self._now()))
-        state = self._kinds_with_ttl[table.kind](self, table, ttl, *function)
-        check_writes(state, descriptor)
-        return state
+        return _checked(self._kinds_with_ttl[table.kind](self, table, ttl, *function), descriptor)
 
     # Tables and keys
 
@@ -542,7 +550,20 @@ class HashMapKeyedStateBackend(KeyedStateBackend):
             table.touched.note(namespace, state_key)
 
 
-_PLAIN = {kind: STATES[f"{kind.capitalize()}StateDescriptor"] for kind in ("value", "list", "map")}
+def _checked(state: HashMapState, descriptor: StateDescriptor[Any]) -> HashMapState:
+    check_writes(state, descriptor)
+    state.declared = checked_type(descriptor.type_info)
+    return state
+
+
+_PLAIN: dict[str, Any] = {
+    "value": HashMapValueState,
+    "list": HashMapListState,
+    "map": HashMapMapState,
+    "expiring value": TtlValueState,
+    "expiring map": TtlMapState,
+}
+"""The states whose methods generated code replaces by look-ups, by kind."""
 
 
 @dataclass(frozen=True, slots=True)

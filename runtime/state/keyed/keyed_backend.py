@@ -166,9 +166,11 @@ class KeyedStateBackend(KeyedStateStore):
         touches: bool = False,  # noqa: ARG002
         sets_keys: bool = False,  # noqa: ARG002
     ) -> MutableMapping[Any, Any] | None:
-        """The dictionary from state keys to contents of a "value", "list" or "map" state, for direct look-ups.
+        """The dictionary from state keys to contents of a state, for direct look-ups.
 
-        None if a method of the state does more than a look-up: if the state has a time to live or is on disk; if
+        The kind is "value", "list" or "map", or "expiring value" or "expiring map" for states with a time to live.
+
+        None if a method of the state does more than a look-up: if the state is of another kind or is on disk; if
         writes are checked against another type than `declared`; if changes are tracked, unless the caller `touches`
         all keys itself; and after `end_each_key`, unless the caller `sets_keys` when they change.
         """

@@ -54,17 +54,17 @@ class IncrementalCleanup:
         self._ttl = ttl
         self._size = size
         self._round: Iterator[tuple[Any, MutableMapping[Any, Any], Any]] = iter(())
-        self._oldest = self._idle_until = MIN_LONG_VALUE
+        self._oldest = self.idle_until = MIN_LONG_VALUE
 
     def run(self, now: int) -> None:
         """Checks the next keys. A run stops at the end of a round, even if it has checked fewer keys.
 
         A round notes the oldest time of all entries. Until that expires, no run has anything to do.
         """
-        if now < self._idle_until:
+        if now < self.idle_until:
             return
         if not self._check_next(now):
-            self._idle_until = self._oldest + self._ttl.ttl_ms
+            self.idle_until = self._oldest + self._ttl.ttl_ms
             self._oldest = now
             self._round = self._all_keys()
             self._check_next(now)

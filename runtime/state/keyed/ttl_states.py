@@ -4,6 +4,9 @@ A list state has a time per element, and a map state one per entry. Expired cont
 by the configured cleanup (see state_table.py, and the backend's snapshot). Times are milliseconds of the task's clock.
 An entry of time t is expired from t + ttl on.
 
+Generated code looks up values and entries of maps itself. It calls a state for its time, and for an entry that is expired,
+or that a read renews (compiler/codegen/state_access/look_ups.py).
+
 Flink: `TtlValueState` and similar classes over `AbstractTtlDecorator`. As in Flink, a list state drops expired elements
 when a read renews its elements, or when all elements are expired. `is_empty` of a map state also counts expired
 entries that were not removed yet.
@@ -11,6 +14,7 @@ entries that were not removed yet.
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Generic
 
 from opchain.runtime.functions.state import (
@@ -22,6 +26,7 @@ from opchain.runtime.functions.state import (
 )
 from opchain.runtime.functions.state_ttl import StateTtlConfig
 from opchain.runtime.state.keyed.hash_map_states import HashMapState, MergingHashMapState
+from opchain.runtime.time import MAX_LONG_VALUE, MIN_LONG_VALUE
 from opchain.runtime.types.type_variables import IN_contra, K, OUT_co, T, V
 
 if TYPE_CHECKING:
@@ -37,6 +42,10 @@ if TYPE_CHECKING:
     Stamped = tuple[int, Any]
 
 
+NOTHING: Stamped = (MAX_LONG_VALUE, None)
+"""Stands for a missing entry: it does not expire, and its content is None."""
+
+
 class TimeToLive:
     """Applies one StateTtlConfig by a clock."""
 
@@ -47,6 +56,11 @@ class TimeToLive:
         self.shows_expired = (
             config.state_visibility is StateTtlConfig.StateVisibility.ReturnExpiredIfNotCleanedUp
         )
+
+    @property
+    def unchanged_ms(self) -> int:
+        """How long after the time of an entry a read neither removes nor renews it."""
+        return MIN_LONG_VALUE if self.reading_renews else self.ttl_ms
 
     def read(self, entries: MutableMapping[Any, Any], key: Any, now: int) -> Stamped | None:
         """The entry of a key if it is visible. Removes an expired entry, and renews a live one if configured."""
@@ -103,13 +117,16 @@ class _TtlState(HashMapState):
     def __init__(self, backend: KeyedStateBackend, table: StateTable, ttl: TimeToLive) -> None:
         super().__init__(backend, table)
         self._ttl = ttl
+        self._now = ttl.now
         self._cleanup = table.cleanup
+        self.unchanged_ms = ttl.unchanged_ms
 
-    def _accessed(self) -> int:
+    def accessed(self) -> int:
         """Runs the clean-up. Returns the time, which is read once an access."""
-        now = self._ttl.now()
-        if self._cleanup is not None:
-            self._cleanup.run(now)
+        now = self._now()
+        cleanup = self._cleanup
+        if cleanup is not None and now >= cleanup.idle_until:
+            cleanup.run(now)
         return now
 
 
@@ -118,13 +135,21 @@ class TtlValueState(_TtlState, ValueState[T], Generic[T]):
 
     def value(self) -> T | None:
         """The value, or None."""
-        now = self._accessed()
-        entry = self._ttl.read(self._entries, self._backend.state_key, now)
-        return None if entry is None else entry[1]
+        now = self.accessed()
+        key = self._backend.state_key
+        entry = self._entries.get(key, NOTHING)
+        if entry[0] + self.unchanged_ms <= now:
+            entry = self.read_at(key, now)
+        content: T | None = entry[1]
+        return content
+
+    def read_at(self, state_key: Any, now: int) -> Stamped:
+        """The entry of a state key if it is visible, else NOTHING."""
+        return self._ttl.read(self._entries, state_key, now) or NOTHING
 
     def update(self, value: T | None) -> None:
         """Replaces the value; None clears it."""
-        now = self._accessed()
+        now = self.accessed()
         if value is None:
             self.clear()
         else:
@@ -136,11 +161,15 @@ class TtlListState(_TtlState, MergingHashMapState, ListState[T], Generic[T]):
 
     def get(self) -> list[T]:
         """A copy of the list."""
-        now = self._accessed()
+        now = self.accessed()
         key, ttl = self._backend.state_key, self._ttl
         stored = self._entries.get(key)
         if stored is None:
             return []
+        changed = now - self.unchanged_ms
+        elements = [element for time, element in stored if time > changed]
+        if len(elements) == len(stored):
+            return elements
         live = [entry for entry in stored if entry[0] + ttl.ttl_ms > now]
         if not live:
             del self._entries[key]
@@ -154,19 +183,19 @@ class TtlListState(_TtlState, MergingHashMapState, ListState[T], Generic[T]):
 
     def add(self, value: T) -> None:
         """Appends an element."""
-        now = self._accessed()
+        now = self.accessed()
         self._entries.setdefault(self._backend.state_key, []).append((now, value))
 
     def add_all(self, values: Iterable[T]) -> None:
         """Appends elements."""
-        now = self._accessed()
+        now = self.accessed()
         elements = [(now, value) for value in values]
         if elements:
             self._entries.setdefault(self._backend.state_key, []).extend(elements)
 
     def update(self, values: Iterable[T]) -> None:
         """Replaces all elements."""
-        now = self._accessed()
+        now = self.accessed()
         elements = [(now, value) for value in values]
         if elements:
             self._entries[self._backend.state_key] = elements
@@ -178,40 +207,49 @@ class TtlListState(_TtlState, MergingHashMapState, ListState[T], Generic[T]):
         return contents
 
 
+_FIRST, _SECOND = itemgetter(0), itemgetter(1)
+
+
 class TtlMapState(_TtlState, MapState[K, V], Generic[K, V]):
     """A map whose entries expire one by one."""
 
-    def _read(self, key: K) -> Stamped | None:
-        now = self._accessed()
-        contents = self._entries.get(self._backend.state_key)
+    def _read(self, key: K) -> Stamped:
+        now = self.accessed()
+        state_key = self._backend.state_key
+        entry: Stamped = self._entries.get(state_key, {}).get(key, NOTHING)
+        return entry if entry[0] + self.unchanged_ms > now else self.read_at(state_key, key, now)
+
+    def read_at(self, state_key: Any, key: K, now: int) -> Stamped:
+        """The entry of a key in the map of a state key if it is visible, else NOTHING."""
+        contents = self._entries.get(state_key)
         if contents is None:
-            return None
+            return NOTHING
         entry = self._ttl.read(contents, key, now)
         if not contents:
-            self.clear()
-        return entry
+            del self._entries[state_key]
+        return entry or NOTHING
 
     def get(self, key: K) -> V | None:
         """The value of the key, or None."""
-        entry = self._read(key)
-        return None if entry is None else entry[1]
+        value: V | None = self._read(key)[1]
+        return value
 
     def put(self, key: K, value: V) -> None:
         """Sets the value of the key."""
-        now = self._accessed()
+        now = self.accessed()
         contents = self._entries.setdefault(self._backend.state_key, {})
         contents[key] = (now, value)
 
     def put_all(self, dict_value: Mapping[K, V] | Iterable[tuple[K, V]]) -> None:
         """Sets all entries of a mapping, or of pairs."""
-        now = self._accessed()
+        now = self.accessed()
         if entries := dict(dict_value):
             stamped = {key: (now, value) for key, value in entries.items()}
             self._entries.setdefault(self._backend.state_key, {}).update(stamped)
 
     def remove(self, key: K) -> None:
         """Removes the entry of the key."""
-        self._accessed()
+        self.accessed()
         contents = self._entries.get(self._backend.state_key)
         if contents is not None:
             contents.pop(key, None)
@@ -220,7 +258,7 @@ class TtlMapState(_TtlState, MapState[K, V], Generic[K, V]):
 
     def contains(self, key: K) -> bool:
         """Whether the key has a visible value, which may be None."""
-        return self._read(key) is not None
+        return self._read(key) is not NOTHING
 
     def items(self) -> Iterable[tuple[K, V]]:
         """All entries as of now."""
@@ -228,22 +266,26 @@ class TtlMapState(_TtlState, MapState[K, V], Generic[K, V]):
 
     def keys(self) -> Iterable[K]:
         """All keys as of now."""
-        return (key for key, _ in self._read_all())
+        return map(_FIRST, self._read_all())
 
     def values(self) -> Iterable[V]:
         """All values as of now."""
-        return (value for _, value in self._read_all())
+        return map(_SECOND, self._read_all())
 
     def is_empty(self) -> bool:
         """Whether there are no entries at all, not even expired ones."""
-        self._accessed()
+        self.accessed()
         return self._backend.state_key not in self._entries
 
     def _read_all(self) -> list[tuple[K, V]]:
-        now = self._accessed()
+        now = self.accessed()
         contents = self._entries.get(self._backend.state_key)
         if contents is None:
             return []
+        changed = now - self.unchanged_ms
+        found = [(key, value) for key, (time, value) in contents.items() if time > changed]
+        if len(found) == len(contents):
+            return found
         found = [
             (key, entry[1])
             for key in list(contents)
@@ -269,13 +311,13 @@ class TtlReducingState(_TtlState, MergingHashMapState, ReducingState[T], Generic
 
     def get(self) -> T | None:
         """The reduced value, or None."""
-        now = self._accessed()
+        now = self.accessed()
         entry = self._ttl.read(self._entries, self._backend.state_key, now)
         return None if entry is None else entry[1]
 
     def add(self, value: T | None) -> None:
         """Reduces a value into the state; None clears it."""
-        now = self._accessed()
+        now = self.accessed()
         if value is None:
             self.clear()
             return
@@ -308,13 +350,13 @@ class TtlAggregatingState(
 
     def get(self) -> OUT_co | None:
         """The result of what was accumulated, or None."""
-        now = self._accessed()
+        now = self.accessed()
         entry = self._ttl.read(self._entries, self._backend.state_key, now)
         return None if entry is None else self._function.get_result(entry[1])
 
     def add(self, value: IN_contra | None) -> None:
         """Accumulates a value; None clears the state."""
-        now = self._accessed()
+        now = self.accessed()
         if value is None:
             self.clear()
             return

@@ -214,6 +214,30 @@ class FirstOfAnHour(First):
         self.seen = runtime_context.get_state(descriptor)
 
 
+def for_an_hour(descriptor: Any) -> None:
+    descriptor.enable_time_to_live(StateTtlConfig.new_builder(Time.hours(1)).build())
+
+
+class FirstByHelper(First):
+    """Has a time to live that the compiler does not see."""
+
+    def open(self, runtime_context: Any) -> None:
+        descriptor = ValueStateDescriptor("seen", Types.BOOLEAN())
+        for_an_hour(descriptor)
+        self.seen = runtime_context.get_state(descriptor)
+
+
+class FirstForEver(First):
+    """Has a time to live that is disabled."""
+
+    def open(self, runtime_context: Any) -> None:
+        descriptor = ValueStateDescriptor("seen", Types.BOOLEAN())
+        disabled = StateTtlConfig.UpdateType.Disabled
+        config = StateTtlConfig.new_builder(Time.hours(1)).set_update_type(disabled).build()
+        descriptor.enable_time_to_live(config)
+        self.seen = runtime_context.get_state(descriptor)
+
+
 class AtTimersForAnHour(AtTimers):
     def open(self, runtime_context: Any) -> None:
         self.many = runtime_context.get_list_state(ListStateDescriptor("many"))
@@ -528,7 +552,7 @@ def test_a_time_that_is_no_number_is_refused_in_each_form() -> None:
 
 @pytest.mark.parametrize(
     ("function", "lookups"),
-    [(First(), True), (FirstOfAnHour(), False)],
+    [(First(), True), (FirstOfAnHour(), True), (FirstByHelper(), False), (FirstForEver(), False)],
 )
 def test_a_state_that_does_more_than_look_up_keeps_its_calls(
     function: Any, lookups: bool, monkeypatch: pytest.MonkeyPatch

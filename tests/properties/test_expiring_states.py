@@ -1,0 +1,192 @@
+"""States with a time to live do the same in each form of a program, by a clock that the records move."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from forms import FORMS, run_form, seen
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from opchain.common import Types
+from opchain.datastream import KeyedProcessFunction
+from opchain.datastream.state import (
+    ListStateDescriptor,
+    MapStateDescriptor,
+    StateTtlConfig,
+    ValueStateDescriptor,
+)
+from opchain.runtime.mailbox.timer_service import SystemTimerService
+from opchain.runtime.state.keyed.hash_map_backend import HashMapKeyedStateBackend
+from opchain.runtime.state.keyed.ttl_states import TtlValueState
+
+TTL = 10
+
+
+class Clock:
+    now = 0
+
+
+class Lives(KeyedProcessFunction[Any, Any, Any]):
+    """A record is (key, what to do, a number)."""
+
+    def __init__(self, config: StateTtlConfig) -> None:
+        self.config = config
+
+    def open(self, runtime_context: Any) -> None:
+        last = ValueStateDescriptor("last", Types.LONG())
+        last.enable_time_to_live(self.config)
+        self.last = runtime_context.get_state(last)
+        anything = ValueStateDescriptor("anything")
+        anything.enable_time_to_live(self.config)
+        self.anything = runtime_context.get_state(anything)
+        named = MapStateDescriptor("named", Types.LONG(), Types.LONG())
+        named.enable_time_to_live(self.config)
+        self.named = runtime_context.get_map_state(named)
+        many = ListStateDescriptor("many", Types.LONG())
+        many.enable_time_to_live(self.config)
+        self.many = runtime_context.get_list_state(many)
+        self.count = runtime_context.get_state(ValueStateDescriptor("count", Types.LONG()))
+
+    def process_element(self, value: Any, ctx: Any) -> Any:  # noqa: C901 - one branch for each method
+        what, number = value[1], value[2]
+        self.count.update((self.count.value() or 0) + 1)
+        found: Any = None
+        if what == 0:
+            self.last.update(number or None)
+        elif what == 1:
+            found = self.last.value()
+        elif what == 2:
+            self.named.put(number % 3, number)
+        elif what == 3:
+            found = self.named.get(number % 3), self.named.contains(1)
+        elif what == 4:
+            self.named.remove(number % 3)
+            found = self.named.is_empty()
+        elif what == 5:
+            self.last.clear()
+            self.named.clear()
+        elif what == 6:
+            self.many.update([*self.many.get(), number])
+        elif what == 7:
+            found = [self.named.get(item) for item in range(number) if self.named.contains(item)]
+        elif what == 8:
+            found = list(self.named.items()), list(self.named.keys()), list(self.many.get())
+        elif what == 9:
+            self.anything.update((self.anything.value(), number))
+        elif what == 10:
+            found = self.refused()
+        else:
+            Clock.now += number
+        ctx.timer_service().register_event_time_timer(number * 5)
+        yield value, found, self.count.value()
+
+    def refused(self) -> bool:
+        try:
+            self.last.update("text")
+        except TypeError:
+            return True
+        return False
+
+    def on_timer(self, timestamp: int, ctx: Any) -> Any:
+        if timestamp % 2:
+            self.last.update(timestamp)
+            self.named.put(1, timestamp)
+        Clock.now += timestamp % 3
+        yield timestamp, self.last.value(), self.named.get(1)
+
+
+def outcome(form: str, records: list[Any], config: StateTtlConfig, mode: str) -> Any:
+    """Results, counters, all entries with their times at the end, and the keys that may have changed."""
+    backends: list[Any] = []
+    make = HashMapKeyedStateBackend.__init__
+
+    def tracking(self: Any, *arguments: Any, **how: Any) -> None:
+        make(self, *arguments, **how)
+        if mode == "STREAMING":
+            self.track_changes()
+            self._begin_changes(1)
+        backends.append(self)
+
+    def draw(env: Any) -> None:
+        keyed = env.from_collection(records).key_by(lambda record: record[0])
+        seen(keyed.process(Lives(config)), "results")
+
+    Clock.now = 0
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(HashMapKeyedStateBackend, "__init__", tracking)
+        patched.setattr(SystemTimerService, "current_processing_time", lambda _: Clock.now)
+        ran = run_form(draw, form, mode=mode, batch_size=4)
+    spaces = [
+        {name: table.spaces for name, table in backend._tables.items()} for backend in backends
+    ]
+    touched = [set(map(repr, backend.touched_keys())) for backend in backends]
+    return repr(ran.subtasks("results")), ran.counters(), repr(spaces), touched
+
+
+def configurations() -> Any:
+    def built(reads: bool, shows: bool, cleanup: int | None) -> StateTtlConfig:
+        builder = StateTtlConfig.new_builder(TTL)
+        if reads:
+            builder.update_ttl_on_read_and_write()
+        if shows:
+            builder.return_expired_if_not_cleaned_up()
+        if cleanup is None:
+            builder.disable_cleanup_in_background()
+        else:
+            builder.cleanup_incrementally(cleanup, False)
+        return builder.build()
+
+    sizes = st.sampled_from([None, 1, 3])
+    return st.builds(built, st.booleans(), st.booleans(), sizes)
+
+
+KEYS = st.sampled_from(["a", "b", 1, 1.0])
+RECORDS = st.lists(
+    st.tuples(KEYS, st.integers(0, 12), st.integers(0, TTL)), min_size=1, max_size=40
+)
+
+
+@settings(max_examples=12, deadline=None)
+@given(RECORDS, configurations())
+@pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
+def test_expiring_states_do_the_same_in_each_form(
+    mode: str, records: list[Any], config: StateTtlConfig
+) -> None:
+    interpreted = outcome("interpreted", records, config, mode)
+    for form in FORMS[1:]:
+        assert outcome(form, records, config, mode) == interpreted
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    ("waits", "found"), [((9,), 7), ((10,), None), ((9, 1), None), ((9, 9), None)]
+)
+@pytest.mark.parametrize(("write", "read"), [(0, 1), (2, 3)])
+def test_an_entry_expires_exactly_at_its_time(
+    form: str, waits: tuple[int, ...], found: int | None, write: int, read: int
+) -> None:
+    moves = [("b", 12, wait) for wait in waits]
+    records = [("a", write, 7), *moves, ("a", read, 7)]
+    results, *_ = outcome(form, records, StateTtlConfig.new_builder(TTL).build(), "STREAMING")
+    expected = found if read == 1 else (found, found is not None)
+    assert f"(('a', {read}, 7), {expected}, 2)" in results
+
+
+@pytest.mark.parametrize(("form", "are_called"), [("interpreted", True), ("inlined", False)])
+def test_generated_code_looks_up_expiring_states(
+    form: str, are_called: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = []
+    value = TtlValueState.value
+
+    def noted(self: Any) -> Any:
+        calls.append(self)
+        return value(self)
+
+    monkeypatch.setattr(TtlValueState, "value", noted)
+    records = [("a", 0, 3), ("a", 1, 3), ("b", 1, 3)]
+    results, *_ = outcome(form, records, StateTtlConfig.new_builder(TTL).build(), "STREAMING")
+    assert "(('a', 1, 3), 3, 2)" in results
+    assert bool(calls) == are_called
