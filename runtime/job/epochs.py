@@ -194,6 +194,7 @@ class Epochs:
         self._phases = PhaseClock()
         self._plan = plan
         self.outcome: JobOutcome | None = None
+        self._uncommitted: JobOutcome | None = None
         self._latest = coordinator.latest()
         if self._latest is not None:
             match_state(
@@ -304,23 +305,35 @@ class Epochs:
         for _, source, position in positions:
             source.checkpoint_completed(position)
         self._phases.ends(COMMIT)
-        self.outcome = outcome
         self.tasks.epoch_ended(checkpoint_id)
         self._report(epoch, batch, outcome, positions)
         return True
 
     def _publish(self, outcome: JobOutcome, checkpoint_id: int, *, was_dropped: bool) -> None:
         """Commits, prints and collects the output of an epoch whose checkpoint is complete."""
+        self._uncommitted = outcome
         commit(self._job, outcome, partial(reach, "between-commits", checkpoint_id))
         if checkpoint_id % _EPOCHS_BETWEEN_SWEEPS == 0 or was_dropped:
             self._discard_orphans()  # output of failed attempts
+        self._show(outcome)
+        reach("committed", checkpoint_id)
+        if was_dropped:
+            forget_replaced(self.storage, checkpoint_id)
+
+    def commit_failed_epoch(self) -> None:
+        """Commits, prints and collects the output of the last epoch if its commit failed before a restart of the job."""
+        if self._uncommitted is not None:
+            assert self._latest is not None
+            self._commit_again(self._latest)
+            self._show(self._uncommitted)
+
+    def _show(self, outcome: JobOutcome) -> None:
+        """Prints and collects the records of an epoch that has committed."""
+        self._uncommitted, self.outcome = None, outcome
         print_lines(outcome)
         for kind, uid in list(outcome.records):
             if kind == "collect":
                 self._records.put(uid, list(outcome.collected(uid)))
-        reach("committed", checkpoint_id)
-        if was_dropped:
-            forget_replaced(self.storage, checkpoint_id)
 
     def _report(
         self,
@@ -364,11 +377,19 @@ class Epochs:
     def are_over(self) -> bool:
         """Whether all sources have ended, so that no later epoch has input."""
         if not self.sources:  # bounded ones are read in one epoch
-            return self.outcome is not None
+            return self.outcome is not None or self._has_read_all
         positions = self._positions(self.last_batch)
         return len(positions) == len(self.sources) and all(
             source.is_at_end(read_to) for _, source, read_to in positions
         )
+
+    @property
+    def _has_read_all(self) -> bool:
+        """Whether the epoch of the last checkpoint has read all bounded sources, in an earlier run."""
+        if self._latest is None:
+            return False
+        read = {source.operator_id for source in self._latest.input.bounded}
+        return all(source.operator_id in read for source in bounded_sources(self._job))
 
     def _positions(self, batch: int) -> list[tuple[str, UnboundedSource[Any], Any]]:
         """The sources that are notified of commits, by operator id, with the end of a micro-batch's input for each."""

@@ -293,6 +293,7 @@ class UnboundedJob(ABC):
         def attempt(number: int) -> None:
             self._failure = None
             tasks.restarts = number
+            epochs.commit_failed_epoch()
             while not (self.control.is_stopped or epochs.are_over()) and self._run_epochs(
                 epochs, saved, folder
             ):

@@ -38,12 +38,14 @@ from opchain.datastream.connectors.kafka import (
     KafkaSink,
     KafkaSource,
 )
-from opchain.datastream.functions import KeyedProcessFunction
+from opchain.datastream.functions import KeyedProcessFunction, MapPartitionFunction
 from opchain.datastream.state import ValueStateDescriptor
 from opchain.datastream.window import TumblingEventTimeWindows
 from opchain.runtime.checkpoint.metadata import latest_checkpoint
 from opchain.runtime.checkpoint.storage import checkpoint_storage
 from opchain.runtime.connectors.data_generator import DataGeneratorSource
+from opchain.runtime.connectors.outbox import OutboxSink
+from opchain.runtime.connectors.unbounded_source import UnboundedSource
 from opchain.runtime.epochs.input_log import log_offset, required_offset
 from opchain.runtime.epochs.source_positions import POSITIONS
 from opchain.runtime.errors import CorruptCheckpointError, TaskFailedError
@@ -55,7 +57,7 @@ from opchain.runtime.job.unbounded_job import UnboundedRun
 from opchain.runtime.local.epoch_run import LocalEpochJob
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from kafka_broker import Kafka
 
@@ -594,6 +596,64 @@ def test_a_commit_that_fails_is_done_again_without_its_epoch(tmp_path: Path) -> 
     assert 2 not in [epoch.epoch for epoch in reached.epochs]  # it was not run a second time
 
 
+class ThreeTens(UnboundedSource[int]):
+    """The numbers to 29, ten in each epoch, and then the end."""
+
+    follows_positions = True
+
+    def initial_position(self, now_ms: int) -> int:
+        return 0
+
+    def latest_position(self, start: int, now_ms: int) -> int:
+        return min(start + 10, 30)
+
+    def splits_between(self, start: int, end: int, parallelism: int) -> list[list[range]]:
+        return [[range(start, end)], *([] for _ in range(1, parallelism))]
+
+    def splits(self, parallelism: int) -> list[list[range]]:
+        raise AssertionError(parallelism)
+
+    def read(self, split: range, batch_size: int) -> Iterator[list[int]]:
+        yield list(split)
+
+    def is_at_end(self, position: int) -> bool:
+        return position >= 30
+
+
+class IsAwayOnce(OutboxSink[int]):
+    """Writes what it gets to a file; fails once, at the record `last`."""
+
+    def __init__(self, folder: Path, last: int) -> None:
+        self.folder = folder
+        self.last = last
+
+    def send(self, key: str, records: Sequence[int]) -> None:
+        if self.last in records and not (self.folder / "failed").exists():
+            (self.folder / "failed").touch()
+            raise OSError("the service is away")
+        with (self.folder / "sent").open("a") as sent:
+            sent.writelines(f"{record}\n" for record in records)
+
+    def sent(self) -> list[int]:
+        return list(map(int, (self.folder / "sent").read_text("utf-8").split()))
+
+
+@pytest.mark.parametrize("last", [15, 25])
+def test_an_epoch_whose_commit_fails_loses_no_output_even_if_it_is_the_last_one(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], last: int
+) -> None:
+    env = environment(tmp_path, RESTARTS)
+    numbers = env.from_source(ThreeTens(), NONE, "numbers")
+    sink = IsAwayOnce(tmp_path, last)
+    numbers.sink_to(sink)
+    numbers.map(lambda n: f"printed {n}").print()
+    with numbers.execute_and_collect("commits") as records:
+        assert list(records) == list(range(30))
+    assert (tmp_path / "failed").exists()
+    assert sink.sent() == list(range(30))
+    assert capfd.readouterr().out.split() == " ".join(f"printed {n}" for n in range(30)).split()
+
+
 def test_from_an_earlier_checkpoint_the_later_epochs_read_the_same_again(tmp_path: Path) -> None:
     def run(records: int, settings: dict[str, Any] | None = None) -> Reached:
         retained = {"execution.checkpointing.num-retained": 3}
@@ -649,6 +709,27 @@ def test_a_bounded_job_leaves_its_state_for_another(tmp_path: Path) -> None:
         tmp_path / "second", list(range(10, 15)), 3, {"execution.state-recovery.path": saved}
     )
     assert second == [(n, 3, 0) for n in range(10, 15)]
+
+
+class CountAll(MapPartitionFunction):
+    def map_partition(self, values: Any) -> Iterator[int]:
+        yield sum(1 for _ in values)
+
+
+def test_the_end_of_a_bounded_job_comes_once_though_its_commit_fails_and_it_is_run_again(
+    tmp_path: Path,
+) -> None:
+    saved = str(tmp_path / "saved")
+    bounded_counts(tmp_path / "first", [0], 1, {"opchain.savepoint-at-end": saved})
+    sink = IsAwayOnce(tmp_path, 10)
+    for _ in range(2):
+        env = environment(tmp_path, RESTARTS | {"execution.state-recovery.path": saved})
+        numbers = env.from_collection(list(range(10)))
+        numbers.key_by(lambda n: n % KEYS).process(Count()).uid("counts").print()
+        numbers.full_window_partition().map_partition(CountAll()).sink_to(sink)
+        env.execute("bounded")
+    assert (tmp_path / "failed").exists()
+    assert sink.sent() == [10]
 
 
 def test_messages_go_from_kafka_to_kafka_once_though_the_job_fails(
