@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import queue
 import threading
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from opchain.runtime.checkpoint.job_requests import (
@@ -230,7 +231,10 @@ class JobControl:
         stops = pending.request.kind == "stop"
         try:
             target = self._place(pending.request)
-            write_savepoint(Located(self._storage, self._latest), target)
+            # The sinks have committed this checkpoint. A job that starts from the savepoint must not look for output that
+            # was moved or deleted since.
+            committed = replace(self._latest, committables=())
+            write_savepoint(Located(self._storage, committed), target)
         except Exception as error:  # noqa: BLE001 - the requester gets it
             _LOG.warning("a savepoint failed; the job continues: %s", error)
             if stops:

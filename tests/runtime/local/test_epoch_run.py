@@ -255,6 +255,24 @@ def test_a_savepoint_that_is_taken_while_records_flow_resumes_at_another_paralle
         assert of_key == list(range(seen + 1, seen + 1 + len(of_key)))
 
 
+def test_a_savepoint_starts_after_the_output_was_archived(tmp_path: Path) -> None:
+    def run(settings: dict[str, Any]) -> str:
+        env = environment(tmp_path, settings)
+        reached = Reached(env, 40)
+        into_files(counts(env), tmp_path)
+        client = env.execute_async("archived")
+        reached.wait(client)
+        savepoint: str = stop(client, tmp_path)
+        return savepoint
+
+    saved = run({})
+    before = written(tmp_path)
+    (tmp_path / "out").rename(tmp_path / "archive")
+    (tmp_path / "checkpoints").rename(tmp_path / "old checkpoints")
+    run({"execution.state-recovery.path": saved})
+    require_exact(before + written(tmp_path))
+
+
 PROGRAM = """
 import sys
 from pathlib import Path
