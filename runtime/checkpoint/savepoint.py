@@ -35,6 +35,8 @@ from opchain.runtime.checkpoint.storage import CheckpointStorage, StoredFile, ch
 from opchain.runtime.errors import CheckpointError, CorruptCheckpointError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from opchain.runtime.checkpoint.run_lease import RunLease
 
 METADATA = "_metadata"
@@ -178,11 +180,22 @@ def copied_files(
         file.name: _write(storage, file.name, checkpoint.storage.get(file))
         for file in checkpoint.metadata.all_files.values()
     }
-    for name in checkpoint.storage.names(OFFSETS) if with_log else ():
+    for name in _names_of_log(checkpoint.storage) if with_log else ():
         # Spark may rename temporary files and remove old files while the job runs.
         with suppress(FileNotFoundError):
             _write(storage, name, checkpoint.storage.read(name))
     return checkpoint.metadata.with_files(files)
+
+
+def _names_of_log(storage: CheckpointStorage) -> Iterator[str]:
+    """The names of all files of the log, including files that replace others while the caller copies them.
+
+    For example, a source that watches a folder merges the files of its log from time to time.
+    """
+    seen: set[str] = set()
+    while names := set(storage.names(OFFSETS)) - seen:
+        yield from sorted(names)
+        seen |= names
 
 
 def _write(storage: CheckpointStorage, name: str, data: bytes) -> StoredFile:
@@ -231,8 +244,9 @@ def adopt(storage: CheckpointStorage, url: str, lease: RunLease) -> CheckpointMe
 
 def _copy_log(source: CheckpointStorage, target: CheckpointStorage, last: int | None) -> None:
     """Copies Spark's log up to a micro-batch."""
-    for name in source.names(OFFSETS):
+    for name in _names_of_log(source):
         folder, _, number = name.removeprefix(f"{OFFSETS}/").partition("/")
         if folder in _NUMBERED and (last is None or not number.isdecimal() or int(number) > last):
             continue  # micro-batches after the checkpoint are run again
-        target.write(name, source.read(name))
+        with suppress(FileNotFoundError):  # the job of the checkpoint may run
+            target.write(name, source.read(name))

@@ -16,16 +16,20 @@ from opchain.runtime.checkpoint.metadata import (
     TaskMetadata,
     encode,
 )
+from opchain.runtime.checkpoint.run_lease import LEASE_MS, RunLease
 from opchain.runtime.checkpoint.savepoint import (
     OFFSETS,
     Located,
+    adopt,
     find_checkpoint,
     problems_of,
     write_savepoint,
 )
 from opchain.runtime.checkpoint.state_files import TaskState, write_task_state
 from opchain.runtime.checkpoint.storage import checkpoint_storage
+from opchain.runtime.epochs.delivered_sources import FoundFilesLog
 from opchain.runtime.errors import CheckpointError, CorruptCheckpointError
+from opchain.runtime.files.file_systems import FileStatus
 from opchain.runtime.state.operator_snapshot import OperatorSnapshot
 
 if TYPE_CHECKING:
@@ -139,3 +143,31 @@ def test_what_spark_removes_from_its_log_meanwhile_is_left_out(
     write_savepoint(found, target)
     monkeypatch.undo()
     assert checkpoint_storage(target).names(OFFSETS) == names
+
+
+@pytest.mark.parametrize("copies", ["savepoint", "adopted"])
+def test_a_log_of_found_files_that_is_merged_meanwhile_is_copied_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, copies: str
+) -> None:
+    storage = checkpoint_storage(str(tmp_path / "job"))
+    storage.publish(metadata_name(1), encode(CheckpointMetadata(1, 0, "clicks", "run-1")))
+    folder = f"{OFFSETS}/watched/source"
+    log = FoundFilesLog(f"{storage.url}/{folder}")
+    for number in range(99):
+        log.append(number, [FileStatus(f"/in/{number}", 1)])
+    read = type(storage).read
+
+    def merging(self: CheckpointStorage, name: str) -> bytes:
+        if name == f"{folder}/{50:012}":
+            monkeypatch.undo()
+            log.append(99, [FileStatus("/in/99", 1)])
+        return read(self, name)
+
+    monkeypatch.setattr(type(storage), "read", merging)
+    target = checkpoint_storage(str(tmp_path / "copy"))
+    if copies == "savepoint":
+        write_savepoint(find_checkpoint(storage.url), target.url)
+    else:
+        adopt(target, storage.url, RunLease.take(target, "clicks", "run-2", LEASE_MS, lambda: 0))
+    found = FoundFilesLog(f"{target.url}/{folder}").read()
+    assert [file.path for file in found] == [f"/in/{number}" for number in range(100)]
