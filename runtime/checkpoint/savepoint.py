@@ -245,7 +245,8 @@ def adopt(storage: CheckpointStorage, url: str, lease: RunLease) -> CheckpointMe
 def _copy_log(source: CheckpointStorage, target: CheckpointStorage, last: int | None) -> None:
     """Copies Spark's log up to a micro-batch."""
     for name in _names_of_log(source):
-        folder, _, number = name.removeprefix(f"{OFFSETS}/").partition("/")
+        folder, _, entry = name.removeprefix(f"{OFFSETS}/").partition("/")
+        number = entry.removeprefix(".").removesuffix(".crc")  # with the checksums of an entry
         if folder in _NUMBERED and (last is None or not number.isdecimal() or int(number) > last):
             continue  # micro-batches after the checkpoint are run again
         with suppress(FileNotFoundError):  # the job of the checkpoint may run

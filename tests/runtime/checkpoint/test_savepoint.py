@@ -28,6 +28,8 @@ from opchain.runtime.checkpoint.savepoint import (
 from opchain.runtime.checkpoint.state_files import TaskState, write_task_state
 from opchain.runtime.checkpoint.storage import checkpoint_storage
 from opchain.runtime.epochs.delivered_sources import FoundFilesLog
+from opchain.runtime.epochs.input_log import log_offset, offset_of
+from opchain.runtime.epochs.source_positions import POSITIONS
 from opchain.runtime.errors import CheckpointError, CorruptCheckpointError
 from opchain.runtime.files.file_systems import FileStatus
 from opchain.runtime.state.operator_snapshot import OperatorSnapshot
@@ -171,3 +173,23 @@ def test_a_log_of_found_files_that_is_merged_meanwhile_is_copied_whole(
         adopt(target, storage.url, RunLease.take(target, "clicks", "run-2", LEASE_MS, lambda: 0))
     found = FoundFilesLog(f"{target.url}/{folder}").read()
     assert [file.path for file in found] == [f"/in/{number}" for number in range(100)]
+
+
+def test_a_damaged_position_in_a_savepoint_is_found_by_the_run_that_starts_from_it(
+    tmp_path: Path,
+) -> None:
+    storage = checkpoint_storage(str(tmp_path / "job"))
+    metadata = CheckpointMetadata(3, 0, "clicks", "run-1", input=EpochInput(1))
+    storage.publish(metadata_name(3), encode(metadata))
+    log = f"{storage.url}/{OFFSETS}"
+    for batch in range(3):
+        log_offset(log, batch, {POSITIONS: [10 * batch]}, 0)
+    saved = checkpoint_storage(str(tmp_path / "saved"))
+    write_savepoint(find_checkpoint(storage.url), saved.url)
+    name = f"{OFFSETS}/offsets/1"
+    saved.write(name, saved.read(name).replace(b"[10]", b"[11]"))
+    target = checkpoint_storage(str(tmp_path / "new"))
+    adopt(target, saved.url, RunLease.take(target, "clicks", "run-2", LEASE_MS, lambda: 0))
+    assert target.children(f"{OFFSETS}/offsets") == [".0.crc", ".1.crc", "0", "1"]
+    with pytest.raises(CorruptCheckpointError, match=r"offsets/1 does not match its checksums"):
+        offset_of(f"{target.url}/{OFFSETS}", 1, POSITIONS)
