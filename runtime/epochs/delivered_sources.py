@@ -335,6 +335,9 @@ class FoundFilesLog:
         storage = checkpoint_storage(self.url)
         storage.publish(f"{known:012}", _lines(known, files))
         names = storage.children("")
+        if any(int(name.removesuffix(_ALL)) > known for name in names if name.endswith(_ALL)):
+            # The other driver has merged its files, so the name was free again. `read` leaves this part out.
+            raise FileExistsError(storage.full_name(f"{known:012}"))
         if sum(map(str.isdecimal, names)) >= _LOOKS_PER_FILE:
             found = self.read()
             storage.write(f"{len(found):012}{_ALL}", _lines(0, found))

@@ -113,6 +113,20 @@ def test_the_log_is_merged_after_a_hundred_looks(run: Run, tmp_path: Path) -> No
     assert Run(tmp_path).names(0, 250) == [[f"{number:03}" for number in range(250)]]
 
 
+def test_two_drivers_agree_also_if_one_of_them_has_merged_the_log(run: Run, tmp_path: Path) -> None:
+    other = Run(tmp_path)
+    for number in range(99):
+        run.write(f"{number:03}")
+        assert run.source.latest_position(number, number * 1_000) == number + 1
+    assert other.source.latest_position(99, 99_000) == 99
+    run.write("b")
+    assert run.source.latest_position(99, 99_000) == 100
+    run.write("a")
+    assert other.source.latest_position(99, 100_000) == 100  # it reads the log again
+    assert other.source.latest_position(100, 101_000) == 101
+    assert other.names(99, 101) == Run(tmp_path).names(99, 101) == [["b", "a"]]
+
+
 def test_a_log_with_a_part_missing_is_refused(run: Run, tmp_path: Path) -> None:
     for number in range(3):
         run.write(str(number))
