@@ -416,7 +416,10 @@ class CheckpointCoordinator:
             return None
 
     def _retain(self, metadata: CheckpointMetadata) -> None:
-        """Drops checkpoints beyond the retained number. A later sweep removes files that can't be deleted now."""
+        """Drops checkpoints beyond the retained number. A later sweep removes files that can't be deleted now.
+
+        Nothing is swept while an earlier checkpoint is damaged. The next run deletes that checkpoint.
+        """
         completed = self._retained_checkpoints()
         completed.append(metadata)
         self._completed_count += 1
@@ -425,7 +428,7 @@ class CheckpointCoordinator:
                 drop_checkpoint(self._storage, completed.pop(0), completed)
             if self._completed_count % _COMPLETED_BETWEEN_SWEEPS == 0:
                 self.sweep()
-        except OSError as error:
+        except (OSError, CorruptCheckpointError) as error:
             _LOG.warning("cannot delete old checkpoint files of %s: %s", self._storage.url, error)
 
 

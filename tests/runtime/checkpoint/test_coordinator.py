@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from opchain.runtime.checkpoint import coordinator as coordinator_module
 from opchain.runtime.checkpoint.coordinator import (
     CheckpointCoordinator,
     DeclineReason,
@@ -174,6 +175,20 @@ def test_a_damaged_checkpoint_before_the_last_is_dropped(
     second.sweep()
     needed = {name for found in (1, 3, 4) for name in read_metadata(storage, found).files}
     assert set(storage.names("shared")) == needed
+
+
+def test_a_checkpoint_before_the_last_that_is_damaged_during_the_run_stops_nothing(
+    storage: CheckpointStorage, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(coordinator_module, "_COMPLETED_BETWEEN_SWEEPS", 3)
+    coordinator, tasks = open_(storage, retained=3), Tasks(storage)
+    for epoch in (1, 2):
+        run_epoch(coordinator, tasks, epoch)
+    storage.write(metadata_name(1), b"{}")
+    third = run_epoch(coordinator, tasks, 3)
+    assert coordinator.latest() == third
+    assert "old checkpoint files" in caplog.text
+    assert metadata_name(1) in caplog.text
 
 
 def test_files_of_attempts_that_lost_are_swept(
