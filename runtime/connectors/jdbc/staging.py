@@ -230,7 +230,11 @@ def _parameter_types(connection: Any, statement: Statement, where: str) -> tuple
         prepared = connection.pgconn.prepare(b"opchain", numbered.encode())
         if prepared.status != library.pq.ExecStatus.COMMAND_OK:
             raise library.errors.error_from_result(prepared, encoding="utf-8")
+    except library.OperationalError:
+        raise
     except library.Error as error:
+        if connection.closed:  # the server has not answered
+            raise library.OperationalError(_error_text(error)) from error
         raise SinkError(
             f"{where}: the server refuses the statement {numbered!r}: {_error_text(error)}"
         ) from error

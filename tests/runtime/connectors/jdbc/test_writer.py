@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from opchain.common import Row
+from opchain.runtime.connectors.jdbc import staging
 from opchain.runtime.connectors.jdbc.options import JdbcConnectionOptions, JdbcExecutionOptions
-from opchain.runtime.connectors.jdbc.staging import JdbcWriter
+from opchain.runtime.connectors.jdbc.staging import JdbcWriter, connect
 from opchain.runtime.connectors.jdbc.statement import parse_statement
 from opchain.runtime.errors import SinkError
 from opchain.runtime.functions.sink import SinkOrigin
@@ -118,6 +119,24 @@ def test_a_lost_connection_is_made_again_and_no_row_comes_twice(postgres: Server
     assert staged.rows == 4
     waiting = postgres.rows(f"SELECT number, p1 FROM {staged.staged} ORDER BY number")
     assert waiting == [(0, 1), (1, 2), (2, 3), (3, 4)]
+
+
+def test_a_connection_that_is_lost_while_the_statement_is_checked_is_made_again(
+    postgres: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[Any] = []
+
+    def lost_at_first(options: JdbcConnectionOptions) -> Any:
+        made.append(connect(options))
+        if len(made) == 1:
+            postgres.run(f"SELECT pg_terminate_backend({made[0].info.backend_pid}, 10000)")
+        return made[-1]
+
+    monkeypatch.setattr(staging, "connect", lost_at_first)
+    with writer(postgres) as opened:
+        opened.write((1, "a"), None)
+        opened.flush(end_of_input=False)
+    assert len(made) == 2
 
 
 def test_a_server_that_is_not_there_is_given_up() -> None:
