@@ -194,7 +194,7 @@ class Epochs:
         self._phases = PhaseClock()
         self._plan = plan
         self.outcome: JobOutcome | None = None
-        self._uncommitted: JobOutcome | None = None
+        self._unfinished: Callable[[], bool] | None = None
         self._latest = coordinator.latest()
         if self._latest is not None:
             match_state(
@@ -234,6 +234,11 @@ class Epochs:
         return self._latest
 
     @property
+    def committed(self) -> CheckpointMetadata | None:
+        """The last checkpoint; None also while a sink has not committed it, because its commit has failed."""
+        return self._latest if self._unfinished is None else None
+
+    @property
     def read_to(self) -> dict[str, Any] | None:
         """The offset of the last checkpoint's micro-batch, if it is part of the checkpoint."""
         return None if self._latest is None else self._latest.input.read_to
@@ -263,7 +268,7 @@ class Epochs:
             read_to: The offset of the micro-batch, for its checkpoint; None if Spark's log has it.
 
         Returns:
-            Whether the epoch ran.
+            Whether event time has ended with the epoch.
 
         Raises:
             CheckpointError: The last checkpoint is not that of the previous micro-batch.
@@ -298,42 +303,46 @@ class Epochs:
         while outcome is None:
             epoch = replace(epoch, aborted=(*epoch.aborted, checkpoint_id))
             outcome = self._completed(rows, epoch, batch, replaced, read_to)
+        self._unfinished = partial(self._finish, epoch, batch, outcome, was_dropped=was_dropped)
         reach("completed", checkpoint_id)
         self._phases.ends(CHECKPOINT)
-        self._publish(outcome, checkpoint_id, was_dropped=was_dropped)
+        return self._unfinished()
+
+    def finish_failed_epoch(self) -> bool:
+        """Commits, prints and collects the output of the last epoch if its commit failed before a restart of the job.
+
+        Returns whether event time has ended with the epoch.
+        """
+        return self._unfinished is not None and self._unfinished()
+
+    def _finish(self, epoch: Epoch, batch: int, outcome: JobOutcome, *, was_dropped: bool) -> bool:
+        """Publishes the output of an epoch whose checkpoint is complete, and reports the epoch.
+
+        Returns whether event time has ended with it.
+        """
+        self._publish(outcome, epoch.checkpoint_id, was_dropped=was_dropped)
         positions = self._positions(batch)
         for _, source, position in positions:
             source.checkpoint_completed(position)
         self._phases.ends(COMMIT)
-        self.tasks.epoch_ended(checkpoint_id)
+        self._unfinished = None
+        self.outcome = outcome
+        self.tasks.epoch_ended(epoch.checkpoint_id)
         self._report(epoch, batch, outcome, positions)
-        return True
+        return epoch.drains
 
     def _publish(self, outcome: JobOutcome, checkpoint_id: int, *, was_dropped: bool) -> None:
         """Commits, prints and collects the output of an epoch whose checkpoint is complete."""
-        self._uncommitted = outcome
         commit(self._job, outcome, partial(reach, "between-commits", checkpoint_id))
         if checkpoint_id % _EPOCHS_BETWEEN_SWEEPS == 0 or was_dropped:
             self._discard_orphans()  # output of failed attempts
-        self._show(outcome)
-        reach("committed", checkpoint_id)
-        if was_dropped:
-            forget_replaced(self.storage, checkpoint_id)
-
-    def commit_failed_epoch(self) -> None:
-        """Commits, prints and collects the output of the last epoch if its commit failed before a restart of the job."""
-        if self._uncommitted is not None:
-            assert self._latest is not None
-            self._commit_again(self._latest)
-            self._show(self._uncommitted)
-
-    def _show(self, outcome: JobOutcome) -> None:
-        """Prints and collects the records of an epoch that has committed."""
-        self._uncommitted, self.outcome = None, outcome
         print_lines(outcome)
         for kind, uid in list(outcome.records):
             if kind == "collect":
                 self._records.put(uid, list(outcome.collected(uid)))
+        reach("committed", checkpoint_id)
+        if was_dropped:
+            forget_replaced(self.storage, checkpoint_id)
 
     def _report(
         self,

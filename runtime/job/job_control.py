@@ -121,10 +121,16 @@ class JobControl:
             self._threads.append(thread)
             thread.start()
 
-    def checkpointed(self, latest: CheckpointMetadata | None) -> None:
-        """Sets the last checkpoint. Called after an epoch."""
-        self._latest = latest
-        if latest is not None:
+    def checkpointed(self, committed: CheckpointMetadata | None) -> None:
+        """Sets the last checkpoint, which all sinks have committed. Called after an epoch.
+
+        None makes savepoints wait. A savepoint of an earlier checkpoint would repeat the output of sinks that have
+        committed a later one.
+        """
+        self._latest = committed
+        if committed is None:
+            self._has_checkpoint.clear()
+        else:
             self._has_checkpoint.set()
 
     def end(self) -> None:
@@ -175,16 +181,18 @@ class JobControl:
 
     def _serve(self) -> None:
         while (pending := self._requests.get()) is not None:
-            self._has_checkpoint.wait()
-            if self._has_ended.is_set():
-                pending.answer.set_exception(CheckpointError("the job has ended"))
-                return
-            if pending.request.drain:
-                self._wake()
-                pending.is_served.wait()
-            else:
+            while not pending.is_served.is_set():
+                self._has_checkpoint.wait()
+                if self._has_ended.is_set():
+                    pending.answer.set_exception(CheckpointError("the job has ended"))
+                    return
+                if pending.request.drain:
+                    self._wake()
+                    pending.is_served.wait()
+                    continue
                 with self._between_epochs:
-                    self._serve_between_epochs(pending)
+                    if self._latest is not None:  # the epoch before may have failed to commit
+                        self._serve_between_epochs(pending)
             if self.is_stopped:
                 self._stop_query()
 

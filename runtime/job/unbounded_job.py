@@ -293,7 +293,7 @@ class UnboundedJob(ABC):
         def attempt(number: int) -> None:
             self._failure = None
             tasks.restarts = number
-            epochs.commit_failed_epoch()
+            self._finish_failed_epoch(epochs)
             while not (self.control.is_stopped or epochs.are_over()) and self._run_epochs(
                 epochs, saved, folder
             ):
@@ -373,10 +373,20 @@ class UnboundedJob(ABC):
             saved.require(batch)
             drains = self.control.drains
             ends = self.is_bounded and self.settings.savepoint_at_end is None
-            has_run = epochs.run(rows, batch, drains=drains or ends, read_to=read_to)
+            try:
+                has_drained = epochs.run(rows, batch, drains=drains or ends, read_to=read_to)
+            finally:
+                self.control.checkpointed(epochs.committed)
             saved.forget(batch)
-            self.control.checkpointed(epochs.latest)
-            if drains and has_run:
+            if drains and has_drained:
+                self.control.drained()
+
+    def _finish_failed_epoch(self, epochs: Epochs) -> None:
+        """Finishes the last epoch if its commit failed before a restart of the job."""
+        with self._turn():
+            has_drained = epochs.finish_failed_epoch()
+            self.control.checkpointed(epochs.committed)
+            if self.control.drains and has_drained:
                 self.control.drained()
 
     @contextmanager

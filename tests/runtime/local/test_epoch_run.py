@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import queue
 import re
 import subprocess
 import sys
 import threading
 import time
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -573,6 +574,10 @@ class Lines(SinkWriter[Any]):
         return [(checkpoint_id, lines)]
 
 
+AT_FAILURE: list[Callable[[], object]] = []
+"""Called when a commit fails."""
+
+
 class FailsOnce(Committer):
     """Writes a file per epoch; the commit of the second one fails, once."""
 
@@ -584,6 +589,8 @@ class FailsOnce(Committer):
         for checkpoint_id, lines in committables:
             if checkpoint_id == 2 and not (self.folder / "failed").exists():
                 (self.folder / "failed").touch()
+                for call in AT_FAILURE:
+                    call()
                 raise OSError("the disk is full")
             text = "".join(f"{line}\n" for line in lines)
             (self.folder / "out" / str(checkpoint_id)).write_text(text, "utf-8")
@@ -610,8 +617,21 @@ def test_a_commit_that_fails_is_done_again_without_its_epoch(tmp_path: Path) -> 
     reached.wait()
     stop(client, tmp_path)
     assert (tmp_path / "failed").exists()
-    require_exact(written(tmp_path))
-    assert 2 not in [epoch.epoch for epoch in reached.epochs]  # it was not run a second time
+    found = written(tmp_path)
+    require_exact(found)
+    epochs = [epoch.epoch for epoch in reached.epochs]
+    assert epochs == list(range(1, len(epochs) + 1))
+    assert sum(epoch.records_in for epoch in reached.epochs) == len(found)
+    second = (tmp_path / "out" / "2").read_text("utf-8").splitlines()
+    assert {line.split()[-1] for line in second} == {"0"}  # it was not run a second time
+
+
+def test_records_of_an_epoch_whose_commit_fails_are_collected(tmp_path: Path) -> None:
+    stream = counts(environment(tmp_path, RESTARTS))
+    stream.sink_to(FailingSink(tmp_path))
+    with stream.execute_and_collect("commits") as records:
+        require_exact(list(islice(records, 100)))
+    assert (tmp_path / "failed").exists()
 
 
 class ThreeTens(UnboundedSource[int]):
@@ -670,6 +690,40 @@ def test_an_epoch_whose_commit_fails_loses_no_output_even_if_it_is_the_last_one(
     assert (tmp_path / "failed").exists()
     assert sink.sent() == list(range(30))
     assert capfd.readouterr().out.split() == " ".join(f"printed {n}" for n in range(30)).split()
+
+
+@pytest.mark.parametrize(("drain", "last"), [(False, "2"), (True, "3")])
+def test_a_stop_waits_until_all_sinks_have_committed_the_last_checkpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, last: str, *, drain: bool
+) -> None:
+    env = environment(tmp_path, RESTARTS | {"restart-strategy.fixed-delay.delay": "1 s"})
+    stream = counts(env)
+    into_files(stream, tmp_path / "first")
+    stream.sink_to(FailingSink(tmp_path))
+    clients: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    stopped: queue.SimpleQueue[Any] = queue.SimpleQueue()
+
+    def ask() -> None:
+        stopped.put(clients.get().stop_with_savepoint(drain, str(tmp_path / "saved")))
+
+    monkeypatch.setattr(f"{__name__}.AT_FAILURE", [ask])
+    client = env.execute_async("commits")
+    clients.put(client)
+    savepoint = stopped.get(timeout=LONGEST_S).result(LONGEST_S)
+    assert savepoint.rpartition("-")[2] == last
+    client.get_job_execution_result().result(LONGEST_S)
+    found = written(tmp_path)
+    require_exact(found)
+    assert found == written(tmp_path / "first")
+    env = environment(tmp_path / "next", {"execution.state-recovery.path": savepoint})
+    reached = Reached(env, 50)
+    stream = counts(env)
+    into_files(stream, tmp_path / "first")
+    stream.sink_to(FailingSink(tmp_path))
+    client = env.execute_async("goes on")
+    reached.wait(client)
+    stop(client, tmp_path)
+    require_exact(written(tmp_path / "first"))
 
 
 def test_from_an_earlier_checkpoint_the_later_epochs_read_the_same_again(tmp_path: Path) -> None:
