@@ -7,7 +7,7 @@ The additional nodes represent what a chain does with records, so rules need not
 | `ForEachResult` | one record for each item of an iterable | `for value_1 in ...:` |
 | `CopyIfMutable` | copy a record that other code could change | `if x.__class__ not in IMMUTABLE: x = own_copy(x)` |
 | `Send` | send a record to an exchange | `keys_0.append(...)`, `values_0.append(...)` |
-| `Fold` | combine a record with the entry of its key | `previous = table.get(key, ABSENT)` ... |
+| `Fold` | combine a record with the entry of its key | `previous = table.get(key)` ... |
 | `Convert` | convert a record to its declared type | `row = as_declared_1(value_1)` |
 | `Append` | append a value to a list | `values_0.append(value)` |
 | `Count` | count a record that enters or leaves an operator | `op_1.records_in += 1` |

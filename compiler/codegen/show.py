@@ -196,14 +196,14 @@ class _Function:
         key, previous, operator = statement.key.id, statement.previous, notes.operator(statement)
         value = text_of(statement.first or statement.value)
         reduced = text_of(statement.reduced) if statement.reduced is not None else ""
-        self.line(depth, f"{previous} = {statement.table}.get({key}, ABSENT)", statement)
+        self.line(depth, f"{previous} = {statement.table}.get({key})", statement)
         if statement.target is None:
             self._text.add(depth, f"{statement.table}[{key}] = (", operator)
-            self._text.add(depth + 1, f"{value} if {previous} is ABSENT else {reduced}", operator)
+            self._text.add(depth + 1, f"{value} if {previous} is None else {reduced}", operator)
             self._text.add(depth, ")", operator)
             return
         result = statement.target.id
-        self._text.add(depth, f"if {previous} is ABSENT:", operator)
+        self._text.add(depth, f"if {previous} is None:", operator)
         self._text.add(depth + 1, f"{result} = {value}", operator)
         self._text.add(depth, "else:", operator)
         if statement.body is not None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from array import array
 from typing import TYPE_CHECKING, Any, Protocol
 
-from opchain.runtime.operators.reduce import ABSENT
 from opchain.runtime.operators.window_folds import WindowFolds
 from opchain.runtime.records.columns import Column, Columns, Layout, Shape, keyed_layout
 from opchain.runtime.records.key_counts import KeyCounts
@@ -236,8 +235,8 @@ class CombiningBatch(PendingBatch):
         """Combines one record."""
         assert self.select_key is not None
         key = self.identity.of(self.select_key(value))
-        previous = self.combined.get(key, ABSENT)
-        if previous is not ABSENT:
+        previous = self.combined.get(key)
+        if previous is not None:
             value = self.reduce(previous, value)
         elif self.first is not None:
             value = self.first(value)

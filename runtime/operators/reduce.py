@@ -24,16 +24,6 @@ MAX_TIMESTAMP = 2**63 - 1
 BATCH_SIZE = 4096
 
 
-class _Absent:
-    """Stands for missing state, because None is a valid value."""
-
-    def __repr__(self) -> str:
-        return "ABSENT"
-
-
-ABSENT = _Absent()
-
-
 def stored_records(
     sums: dict[Any, Any], layout: tuple[Any, ...], shape: Shape | None = None
 ) -> Columns:
@@ -59,6 +49,8 @@ def stored_records(
 
 class ReduceOperator(UserFunctionOperator):
     """Emits the reduced value after every record. Flink: `StreamGroupedReduceOperator`.
+
+    As in Flink, a result of None clears the state: the next record of the key is a first record again.
 
     A rich function may use keyed state, so the current key is set before it is called.
     """
@@ -118,8 +110,8 @@ class ReduceOperator(UserFunctionOperator):
             self.set_key(key)
         if key.__class__ not in self.plain:
             key = self.identify(key)
-        previous = self.table.get(key, ABSENT)
-        if previous is not ABSENT:
+        previous = self.table.get(key)
+        if previous is not None:
             value = self.call(previous, value)
         elif self._first is not None:
             value = self._first(value)
@@ -134,9 +126,9 @@ class ReduceOperator(UserFunctionOperator):
 class BatchReduceOperator(ReduceOperator):
     """Emits each key's result once, when the input has ended. Flink: `BatchGroupedReduceOperator`.
 
-    Results are in the order in which the keys first appeared, which is the same in every run. They have the largest
-    timestamp (Flink: the end of the key's event time). Watermarks follow the results, as after the sorted input of Flink's
-    batch mode. Records with timestamps are reduced in the order of time.
+    Results are in the order in which the keys first appeared, which is the same in every run. Results that are None are left
+    out, as in Flink. The others have the largest timestamp (Flink: the end of the key's event time). Watermarks follow the
+    results, as after the sorted input of Flink's batch mode. Records with timestamps are reduced in the order of time.
 
     Attributes:
         emit_batch: The downstream operators as generated code, if there is any.
@@ -166,7 +158,8 @@ class BatchReduceOperator(ReduceOperator):
             for first in range(0, len(records), BATCH_SIZE):
                 yield records[first : first + BATCH_SIZE]
             return
-        results = iter(self.table.values())  # they may be on disk
+        # The results may be on disk.
+        results = (value for value in self.table.values() if value is not None)
         while values := list(islice(results, BATCH_SIZE)):
             yield values
 
@@ -179,7 +172,8 @@ class BatchReduceOperator(ReduceOperator):
         if self.emit_batch is None:
             for state_key, value in self.table.items():
                 self._key = key_of(state_key)
-                emit_where_read(self.output, value, MAX_TIMESTAMP)
+                if value is not None:
+                    emit_where_read(self.output, value, MAX_TIMESTAMP)
         else:
             self._key = None
             self._emit_batches(self.emit_batch)

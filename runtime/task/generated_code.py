@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.errors import ChangedCodeError
 from opchain.runtime.operators.process import is_tagged
-from opchain.runtime.operators.reduce import ABSENT
 from opchain.runtime.records import arrays
 from opchain.runtime.records.columns import Columns
 from opchain.runtime.records.json_texts import JsonFields, fast_loads
@@ -74,6 +73,15 @@ def json_object(fields: Sequence[str]) -> Callable[..., str]:
     found: Callable[..., str] = eval(source, {"template": f"{{{keys}}}", "write": write})  # noqa: S307 - our own text
     return found
 
+
+class _Absent:
+    """Stands for a missing value, because None is a valid value."""
+
+    def __repr__(self) -> str:
+        return "ABSENT"
+
+
+ABSENT = _Absent()
 
 SHARED_NAMES: dict[str, Any] = {
     "ABSENT": ABSENT,

@@ -25,7 +25,7 @@ from opchain.compiler.codegen.function_source import (
 from opchain.compiler.codegen.inlining.checks import comprehended
 from opchain.compiler.codegen.inlining.returns import is_none
 from opchain.compiler.codegen.inlining.scope import WRITTEN
-from opchain.runtime.operators.reduce import ABSENT
+from opchain.runtime.task.generated_code import ABSENT
 from opchain.runtime.types.output_tag import OutputTag
 
 if TYPE_CHECKING:

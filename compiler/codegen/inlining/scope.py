@@ -12,8 +12,7 @@ from opchain.compiler.codegen.changing_attributes import is_of_library
 from opchain.compiler.codegen.displays import class_name
 from opchain.compiler.codegen.function_source import Refused, is_written_exactly
 from opchain.compiler.codegen.names import readable, unused
-from opchain.runtime.operators.reduce import ABSENT
-from opchain.runtime.task.generated_code import digest_of
+from opchain.runtime.task.generated_code import ABSENT, digest_of
 from opchain.runtime.types.output_tag import OutputTag
 
 if TYPE_CHECKING:

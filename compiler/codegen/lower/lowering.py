@@ -353,7 +353,6 @@ class Lowering:
         where = FIRST_OUTPUT - number
         key, previous = f"key_{number}", f"sum_{number}"
         selected = self._key_call(output.key, f"to_{number}", ("output_key", number), place)
-        self.names.bind("ABSENT", "shared")
         self.names.bind(f"combined_{number}", "combined", number)
         name = self.names.bind_function(output.combine, "reduce", f"to_{number}", "combine", number)
         fold = f.made(

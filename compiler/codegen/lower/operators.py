@@ -180,7 +180,6 @@ def lower_reduce(
     """Reduces the record into its key's entry. In batch mode, results are emitted only at the end of the key."""
     index, names = operator.index, lowering.names
     key, previous, result = f"key_{index}", f"previous_{index}", f"value_{index}"
-    names.bind("ABSENT", "shared")
     names.bind(f"table_{index}", "table", index)
     first: ast.expr | None = None
     if isinstance(operator.spec, specs.CombinedReduceSpec):

@@ -7,9 +7,9 @@
 ... )
 - for value in values:
 -   key_0 = value
--   sum_0 = combined_0.get(key_0, ABSENT)
+-   sum_0 = combined_0.get(key_0)
 -   combined_0[key_0] = (
--     (value, 1) if sum_0 is ABSENT else (sum_0[0], sum_0[1] + 1)
+-     (value, 1) if sum_0 is None else (sum_0[0], sum_0[1] + 1)
 -   )
 + keys_0.extend(values)
 

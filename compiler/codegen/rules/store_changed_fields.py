@@ -6,8 +6,8 @@
 ...     vertex=1,
 ... )
 -   key_0 = field_0
--   previous_0 = table_0.get(key_0, ABSENT)
--   if previous_0 is ABSENT:
+-   previous_0 = table_0.get(key_0)
+-   if previous_0 is None:
 -     value_0 = (field_0, field_1)
 +   sum_0 = sums_0.get(field_0)
 +   if sum_0 is None:

@@ -197,8 +197,8 @@ def test_two_inputs_have_a_function_each(function: Any, method: str, lines: list
             "STREAMING",
             [
                 "key_0 = value % 3",
-                "previous_0 = table_0.get(key_0, ABSENT)",
-                *("if previous_0 is ABSENT:", "value_0 = value", "else:"),
+                "previous_0 = table_0.get(key_0)",
+                *("if previous_0 is None:", "value_0 = value", "else:"),
                 *("value_0 = previous_0 + value", "table_0[key_0] = value_0"),
             ],
         ),
@@ -207,8 +207,8 @@ def test_two_inputs_have_a_function_each(function: Any, method: str, lines: list
             [
                 "key_0, item_0 = value",
                 *("if key_0.__class__ not in plain_keys_0:", "key_0 = identify_0(key_0)"),
-                "previous_0 = table_0.get(key_0, ABSENT)",
-                *("if previous_0 is ABSENT:", "value_0 = item_0", "else:"),
+                "previous_0 = table_0.get(key_0)",
+                *("if previous_0 is None:", "value_0 = item_0", "else:"),
                 *("value_0 = previous_0 + item_0", "table_0[key_0] = value_0"),
             ],
         ),

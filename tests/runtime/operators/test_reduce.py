@@ -7,7 +7,7 @@ from forms import FORMS, run_form, seen
 
 from opchain.common import Row, Types, WatermarkStrategy
 from opchain.datastream.functions import ProcessFunction, ReduceFunction
-from opchain.runtime.operators.reduce import ABSENT, BATCH_SIZE
+from opchain.runtime.operators.reduce import BATCH_SIZE
 from opchain.runtime.program.operator_specs import ReduceSpec
 from opchain.runtime.testing.operator_harness import KeyedOneInputOperatorHarness
 from opchain.runtime.time import MAX_LONG_VALUE
@@ -40,7 +40,34 @@ def test_every_record_gives_the_new_state_of_its_key(spec: ReduceSpec) -> None:
         assert harness.operator.current_key == "o"
 
 
-def test_none_is_a_state_like_any_other() -> None:
+def join_until_b(joined: Any, value: Any) -> Any:
+    return None if value[1] == "b" else (value[0], joined[1] + value[1])
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("parallelism", [1, 2])
+def test_after_none_the_next_record_is_the_first_one_of_its_key(
+    form: str, parallelism: int
+) -> None:
+    def draw(env: Any) -> None:
+        pairs = [("k", text) for text in "abcd"] + [("empty", "a"), ("empty", "b")]
+        keyed = env.from_collection(pairs).key_by(lambda pair: pair[0])
+        for name, function in (
+            ("function", join_until_b),
+            ("lambda", lambda a, b: None if b[1] == "b" else (b[0], a[1] + b[1])),
+        ):
+            seen(keyed.reduce(function), name)
+
+    for name in ("function", "lambda"):
+        records = run_form(draw, form, parallelism=parallelism).records(name)
+        assert [record for record in records if record is None] == [None, None]
+        found = {record for record in records if record is not None}
+        assert found == {("k", "a"), ("k", "c"), ("k", "cd"), ("empty", "a")}
+        batch = run_form(draw, form, mode="BATCH", parallelism=parallelism)
+        assert batch.records(name) == [("k", "cd")]
+
+
+def test_a_state_of_none_does_not_reach_the_function() -> None:
     calls: list[Any] = []
 
     def reduce(one: Any, other: Any) -> Any:
@@ -48,11 +75,10 @@ def test_none_is_a_state_like_any_other() -> None:
         return None
 
     with KeyedOneInputOperatorHarness(ReduceSpec(reduce), lambda _: "k") as harness:
-        for value in (None, 1, 2):
+        for value in (None, 1, 2, 3, 4):
             harness.process_element(value)
-        assert harness.values() == [None, None, None]
-    assert calls == [(None, 1), (None, 2)]
-    assert repr(ABSENT) == "ABSENT"
+        assert harness.values() == [None, 1, None, 3, None]
+    assert calls == [(1, 2), (3, 4)]
 
 
 def test_the_key_is_the_record_s_and_not_the_state_s() -> None:

@@ -76,6 +76,7 @@ def test_names_stand_for_what_the_program_says() -> None:
 
 def test_shared_names_are_those_that_any_module_may_use() -> None:
     assert {"ABSENT", "IMMUTABLE", "NO_TIMESTAMP", "is_tagged", "own_copy"} <= set(SHARED_NAMES)
+    assert repr(SHARED_NAMES["ABSENT"]) == "ABSENT"
 
 
 def failing(message: str) -> Any:
