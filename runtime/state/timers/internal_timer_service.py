@@ -18,7 +18,7 @@
   that are not due yet never fire.
 - In batch mode (BatchTimerService) the timers of a key fire after its last record: first those of event time, then
   those of processing time, whatever the clock shows. Before that, the current watermark is the smallest value. While
-  the timers fire, it is the largest, and registering a timer has no effect.
+  the timers fire, it is the largest, and registering a timer only gives a warning.
 
 Flink: `InternalTimerServiceImpl`; `BatchExecutionInternalTimeService`.
 """
@@ -42,6 +42,9 @@ if TYPE_CHECKING:
 
 class Triggerable(Protocol):
     """The receiver of fired timers. The backend's current key is the key of the timer."""
+
+    warning: str | None
+    """See StreamOperator."""
 
     def on_event_time(self, time: int, namespace: Any) -> None:
         """An event-time timer fires."""
@@ -183,17 +186,30 @@ class InternalTimerService:
 
 
 class BatchTimerService(InternalTimerService):
-    """Timers of one key at a time, which fire at its end; see the module."""
+    """Timers of one key at a time, which fire at its end; see the module.
+
+    As in Flink, a timer that another timer registers never fires: timers that always register the next one would never end.
+    """
 
     def register_event_time_timer(self, namespace: Any, time: int) -> None:
-        """Registers a timer that fires at the end of the key. A timer that is registered at that end never fires."""
-        if self.current_watermark != MAX_LONG_VALUE:
+        """Registers a timer that fires at the end of the key, or warns if the timers of the key are firing."""
+        if self.current_watermark == MAX_LONG_VALUE:
+            self._warn_of(time)
+        else:
             super().register_event_time_timer(namespace, time)
 
     def register_processing_time_timer(self, namespace: Any, time: int) -> None:
-        """Registers a timer that fires at the end of the key. A timer that is registered at that end never fires."""
-        if self.current_watermark != MAX_LONG_VALUE:
+        """Registers a timer that fires at the end of the key, or warns if the timers of the key are firing."""
+        if self.current_watermark == MAX_LONG_VALUE:
+            self._warn_of(time)
+        else:
             self._processing_timers.add(time, namespace, self._backend.state_key)
+
+    def _warn_of(self, time: int) -> None:
+        self._target.warning = (
+            f"a timer registered another timer, for {time}, and batch mode does not fire it: all timers of a key fire once, "
+            "after its last record. Register all timers for records, or run the job in STREAMING mode"
+        )
 
     def advance_watermark(self, watermark: int) -> None:
         """Fires all timers of the current key at the last watermark, which ends it. Batch mode has no other watermarks."""

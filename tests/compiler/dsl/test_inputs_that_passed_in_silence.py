@@ -26,6 +26,7 @@ from opchain.datastream.functions import (
     CoMapFunction,
     FilterFunction,
     FlatMapFunction,
+    KeyedProcessFunction,
     KeySelector,
     MapFunction,
     ReduceFunction,
@@ -460,3 +461,31 @@ def test_a_list_at_run_time_is_not(
 ) -> None:
     collected(environment().from_collection([given, given]).flat_map(function))
     assert caplog.messages == []
+
+
+class Periodic(KeyedProcessFunction[Any, Any, Any]):
+    """Registers the next timer when a timer fires."""
+
+    def __init__(self, domain: str) -> None:
+        self.domain = domain
+
+    def process_element(self, value: Any, ctx: KeyedProcessFunction.Context) -> Any:
+        getattr(ctx.timer_service(), f"register_{self.domain}_time_timer")(5)
+
+    def on_timer(self, timestamp: int, ctx: KeyedProcessFunction.OnTimerContext[Any]) -> Any:
+        getattr(ctx.timer_service(), f"register_{self.domain}_time_timer")(timestamp + 1000)
+        yield ctx.get_current_key(), timestamp
+
+
+@pytest.mark.parametrize("generates", ["true", "false"])
+@pytest.mark.parametrize("domain", ["event", "processing"])
+def test_timers_that_timers_register_are_warned_of_in_batch_mode(
+    domain: str, generates: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    env = environment(**{"opchain.codegen.enabled": generates})
+    env.set_runtime_mode(RuntimeExecutionMode.BATCH)
+    keyed = env.from_collection([1, 2, 2]).key_by(lambda number: number)
+    assert sorted(collected(keyed.process(Periodic(domain)).name("late"))) == [(1, 5), (2, 5)]
+    (warning,) = [text for text in caplog.messages if "timer" in text]
+    assert warning.startswith("'late' (test_inputs_that_passed_in_silence.py:")
+    assert "a timer registered another timer, for 1005, and batch mode does not fire it" in warning
