@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from opchain.compiler.table.connectors.row_types import row_type
-from opchain.compiler.table.expressions import Column
+from opchain.compiler.table.expressions import Column, Typed
 from opchain.compiler.table.queries import projection
 from opchain.compiler.table.user_functions import UserCalls
 from opchain.runtime.functions.sql import RowPredicate
@@ -19,6 +19,33 @@ if TYPE_CHECKING:
 
     from opchain.compiler.dsl.data_stream import DataStream
     from opchain.compiler.table.expressions import Compiler
+
+
+def changes_rows(
+    given: Sequence[Column], columns: Sequence[Column], values: Sequence[Typed]
+) -> bool:
+    """Whether rows of some columns differ from the rows of these values: in a name, a value or the number of columns."""
+    plain = [(each.name, f"row[{place}]") for place, each in enumerate(given)]
+    return [(each.name, of.text) for each, of in zip(columns, values, strict=True)] != plain
+
+
+def projected(
+    rows: DataStream[Any],
+    given: Sequence[Column],
+    columns: Sequence[Column],
+    values: Sequence[Typed],
+) -> DataStream[Any]:
+    """The rows of these values: the stream itself if it has them.
+
+    Args:
+        rows: The stream.
+        given: The columns of its rows.
+        columns: The columns of the results.
+        values: The value of each.
+    """
+    if not changes_rows(given, columns, values):
+        return rows
+    return rows.map(projection(columns, values), row_type(columns))
 
 
 class Calculation:
@@ -51,8 +78,7 @@ class Calculation:
                 Column(name, value.data_type)
                 for (name, _), value in zip(fields, values, strict=True)
             )
-            plain = [(each.name, f"row[{place}]") for place, each in enumerate(given)]
-            if [(name, each.text) for (name, _), each in zip(fields, values, strict=True)] != plain:
+            if changes_rows(given, self.columns, values):
                 self._values = values
 
     def applied(self, rows: DataStream[Any]) -> DataStream[Any]:

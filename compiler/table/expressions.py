@@ -163,6 +163,8 @@ class Compiler:
         calls: Takes the calls of the user's functions; None where they are not supported.
     """
 
+    _name_of_field = "EXPR${}"
+
     def __init__(
         self,
         columns: Mapping[str, Typed],
@@ -268,8 +270,12 @@ class Compiler:
 
     def _row_of(self, trees: Sequence[Any]) -> Typed:
         values = list(map(self.compile, trees))
-        fields = [RowField(f"EXPR${n}", each.data_type) for n, each in enumerate(values)]
-        return Typed(f"row_of({', '.join(each.text for each in values)})", DataTypes.ROW(fields))
+        fields = [
+            RowField(self._name_of_field.format(n), each.data_type) for n, each in enumerate(values)
+        ]
+        names = tuple(each.name for each in fields)
+        texts = "".join(f", {each.text}" for each in values)
+        return Typed(f"row_of({names!r}{texts})", DataTypes.ROW(fields))
 
     def _tuple(self, tree: Any) -> Typed:
         return self._row_of(tree.expressions)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from opchain.compiler.dsl.argument_checks import at_call
 from opchain.compiler.dsl.stream_dataframe import PlannedDataFrame, never_ends
 from opchain.compiler.settings.settings_reader import read_settings
-from opchain.compiler.table.calculation import Calculation
+from opchain.compiler.table.calculation import Calculation, projected
 from opchain.compiler.table.connectors.row_types import row_type
 from opchain.compiler.table.data_types import DataTypes, spark_schema, spark_types, type_of_spark
 from opchain.compiler.table.expressions import (
@@ -91,8 +91,8 @@ class Planner:
         below = self._tables.from_path(path_of(source)) if is_table else self._by_streams(source)
         if below is None:
             return None
-        below = replace(below, columns=renamed(source, below.columns))
-        values, names = by_position(below.columns), [source.alias_or_name]
+        values = by_position(renamed(source, below.columns))
+        names = [source.alias_or_name]
         where = tree.args.get("where")
         calculation = Calculation(
             below.columns,
@@ -259,9 +259,6 @@ def _cast_to(columns: Sequence[Column], values: Sequence[Typed]) -> list[Typed]:
 
 
 def _with_types(table: Table, columns: Sequence[Column]) -> DataStream[Any]:
-    """The rows of a table in the types of other columns."""
-    own = list(by_position(table.columns).values())
-    values = _cast_to(columns, own)
-    if [each.text for each in values] == [each.text for each in own]:
-        return table.stream()
-    return table.stream().map(projection(columns, values), row_type(columns)).name("cast")
+    """The rows of a table with the names and types of other columns."""
+    values = _cast_to(columns, list(by_position(table.columns).values()))
+    return projected(table.stream(), table.columns, columns, values)

@@ -39,20 +39,31 @@ def without_ctes(tree: Any) -> Any:
     if clause is None or clause.args.get("recursive"):
         return tree
     sql, plain = sqlglot().exp, tree.copy()
+    clause = clause.copy()
     for key in ("with_", "with"):
         plain.args.pop(key, None)
     defined: dict[str, Any] = {}
     for each in clause.expressions:
-        defined[each.alias] = _with_queries(each.this.copy(), defined, sql)
+        _with_queries(each, defined, sql)
+        defined[each.alias] = each
     return _with_queries(plain, defined, sql)
 
 
 def _with_queries(tree: Any, defined: Mapping[str, Any], sql: Any) -> Any:
     for table in list(tree.find_all(sql.Table)):
-        query = defined.get(table.name) if len(table.parts) == 1 else None
-        if query is not None:
-            table.replace(query.copy().subquery(table.alias_or_name))
+        found = defined.get(table.name) if len(table.parts) == 1 else None
+        if found is not None:
+            query = found.this.copy().subquery(table.alias_or_name)
+            names = _names_of_columns(table) or _names_of_columns(found)
+            query.args["alias"].set("columns", [each.copy() for each in names])
+            table.replace(query)
     return tree
+
+
+def _names_of_columns(tree: Any) -> list[Any]:
+    """The names of columns in `AS t(x, y)` or `WITH t(x, y) AS`."""
+    alias = tree.args.get("alias")
+    return [] if alias is None else alias.args.get("columns") or []
 
 
 def renamed(source: Any, columns: Sequence[Column]) -> tuple[Column, ...]:
@@ -61,8 +72,7 @@ def renamed(source: Any, columns: Sequence[Column]) -> tuple[Column, ...]:
     Raises:
         GraphError: There are more or fewer names than columns.
     """
-    alias = source.args.get("alias")
-    names = [] if alias is None else [each.name for each in alias.args.get("columns") or ()]
+    names = [each.name for each in _names_of_columns(source)]
     if names and len(names) != len(columns):
         raise GraphError(
             f"{source.sql(dialect='flink')} names {len(names)} columns, and the query has {len(columns)} "

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from opchain.compiler.dsl.argument_checks import at_call, checked, refused
 from opchain.compiler.table import sql
+from opchain.compiler.table.calculation import projected
 from opchain.compiler.table.connectors import write_table
-from opchain.compiler.table.connectors.row_types import row_type
 from opchain.compiler.table.data_types import ArrayType, DataType, MapType, RowType
 from opchain.compiler.table.explain import ExplainDetail, plan_text
 from opchain.compiler.table.expressions import Column, Compiler, Typed, cast, parsed
-from opchain.compiler.table.queries import projection
 from opchain.compiler.table.sql import plain_path
 from opchain.compiler.table.table import Table, TablePipeline
 from opchain.compiler.table.table_descriptor import Schema, TableDescriptor
@@ -163,10 +162,7 @@ def _write(tables: StreamTableEnvironment, insert: _Insert) -> None:
     wanted = [Column(*each) for each in descriptor.schema.columns]
     values = _values(insert, wanted, where)
     stream = tables.to_data_stream(insert.table)
-    given = [(each.name, f"row[{place}]") for place, each in enumerate(insert.table.columns)]
-    if [(each.name, value.text) for each, value in zip(wanted, values, strict=True)] != given:
-        stream = stream.map(projection(wanted, values), row_type(wanted))
-    write_table(stream, descriptor, insert.path)
+    write_table(projected(stream, insert.table.columns, wanted, values), descriptor, insert.path)
 
 
 def _values(insert: _Insert, wanted: Sequence[Column], where: str) -> list[Typed]:

@@ -19,6 +19,7 @@ from opchain.compiler.graph.transformation import user_call_site
 from opchain.compiler.settings.settings_reader import read_settings
 from opchain.compiler.table import sql
 from opchain.compiler.table.built_in_functions import BUILT_IN_FUNCTIONS
+from opchain.compiler.table.calculation import projected
 from opchain.compiler.table.connectors import KNOWN, table_source, unknown_connector
 from opchain.compiler.table.connectors.row_types import row_type, wire_values
 from opchain.compiler.table.data_types import DataType, DataTypes
@@ -299,7 +300,7 @@ class StreamTableEnvironment(TableEnvironment):
             if any(each.text == f"row[{len(fields)}]" for each in values):
                 time = Column("rowtime", DataTypes.TIMESTAMP(3))
                 stream = stream.process(WithTimestamp("TIMESTAMP"), row_type((*fields, time)))
-            stream = stream.map(projection(columns, values), row_type(columns))
+            stream = projected(stream, fields, columns, values)
             return Table(name, None, columns, lambda: stream, self)
         if schema is None:
             return Table(name, None, fields, lambda: stream, self)
@@ -312,9 +313,7 @@ class StreamTableEnvironment(TableEnvironment):
         columns, texts = resolved_columns(
             replace(schema, order=order), by_position(fields), f"the schema of '{name}'"
         )
-        if columns != fields:
-            row = projection(columns, [texts[each.name] for each in columns])
-            stream = stream.map(row, row_type(columns))
+        stream = projected(stream, fields, columns, [texts[each.name] for each in columns])
         has_own = schema.time is None or schema.time.expression.upper() == SOURCE_WATERMARK
         strategy = None if has_own else watermark_strategy(schema, by_position(columns), name)
         if strategy is not None:
@@ -678,11 +677,8 @@ class StreamTableEnvironment(TableEnvironment):
             strategy = strategy.with_idleness(Duration.of_millis(timeout_ms))
         of = Types.ROW_NAMED(source.names, source.types) if source.gives_rows else None
         stream: DataStream[Any] = self._environment.from_source(source.source, strategy, path, of)
-        plain = [f"row[{place}]" for place in range(len(columns))]
-        if [values[each.name].text for each in columns] != plain:
-            stream = stream.map(
-                projection(columns, [values[each.name] for each in columns]), row_type(columns)
-            )
+        given = [Column(name, values[name].data_type) for name in source.names]
+        stream = projected(stream, given, columns, [values[each.name] for each in columns])
         if self._sources is not None:
             self._sources[path] = stream
         return stream

@@ -21,7 +21,9 @@ _TEXTS = ("CHAR", "VARCHAR", "STRING")
 
 
 class TableCompiler(Compiler):
-    """Compiles expressions of the Table API. Beyond SQL, `+` joins texts, and `get` takes the number of a field."""
+    """Compiles expressions of the Table API. Beyond SQL, `+` joins texts, `get` takes the number of a field, and `row` has fields f0, f1, ..."""
+
+    _name_of_field = "f{}"
 
     def _star(self, _: Any) -> Typed:
         """The whole row, which the function of `Table.map` gets."""

@@ -539,7 +539,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "from_epoch_ms_ltz": _strict(partial(from_epoch_ms, in_utc=True)),
     "decimal": Decimal,
     "Row": Row,
-    "row_of": Row,
+    "row_of": lambda names, *values: Row(*names)(*values),
     "as_row": _strict(lambda row, names, fields: Row(*names)(*fields(row))),
     "as_array": _strict(lambda values, element: list(map(element, values))),
     "as_map": _strict(lambda entries, key, value: {key(k): value(v) for k, v in entries.items()}),

@@ -338,7 +338,7 @@ CASES: list[tuple[Expression, str, str, list[Any]]] = [
     (
         row(1, "abc"),
         "_c0",
-        "ROW<`EXPR$0` INT, `EXPR$1` STRING NOT NULL>",
+        "ROW<`f0` INT, `f1` STRING NOT NULL>",
         [Row(1, "abc"), Row(1, "abc")],
     ),
     (array(1, col("a")), "_c0", "ARRAY<INT>", [[1, 7], [1, -7]]),

@@ -440,6 +440,35 @@ def test_records_that_another_job_collects_are_not_lost(tables: StreamTableEnvir
     assert list(records) == [7, 8]
 
 
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        (
+            "SELECT id, name FROM s UNION ALL SELECT l, n FROM (SELECT id, name FROM s) AS o(l, n)",
+            "id name",
+        ),
+        ("SELECT * FROM s AS o(p, q, r, s, t, u)", "p q r s t u"),
+        ("SELECT p, q FROM (SELECT id, name FROM s) AS o(p, q) WHERE p > 0", "p q"),
+        ("SELECT * FROM (VALUES (1, 'x')) AS v(p, q)", "p q"),
+        ("WITH o(p, q) AS (SELECT id, name FROM s) SELECT * FROM o", "p q"),
+        ("WITH o(p, q) AS (SELECT id, name FROM s) SELECT * FROM o AS o2(v, w)", "v w"),
+        ("WITH o(p) AS (SELECT id FROM s), o2(q) AS (SELECT p FROM o) SELECT q FROM o2", "q"),
+    ],
+)
+def test_rows_of_a_stream_have_the_names_of_the_columns(
+    tables: StreamTableEnvironment, query: str, names: str
+) -> None:
+    stream = tables.to_data_stream(tables.sql_query(query))
+    with stream.map(lambda row: " ".join(row.as_dict())).execute_and_collect() as found:
+        assert set(found) == {names}
+
+
+def test_the_fields_of_a_row_have_names(tables: StreamTableEnvironment) -> None:
+    stream = tables.to_data_stream(tables.sql_query("SELECT ROW(id, name) AS r FROM s"))
+    with stream.map(lambda row: repr(row.r)).execute_and_collect() as found:
+        assert next(found) == "Row(EXPR$0=7, EXPR$1='x')"
+
+
 @pytest.mark.parametrize("of", ["INT", "DECIMAL(5, 2)"])
 def test_a_cast_names_the_text_that_is_no_number(tables: StreamTableEnvironment, of: str) -> None:
     assert rows(tables, f"SELECT TRY_CAST('seven' AS {of})") == [[None]]
