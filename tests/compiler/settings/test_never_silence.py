@@ -380,6 +380,7 @@ BUILDER_SETTERS: dict[str, tuple[Any, ...] | None] = {
     "file_sink.with_bucket_assigner": (BucketAssigner.base_path_bucket_assigner(),),
     "file_sink.with_output_file_config": (OutputFileConfig("a", "b"),),
     "file_sink.with_rolling_policy": (RollingPolicy.default_rolling_policy(part_size=7),),
+    "file_sink.with_success_file": ("_SUCCESS",),
     "file_sink.enable_compact": (
         FileCompactStrategy.builder().set_size_threshold(7).build(),
         FileCompactor.concat_file_compactor(b"b"),
