@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 import sys
 import warnings
+from abc import ABCMeta
 from functools import cache
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
@@ -158,8 +159,11 @@ def names_of(module: str) -> dict[str, str]:
     return found
 
 
-class _Refused(type):
-    """The class of placeholders for unsupported names, which can be imported but not used."""
+class _Refused(ABCMeta):
+    """The class of placeholders for unsupported names, which can be imported but not used.
+
+    A class may have an abstract class and a placeholder as bases; then its metaclass is this one.
+    """
 
     _reason: str
 

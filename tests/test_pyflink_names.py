@@ -95,6 +95,10 @@ def test_a_star_import_finds_refused_names(module: str, name: str) -> None:
 
 
 def test_a_refused_name_says_so_where_it_is_used() -> None:
+    from opchain.datastream.connectors.base import (  # noqa: PLC0415
+        Sink,
+        SupportsPreprocessing,
+    )
     from opchain.datastream.connectors.pulsar import PulsarSource, StopCursor  # noqa: PLC0415
     from opchain.table.expressions import lag  # noqa: PLC0415
     from opchain.table.udf import AggregateFunction, udtf  # noqa: PLC0415
@@ -113,6 +117,11 @@ def test_a_refused_name_says_so_where_it_is_used() -> None:
     with pytest.raises(UnsupportedFeatureError, match=r"udf\.AggregateFunction is not supported"):
 
         class Doubled(AggregateFunction):  # type: ignore[misc]
+            pass
+
+    with pytest.raises(UnsupportedFeatureError, match="SupportsPreprocessing is not supported"):
+
+        class Sent(Sink[Any], SupportsPreprocessing):  # type: ignore[misc]
             pass
 
 
