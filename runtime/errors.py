@@ -216,10 +216,11 @@ class CorruptCheckpointError(CheckpointError):
 
 
 class CheckpointFailedError(CheckpointError):
-    """The storage did not accept the files of an epoch's checkpoint.
+    """The storage did not accept the files of an epoch's checkpoint, or the epoch took too long.
 
     What to do: Check free space and permissions of the storage. The driver retries the epoch as often as
-    `execution.checkpointing.tolerable-failed-checkpoints` allows.
+    `execution.checkpointing.tolerable-failed-checkpoints` allows. Then the job fails, and its restart strategy decides
+    whether it starts again.
     """
 
 

@@ -55,6 +55,7 @@ from opchain.runtime.checkpoint.run_lease import RunLease
 from opchain.runtime.checkpoint.state_files import FOLDER
 from opchain.runtime.errors import (
     CheckpointError,
+    CheckpointFailedError,
     CheckpointInUseError,
     CorruptCheckpointError,
     short_repr,
@@ -288,13 +289,13 @@ class CheckpointCoordinator:
             details: What failed.
 
         Raises:
-            CheckpointError: More checkpoints in a row have failed than are tolerable.
+            CheckpointFailedError: More checkpoints in a row have failed than are tolerable.
         """
         self._require_pending(pending)
         self._pending = None
         self._failures += 1
         if self._failures > self._tolerable_failures:
-            raise CheckpointError(
+            raise CheckpointFailedError(
                 f"checkpoint {pending.checkpoint_id} failed ({reason.name}): {details}; {self._failures} in a row, "
                 f"tolerable: {self._tolerable_failures}"
             )

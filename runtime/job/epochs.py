@@ -428,7 +428,7 @@ class Epochs:
         Flink continues without a failed checkpoint. Here every epoch needs its checkpoint, so the epoch is retried.
 
         Raises:
-            CheckpointError: More checkpoints in a row have failed than are tolerable.
+            CheckpointFailedError: More checkpoints in a row have failed than are tolerable.
         """
         job, checkpoint_id = self._job, epoch.checkpoint_id
         tasks = range(sum(vertex.parallelism for vertex in job.vertices))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import queue
 import re
 import subprocess
@@ -43,7 +44,7 @@ from opchain.datastream.functions import KeyedProcessFunction, MapPartitionFunct
 from opchain.datastream.state import ValueStateDescriptor
 from opchain.datastream.window import TumblingEventTimeWindows
 from opchain.runtime.checkpoint.metadata import latest_checkpoint
-from opchain.runtime.checkpoint.storage import checkpoint_storage
+from opchain.runtime.checkpoint.storage import LocalStorage, checkpoint_storage
 from opchain.runtime.connectors.data_generator import DataGeneratorSource
 from opchain.runtime.connectors.outbox import OutboxSink
 from opchain.runtime.connectors.unbounded_source import UnboundedSource
@@ -724,6 +725,29 @@ def test_a_stop_waits_until_all_sinks_have_committed_the_last_checkpoint(
     reached.wait(client)
     stop(client, tmp_path)
     require_exact(written(tmp_path / "first"))
+
+
+@pytest.mark.parametrize("folder", ["shared", "chk-3"])
+def test_a_job_restarts_after_a_failed_checkpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str
+) -> None:
+    write, failed = LocalStorage._written, threading.Event()
+
+    def fails_once(storage: LocalStorage, path: Path, data: bytes) -> Path:
+        if folder in path.parts and not failed.is_set():
+            failed.set()
+            raise OSError(errno.ENOSPC, "No space left on device", str(path))
+        return write(storage, path, data)
+
+    monkeypatch.setattr(LocalStorage, "_written", fails_once)
+    env = environment(tmp_path, RESTARTS)
+    reached = Reached(env, 100)
+    into_files(counts(env), tmp_path)
+    client = env.execute_async("a full disk")
+    reached.wait(client)
+    stop(client, tmp_path)
+    assert failed.is_set()
+    require_exact(written(tmp_path))
 
 
 def test_from_an_earlier_checkpoint_the_later_epochs_read_the_same_again(tmp_path: Path) -> None:
