@@ -398,7 +398,14 @@ class Brokers:
 
 
 def _error_of(future: Any) -> BaseException | None:
+    """The error of an answer, or None. An offset that the client has not set counts as an error.
+
+    The client answers so, without an error, if the broker ends during the request.
+    """
+    library = confluent_kafka()
     error: BaseException | None = future.exception()
+    if error is None and getattr(future.result(), "offset", None) == library.OFFSET_INVALID:
+        return library.KafkaException(library.KafkaError(library.KafkaError.OFFSET_NOT_AVAILABLE))  # type: ignore[no-any-return]
     return error
 
 

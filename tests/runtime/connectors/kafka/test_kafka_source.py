@@ -556,3 +556,17 @@ def test_brokers_that_have_just_chosen_a_leader_are_asked_again(kafka: Kafka, na
     answers = iter([refused, offset])
     brokers = Brokers({"bootstrap.servers": kafka.servers}, "KafkaSource(t)")
     assert brokers.answers("ask for offsets", lambda: {"t-0": next(answers)}) == {"t-0": 7}
+
+
+def test_an_offset_that_the_client_has_not_set_is_asked_for_again() -> None:
+    from confluent_kafka import OFFSET_INVALID  # noqa: PLC0415 - it may be missing
+
+    answers = iter([OFFSET_INVALID, 7])
+
+    def asked() -> dict[str, Future[SimpleNamespace]]:
+        answer: Future[SimpleNamespace] = Future()
+        answer.set_result(SimpleNamespace(offset=next(answers)))
+        return {"t-0": answer}
+
+    brokers = Brokers({"bootstrap.servers": "127.0.0.1:9"}, "KafkaSource(t)")
+    assert brokers.answers("ask for offsets", asked)["t-0"].offset == 7
