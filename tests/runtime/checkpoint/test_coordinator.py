@@ -514,7 +514,8 @@ def test_of_two_processes_at_once_each_epoch_is_completed_by_one(tmp_path: Path)
     assert sorted(epochs) == sorted(set(epochs))
     assert all(code == 0 or (code == 3 and "run" in err) for _, err, code in outcomes), outcomes
     # The one that took the place last may find its first epoch completed by the one before, and stop, too.
-    assert [code for _, _, code in outcomes].count(0) <= 1
+    # On a busy machine, one that starts late may find all epochs completed, and has nothing to do.
+    assert [code for out, _, code in outcomes if out].count(0) <= 1
     storage = checkpoint_storage(str(tmp_path / "place"))
     # One that was replaced just before its publish does not count its last epoch, which is there.
     latest = completed_checkpoints(storage)[-1]
