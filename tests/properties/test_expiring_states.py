@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+from random import Random
 from typing import Any
 
 import pytest
@@ -25,7 +27,15 @@ TTL = 10
 
 
 class Clock:
+    """The time, which moves by a step each time that it is read."""
+
     now = 0
+    step = 0
+
+    @classmethod
+    def read(cls) -> int:
+        cls.now += cls.step
+        return cls.now
 
 
 class Lives(KeyedProcessFunction[Any, Any, Any]):
@@ -44,12 +54,15 @@ class Lives(KeyedProcessFunction[Any, Any, Any]):
         named = MapStateDescriptor("named", Types.LONG(), Types.LONG())
         named.enable_time_to_live(self.config)
         self.named = runtime_context.get_map_state(named)
+        unnamed = MapStateDescriptor("unnamed")
+        unnamed.enable_time_to_live(self.config)
+        self.unnamed = runtime_context.get_map_state(unnamed)
         many = ListStateDescriptor("many", Types.LONG())
         many.enable_time_to_live(self.config)
         self.many = runtime_context.get_list_state(many)
         self.count = runtime_context.get_state(ValueStateDescriptor("count", Types.LONG()))
 
-    def process_element(self, value: Any, ctx: Any) -> Any:  # noqa: C901 - one branch for each method
+    def process_element(self, value: Any, ctx: Any) -> Any:  # noqa: C901, PLR0912 - one branch for each method
         what, number = value[1], value[2]
         self.count.update((self.count.value() or 0) + 1)
         found: Any = None
@@ -77,6 +90,16 @@ class Lives(KeyedProcessFunction[Any, Any, Any]):
             self.anything.update((self.anything.value(), number))
         elif what == 10:
             found = self.refused()
+        elif what == 11:
+            self.unnamed.put(number % 3, None if number % 2 else number)
+        elif what == 13:
+            contained = self.unnamed.contains(number % 3)
+            found = contained, self.unnamed.get(number % 3)
+        elif what == 14:
+            contained = self.named.contains(1)
+            found = contained
+        elif what == 15:
+            self.anything.update(None)
         else:
             Clock.now += number
         ctx.timer_service().register_event_time_timer(number * 5)
@@ -97,7 +120,36 @@ class Lives(KeyedProcessFunction[Any, Any, Any]):
         yield timestamp, self.last.value(), self.named.get(1)
 
 
-def outcome(form: str, records: list[Any], config: StateTtlConfig, mode: str) -> Any:
+class OnlyLives(KeyedProcessFunction[Any, Any, Any]):
+    """Makes only calls that become look-ups. A record is (key, what to do, a number)."""
+
+    def __init__(self, config: StateTtlConfig) -> None:
+        self.config = config
+
+    def open(self, runtime_context: Any) -> None:
+        last = ValueStateDescriptor("last", Types.LONG())
+        last.enable_time_to_live(self.config)
+        self.last = runtime_context.get_state(last)
+        self.count = runtime_context.get_state(ValueStateDescriptor("count", Types.LONG()))
+
+    def process_element(self, value: Any, ctx: Any) -> Any:
+        self.count.update((self.count.value() or 0) + 1)
+        before = self.last.value()
+        if value[1] % 3 == 0:
+            self.last.update(value[2])
+        elif value[1] == 1:
+            self.last.clear()
+        yield value, before, self.last.value(), self.count.value()
+
+
+def outcome(
+    form: str,
+    records: list[Any],
+    config: StateTtlConfig,
+    mode: str,
+    function: Any = Lives,
+    step: int = 0,
+) -> Any:
     """Results, counters, all entries with their times at the end, and the keys that may have changed."""
     backends: list[Any] = []
     make = HashMapKeyedStateBackend.__init__
@@ -111,12 +163,12 @@ def outcome(form: str, records: list[Any], config: StateTtlConfig, mode: str) ->
 
     def draw(env: Any) -> None:
         keyed = env.from_collection(records).key_by(lambda record: record[0])
-        seen(keyed.process(Lives(config)), "results")
+        seen(keyed.process(function(config)), "results")
 
-    Clock.now = 0
+    Clock.now, Clock.step = 0, step
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(HashMapKeyedStateBackend, "__init__", tracking)
-        patched.setattr(SystemTimerService, "current_processing_time", lambda _: Clock.now)
+        patched.setattr(SystemTimerService, "current_processing_time", lambda _: Clock.read())
         ran = run_form(draw, form, mode=mode, batch_size=4)
     spaces = [
         {name: table.spaces for name, table in backend._tables.items()} for backend in backends
@@ -125,31 +177,29 @@ def outcome(form: str, records: list[Any], config: StateTtlConfig, mode: str) ->
     return repr(ran.subtasks("results")), ran.counters(), repr(spaces), touched
 
 
-def configurations() -> Any:
-    def built(reads: bool, shows: bool, cleanup: int | None) -> StateTtlConfig:
-        builder = StateTtlConfig.new_builder(TTL)
-        if reads:
-            builder.update_ttl_on_read_and_write()
-        if shows:
-            builder.return_expired_if_not_cleaned_up()
-        if cleanup is None:
-            builder.disable_cleanup_in_background()
-        else:
-            builder.cleanup_incrementally(cleanup, False)
-        return builder.build()
-
-    sizes = st.sampled_from([None, 1, 3])
-    return st.builds(built, st.booleans(), st.booleans(), sizes)
+def configured(reads: bool, shows: bool, cleanup: int | None) -> StateTtlConfig:
+    builder = StateTtlConfig.new_builder(TTL)
+    if reads:
+        builder.update_ttl_on_read_and_write()
+    if shows:
+        builder.return_expired_if_not_cleaned_up()
+    if cleanup is None:
+        builder.disable_cleanup_in_background()
+    else:
+        builder.cleanup_incrementally(cleanup, False)
+    return builder.build()
 
 
+SIZES = (None, 1, 3)
+CONFIGURATIONS = st.builds(configured, st.booleans(), st.booleans(), st.sampled_from(SIZES))
 KEYS = st.sampled_from(["a", "b", 1, 1.0])
 RECORDS = st.lists(
-    st.tuples(KEYS, st.integers(0, 12), st.integers(0, TTL)), min_size=1, max_size=40
+    st.tuples(KEYS, st.integers(0, 15), st.integers(0, TTL)), min_size=1, max_size=40
 )
 
 
 @settings(max_examples=12, deadline=None)
-@given(RECORDS, configurations())
+@given(RECORDS, CONFIGURATIONS)
 @pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
 def test_expiring_states_do_the_same_in_each_form(
     mode: str, records: list[Any], config: StateTtlConfig
@@ -157,6 +207,27 @@ def test_expiring_states_do_the_same_in_each_form(
     interpreted = outcome("interpreted", records, config, mode)
     for form in FORMS[1:]:
         assert outcome(form, records, config, mode) == interpreted
+
+
+@pytest.mark.parametrize("step", [0, 1])
+@pytest.mark.parametrize("function", [Lives, OnlyLives])
+@pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
+@pytest.mark.parametrize(
+    ("reads", "shows", "cleanup"), list(product([False, True], [False, True], SIZES))
+)
+def test_many_records_do_the_same_in_generated_code(
+    reads: bool, shows: bool, cleanup: int | None, mode: str, function: Any, step: int
+) -> None:
+    random = Random(1)
+    records = [
+        (random.choice("ab"), random.randrange(16), random.randrange(TTL + 1) // 2)
+        for _ in range(400)
+    ]
+    config = configured(reads, shows, cleanup)
+    interpreted, inlined = (
+        outcome(form, records, config, mode, function, step) for form in ("interpreted", "inlined")
+    )
+    assert inlined == interpreted
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -169,7 +240,7 @@ def test_an_entry_expires_exactly_at_its_time(
 ) -> None:
     moves = [("b", 12, wait) for wait in waits]
     records = [("a", write, 7), *moves, ("a", read, 7)]
-    results, *_ = outcome(form, records, StateTtlConfig.new_builder(TTL).build(), "STREAMING")
+    results, *_ = outcome(form, records, configured(False, False, None), "STREAMING")
     expected = found if read == 1 else (found, found is not None)
     assert f"(('a', {read}, 7), {expected}, 2)" in results
 
