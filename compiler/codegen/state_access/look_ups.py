@@ -251,7 +251,7 @@ class LookUps(ast.NodeTransformer):
         if (self.kind, method) == ("list", "update"):
             return [self._fits("fits_each", self._items[0], "first")]
         tests = [
-            form_test(declared, part, plain_type(type_of(argument, types)))
+            form_test(declared, part, plain_type(type_of(argument, types)), is_exact=True)
             for declared, part, argument in zip(self._items, ("first", "second"), arguments)  # noqa: B905 - two at most
         ]
         return [

@@ -284,6 +284,7 @@ def test_handles_become_tables_and_the_key_is_set_where_it_is_asked_for() -> Non
     calls = [line.strip() for line in source.splitlines() if "self_0." in line]
     assert [line.partition("(")[0] for line in calls] == [
         *("self_0.last.update", "self_0.many.add", "self_0.by_name.put", "self_0.many.update"),
+        "self_0.many.add",
     ]
     branches = source.index("if what_0 == 0:")
     assert source.index("set_state_key_0(state_key_0)") > branches
@@ -299,7 +300,7 @@ def test_on_timer_looks_up_in_tables() -> None:
     lines = fire.split("def calls_fire_0")[0].splitlines()
     assert [line.strip() for line in lines if "context_0" in line] == []
     calls = [line.split("(")[0].strip() for line in lines if "self_0." in line]
-    assert calls == ["self_0.last.update"] * 2
+    assert [call.rpartition(".")[2] for call in calls] == [*("update", "add", "put", "update")]
     assert [line for line in lines if line][-2:] == [
         "    if key_0 is not ABSENT:",
         "        set_state_key_0(key_0)",
@@ -709,7 +710,46 @@ class Rows(Writes):
         self.named = runtime_context.get_map_state(MapStateDescriptor("named", INT, INT))
 
 
+class Products(Writes):
+    """Writes LONGs whose class is known, and which do not fit."""
+
+    def open(self, runtime_context: Any) -> None:
+        pair = Types.TUPLE([Types.STRING(), Types.LONG()])
+        self.one = runtime_context.get_state(ValueStateDescriptor("one", Types.LONG()))
+        self.many = runtime_context.get_list_state(ListStateDescriptor("many", pair))
+        self.named = runtime_context.get_map_state(
+            MapStateDescriptor("named", Types.STRING(), Types.LONG())
+        )
+
+    def process_element(self, value: Any, ctx: Any) -> Any:
+        large = len(value) * 2**70
+        refused = []
+        try:
+            self.one.update(large)
+        except OverflowError as error:
+            refused.append(str(error))
+        try:
+            self.many.add(("a", large))
+        except OverflowError as error:
+            refused.append(str(error))
+        try:
+            self.named.put("a", large)
+        except OverflowError as error:
+            refused.append(str(error))
+        yield refused, self.one.value(), self.many.get(), list(self.named.items())
+
+
+@pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
+def test_a_long_that_does_not_fit_is_refused_in_each_form(mode: str) -> None:
+    found = {form: run_form(by_key(Products(), [("a", 1)]), form, mode=mode) for form in FORMS}
+    for form in FORMS:
+        ((refused, *kept),) = found[form].records("results")
+        assert (len(refused), kept) == (3, [None, [], []])
+        assert refused == found["interpreted"].records("results")[0][0]
+
+
 WRITTEN = [1, 2**40, -(2**70), True, 1.5, "text", None, (1, 2), ("a", 2.0), [1], Row(1), Row(2**70)]
+WRITTEN += [("a", 2**70)]
 
 
 @pytest.mark.parametrize("value", WRITTEN, ids=repr)
