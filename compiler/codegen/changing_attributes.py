@@ -76,6 +76,18 @@ def replaced_attributes(
     )
 
 
+@lru_cache(maxsize=256)
+def attributes_handed_on(kind: Any) -> AbstractSet[str]:
+    """The attributes of `self` that methods of a class read for more than a call, or that functions within methods read.
+
+    Such an attribute may reach other objects: `Shown(self.state)`, or `Shown(lambda: self.state.value())`.
+    """
+    bases = [base for base in kind.__mro__ if not _is_ours(base)]
+    classes = {base.__name__ for base in bases}
+    stores = [_stores_in(file) for file in _files_of(bases)]
+    return {name for found in stores for owner, name in found.read if owner in classes}
+
+
 _SETS_ANY = frozenset({"__dict__", "__setattr__", "__delattr__", "setattr", "delattr", "vars"})
 _CHANGES_DICT = frozenset({"update", "setdefault", "pop", "popitem", "clear", "__setitem__"})
 _LOOKS = frozenset({"super", "isinstance", "id", "getattr", "hasattr"})
@@ -169,12 +181,13 @@ class _Stores:
     """The attributes that a file sets on anything but a method's own first parameter.
 
     `added` has those of `x.count += 1`. `sets_any` says that their names are computed. `handing_on` has the classes whose
-    methods hand on that parameter.
+    methods hand on that parameter, and `read` the attributes of `attributes_handed_on`, each with its class.
     """
 
     names: set[str] = field(default_factory=set)
     added: set[str] = field(default_factory=set)
     handing_on: set[str] = field(default_factory=set)
+    read: set[tuple[str, str]] = field(default_factory=set)
     sets_any: bool = False
 
 
@@ -184,7 +197,7 @@ def _stores_in(path: str) -> _Stores:
     search = _Search()
     if tree is not None:
         search.visit(tree)
-    return _Stores(search.names, search.added, search.handing_on, search.sets_any)
+    return _Stores(search.names, search.added, search.handing_on, search.read, search.sets_any)
 
 
 class _Search(ast.NodeVisitor):
@@ -192,22 +205,26 @@ class _Search(ast.NodeVisitor):
         self.names: set[str] = set()
         self.added: set[str] = set()
         self.handing_on: set[str] = set()
+        self.read: set[tuple[str, str]] = set()
         self.sets_any = False
         self._class = ""
         self._own = ""
         """The first parameter of the method around, which is the object or its class."""
         self._is_decorated = False
+        self._is_within = False
+        """Whether the visited code belongs to a function within a method."""
 
     # Classes and functions
 
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
-        before = self._class, self._own
-        self._class, self._own = node.name, ""
+        before = self._class, self._own, self._is_within
+        self._class, self._own, self._is_within = node.name, "", False
         self.generic_visit(node)
-        self._class, self._own = before
+        self._class, self._own, self._is_within = before
 
     def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> None:
-        before = self._class, self._own, self._is_decorated
+        before = self._class, self._own, self._is_decorated, self._is_within
+        self._is_within = bool(self._own)
         parameters = [item.arg for item in (*node.args.posonlyargs, *node.args.args)]
         others = (*node.args.kwonlyargs, node.args.vararg, node.args.kwarg)
         decorators = [*map(text_of, getattr(node, "decorator_list", ()))]
@@ -218,7 +235,7 @@ class _Search(ast.NodeVisitor):
         elif self._own in {*parameters, *(item.arg for item in others if item)}:
             self._class, self._own = "", ""  # a function within has a parameter of the same name
         self.generic_visit(node)
-        self._class, self._own, self._is_decorated = before
+        self._class, self._own, self._is_decorated, self._is_within = before
 
     visit_AsyncFunctionDef = visit_Lambda = visit_FunctionDef  # noqa: N815 - names of ast
 
@@ -242,9 +259,20 @@ class _Search(ast.NodeVisitor):
         elif is_own and node.attr == "__class__":
             self.handing_on.add(self._class)
         if is_own:
+            if isinstance(node.ctx, ast.Load):
+                self.read.add((self._class, node.attr))
             return
         if not self._is_class_of_own(node.value):
             self.visit(node.value)
+
+    def _is_method_of_own(self, called: ast.AST) -> bool:
+        """Whether a call is `self.method()`, or `self.attribute.method()`."""
+        if not isinstance(called, ast.Attribute) or called.attr.startswith("__"):
+            return False
+        owner = called.value
+        return self._is_own(owner) or (
+            isinstance(owner, ast.Attribute) and self._is_own(owner.value)
+        )
 
     def _is_class_of_own(self, node: ast.AST) -> bool:
         """Whether a node is `self.__class__` or `type(self)`."""
@@ -274,7 +302,8 @@ class _Search(ast.NodeVisitor):
         else:
             if isinstance(called, ast.Attribute) and called.attr in _CHANGES_DICT:
                 self._changes(called.value)
-            self.visit(called)
+            if self._is_within or not self._is_method_of_own(called):
+                self.visit(called)
         for item in arguments:
             self.visit(item)
 

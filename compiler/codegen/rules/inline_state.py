@@ -84,7 +84,7 @@ from opchain.compiler.codegen.keys import fields_looked_at, key_program
 from opchain.compiler.codegen.names import stem
 from opchain.compiler.codegen.source_text import text_of
 from opchain.compiler.codegen.state_access.current_key import (
-    computes_attributes,
+    calls_hidden_code,
     handles_in,
     reads_key,
     with_key,
@@ -201,7 +201,7 @@ class _States:
             self._touch(index, position, key)
             block = looked_up(is_held=False)
             handles = handles_in(block, {owner, context})
-            if self._computes_attributes(block, index, handles):
+            if self._calls_hidden_code(block, index, handles):
                 block = [set_key, *block]
             else:
                 block = with_key(block, set_key, handles)
@@ -228,7 +228,7 @@ class _States:
         index = notes.operator(set_key)
         block = looked_up(is_held=True)
         handles = handles_in(block, {f"self_{index}", f"context_{index}"})
-        is_seen = self._computes_attributes(block, index, handles) or any(
+        is_seen = self._calls_hidden_code(block, index, handles) or any(
             reads_key(item, index, handles) for item in block
         )
         expires = any(each.expires for each in lookups)
@@ -262,9 +262,9 @@ class _States:
         change.body = at_change  # type: ignore[attr-defined]
         return [change, *block]
 
-    def _computes_attributes(self, block: Lines, index: int, handles: set[str]) -> bool:
+    def _calls_hidden_code(self, block: Lines, index: int, handles: set[str]) -> bool:
         spec: Any = self.form.program.operators[index].spec
-        return computes_attributes(block, type(spec.function), f"self_{index}", handles)
+        return calls_hidden_code(block, type(spec.function), f"self_{index}", handles)
 
     def _tables_differ(self, lookups: list[LookUps]) -> None:
         """Has the fallback process batches if two attributes hold one state, whose entry would be in two variables."""

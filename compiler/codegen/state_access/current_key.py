@@ -11,6 +11,7 @@ from opchain.compiler.codegen import form as f
 from opchain.compiler.codegen import notes
 from opchain.compiler.codegen.function_source import calls_builtin
 from opchain.compiler.codegen.internal_functions import Trait, has
+from opchain.compiler.codegen.state_access.declared_states import states_are_handed_on
 
 if TYPE_CHECKING:
     Lines = list[ast.stmt]
@@ -38,11 +39,13 @@ def handles_in(block: Lines, handles: set[str]) -> set[str]:
     return handles
 
 
-def computes_attributes(block: Lines, kind: Any, owner: str, handles: set[str]) -> bool:
-    """Whether an attribute may be a property, which may read the key: of the function's class, or of another object."""
+def calls_hidden_code(block: Lines, kind: Any, owner: str, handles: set[str]) -> bool:
+    """Whether an attribute or operator may call code that reads the key: of the function's class, or of another object."""
+    if states_are_handed_on(kind):
+        return True  # `self.shown + 1` may call a method that reads a state
     called = {id(node.func) for node in f.nodes(block) if isinstance(node, ast.Call)}
     for node in f.nodes(block):
-        if not isinstance(node, ast.Attribute) or id(node) in called:
+        if not isinstance(node, ast.Attribute) or id(node) in called or node.attr == "__class__":
             continue
         if f.is_load_of(node.value, owner):
             member = inspect.getattr_static(kind, node.attr, None)

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import ast
+import inspect
+from functools import lru_cache
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from opchain.compiler.codegen import form as f
-from opchain.compiler.codegen.changing_attributes import changing_attributes
+from opchain.compiler.codegen.changing_attributes import (
+    attributes_handed_on,
+    changing_attributes,
+)
 from opchain.compiler.codegen.function_source import Definition, Refused, definition_of
 from opchain.compiler.codegen.source_text import text_of
 from opchain.runtime.state.declared_values import checked_type
@@ -61,6 +67,44 @@ def declared_states(spec: object) -> dict[str, DeclaredState]:
         and name.isascii()
         and not hasattr(kind, name)
     }
+
+
+@lru_cache(maxsize=256)
+def states_are_handed_on(kind: type) -> bool:
+    """Whether other objects than a function of this class may hold its states, or code that reads them."""
+    handed_on = attributes_handed_on(kind)
+    calls_next = False
+    for definition in _opening(kind):
+        own, context = (*definition.parameters, "", "")[:2]
+        nodes = list(f.nodes(definition.body))
+        used = [
+            node
+            for node in nodes
+            if isinstance(node, ast.Attribute) and f.is_load_of(node.value, context)
+        ]
+        getters = [node for node in used if node.attr.endswith("_state")]
+        kept = [
+            node
+            for node in nodes
+            if isinstance(node, ast.Assign)
+            and isinstance(node.value, ast.Call)
+            and node.value.func in getters
+        ]
+        calls_next = f"super().open({context})" in map(text_of, definition.body)
+        if (
+            f.reads(definition.body, context) > len(used) + calls_next
+            or len(getters) > len(kept)
+            or not all(
+                isinstance(item, ast.Attribute)
+                and text_of(item.value) == own
+                and item.attr not in handed_on
+                for node in kept
+                for item in node.targets
+            )
+        ):
+            return True
+    members = (inspect.getattr_static(kind, name, None) for name in handed_on)
+    return calls_next or any(isinstance(member, FunctionType) for member in members)
 
 
 def _opening(kind: type) -> Iterator[Definition]:

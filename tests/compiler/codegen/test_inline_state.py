@@ -875,6 +875,27 @@ def test_keys_are_noted_where_changes_are_tracked(function: Any, records: list[A
     assert touched["inlined"]
 
 
+class Doubles(Everything):
+    """Hands on no state."""
+
+    def open(self, runtime_context: Any) -> None:
+        super().open(runtime_context)
+        self.subtask = runtime_context.get_index_of_this_subtask()
+        self.factor = 2
+        self.names: list[str] = []
+
+    def process_element(self, value: Any, ctx: Any) -> Any:
+        if value[1] > self.factor:
+            self.last.update(value[2] * self.factor)
+            self.names.append(value[0])
+        yield self.last.value()
+
+
+def test_the_key_is_not_set_for_operators_if_states_are_not_handed_on() -> None:
+    source = fast_source(Doubles())
+    assert source.index("set_state_key_0(state_key_0)") > source.index("self_0.factor")
+
+
 class Shown:
     def __init__(self, state: Any) -> None:
         self._state = state
@@ -909,9 +930,83 @@ class HasObject(HasProperty):
         yield value, self.shown.total
 
 
+class Total:
+    """Reads a state by operators and conversions."""
+
+    def __init__(self, read: Any) -> None:
+        self._read = read
+
+    def __bool__(self) -> bool:
+        return bool(self._read())
+
+    def __str__(self) -> str:
+        return str(self._read() or 0)
+
+    def __add__(self, number: int) -> int:
+        return int((self._read() or 0) + number)
+
+    def __lt__(self, number: int) -> bool:
+        return bool((self._read() or 0) < number)
+
+
+class AddsToTotal(HasProperty):
+    def open(self, runtime_context: Any) -> None:
+        super().open(runtime_context)
+        self.shown: Any = self.made()
+
+    def made(self) -> Any:
+        return Total(self.sum.value)
+
+    def process_element(self, value: int, ctx: Any) -> Any:
+        self.last.update(value)
+        self.sum.update((self.sum.value() or 0) + value)
+        yield value, self.shown + 0
+
+
+class FormatsTotal(AddsToTotal):
+    def made(self) -> Any:
+        return Total(lambda: self.sum.value() or 0)
+
+    def process_element(self, value: int, ctx: Any) -> Any:
+        self.last.update(value)
+        self.sum.update((self.sum.value() or 0) + value)
+        yield value, {"1": 1, "2": 2, "4": 4, "6": 6}[f"{self.shown}"]
+
+
+class TestsTotal(AddsToTotal):
+    def made(self) -> Any:
+        return Total(self.read)
+
+    def read(self) -> Any:
+        return self.sum.value()
+
+    def process_element(self, value: int, ctx: Any) -> Any:
+        self.last.update(value)
+        before = 0
+        if self.shown:
+            before = value - 2
+        self.sum.update(before + value)
+        yield value, before + value
+
+
+class ComparesTotal(AddsToTotal):
+    def open(self, runtime_context: Any) -> None:
+        super().open(runtime_context)
+        state = runtime_context.get_state(ValueStateDescriptor("sum", Types.LONG()))
+        self.shown = Total(state.value)
+
+    def process_element(self, value: int, ctx: Any) -> Any:
+        self.last.update(value)
+        self.sum.update((self.sum.value() or 0) + value)
+        yield value, 1 if self.shown < 2 else 2 if self.shown < 3 else 4 if self.shown < 5 else 6
+
+
 @pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("function", [HasProperty(), HasObject()])
+@pytest.mark.parametrize(
+    "function",
+    [HasProperty(), HasObject(), AddsToTotal(), FormatsTotal(), TestsTotal(), ComparesTotal()],
+)
 def test_a_property_reads_the_state_of_the_record_s_key(
     function: Any, form: str, mode: str
 ) -> None:
