@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from itertools import product
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from epoch_runs import EpochRun
+from epoch_runs import given as given_records
 from forms import FORMS, run_form, seen
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -22,6 +25,16 @@ from opchain.datastream.state import (
 from opchain.runtime.mailbox.timer_service import SystemTimerService
 from opchain.runtime.state.keyed.hash_map_backend import HashMapKeyedStateBackend
 from opchain.runtime.state.keyed.ttl_states import TtlValueState
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+BACKENDS = [
+    "hashmap",
+    pytest.param(
+        "rocksdb", marks=pytest.mark.skipif(find_spec("rocksdict") is None, reason="no rocksdict")
+    ),
+]
 
 TTL = 10
 
@@ -261,3 +274,38 @@ def test_generated_code_looks_up_expiring_states(
     results, *_ = outcome(form, records, StateTtlConfig.new_builder(TTL).build(), "STREAMING")
     assert "(('a', 1, 3), 3, 2)" in results
     assert bool(calls) == are_called
+
+
+def history(form: str, backend: str, config: StateTtlConfig, folder: Path, restarts: bool) -> Any:
+    """Results of epochs. If the job restarts, it continues from the checkpoint after each epoch."""
+
+    def draw(env: Any) -> None:
+        keyed = given_records(env, "in").key_by(lambda record: record[0])
+        seen(keyed.process(OnlyLives(config)).uid("lives"), "results")
+
+    random = Random(1)
+    Clock.now, Clock.step = 0, 1
+    results = []
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(SystemTimerService, "current_processing_time", lambda _: Clock.read())
+        settings = {"state_backend": backend, "batch_size": 4}
+        run = EpochRun(draw, folder, form=form, settings=settings)
+        for _ in range(12):
+            records = [(random.choice("abcdef"), random.randrange(4), 1) for _ in range(5)]
+            results.append(run.run(**{"in": records}).records("results"))
+            if restarts:
+                run = run.restarted()
+        run.close()
+    return results
+
+
+@pytest.mark.parametrize("shows", [False, True])
+@pytest.mark.parametrize("reads", [False, True])
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_expiring_states_continue_from_checkpoints(
+    backend: str, reads: bool, shows: bool, tmp_path: Path
+) -> None:
+    config = configured(reads, shows, None)
+    expected = history("interpreted", "hashmap", config, tmp_path / "expected", restarts=False)
+    for form in FORMS:
+        assert history(form, backend, config, tmp_path / form, restarts=True) == expected
