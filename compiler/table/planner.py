@@ -122,12 +122,13 @@ class Planner:
         """The result of UNION ALL. Its columns have types that the values of both queries fit into.
 
         Raises:
-            GraphError: The queries have other numbers of columns, or other kinds of types.
+            GraphError: The queries differ in the number of columns, or in the kind of a column's type.
         """
         where = f"{call}: UNION ALL"
         if len(left.columns) != len(right.columns):
             raise GraphError(
-                f"{where} of {len(left.columns)} and {len(right.columns)} columns; select as many in both queries"
+                f"{where}: the first query has {len(left.columns)} columns, and the second one {len(right.columns)}; "
+                "select the same number of columns in both"
             )
         columns = tuple(
             Column(one.name, _type_of_column([one.data_type, other.data_type], where, one.name))
@@ -143,8 +144,12 @@ class Planner:
     def _constant(self, rows: Sequence[Sequence[tuple[str, Typed]]]) -> Table:
         """The result of VALUES, or of a SELECT without FROM."""
         where = f"{at_call('sql_query')}: VALUES"
-        if len({len(row) for row in rows}) > 1:
-            raise GraphError(f"{where} has rows of {len(rows[0])} and of other numbers of columns")
+        first, *others = (len(row) for row in rows)
+        for number, found in enumerate(others, 2):
+            if found != first:
+                raise GraphError(
+                    f"{where}: row 1 has {first} columns, and row {number} has {found}; give all rows the same number"
+                )
         columns = tuple(
             Column(name, _type_of_values([typed for _, typed in entries], where, name))
             for entries in zip(*rows, strict=True)

@@ -168,7 +168,7 @@ def named_by(
             if found is not None and found.data_type.name not in allowed:
                 raise GraphError(
                     f"{where}: col('{name}').{kind} would replace the field '{found.name}' of type {found.data_type}; "
-                    "give it the name of no field, as the last expression"
+                    "put it last, and choose a name that no field has"
                 )
             columns.append(Column(alias, of))
             values.append(Typed(text.format(len(fields)), of))

@@ -362,8 +362,7 @@ class _Reader:
         if not connector and "connector.type" in options:
             raise GraphError(
                 f"table '{path}' has options of Flink 1.10: 'connector.type' is now 'connector', 'format.type' is "
-                "'format', and 'connector.path' is 'path'; names and values are those of Flink's pages of the "
-                "connector"
+                "'format', and 'connector.path' is 'path'; use the options that Flink's page of the connector lists"
             )
         if not connector and like is None:
             raise GraphError(

@@ -40,7 +40,7 @@ class SocketTextStreamFunction(SourceFunction[str]):
             raise ValueError("the delimiter of a socket stream is empty; it needs a character")
         if max_retry < -1:
             raise ValueError(
-                f"a socket stream has {max_retry} retries; use -1 for unlimited retries"
+                f"max_retry of a socket stream is {max_retry}; it must be 0 or more, or -1 to retry forever"
             )
         self.hostname = hostname
         self.port = port

@@ -110,7 +110,10 @@ class _Options:
         if not 0 <= null_rate <= 1:
             raise ValueError(f"datagen: fields.{name}.null-rate is {null_rate}; it must be 0 to 1")
         if null_rate and not data_type.is_nullable:
-            raise ValueError(f"datagen: '{name}' is {data_type}, and its null-rate {null_rate}")
+            raise ValueError(
+                f"datagen: fields.{name}.null-rate is {null_rate}, but '{name}' is {data_type}; set it to 0, or "
+                "declare the column without NOT NULL"
+            )
         if not null_rate:
             return generator
         return SometimesNull(seed_of(f"null {name}"), null_rate, generator)
@@ -178,7 +181,10 @@ class _Options:
             self._number(f"fields.{name}.max", str(most), kind),
         )
         if found[0] > found[1]:
-            raise ValueError(f"datagen: fields.{name}.min is {found[0]}, and max {found[1]}")
+            raise ValueError(
+                f"datagen: fields.{name}.min is {found[0]}, but fields.{name}.max is {found[1]}; min must not be "
+                "greater than max"
+            )
         return found
 
     def _number(self, option: str, default: str | None, kind: Callable[[str], Any]) -> Any:

@@ -88,7 +88,7 @@ class KafkaEnumerator:
             missing = [number for number in asked_for if number not in there]
             if missing:
                 raise KafkaConnectorError(
-                    f"{self._where} is to read partition {missing[0]} of topic {topic}, which has the partitions "
+                    f"{self._where} reads partition {missing[0]} of topic {topic}, but the topic has the partitions "
                     f"{_shown(there)}: correct set_partitions(), or add partitions to the topic"
                 )
             result[topic] = (topic_id, asked_for)
@@ -222,7 +222,7 @@ class KafkaEnumerator:
         group = self._properties.get(GROUP)
         if group is None:
             raise KafkaConnectorError(
-                f"{self._where} is to read from the offsets that its group has committed, and has no group: "
+                f"{self._where} starts at the committed offsets of its consumer group, but it has no group: "
                 "call set_group_id()"
             )
         found = self._brokers.committed(

@@ -232,7 +232,7 @@ class RangeReader:
 def lost(place: str, offset: int, why: str) -> str:
     """The error for messages that were deleted before they were read."""
     return (
-        f"{place}: offset {offset} is to be read next, but no longer exists ({why}): the topic's retention "
+        f"{place}: the next offset to read is {offset}, but it no longer exists ({why}): the topic's retention "
         "or a delete request has removed messages before they were read. Give the topic a longer retention.ms. To continue "
         "without these messages, start the job with a new directory of checkpoints and the offsets to start from"
     )

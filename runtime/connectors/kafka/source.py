@@ -207,7 +207,7 @@ class KafkaSource(UnboundedSource[T]):
             if offset > ends[item]:
                 self._require_same_topics(topics)
                 raise KafkaConnectorError(
-                    f"{place}: offset {offset} is to be read next, and the partition ends at {ends[item]}: the topic "
+                    f"{place}: the next offset to read is {offset}, but the partition ends at {ends[item]}: the topic "
                     "was truncated. Start the job with a new directory of checkpoints to read it from its starting "
                     "offsets"
                 )

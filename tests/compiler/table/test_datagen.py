@@ -100,7 +100,7 @@ def test_the_number_of_rows_bounds_it() -> None:
         ({"fields__n__length": 1}, "does not know the option 'fields.n.length'"),
         ({"fields__n__kind": "constant"}, "fields.n.kind is 'constant'; it must be 'random' or"),
         ({"fields__n__min": "low"}, "fields.n.min is 'low'; it must be a number"),
-        ({"fields__n__min": 5, "fields__n__max": 4}, "fields.n.min is 5, and max 4"),
+        ({"fields__n__min": 5, "fields__n__max": 4}, "fields.n.min is 5, but fields.n.max is 4"),
         ({"fields__n__null_rate": 2}, "fields.n.null-rate is 2.0; it must be 0 to 1"),
         ({"fields__n__kind": "sequence"}, "the sequence 'n' goes from None to None"),
         ({"number_of_rows": "all"}, "number-of-rows is 'all'; it must be a number"),
@@ -115,7 +115,9 @@ def test_options_that_make_no_sense_are_refused(options: dict[str, Any], message
 def test_what_a_type_cannot_be_is_refused() -> None:
     with pytest.raises(ValueError, match="'n' is BOOLEAN, which has no sequence"):
         source_of({"n": "BOOLEAN"}, fields__n__kind="sequence")
-    with pytest.raises(ValueError, match=r"'n' is INT NOT NULL, and its null-rate 0\.1"):
+    with pytest.raises(
+        ValueError, match=r"null-rate is 0\.1, but 'n' is INT NOT NULL; set it to 0"
+    ):
         source_of({"n": "INT NOT NULL"}, fields__n__null_rate=0.1)
 
 

@@ -459,7 +459,9 @@ def test_an_error_names_the_call_its_line_and_the_columns(small: Table) -> None:
         small.rename_columns(col("a"))
     with pytest.raises(GraphError, match=r"drop_columns\(\) .* there is no column 'q'"):
         small.drop_columns(col("q"))
-    with pytest.raises(GraphError, match=r"UNION ALL of 3 and 1 columns"):
+    with pytest.raises(
+        GraphError, match=r"UNION ALL: the first query has 3 columns, and the second one 1"
+    ):
         small.union_all(small.select(col("b")))
     with pytest.raises(GraphError, match=r"STRING .* are compared|are compared; CAST"):
         small.select(col("a") == "7")

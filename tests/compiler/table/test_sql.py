@@ -317,13 +317,19 @@ def test_computing_with_a_union(tables: StreamTableEnvironment) -> None:
 @pytest.mark.parametrize(
     ("query", "text"),
     [
-        ("SELECT id, name FROM s UNION ALL SELECT id FROM s", "UNION ALL of 2 and 1 columns"),
+        (
+            "SELECT id, name FROM s UNION ALL SELECT id FROM s",
+            "UNION ALL: the first query has 2 columns, and the second one 1",
+        ),
         (
             "SELECT id FROM s UNION ALL SELECT name FROM s",
             r"UNION ALL: column 'id' is INT and STRING; CAST one of them",
         ),
         ("SELECT * FROM (VALUES (1), ('a')) AS v(x)", "VALUES: column 'EXPR.0' is INT and STRING"),
-        ("SELECT * FROM (VALUES (1, 2), (3)) AS v(x, y)", "VALUES has rows of 2 and of other"),
+        (
+            "SELECT * FROM (VALUES (1, 2), (3)) AS v(x, y)",
+            "VALUES: row 1 has 2 columns, and row 2 has 1",
+        ),
     ],
 )
 def test_queries_that_do_not_fit_together_are_refused(

@@ -112,7 +112,7 @@ def test_a_server_that_is_not_there_is_named() -> None:
     [
         (("host", 0), "the port of a socket stream is 0"),
         (("host", 1, ""), "the delimiter of a socket stream is empty"),
-        (("host", 1, "\n", -2), "-2 retries; use -1 for unlimited retries"),
+        (("host", 1, "\n", -2), "max_retry of a socket stream is -2; it must be 0 or more, or -1"),
     ],
 )
 def test_mistakes_are_refused(arguments: Any, message: str) -> None:

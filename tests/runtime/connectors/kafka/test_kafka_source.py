@@ -407,7 +407,7 @@ def test_a_topic_that_is_not_there_is_named(kafka: Kafka) -> None:
 def test_a_partition_that_is_not_there_is_named(kafka: Kafka) -> None:
     topic = kafka.topic(2)
     started = builder(kafka).set_partitions({KafkaTopicPartition(topic, 5)}).set_bounded(LATEST)
-    with pytest.raises(KafkaConnectorError, match=f"read partition 5 of topic {topic}, which has"):
+    with pytest.raises(KafkaConnectorError, match=f"reads partition 5 of topic {topic}, but the"):
         collected(started.build())
 
 
@@ -418,7 +418,7 @@ def test_messages_that_retention_removed_before_they_were_read_fail_the_job(kafk
     start = source.initial_position(0)
     end = source.latest_position(start, 0)
     kafka.delete_records(topic, 0, 5)
-    lost = f"topic {topic}, partition 0: offset 0 is to be read next, but no longer exists"
+    lost = f"topic {topic}, partition 0: the next offset to read is 0, but it no longer exists"
     with pytest.raises(KafkaConnectorError, match=lost):
         source.latest_position(start, 0)
     [split] = [own[0] for own in source.splits_between(start, end, 2) if own]
