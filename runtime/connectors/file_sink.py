@@ -361,9 +361,10 @@ class _FileWriter(SinkWriter[Any]):
             self._end_part(bucket)
 
     def _end_part(self, bucket: str) -> None:
-        # If a file cannot be completed, it stays in _parts, and close() removes it.
-        self._complete.append(self._parts[bucket].complete())
+        # If a file cannot be completed, it stays in _parts, and close() removes it. A file must not be in both.
+        file = self._parts[bucket].complete()
         del self._parts[bucket]
+        self._complete.append(file)
 
     def flush(self, *, end_of_input: bool) -> None:  # noqa: ARG002 - files end at every checkpoint
         """Completes all files."""
