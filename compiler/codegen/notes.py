@@ -39,13 +39,13 @@ operator = Note("operator", NO_OPERATOR)
 """The index of the statement's operator."""
 
 comment: Note[str | None] = Note("comment", None)
-"""What is printed behind the statement."""
+"""The comment at the end of the printed line."""
 
 asks: Note[str | None] = Note("asks", None)
 """What an `if` asks of a record: "none" if it is None, "tag" if it goes to a side output."""
 
 emits_caught = Note("emits_caught", False)
-"""Whether an `if` behind a `try` emits what an exception handler yields."""
+"""Whether an `if` after a `try` emits the result of an exception handler."""
 
 is_fork = Note("is_fork", False)
 """Whether an assignment, or a copy, makes the record of one reader of several."""

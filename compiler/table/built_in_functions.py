@@ -1,4 +1,4 @@
-"""The names of the functions of Flink's SQL, also of those that are not supported. Flink: FlinkSqlOperatorTable."""
+"""The names of all functions of Flink's SQL, supported or not. Flink: FlinkSqlOperatorTable."""
 
 from __future__ import annotations
 

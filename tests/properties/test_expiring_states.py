@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from itertools import product
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,7 @@ from epoch_runs import given as given_records
 from forms import FORMS, run_form, seen
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from state_backends import BACKENDS
 
 from opchain.common import Types
 from opchain.datastream import KeyedProcessFunction
@@ -28,13 +28,6 @@ from opchain.runtime.state.keyed.ttl_states import TtlValueState
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-BACKENDS = [
-    "hashmap",
-    pytest.param(
-        "rocksdb", marks=pytest.mark.skipif(find_spec("rocksdict") is None, reason="no rocksdict")
-    ),
-]
 
 TTL = 10
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 import types
 from contextlib import closing
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from epoch_runs import EpochRun, given
 from forms import seen
+from state_backends import BACKENDS
 
 from opchain.common import Types
 from opchain.datastream.functions import KeyedProcessFunction
@@ -21,12 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-BACKENDS = [
-    "hashmap",
-    pytest.param(
-        "rocksdb", marks=pytest.mark.skipif(find_spec("rocksdict") is None, reason="no rocksdict")
-    ),
-]
 LONG: Any = ValueStateDescriptor("held", Types.LONG())
 STRING: Any = ValueStateDescriptor("held", Types.STRING())
 ELEMENTS: Any = ListStateDescriptor("held", Types.LONG())

@@ -69,7 +69,7 @@ class _Format:
         """Reads the options of the format, for reading and for writing."""
 
     def to_wire(self, places: Sequence[int] | None = None) -> RowProjection | None:
-        """Turns a row into this form; None if there is nothing to do. The places are those of the columns in the row."""
+        """The function that turns a row into this form; None if both are equal. `places` has the positions of the columns."""
         return to_wire(self.columns, places, is_iso=self.is_iso)
 
 

@@ -1,4 +1,4 @@
-"""Tables of files that are PARTITIONED BY columns: the folders are those that PyFlink 2.3 writes."""
+"""Partitioned tables in files. Their folders have the names that PyFlink 2.3 gives them."""
 
 from __future__ import annotations
 

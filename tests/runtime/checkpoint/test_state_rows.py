@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from datetime import datetime, timezone
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from click.testing import CliRunner
 from epoch_runs import EpochRun, Numbered, given
 from forms import seen
+from state_backends import BACKENDS
 
 import opchain.state
 from opchain.common import Row, Time, Types, WatermarkStrategy
@@ -32,13 +32,6 @@ from opchain.runtime.errors import CheckpointError, StateError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
-
-BACKENDS = [
-    "hashmap",
-    pytest.param(
-        "rocksdb", marks=pytest.mark.skipif(find_spec("rocksdict") is None, reason="no rocksdict")
-    ),
-]
 
 
 class Everything(KeyedProcessFunction[str, str, Any]):
