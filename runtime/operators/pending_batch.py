@@ -249,8 +249,9 @@ class CombiningBatch(PendingBatch):
             # Earlier batches were combined in the other form. Their results are sent first.
             self._send_all()
         self._sums_are_older = not self.combined
-        if len(self.combined) + len(self.sums) >= COMBINED_KEYS:
-            if self._folded and self._folded < REPEATED * COMBINED_KEYS:
+        combined = len(self.combined) + len(self.sums)
+        if combined >= COMBINED_KEYS:
+            if self._folded and self._folded < REPEATED * combined:
                 self._passed_on = PASSED_ON
             self._folded = 0
             self._send_all()

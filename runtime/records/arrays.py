@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 _DIGIT_BITS = 16
 """numpy sorts integers of so many bits without comparing them."""
+_FEW_NUMBERS = 65_536
+_SPREAD = 4
+"""Integers are counted in a table if it has at most `_FEW_NUMBERS` entries, or `_SPREAD` times as many as the integers."""
 
 
 @lru_cache(maxsize=1)
@@ -166,6 +169,31 @@ def scatterer(
             start = end
 
     return scatter
+
+
+def counted(ints: array[int]) -> tuple[list[int], list[int]] | None:
+    """The different integers in the order of their first appearance, and how often each occurs.
+
+    None if they are far apart: then a table of all numbers between them would be large. None without numpy.
+
+    >>> counted(array("q", [7, 5, 7]))
+    ([7, 5], [2, 1])
+    >>> counted(array("q", [7, 1 << 40]))
+    """
+    np = _numpy()
+    if np is None:
+        return None
+    entries = np.frombuffer(ints, np.int64)
+    low, high = int(entries.min()), int(entries.max())
+    if high - low > max(_FEW_NUMBERS, _SPREAD * len(ints)):
+        return None
+    entries = entries - low
+    numbers = np.bincount(entries)
+    first = np.zeros(len(numbers), np.int64)
+    first[entries[::-1]] = np.arange(len(entries) - 1, -1, -1)  # the first entry is stored last
+    found = np.flatnonzero(numbers)
+    found = found[np.argsort(first[found])]
+    return (found + low).tolist(), numbers[found].tolist()
 
 
 def joined(columns: Sequence[Sequence[int]]) -> Sequence[int]:

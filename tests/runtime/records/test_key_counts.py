@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import sys
+from array import array
 from collections import Counter
 from typing import Any
 
@@ -20,6 +21,7 @@ def gathers_soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(key_counts, "KEYS_BEFORE_ARROW", 4)
     monkeypatch.setattr(key_counts, "KEYS_IN_CACHE", 2)
     monkeypatch.setattr(key_counts, "MOST_KEYS", 6)
+    monkeypatch.setattr(key_counts, "MOST_INTS", 6)
 
 
 BATCHES = st.lists(
@@ -49,6 +51,36 @@ def test_it_counts_what_comes_in_the_order_in_which_it_comes(
             expected.update(batch)
             counts.add(batch)
     counts.settle()
+    assert list(counts.counts.items()) == list(expected.items())
+
+
+FAR_APART = st.sampled_from([-(1 << 63), -(1 << 40), 1 << 40, (1 << 63) - 1])
+
+
+@given(
+    batches=st.lists(
+        st.tuples(
+            st.lists(st.integers(-3, 3), min_size=1)
+            | st.lists(st.integers(-3, 3) | FAR_APART, min_size=1),
+            st.booleans(),
+        )
+    )
+)
+def test_arrays_between_lists_are_counted_in_the_order_in_which_they_come(
+    batches: list[tuple[list[int], bool]],
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(key_counts, "KEYS_BEFORE_ARROW", 12)
+        patch.setattr(key_counts, "KEYS_IN_CACHE", 2)
+        patch.setattr(key_counts, "MOST_KEYS", 16)
+        patch.setattr(key_counts, "MOST_INTS", 8)
+        expected: Counter[Any] = Counter()
+        counts = KeyCounts()
+        for batch, is_array in batches:
+            expected.update(batch)
+            counts.add(array("q", batch) if is_array else batch)
+    counts.settle()
+    assert not counts.collects
     assert list(counts.counts.items()) == list(expected.items())
 
 
@@ -86,6 +118,17 @@ def test_few_keys_are_counted_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_keys_that_hardly_repeat_no_longer_gather() -> None:
     counts = counts_after(FIRST, list("uvwxyz"), ["a"])
     assert counts.counts == {"a": 3, "b": 2, **dict.fromkeys("uvwxyz", 1)}
+
+
+@pytest.mark.usefixtures("gathers_soon")
+def test_arrays_that_hardly_repeat_no_longer_gather() -> None:
+    counts = KeyCounts()
+    counts.add(array("q", [1, 2, 1]))
+    assert counts.collects
+    counts.add(array("q", [3, 4, 5]))
+    counts.add(array("q", [1]))
+    assert not counts.collects
+    assert counts.counts == {1: 3, 2: 1, 3: 1, 4: 1, 5: 1}
 
 
 @pytest.mark.usefixtures("gathers_soon")
