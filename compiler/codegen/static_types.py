@@ -14,16 +14,18 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from opchain.compiler.codegen.displays import MAKERS
 from opchain.compiler.codegen.internal_functions import Trait, has
 from opchain.runtime.connectors.collection import CollectionSource, NumberSequenceSource
+from opchain.runtime.connectors.dataframe_source import DataFrameSource
 from opchain.runtime.connectors.file_source import FileSource, TextLineSource
 from opchain.runtime.connectors.kafka.source import KafkaSource
 from opchain.runtime.formats.text_lines import TextLineFormat
 from opchain.runtime.program import operator_specs as specs
 from opchain.runtime.records.columns import Columns, Shape, shape_of
 from opchain.runtime.records.record_copy import IMMUTABLE
+from opchain.runtime.types.row import Row
 from opchain.runtime.types.serialization import SimpleStringSchema
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from opchain.runtime.program.operator_specs import OperatorSpec
 
@@ -170,18 +172,31 @@ _ALWAYS_BOOL = (ast.Is, ast.IsNot, ast.In, ast.NotIn)
 _COMPARABLE = (int, float, str, bool)
 
 
-def records_of(spec: OperatorSpec) -> StaticType | None:
-    """The type of a source's records. None for a subclass of a built-in source."""
+def records_of(spec: OperatorSpec) -> SentRecords:
+    """What is known of a source's records: nothing for a subclass of a built-in source."""
     source: Any = getattr(spec, "source", None)
     if isinstance(spec, specs.InputFormatSourceSpec):
         source = spec.function
-    if type(source) is CollectionSource:
-        return _type_of_columns(source.records) if isinstance(source.records, Columns) else None
+    if type(source) is CollectionSource and isinstance(source.records, Columns):
+        return SentRecords(_type_of_columns(source.records))
+    if type(source) is DataFrameSource:
+        return SentRecords(_rows_with(source.names))
     if type(source) is FileSource:
-        return _RECORDS.get(type(source.file_format))
+        names = source.file_format.row_names
+        if names:
+            return SentRecords(_rows_with(names), is_certain=False)
+        return SentRecords(_RECORDS.get(type(source.file_format)))
     if type(source) is KafkaSource:
-        return _RECORDS.get(type(source.deserializer.schema))
-    return _RECORDS.get(type(source))
+        return SentRecords(_RECORDS.get(type(source.deserializer.schema)))
+    return SentRecords(_RECORDS.get(type(source)))
+
+
+def _rows_with(names: Sequence[str]) -> ColumnsOf | None:
+    """Rows with these fields of unknown types: any value of a file or a DataFrame may be None."""
+    count = len(names)
+    if not count:
+        return None
+    return ColumnsOf(TupleOf((None,) * count), (None,) * count, Shape(Row, tuple(names)))
 
 
 def _type_of_columns(columns: Columns) -> ColumnsOf:

@@ -9,19 +9,23 @@ from __future__ import annotations
 
 from datetime import date, datetime, timedelta, timezone
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.columnar.spark_types import pyarrow
 from opchain.runtime.errors import RecordSchemaError
+from opchain.runtime.records.columns import Columns
 from opchain.runtime.types.row import Row, rows_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - local date-times have no zone
 EPOCH_UTC = datetime(1970, 1, 1, tzinfo=timezone.utc)
 EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
 
 
-def records_of(batch: Any) -> list[Row]:
-    """The rows of a record batch.
+def records_of(batch: Any) -> Sequence[Row]:
+    """The rows of a record batch: as `Columns`, unless it has no columns.
 
     Raises:
         RecordSchemaError: Python cannot represent a date or time.
@@ -30,7 +34,7 @@ def records_of(batch: Any) -> list[Row]:
     columns = [_column(name, batch.column(number)) for number, name in enumerate(names)]
     if not columns:
         return rows_of(names, [()] * batch.num_rows)
-    return rows_of(names, zip(*columns, strict=True))
+    return Columns.of_fields(names, columns)
 
 
 def values_of(array: Any) -> list[Any]:

@@ -97,11 +97,15 @@ class DataFrameSource(SparkRowSource):
         self._columns = SparkType.read(schema.jsonValue())
 
     def __repr__(self) -> str:
-        names = ", ".join(field.name for field in self._columns.fields)
-        return f"DataFrameSource({names})"
+        return f"DataFrameSource({', '.join(self.names)})"
 
     def __getstate__(self) -> dict[str, Any]:
         return {"_dataframe": None, "_columns": self._columns, "is_bounded": self.is_bounded}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(field.name for field in self._columns.fields)
 
     def get_produced_type(self) -> TypeInformation[Any]:
         """The Row of the DataFrame's schema."""

@@ -22,7 +22,7 @@ from opchain.runtime.files.line_blocks import LineBlock, is_compressed, line_blo
 from opchain.runtime.files.malformed import MalformedRecord, MalformedRecords, checked_policy
 from opchain.runtime.formats.csv_schema import CsvColumn, CsvSchema
 from opchain.runtime.formats.json_values import LISTS
-from opchain.runtime.formats.row_values import columns_of_rows, rows_of_columns
+from opchain.runtime.formats.row_values import columns_of_rows
 from opchain.runtime.formats.text_lines import (
     MALFORMED,
     LineRecordsFormat,
@@ -30,6 +30,7 @@ from opchain.runtime.formats.text_lines import (
     with_line_feeds,
 )
 from opchain.runtime.formats.text_values import INTEGER_BITS, is_bytes, text_reader, text_writer
+from opchain.runtime.records.columns import Columns
 from opchain.runtime.types.coders import coder_converter
 from opchain.runtime.types.printed_form import double_text, float_text
 from opchain.runtime.types.record_types import RowTypeInfo
@@ -68,13 +69,13 @@ def dialect_of(schema: CsvSchema) -> dict[str, Any]:
     }
 
 
-def row_reader(schema: CsvSchema) -> Callable[[Sequence[Sequence[str]]], list[Row]]:
+def row_reader(schema: CsvSchema) -> Callable[[Sequence[Sequence[str]]], Sequence[Row]]:
     """The function that converts lists of fields to rows. It raises ValueError if a field does not have its type."""
     names = schema.names
     reader_of = _lenient_reader if schema.errors_are_null else _column_reader
     readers = [reader_of(column, schema.null_value) for column in schema.columns]
 
-    def rows_of(fields: Sequence[Sequence[str]]) -> list[Row]:
+    def rows_of(fields: Sequence[Sequence[str]]) -> Sequence[Row]:
         if schema.errors_are_null:
             fields = [[*each, *repeat(_MISSING, len(names) - len(each))] for each in fields]
         widths = set(map(len, fields))
@@ -87,7 +88,7 @@ def row_reader(schema: CsvSchema) -> Callable[[Sequence[Sequence[str]]], list[Ro
                 columns.append(read(texts))
             except ValueError as error:  # noqa: PERF203 - a few columns for a batch of rows
                 raise ValueError(f"column '{name}': {error}") from error
-        return rows_of_columns(names, columns)
+        return Columns.of_fields(names, columns)
 
     return rows_of
 
@@ -358,8 +359,7 @@ class CsvReaderFormat(LineRecordsFormat[Row]):
     """Reads rows of a schema. Flink: CsvReaderFormat.
 
     If fields may contain line ends (in quotes, or escaped), a file cannot be split, and one subtask reads all of it.
-    Call `one_record_per_line()` if they never do. The csv module of the standard library parses the lines, in C. Most
-    of the time is spent on creating rows, so a faster parser would gain little.
+    Call `one_record_per_line()` if they never do. The csv module of the standard library parses the lines, in C.
     """
 
     def __init__(self, schema: CsvSchema) -> None:
@@ -405,6 +405,11 @@ class CsvReaderFormat(LineRecordsFormat[Row]):
     def get_produced_type(self) -> TypeInformation[Any]:
         """The row type of the columns. Its Java text is that of Flink's RowData."""
         return replace(self.schema.row_type, is_row_data=True)
+
+    @property
+    def row_names(self) -> Sequence[str]:
+        """The names of the columns."""
+        return self.schema.names
 
     def read(
         self, part: FileRange, batch_size: int, malformed: MalformedRecords
@@ -493,7 +498,7 @@ def _rows_of_whole_file(
 
 def _good_ones(
     found: list[tuple[int, list[str]]],
-    rows_of: Callable[[Sequence[Sequence[str]]], list[Row]],
+    rows_of: Callable[[Sequence[Sequence[str]]], Sequence[Row]],
     refuse: Callable[[int, str, BaseException], None],
 ) -> list[Row]:
     rows: list[Row] = []

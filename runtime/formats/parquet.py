@@ -23,10 +23,10 @@ from opchain.runtime.formats.avro_files import AvroSchema, GenericRecordAvroType
 from opchain.runtime.formats.row_values import (
     columns_of_rows,
     moment_of,
-    rows_of_columns,
     type_of_rows,
 )
 from opchain.runtime.formats.text_lines import BulkFormat, StreamFormat
+from opchain.runtime.records.columns import Columns
 from opchain.runtime.time import Instant
 from opchain.runtime.types.row import Row
 from opchain.runtime.types.serialization import BulkWriter, RowDataBulkWriterFactory
@@ -225,6 +225,11 @@ class ParquetColumnarRowInputFormat(BulkFormat[Row]):
         """The declared type."""
         return self.row_type
 
+    @property
+    def row_names(self) -> Sequence[str]:
+        """The names of the row type; none if the file decides."""
+        return () if self.row_type is None else self.row_type.get_field_names()
+
     def read(
         self,
         part: FileRange,
@@ -239,7 +244,7 @@ class ParquetColumnarRowInputFormat(BulkFormat[Row]):
             if self.row_type is None:
                 for batch in file.iter_batches(size, groups):
                     columns = [python_values(column, None, in_utc=True) for column in batch.columns]
-                    yield rows_of_columns(names, columns)
+                    yield Columns.of_fields(names, columns)
                 return
             found = self._columns_in(names, part.path)
             wanted = [name for name in found if name is not None]
@@ -289,7 +294,7 @@ class ParquetColumnarRowInputFormat(BulkFormat[Row]):
                 continue
             array = _cast(batch.column(in_file), kind, f"column '{name}' of '{path}'", first_row)
             columns.append(python_values(array, kind, in_utc=self.is_utc_timestamp))
-        return rows_of_columns(names, columns)
+        return Columns.of_fields(names, columns)
 
 
 @contextmanager

@@ -65,6 +65,11 @@ class FileFormat(ABC, Generic[T]):
         """The type of the records. None for records of any type."""
         return None
 
+    @property
+    def row_names(self) -> Sequence[str]:
+        """The names of the fields, if `read` may yield rows as `Columns`. All batches of `Columns` have these fields."""
+        return ()
+
 
 class StreamFormat(FileFormat[T]):
     """A format that is read record by record. Flink: StreamFormat."""

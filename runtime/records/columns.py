@@ -138,6 +138,11 @@ def are_alike(layout: Layout | None, other: Layout | None) -> bool:
 
 
 @lru_cache(maxsize=256)
+def _row_layout(names: tuple[str, ...]) -> Layout:
+    return (*((),) * len(names), Shape(Row, names).entry)
+
+
+@lru_cache(maxsize=256)
 def _unpacked(packed: bytes) -> Shape:
     shape: Shape = pickle.loads(packed)
     return shape
@@ -191,6 +196,12 @@ class Columns(Sequence[Any]):
                     whole = whole if inner is None else list(map(inner.fields, whole))
                     lists.append([fields[place] for fields in whole])
         return cls(lists, layout)
+
+    @classmethod
+    def of_fields(cls, names: Sequence[str], fields: Sequence[Sequence[Any]]) -> Columns:
+        """Rows with these names, from the values of each field. There must be at least one field."""
+        columns = [each if isinstance(each, list) else list(each) for each in fields]
+        return cls(columns, _row_layout(tuple(names)))
 
     @classmethod
     def of_rows(cls, records: Sequence[Any]) -> Columns | None:

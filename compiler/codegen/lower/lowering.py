@@ -17,7 +17,6 @@ from opchain.compiler.codegen.static_types import (
     ColumnsOf,
     CombinedOf,
     JsonOf,
-    SentRecords,
     records_of,
 )
 from opchain.runtime.errors import one_line_name
@@ -138,8 +137,8 @@ class Lowering:
         return self.function
 
     def _batch_function(self, number: int, head: OperatorProgram) -> None:
-        received = self.form.received.get(number, SentRecords())
-        known = records_of(head.spec) or received.type
+        received = self.form.received.get(number) or records_of(head.spec)
+        known = received.type
         function = self.open_function(
             f"process_{number}",
             "values, timestamps" if head.timestamps else "values",

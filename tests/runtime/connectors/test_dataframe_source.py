@@ -9,8 +9,9 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from forms import job_of
 
-from opchain.common import Row, Types
+from opchain.common import Row, Types, WatermarkStrategy
 from opchain.runtime.connectors.dataframe_source import DataFrameSource, SparkRows
 from opchain.runtime.errors import GraphError, InternalError, UnsupportedFeatureError
 
@@ -45,6 +46,19 @@ def test_chunks_become_rows_in_batches(of: Any, is_large: bool) -> None:
         [Row(word="c")],
         [Row(word="d")],
     ]
+
+
+def test_generated_code_reads_rows_field_by_field() -> None:
+    def draw(env: Any) -> None:
+        rows = env.from_source(
+            DataFrameSource(dataframe()), WatermarkStrategy.no_watermarks(), "rows"
+        )
+        rows.map(lambda row: row.word.upper()).print()
+
+    code = job_of(draw).vertices[0].source
+    assert code is not None
+    assert "for field_0 in values.rows():" in code
+    assert "field_0.upper()" in code
 
 
 def test_rows_have_the_types_of_the_columns() -> None:
