@@ -179,23 +179,22 @@ def records_of(spec: OperatorSpec) -> SentRecords:
         source = spec.function
     if type(source) is CollectionSource and isinstance(source.records, Columns):
         return SentRecords(_type_of_columns(source.records))
-    if type(source) is DataFrameSource:
-        return SentRecords(_rows_with(source.names))
+    reader = source
     if type(source) is FileSource:
-        names = source.file_format.row_names
+        reader = source.file_format
+    elif type(source) is KafkaSource:
+        reader = source.deserializer.schema
+    is_dataframe = type(source) is DataFrameSource
+    if is_dataframe or reader is not source:
+        names = getattr(reader, "row_names", ())
         if names:
-            return SentRecords(_rows_with(names), is_certain=False)
-        return SentRecords(_RECORDS.get(type(source.file_format)))
-    if type(source) is KafkaSource:
-        return SentRecords(_RECORDS.get(type(source.deserializer.schema)))
-    return SentRecords(_RECORDS.get(type(source)))
+            return SentRecords(_rows_with(names), is_certain=is_dataframe)
+    return SentRecords(_RECORDS.get(type(reader)))
 
 
-def _rows_with(names: Sequence[str]) -> ColumnsOf | None:
-    """Rows with these fields of unknown types: any value of a file or a DataFrame may be None."""
+def _rows_with(names: Sequence[str]) -> ColumnsOf:
+    """Rows with these fields of unknown types: any value may be None."""
     count = len(names)
-    if not count:
-        return None
     return ColumnsOf(TupleOf((None,) * count), (None,) * count, Shape(Row, tuple(names)))
 
 

@@ -97,13 +97,13 @@ class DataFrameSource(SparkRowSource):
         self._columns = SparkType.read(schema.jsonValue())
 
     def __repr__(self) -> str:
-        return f"DataFrameSource({', '.join(self.names)})"
+        return f"DataFrameSource({', '.join(self.row_names)})"
 
     def __getstate__(self) -> dict[str, Any]:
         return {"_dataframe": None, "_columns": self._columns, "is_bounded": self.is_bounded}
 
     @property
-    def names(self) -> tuple[str, ...]:
+    def row_names(self) -> tuple[str, ...]:
         """The names of the columns."""
         return tuple(field.name for field in self._columns.fields)
 

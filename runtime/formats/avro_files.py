@@ -17,16 +17,12 @@ from opchain.runtime.errors import UnsupportedFeatureError, imported, short_repr
 from opchain.runtime.files.file_systems import file_system_of
 from opchain.runtime.files.malformed import MalformedRecord, MalformedRecords
 from opchain.runtime.formats.json_values import LISTS
-from opchain.runtime.formats.row_values import (
-    columns_of_rows,
-    instant_of,
-    moment_of,
-    rows_of_columns,
-)
+from opchain.runtime.formats.row_values import columns_of_rows, instant_of, moment_of
 from opchain.runtime.formats.text_lines import StreamFormat, reason_of
 from opchain.runtime.time import Instant
 from opchain.runtime.types.container_types import MapTypeInfo
 from opchain.runtime.types.record_types import RowTypeInfo
+from opchain.runtime.types.row import Row, row_of
 from opchain.runtime.types.serialization import (
     BulkWriter,
     BulkWriterFactory,
@@ -41,7 +37,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from opchain.runtime.files.file_range import FileRange
-    from opchain.runtime.types.row import Row
 
 
 @dataclass(frozen=True)
@@ -281,7 +276,7 @@ def _as_rows(kind: TypeInformation[Any], value: Any) -> Any:
     if isinstance(kind, RowTypeInfo):
         names = kind.get_field_names()
         fields = zip(names, kind.get_field_types(), strict=True)
-        return rows_of_columns(names, [[_as_rows(of, value[name])] for name, of in fields])[0]
+        return row_of([_as_rows(of, value[name]) for name, of in fields], names)
     if isinstance(kind, LISTS) and isinstance(value, list):
         return [_as_rows(kind.element_type, item) for item in value]
     if isinstance(kind, MapTypeInfo):

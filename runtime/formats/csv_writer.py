@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from opchain.runtime.errors import short_repr
 from opchain.runtime.formats.csv_reader import check_columns, csv_decoder, field_writer, quoting
 from opchain.runtime.formats.csv_schema import CsvColumn, CsvSchema
 from opchain.runtime.formats.row_values import type_of_rows
-from opchain.runtime.formats.text_lines import MALFORMED, reason_of
+from opchain.runtime.formats.text_lines import TextRowDeserializationSchema
 from opchain.runtime.types.serialization import (
     BulkWriter,
-    DeserializationSchema,
     RowDataBulkWriterFactory,
     SerializationSchema,
 )
@@ -21,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from opchain.runtime.formats.text_lines import Decode
-    from opchain.runtime.types.record_types import RowTypeInfo
     from opchain.runtime.types.row import Row
 
 
@@ -99,42 +96,22 @@ class CsvText:
         return "".join([f"{separator.join(row)}{line_end}" for row in fields]).encode()
 
 
-class CsvRowDeserializationSchema(DeserializationSchema["Row"]):
+class CsvRowDeserializationSchema(TextRowDeserializationSchema):
     """Reads a row from each message. Flink: CsvRowDeserializationSchema."""
 
     def __init__(self, schema: CsvSchema, *, ignores_parse_errors: bool) -> None:
         check_columns(schema)
+        super().__init__(
+            schema.row_type,
+            "a CSV record",
+            "set_ignore_parse_errors(True)",
+            ignores_parse_errors=ignores_parse_errors,
+        )
         self.schema = schema
-        self.ignores_parse_errors = ignores_parse_errors
-        self._decode: Decode | None = None
 
-    def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_decode": None}
-
-    def deserialize(self, message: bytes) -> Row:
-        """Returns the row of a message. None for a malformed message if parse errors are ignored.
-
-        Raises:
-            ValueError: The message is not a row of the type.
-        """
-        if self._decode is None:
-            self._decode = csv_decoder(self.schema)
-        try:
-            (row,) = self._decode([message.decode().rstrip("\r\n")])
-        except MALFORMED as error:
-            if self.ignores_parse_errors:
-                return None  # type: ignore[return-value]  # as the contract has it
-            raise ValueError(
-                f"the message {short_repr(message)} is not a CSV record of "
-                f"{self.schema.row_type!r} "
-                f"({reason_of(error)}); correct it, or set_ignore_parse_errors(True)"
-            ) from error
-        found: Row = row
-        return found
-
-    def get_produced_type(self) -> RowTypeInfo:
-        """The declared type."""
-        return self.schema.row_type
+    def decoder(self) -> Decode:
+        """The function that decodes texts."""
+        return csv_decoder(self.schema)
 
     class Builder:
         """Builds a schema for rows of a type."""

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn
 from opchain.runtime.errors import UnsupportedFeatureError, short_repr
 from opchain.runtime.formats.json_values import from_json, to_json
 from opchain.runtime.formats.row_values import type_of_field, type_of_rows
-from opchain.runtime.formats.text_lines import MALFORMED, LineRecordsFormat, reason_of
+from opchain.runtime.formats.text_lines import LineRecordsFormat, TextRowDeserializationSchema
 from opchain.runtime.types.container_types import MapTypeInfo
 from opchain.runtime.types.record_types import RowTypeInfo
-from opchain.runtime.types.serialization import DeserializationSchema, Encoder, SerializationSchema
+from opchain.runtime.types.serialization import Encoder, SerializationSchema
 from opchain.runtime.types.type_information import BasicType, BasicTypeInfo, TypeInformation
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from opchain.runtime.types.row import Row
 
 
-class JsonRowDeserializationSchema(DeserializationSchema["Row"]):
+class JsonRowDeserializationSchema(TextRowDeserializationSchema):
     """Reads a row from each message. Flink: JsonRowDeserializationSchema."""
 
     def __init__(
@@ -35,48 +35,27 @@ class JsonRowDeserializationSchema(DeserializationSchema["Row"]):
         ignores_parse_errors: bool,
         errors_are_null: bool = False,
     ) -> None:
-        self.row_type = row_type
+        super().__init__(
+            row_type,
+            "a JSON record",
+            "ignore_parse_errors()",
+            ignores_parse_errors=ignores_parse_errors,
+        )
         self.errors_are_null = errors_are_null
         self.fails_on_missing_field = fails_on_missing_field
-        self.ignores_parse_errors = ignores_parse_errors
-        self._decode: Decode | None = None
 
-    def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_decode": None}
+    def decoder(self) -> Decode:
+        """The function that decodes texts."""
+        return json_decoder(
+            self.row_type,
+            needs_all_fields=self.fails_on_missing_field,
+            errors_are_null=self.errors_are_null,
+        )
 
     @staticmethod
     def builder() -> JsonRowDeserializationSchema.Builder:
         """Returns a builder."""
         return JsonRowDeserializationSchema.Builder()
-
-    def deserialize(self, message: bytes) -> Row:
-        """Returns the row of a message. None for a malformed message if parse errors are ignored.
-
-        Raises:
-            ValueError: The message is not a row of the type.
-        """
-        if self._decode is None:
-            self._decode = json_decoder(
-                self.row_type,
-                needs_all_fields=self.fails_on_missing_field,
-                errors_are_null=self.errors_are_null,
-            )
-        try:
-            (row,) = self._decode([message.decode()])
-        except MALFORMED as error:
-            if self.ignores_parse_errors:
-                return None  # type: ignore[return-value]  # as the contract has it
-            raise ValueError(
-                f"the message {short_repr(message)} is not a JSON record of {self.row_type!r} "
-                f"({reason_of(error)}); "
-                "correct it, or ignore_parse_errors()"
-            ) from error
-        found: Row = row
-        return found
-
-    def get_produced_type(self) -> RowTypeInfo:
-        """The declared type."""
-        return self.row_type
 
     class Builder:
         """Builds a schema."""
@@ -213,6 +192,12 @@ class JsonReaderFormat(LineRecordsFormat[Any]):
     def get_produced_type(self) -> TypeInformation[Any] | None:
         """The declared type."""
         return self.record_type
+
+    @property
+    def row_names(self) -> Sequence[str]:
+        """The names of the declared row type; none for other types."""
+        kind = self.record_type
+        return kind.get_field_names() if isinstance(kind, RowTypeInfo) else ()
 
     def decoder(self) -> Decode:
         """The function that decodes lines."""

@@ -12,7 +12,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.errors import UnsupportedFeatureError, short_repr
-from opchain.runtime.formats.row_values import columns_of_rows, rows_of_columns
+from opchain.runtime.formats.row_values import columns_of_rows
 from opchain.runtime.formats.text_values import (
     INTEGER_BITS,
     checked_range,
@@ -20,6 +20,7 @@ from opchain.runtime.formats.text_values import (
     text_reader,
     text_writer,
 )
+from opchain.runtime.records.columns import Columns
 from opchain.runtime.types.container_types import (
     BasicArrayTypeInfo,
     ListTypeInfo,
@@ -284,7 +285,7 @@ def _rows_from_objects(kind: RowTypeInfo, needs_all_fields: bool, errors_are_nul
                 converted.append(convert(values))
             except ValueError as error:  # noqa: PERF203 - a few fields for a batch of rows
                 raise ValueError(f"field '{name}': {error}") from error
-        return rows_of_columns(names, converted)
+        return Columns.of_fields(names, converted)
 
     return column_of
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from opchain.runtime.time import Instant
 from opchain.runtime.types.record_types import RowTypeInfo
-from opchain.runtime.types.row import Row, RowKind
+from opchain.runtime.types.row import Row
 from opchain.runtime.types.type_information import TypeInformation
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _SECOND = timedelta(seconds=1)
@@ -47,22 +47,6 @@ def type_of_rows(declared: Any, where: str) -> RowTypeInfo:
             "Types.ROW_NAMED(['id'], [Types.INT()]) or DataTypes.ROW([DataTypes.FIELD('id', DataTypes.INT())])"
         )
     return found
-
-
-def rows_of_columns(names: Sequence[str], columns: Sequence[Sequence[Any]]) -> list[Row]:
-    """Creates rows from columns of equal length. There must be at least one column."""
-    fields, make, insert = list(names), Row.__new__, RowKind.INSERT
-    rows: list[Row] = []
-    append = rows.append
-    # Skips Row's constructor, which takes a third of the time. All rows share the list of names, which no row ever
-    # changes.
-    for values in zip(*columns, strict=True):
-        row = make(Row)
-        row._fields = fields
-        row._values = list(values)  # noqa: SLF001
-        row._row_kind = insert  # noqa: SLF001
-        append(row)
-    return rows
 
 
 def columns_of_rows(row_type: RowTypeInfo, records: Iterable[Any]) -> list[tuple[Any, ...]]:

@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Generic, TextIO, cast
 
+from opchain.runtime.errors import short_repr
 from opchain.runtime.files import line_blocks as blocks
 from opchain.runtime.files.file_systems import file_system_of
 from opchain.runtime.files.line_blocks import (
@@ -22,7 +23,7 @@ from opchain.runtime.files.line_blocks import (
     line_offsets,
 )
 from opchain.runtime.files.malformed import FAIL, MalformedRecord, MalformedRecords
-from opchain.runtime.types.serialization import MARKED_CHARSETS
+from opchain.runtime.types.serialization import MARKED_CHARSETS, DeserializationSchema
 from opchain.runtime.types.type_information import BasicTypeInfo
 from opchain.runtime.types.type_variables import T
 
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
     Decode = Callable[[Sequence[str]], Sequence[Any]]
     from opchain.runtime.files.malformed import OnMalformed
+    from opchain.runtime.types.record_types import RowTypeInfo
+    from opchain.runtime.types.row import Row
     from opchain.runtime.types.type_information import TypeInformation
 
 
@@ -266,6 +269,77 @@ MALFORMED = (ValueError, TypeError, LookupError, ArithmeticError, RecursionError
 """The exceptions that decoders raise for malformed text."""
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+class TextRowDeserializationSchema(DeserializationSchema["Row"]):
+    """Reads a row from each message, which is a text.
+
+    Args:
+        row_type: The type of the rows.
+        what: What a message is, for errors.
+        advice: The call that makes the schema skip malformed messages, for errors.
+        ignores_parse_errors: Whether malformed messages are skipped.
+    """
+
+    def __init__(
+        self, row_type: RowTypeInfo, what: str, advice: str, *, ignores_parse_errors: bool
+    ) -> None:
+        self.row_type = row_type
+        self.ignores_parse_errors = ignores_parse_errors
+        self._what = what
+        self._advice = advice
+        self._decode: Decode | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_decode": None}
+
+    @abstractmethod
+    def decoder(self) -> Decode:
+        """The function that decodes texts. It raises one of MALFORMED."""
+
+    def deserialize(self, message: bytes) -> Row:
+        """Returns the row of a message. None for a malformed message if parse errors are ignored.
+
+        Raises:
+            ValueError: The message is not a row of the type.
+        """
+        try:
+            rows = self._decoded([message])
+            if not rows:
+                raise ValueError("it is empty")
+        except MALFORMED as error:
+            if self.ignores_parse_errors:
+                return None  # type: ignore[return-value]  # as the contract has it
+            raise ValueError(
+                f"the message {short_repr(message)} is not {self._what} of {self.row_type!r} "
+                f"({reason_of(error)}); correct it, or {self._advice}"
+            ) from error
+        row: Row = rows[0]
+        return row
+
+    def deserialize_batch(self, messages: Sequence[bytes]) -> Sequence[Row] | None:
+        """Returns the rows of all messages; None if one is malformed, or if a subclass has its own `deserialize`."""
+        if type(self).deserialize is not TextRowDeserializationSchema.deserialize:
+            return None
+        try:
+            rows = self._decoded(messages)
+        except MALFORMED:
+            return None
+        return rows if len(rows) == len(messages) else None
+
+    def _decoded(self, messages: Sequence[bytes]) -> Sequence[Any]:
+        if self._decode is None:
+            self._decode = self.decoder()
+        return self._decode([message.decode().rstrip("\r\n") for message in messages])
+
+    @property
+    def row_names(self) -> Sequence[str]:
+        """The names of the fields."""
+        return self.row_type.get_field_names()
+
+    def get_produced_type(self) -> RowTypeInfo:
+        """The declared type."""
+        return self.row_type
 
 
 class LineRecordsFormat(StreamFormat[T]):

@@ -9,13 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from opchain.runtime.time import MAX_LONG_VALUE, MIN_LONG_VALUE
-
-if TYPE_CHECKING:
-    from opchain.runtime.records.columns import Columns
-
 
 MIN_WATERMARK = MIN_LONG_VALUE
 """The watermark before the first one."""
@@ -28,7 +24,7 @@ MAX_WATERMARK = MAX_LONG_VALUE
 class RecordBatch:
     """Records in order. `timestamps` has one entry per record. It is None if no record has a timestamp."""
 
-    values: list[Any] | Columns
+    values: Sequence[Any]
     timestamps: list[int | None] | None = None
 
 

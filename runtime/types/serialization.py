@@ -41,6 +41,18 @@ class DeserializationSchema(ABC, Generic[T]):
     def deserialize(self, message: bytes) -> T:
         """Returns the record of a message. None skips the message."""
 
+    def deserialize_batch(self, messages: Sequence[bytes]) -> Sequence[T] | None:  # noqa: ARG002 - the contract
+        """Returns the records of all messages, if that is faster than one call for each. Not in Flink.
+
+        None if a message must be skipped, or is malformed: `deserialize` then gets each message.
+        """
+        return None
+
+    @property
+    def row_names(self) -> Sequence[str]:
+        """The names of the fields, if `deserialize_batch` may return rows as `Columns`. Not in Flink."""
+        return ()
+
     def is_end_of_stream(self, next_element: T) -> bool:  # noqa: ARG002 - the contract
         """Whether the stream ends with this record. The default is never."""
         return False
@@ -73,6 +85,15 @@ class SimpleStringSchema(SerializationSchema[str], DeserializationSchema[str]):
     def deserialize(self, message: bytes) -> str:
         """Decodes the message."""
         return self._codec.decode(message)
+
+    def deserialize_batch(self, messages: Sequence[bytes]) -> Sequence[str] | None:
+        """Decodes UTF-8, unless a message has other bytes."""
+        if type(self) is not SimpleStringSchema or self.charset.upper() != "UTF-8":
+            return None
+        try:
+            return list(map(bytes.decode, messages))
+        except UnicodeDecodeError:
+            return None
 
     def get_produced_type(self) -> TypeInformation[str]:
         """Always Types.STRING()."""

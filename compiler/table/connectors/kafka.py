@@ -72,15 +72,18 @@ def read_kafka(options: Options) -> TableSource:
         *(types[place] for place in places),
         *(type_information_of(each.data_type) for each in metadata),
     ]
-    builder.set_deserializer(
-        KafkaRows(
-            value.deserializer(),
-            key.deserializer() if own else None,
-            places,
-            _metadata(metadata, options),
-            Types.ROW_NAMED(names, types),
+    if own or metadata:
+        builder.set_deserializer(
+            KafkaRows(
+                value.deserializer(),
+                key.deserializer() if own else None,
+                places,
+                _metadata(metadata, options),
+                Types.ROW_NAMED(names, types),
+            )
         )
-    )
+    else:
+        builder.set_value_only_deserializer(value.deserializer())
     options.without_effect("set the parallelism of the job", "scan.parallelism")
     options.drop(*_WRITES)
     options.finish()

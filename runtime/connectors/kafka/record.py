@@ -134,19 +134,15 @@ class Deserializer(Generic[T]):
         self.context = context
         self.schema.open()
 
-    def __call__(self, messages: Sequence[Any]) -> tuple[list[T], list[int | None]]:
+    def __call__(self, messages: Sequence[Any]) -> tuple[Sequence[T], list[int | None]]:
         """Returns records and timestamps.
 
         Raises:
             MalformedMessageError: A message is malformed, and the policy is "fail".
         """
-        if self._is_plain_text():
-            try:
-                texts: list[Any] = [item.value().decode() for item in messages]
-            except (AttributeError, UnicodeDecodeError):
-                pass  # a message has no value, or other bytes
-            else:
-                return texts, timestamps_of(messages)
+        together = self._deserialized_together(messages)
+        if together is not None:
+            return together, timestamps_of(messages)
         values: list[T] = []
         timestamps: list[int | None] = []
         whole, deserialize = self.reads_whole_messages, self._deserialize()
@@ -170,6 +166,14 @@ class Deserializer(Generic[T]):
                 values.append(value)
                 timestamps.append(timestamp_of(message))
         return values, timestamps
+
+    def _deserialized_together(self, messages: Sequence[Any]) -> Sequence[T] | None:
+        """The records of all messages. None if some are malformed, or if the schema takes them one by one."""
+        schema = self.schema
+        if not isinstance(schema, DeserializationSchema):
+            return None
+        values = [message.value() for message in messages]
+        return None if None in values else schema.deserialize_batch(values)
 
     def _is_plain_text(self) -> bool:
         schema = self.schema

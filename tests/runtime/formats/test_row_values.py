@@ -14,17 +14,17 @@ from opchain.runtime.formats.row_values import (
     columns_of_rows,
     instant_of,
     moment_of,
-    rows_of_columns,
     type_of_field,
     type_of_rows,
 )
+from opchain.runtime.records.columns import Columns
 from opchain.table import DataTypes
 
 ROW = Types.ROW_NAMED(["id", "name"], [Types.INT(), Types.STRING()])
 
 
 def test_rows_come_from_columns_and_go_back() -> None:
-    rows = rows_of_columns(["id", "name"], [(1, 2), ("a", None)])
+    rows = list(Columns.of_fields(["id", "name"], [(1, 2), ("a", None)]))
     assert rows == [Row(id=1, name="a"), Row(id=2, name=None)]
     assert pickle.loads(pickle.dumps(rows)) == rows
     assert columns_of_rows(ROW, rows) == [(1, 2), ("a", None)]
