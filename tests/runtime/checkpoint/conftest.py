@@ -1,4 +1,4 @@
-"""What the tests of checkpoints share: places on a disk and in memory, and small checkpoints."""
+"""Fixtures shared by the checkpoint tests: storage on disk and in memory, and small checkpoints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checkpoints from begin to end, on real files; and several coordinators in one place."""
+"""CheckpointCoordinator on real files: the life of a checkpoint, and several competing coordinators."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def run_epoch(coordinator: CheckpointCoordinator, tasks: Tasks, epoch: int) -> C
     return coordinator.complete(pending, OPERATORS)
 
 
-def test_a_checkpoint_is_there_when_all_have_acknowledged(
+def test_a_checkpoint_completes_when_all_tasks_have_acknowledged(
     storage: CheckpointStorage, coordinator: CheckpointCoordinator
 ) -> None:
     pending = coordinator.begin(4, [0, 1])
@@ -100,7 +100,7 @@ def test_a_checkpoint_is_there_when_all_have_acknowledged(
     assert metadata.tasks_of(OPERATORS[0]) == [first, second]
 
 
-def test_epochs_only_go_up_and_one_is_pending(
+def test_epochs_increase_and_only_one_checkpoint_is_pending(
     storage: CheckpointStorage, coordinator: CheckpointCoordinator
 ) -> None:
     run_epoch(coordinator, Tasks(storage), 5)
@@ -119,7 +119,9 @@ def test_epochs_only_go_up_and_one_is_pending(
         coordinator.complete(pending, ())
 
 
-def test_failures_in_a_row_are_tolerated_up_to_a_number(storage: CheckpointStorage) -> None:
+def test_consecutive_failures_are_tolerated_up_to_the_configured_number(
+    storage: CheckpointStorage,
+) -> None:
     coordinator = open_(storage, tolerable_failures=1)
     tasks = Tasks(storage)
     for epoch in (1, 3):
@@ -134,7 +136,7 @@ def test_failures_in_a_row_are_tolerated_up_to_a_number(storage: CheckpointStora
 
 
 @pytest.mark.parametrize("retained", [1, 2, 4])
-def test_checkpoints_and_their_files_are_kept_as_long_as_they_are_retained(
+def test_checkpoints_and_their_files_are_kept_while_they_are_retained(
     storage: CheckpointStorage, retained: int
 ) -> None:
     coordinator, tasks = open_(storage, retained=retained), Tasks(storage)
@@ -146,7 +148,7 @@ def test_checkpoints_and_their_files_are_kept_as_long_as_they_are_retained(
         assert set(storage.names("shared")) == needed
 
 
-def test_retention_goes_on_in_the_next_run(storage: CheckpointStorage) -> None:
+def test_retention_continues_in_the_next_run(storage: CheckpointStorage) -> None:
     tasks = Tasks(storage)
     first = open_(storage, retained=5)
     for epoch in range(1, 6):
@@ -177,7 +179,7 @@ def test_a_damaged_checkpoint_before_the_last_is_dropped(
     assert set(storage.names("shared")) == needed
 
 
-def test_a_checkpoint_before_the_last_that_is_damaged_during_the_run_stops_nothing(
+def test_an_earlier_checkpoint_damaged_during_the_run_does_not_stop_it(
     storage: CheckpointStorage, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(coordinator_module, "_COMPLETED_BETWEEN_SWEEPS", 3)
@@ -191,7 +193,7 @@ def test_a_checkpoint_before_the_last_that_is_damaged_during_the_run_stops_nothi
     assert metadata_name(1) in caplog.text
 
 
-def test_files_of_attempts_that_lost_are_swept(
+def test_sweep_removes_files_of_attempts_that_lost(
     storage: CheckpointStorage, coordinator: CheckpointCoordinator
 ) -> None:
     tasks = Tasks(storage)
@@ -207,7 +209,7 @@ def test_files_of_attempts_that_lost_are_swept(
     assert set(storage.names("shared")) == set(read_metadata(storage, 2).files)
 
 
-def test_files_of_an_aborted_epoch_stay_for_the_chains_that_go_on(
+def test_sweep_keeps_files_of_an_aborted_epoch_that_later_chains_use(
     storage: CheckpointStorage,
 ) -> None:
     coordinator, tasks = open_(storage, tolerable_failures=1), Tasks(storage)
@@ -221,7 +223,7 @@ def test_files_of_an_aborted_epoch_stay_for_the_chains_that_go_on(
     assert set(storage.names("shared")) == set(metadata.files)
 
 
-def test_a_file_that_cannot_be_removed_stops_nothing(
+def test_a_file_that_cannot_be_removed_does_not_stop_the_run(
     storage: CheckpointStorage, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     coordinator, tasks = open_(storage), Tasks(storage)
@@ -240,7 +242,7 @@ def test_a_file_that_cannot_be_removed_stops_nothing(
     assert latest.checkpoint_id == 2
 
 
-def test_a_broken_checkpoint_can_be_left_behind(
+def test_discard_after_skips_a_damaged_checkpoint(
     storage: CheckpointStorage, coordinator: CheckpointCoordinator
 ) -> None:
     coordinator._retained = 3
@@ -261,7 +263,7 @@ def test_a_broken_checkpoint_can_be_left_behind(
     again.begin(3, [0])
 
 
-def test_a_second_run_is_refused_while_the_first_lives(
+def test_a_second_run_is_refused_while_the_first_is_alive(
     storage: CheckpointStorage, coordinator: CheckpointCoordinator
 ) -> None:
     with pytest.raises(CheckpointInUseError, match="is in use by run run-1 of 'clicks'"):
@@ -270,7 +272,7 @@ def test_a_second_run_is_refused_while_the_first_lives(
     open_(storage, "run-2").close()
 
 
-def test_a_run_that_was_replaced_completes_nothing_any_more(storage: CheckpointStorage) -> None:
+def test_a_replaced_run_cannot_complete_a_checkpoint(storage: CheckpointStorage) -> None:
     now = [0]
     first = open_(storage, now_ms=lambda: now[0])
     tasks = Tasks(storage)
@@ -289,7 +291,7 @@ def test_a_run_that_was_replaced_completes_nothing_any_more(storage: CheckpointS
         first.sweep()
 
 
-def test_of_two_runs_that_both_think_they_own_the_place_the_later_one_completes_the_epoch(
+def test_of_two_runs_that_hold_the_lease_only_the_later_completes_the_epoch(
     storage: CheckpointStorage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = [0]
@@ -297,7 +299,7 @@ def test_of_two_runs_that_both_think_they_own_the_place_the_later_one_completes_
     now[0] += 60_000
     second = open_(storage, "run-2", now_ms=lambda: now[0])
     with monkeypatch.context() as patch:
-        patch.setattr(first.lease, "require", lambda: None)  # it asked just before
+        patch.setattr(first.lease, "require", lambda: None)  # the lease was checked just before
         with pytest.raises(
             CheckpointInUseError,
             match=r"checkpoint 1 of .* can't be completed: run number 2 has taken over .*run run-1 ",
@@ -310,7 +312,7 @@ def test_of_two_runs_that_both_think_they_own_the_place_the_later_one_completes_
     assert latest.run_id == "run-2"
 
 
-def test_a_run_that_closed_is_not_fenced_unless_a_publish_of_it_is_unsettled(
+def test_a_closed_run_is_fenced_only_if_one_of_its_publishes_is_unsettled(
     storage: CheckpointStorage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = open_(storage)
@@ -335,7 +337,7 @@ def test_a_run_that_closed_is_not_fenced_unless_a_publish_of_it_is_unsettled(
     assert read_metadata(storage, 2).run_id == "run-3"
 
 
-def test_a_run_that_died_before_it_fenced_leaves_the_fence_to_the_next(
+def test_the_next_run_sets_the_fence_if_a_run_died_before_it_did(
     storage: CheckpointStorage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = [0]
@@ -356,7 +358,7 @@ def test_a_run_that_died_before_it_fenced_leaves_the_fence_to_the_next(
     run_epoch(third, Tasks(storage), 1)
 
 
-def test_a_fence_of_a_replaced_run_that_comes_late_does_not_stop_its_successor(
+def test_a_late_fence_of_a_replaced_run_does_not_stop_its_successor(
     storage: CheckpointStorage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now, tasks = [0], Tasks(storage)
@@ -368,7 +370,7 @@ def test_a_fence_of_a_replaced_run_that_comes_late_does_not_stop_its_successor(
 
     def late(self: Any, name: str, data: bytes) -> None:
         monkeypatch.undo()
-        publish(self, name, fence_document(1))  # of run-1, frozen in a take-over of its own
+        publish(self, name, fence_document(1))  # of run-1, which was frozen while it took over
         publish(self, name, data)
 
     monkeypatch.setattr(type(storage), "publish", late)
@@ -377,7 +379,7 @@ def test_a_fence_of_a_replaced_run_that_comes_late_does_not_stop_its_successor(
     assert storage.children("chk-2") == ["_metadata", "_metadata.1"]
 
 
-def test_a_run_that_drops_checkpoints_late_drops_none_of_its_successor(
+def test_a_replaced_run_that_discards_late_keeps_checkpoints_of_its_successor(
     storage: CheckpointStorage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = [0]
@@ -402,7 +404,7 @@ def test_a_run_that_drops_checkpoints_late_drops_none_of_its_successor(
 
 
 @pytest.mark.parametrize("retained", [1, 3])
-def test_a_run_that_stood_still_before_its_publish_finds_out_behind_it(
+def test_a_run_frozen_before_its_publish_is_stopped_after_it(
     storage: CheckpointStorage, monkeypatch: pytest.MonkeyPatch, retained: int
 ) -> None:
     now = [0]
@@ -427,7 +429,7 @@ def test_a_run_that_stood_still_before_its_publish_finds_out_behind_it(
     }
 
 
-def test_a_publish_that_nobody_heard_the_answer_of_is_no_failure(
+def test_a_publish_that_succeeded_but_was_not_answered_is_not_a_failure(
     storage: CheckpointStorage,
     coordinator: CheckpointCoordinator,
     monkeypatch: pytest.MonkeyPatch,
@@ -442,7 +444,7 @@ def test_a_publish_that_nobody_heard_the_answer_of_is_no_failure(
     assert run_epoch(coordinator, Tasks(storage), 1).checkpoint_id == 1
 
 
-def test_a_checkpoint_that_an_attempt_before_has_completed_after_all_ends_the_run(
+def test_a_checkpoint_completed_by_an_aborted_attempt_ends_the_run(
     storage: CheckpointStorage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     coordinator, tasks = open_(storage, tolerable_failures=1), Tasks(storage)
@@ -494,7 +496,7 @@ except CheckpointInUseError as error:
 """
 
 
-def test_of_two_processes_at_once_each_epoch_is_completed_by_one(tmp_path: Path) -> None:
+def test_two_concurrent_processes_complete_each_epoch_once(tmp_path: Path) -> None:
     processes = [
         subprocess.Popen(
             [sys.executable, "-c", RUN, str(tmp_path / "place"), f"run-{number}"],
@@ -513,11 +515,11 @@ def test_of_two_processes_at_once_each_epoch_is_completed_by_one(tmp_path: Path)
     epochs = [int(line) for out, _, _ in outcomes for line in out.split()]
     assert sorted(epochs) == sorted(set(epochs))
     assert all(code == 0 or (code == 3 and "run" in err) for _, err, code in outcomes), outcomes
-    # The one that took the place last may find its first epoch completed by the one before, and stop, too.
-    # On a busy machine, one that starts late may find all epochs completed, and has nothing to do.
+    # The process that took over last may find its first epoch completed by the other one, and stop, too.
+    # On a busy machine, a process that starts late may find all epochs completed.
     assert [code for out, _, code in outcomes if out].count(0) <= 1
     storage = checkpoint_storage(str(tmp_path / "place"))
-    # One that was replaced just before its publish does not count its last epoch, which is there.
+    # A run that was replaced just before its publish does not count its last epoch, which is complete.
     latest = completed_checkpoints(storage)[-1]
     assert latest - max(epochs, default=0) in (0, 1)
     (last,) = read_metadata(storage, latest).files.values()

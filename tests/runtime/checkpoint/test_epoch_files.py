@@ -1,4 +1,4 @@
-"""Of a run and the run that takes over from it exactly one writes under the next name, in every order."""
+"""Of a run and the run that takes over, exactly one publishes the next epoch, in every order of steps."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from opchain.runtime.checkpoint.storage import CheckpointStorage
 
 
-def nobody_is_later() -> None:
-    """The run is the last one."""
+def no_later_run() -> None:
+    """The check passes: no later run has taken over."""
 
 
 def publish(storage: CheckpointStorage, epoch: int, run: int) -> None:
@@ -31,10 +31,12 @@ def publish(storage: CheckpointStorage, epoch: int, run: int) -> None:
 
 
 def fence(storage: CheckpointStorage, run: int) -> None:
-    fence_next_epoch(storage, run, nobody_is_later)
+    fence_next_epoch(storage, run, no_later_run)
 
 
-def test_what_was_published_before_the_fence_counts(any_storage: CheckpointStorage) -> None:
+def test_a_checkpoint_published_before_the_fence_is_complete(
+    any_storage: CheckpointStorage,
+) -> None:
     publish(any_storage, 1, run=1)
     fence(any_storage, 2)
     assert completed_checkpoints(any_storage) == [1]
@@ -46,7 +48,9 @@ def test_what_was_published_before_the_fence_counts(any_storage: CheckpointStora
     assert last == ("chk-2/_metadata.2", b"checkpoint of run 2", None)
 
 
-def test_a_name_that_was_chosen_before_the_fence_is_taken(any_storage: CheckpointStorage) -> None:
+def test_a_file_name_chosen_before_the_fence_cannot_be_published_after_it(
+    any_storage: CheckpointStorage,
+) -> None:
     chosen = name_to_publish(any_storage, 1, 1)
     fence(any_storage, 2)
     with pytest.raises(FileExistsError):
@@ -56,7 +60,7 @@ def test_a_name_that_was_chosen_before_the_fence_is_taken(any_storage: Checkpoin
         read_metadata(any_storage, 1)
 
 
-def test_each_run_that_takes_over_fences_all_before_it(any_storage: CheckpointStorage) -> None:
+def test_each_fence_stops_all_earlier_runs(any_storage: CheckpointStorage) -> None:
     chosen = []
     for run in (1, 2, 5):
         fence(any_storage, run)
@@ -65,7 +69,7 @@ def test_each_run_that_takes_over_fences_all_before_it(any_storage: CheckpointSt
     for name in chosen:
         with pytest.raises(FileExistsError):
             any_storage.publish(name, b"late")
-    # A run that looks only now finds a later run's fence, and does not pass it.
+    # A run that lists the files only now finds the fence of a later run, and does not pass it.
     for run in (1, 2, 5):
         with pytest.raises(FileExistsError):
             publish(any_storage, 1, run)
@@ -73,7 +77,7 @@ def test_each_run_that_takes_over_fences_all_before_it(any_storage: CheckpointSt
     assert completed_checkpoints(any_storage) == [1]
 
 
-def test_a_checkpoint_that_comes_while_the_fence_is_set_moves_the_fence(
+def test_the_fence_moves_behind_a_checkpoint_published_meanwhile(
     any_storage: CheckpointStorage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kind = type(any_storage)
@@ -92,13 +96,13 @@ def test_a_checkpoint_that_comes_while_the_fence_is_set_moves_the_fence(
     assert last.fenced_by == 2
 
 
-def test_a_fence_whose_answer_was_lost_is_found(any_storage: CheckpointStorage) -> None:
+def test_a_fence_whose_write_was_not_answered_is_found(any_storage: CheckpointStorage) -> None:
     any_storage.publish(metadata_name(1), fence_document(2))
     fence(any_storage, 2)
     assert any_storage.names() == ["chk-1/_metadata"]
 
 
-def test_a_run_that_was_replaced_fences_nothing(any_storage: CheckpointStorage) -> None:
+def test_a_replaced_run_sets_no_fence(any_storage: CheckpointStorage) -> None:
     def require() -> None:
         raise CheckpointInUseError("taken over")
 
@@ -107,14 +111,14 @@ def test_a_run_that_was_replaced_fences_nothing(any_storage: CheckpointStorage) 
     assert any_storage.names() == []
 
 
-def test_an_adopted_checkpoint_has_the_epoch_that_it_had(any_storage: CheckpointStorage) -> None:
-    publish_adopted(any_storage, 7, b"adopted", 1, nobody_is_later)
+def test_an_adopted_checkpoint_keeps_its_epoch(any_storage: CheckpointStorage) -> None:
+    publish_adopted(any_storage, 7, b"adopted", 1, no_later_run)
     assert completed_checkpoints(any_storage) == [7]
     assert any_storage.names() == ["chk-7/_metadata"]
 
 
-@pytest.mark.parametrize("is_late", [True, False], ids=["publishes late", "asks late"])
-def test_a_run_that_was_replaced_adopts_nothing(
+@pytest.mark.parametrize("is_late", [True, False], ids=["publishes late", "checks late"])
+def test_a_replaced_run_adopts_no_checkpoint(
     any_storage: CheckpointStorage, monkeypatch: pytest.MonkeyPatch, is_late: bool
 ) -> None:
     is_replaced = False
@@ -128,7 +132,7 @@ def test_a_run_that_was_replaced_adopts_nothing(
         if is_replaced:
             raise CheckpointInUseError("taken over")
         if is_late:
-            take_over()  # behind the answer
+            take_over()  # after the check
 
     if not is_late:
         write = type(any_storage).write
@@ -147,7 +151,7 @@ def test_a_run_that_was_replaced_adopts_nothing(
 
 
 @pytest.mark.parametrize("damage", [b"x", b"9" * 30, b""])
-def test_a_damaged_fence_is_a_damaged_checkpoint(
+def test_a_damaged_fence_is_reported_as_a_damaged_checkpoint(
     any_storage: CheckpointStorage, damage: bytes
 ) -> None:
     any_storage.write(metadata_name(3), fence_document(7).replace(b"7", damage))

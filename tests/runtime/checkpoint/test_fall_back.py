@@ -1,4 +1,4 @@
-"""Damaged state files of a job that ran: what the error offers, and that the job resumes from there."""
+"""Damaged state files of a job: the error names an earlier checkpoint, and the job resumes from it."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def coordinator(tmp_path: Path) -> Iterator[CheckpointCoordinator]:
 @pytest.mark.parametrize(
     ("damage", "problem"), DAMAGES, ids=["truncated", "bits flipped", "deleted"]
 )
-def test_a_damaged_file_is_named_and_the_job_goes_on_from_the_checkpoint_before(
+def test_a_damaged_file_is_named_and_the_job_resumes_from_the_checkpoint_before(
     tmp_path: Path,
     coordinator: CheckpointCoordinator,
     damage: Callable[[Path], object],
@@ -127,7 +127,7 @@ def test_a_damaged_file_is_named_and_the_job_goes_on_from_the_checkpoint_before(
     assert sorted(counts) == [("a", 5), ("a", 6), ("b", 3), ("c", 3)]
 
 
-def test_a_run_that_wakes_late_leaves_the_note_of_the_run_that_replaced_it(
+def test_a_replaced_run_that_wakes_late_keeps_the_note_of_its_successor(
     tmp_path: Path, coordinator: CheckpointCoordinator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = ran(tmp_path, 3)
@@ -150,7 +150,7 @@ def replace_latest(run: EpochRun, latest: Any) -> EpochRun:
     return replace(run, latest=latest)
 
 
-def test_a_damaged_base_leaves_nothing_to_go_on_from(tmp_path: Path) -> None:
+def test_a_damaged_base_file_leaves_no_checkpoint_to_resume_from(tmp_path: Path) -> None:
     run = ran(tmp_path, 3)
     base = next(path for path in sorted((tmp_path / "shared" / "1").iterdir()))
     truncate(base)
@@ -161,7 +161,7 @@ def test_a_damaged_base_leaves_nothing_to_go_on_from(tmp_path: Path) -> None:
     assert not is_whole(run.storage, 3)
 
 
-def test_a_setting_that_is_left_behind_undoes_nothing(
+def test_fall_back_ignores_a_setting_that_was_already_applied(
     tmp_path: Path, coordinator: CheckpointCoordinator, caplog: pytest.LogCaptureFixture
 ) -> None:
     run = ran(tmp_path, 3)
@@ -178,7 +178,7 @@ def test_a_setting_that_is_left_behind_undoes_nothing(
     assert "the later checkpoint 3 is intact" in caplog.text
 
 
-def test_damaged_metadata_is_passed_over_as_well(
+def test_fall_back_skips_a_checkpoint_whose_metadata_is_damaged(
     tmp_path: Path, coordinator: CheckpointCoordinator, caplog: pytest.LogCaptureFixture
 ) -> None:
     run = ran(tmp_path, 3)

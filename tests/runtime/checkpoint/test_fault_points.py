@@ -36,12 +36,12 @@ def run(faults: str, folder: Path | None = None) -> subprocess.CompletedProcess[
     )
 
 
-def test_a_process_dies_where_it_is_told_to() -> None:
+def test_a_process_dies_at_the_fault_point_it_is_given() -> None:
     ended = run("completed@2")
     assert (ended.returncode, ended.stdout) == (-signal.SIGKILL, "1\n")
 
 
-def test_each_fault_happens_once_where_there_is_a_folder(tmp_path: Path) -> None:
+def test_each_fault_happens_once_if_a_folder_records_it(tmp_path: Path) -> None:
     faults = "completed@2, completed@3"
     assert run(faults, tmp_path).stdout == "1\n"
     assert run(faults, tmp_path).stdout == "1\n2\n"
@@ -49,17 +49,17 @@ def test_each_fault_happens_once_where_there_is_a_folder(tmp_path: Path) -> None
     assert (ended.returncode, ended.stdout) == (0, "1\n2\n3\n")
 
 
-def test_nothing_happens_without_the_variable() -> None:
+def test_no_fault_happens_without_the_environment_variable() -> None:
     for point in POINTS:
         reach(point, 1)
 
 
 @pytest.mark.parametrize("text", ["nowhere@1", "completed", "completed@", "completed@x"])
-def test_a_fault_that_can_never_happen_is_refused(text: str) -> None:
+def test_an_impossible_fault_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=f"^{VARIABLE} has '{text}'.*point@epoch.*completed"):
         read_faults(text)
 
 
-def test_several_faults_are_read() -> None:
+def test_several_faults_are_parsed() -> None:
     assert read_faults("completed@1, ,acknowledged@20") == {"completed@1", "acknowledged@20"}
     assert read_faults("") == frozenset()

@@ -1,4 +1,4 @@
-"""Checkpoints that somebody else has written: they lead to no place outside, and with a key nothing is unpickled."""
+"""Checkpoints of an attacker: no path leaves the directory, and with a key nothing is unpickled."""
 
 from __future__ import annotations
 
@@ -73,14 +73,16 @@ def foreign(storage: CheckpointStorage, name: str, content: bytes = b"mine") -> 
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_metadata_with_such_a_name_is_refused(any_storage: CheckpointStorage, name: str) -> None:
+def test_metadata_with_a_path_that_leaves_the_directory_is_refused(
+    any_storage: CheckpointStorage, name: str
+) -> None:
     foreign(any_storage, name)
     with pytest.raises(CorruptCheckpointError, match=r"names .* as a file of the checkpoint"):
         read_metadata(any_storage, 1)
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in ("", "lineage")][:9])
-def test_no_call_of_a_storage_leads_out_of_it(any_storage: CheckpointStorage, name: str) -> None:
+def test_no_storage_method_leaves_its_directory(any_storage: CheckpointStorage, name: str) -> None:
     if name == "shared/1/a/b":
         pytest.skip("a folder more is no way out")
     calls: list[Callable[[], Any]] = [
@@ -106,7 +108,7 @@ def victim(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("name", ["../victim", "shared/1/../../../victim", "{}"])
-def test_a_savepoint_of_a_foreign_checkpoint_writes_nothing_outside(
+def test_a_savepoint_of_a_foreign_checkpoint_writes_nothing_outside_its_target(
     tmp_path: Path, victim: Path, name: str
 ) -> None:
     storage = checkpoint_storage(str(tmp_path / "source"))
@@ -118,7 +120,9 @@ def test_a_savepoint_of_a_foreign_checkpoint_writes_nothing_outside(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["source", "victim"]
 
 
-def test_to_drop_a_foreign_checkpoint_deletes_nothing_outside(tmp_path: Path, victim: Path) -> None:
+def test_dropping_a_foreign_checkpoint_deletes_nothing_outside_its_directory(
+    tmp_path: Path, victim: Path
+) -> None:
     storage = checkpoint_storage(str(tmp_path / "source"))
     file = StoredFile(str(victim), 4, checksum(b"mine"))
     task = TaskMetadata(0, "v", 0, TaskState(0, 1, (file,)))
@@ -127,7 +131,7 @@ def test_to_drop_a_foreign_checkpoint_deletes_nothing_outside(tmp_path: Path, vi
     assert victim.read_bytes() == b"mine"
 
 
-def test_links_lead_nowhere(tmp_path: Path, victim: Path) -> None:
+def test_symbolic_links_inside_the_directory_are_not_followed(tmp_path: Path, victim: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "file").write_bytes(b"mine")
@@ -158,7 +162,7 @@ def test_links_lead_nowhere(tmp_path: Path, victim: Path) -> None:
         write_savepoint(find_checkpoint(storage.url), str(tmp_path / "target"))
 
 
-def test_a_directory_may_itself_be_behind_a_link(tmp_path: Path) -> None:
+def test_the_checkpoint_directory_itself_may_be_a_symbolic_link(tmp_path: Path) -> None:
     (tmp_path / "disk").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "disk")
     storage = checkpoint_storage(str(tmp_path / "link"))
@@ -189,7 +193,7 @@ def test_only_the_user_can_read_the_files(tmp_path: Path) -> None:
 
 
 def signed(tmp_path: Path, key: CheckpointKey | None = KEY) -> CheckpointStorage:
-    """A place with a checkpoint that a key has signed."""
+    """A directory with a checkpoint that was signed with a key."""
     storage = checkpoint_storage(str(tmp_path / "checkpoints"), key)
     state = write_task_state(storage, 1, 0, "0", {"a": OperatorSnapshot({0: b"x"})})
     metadata = CheckpointMetadata(1, 0, "j", "r", tasks=(TaskMetadata(0, "v", 0, state),))
@@ -197,7 +201,7 @@ def signed(tmp_path: Path, key: CheckpointKey | None = KEY) -> CheckpointStorage
     return storage
 
 
-def test_what_a_key_has_signed_is_read_with_it_alone(tmp_path: Path) -> None:
+def test_a_signed_checkpoint_is_read_with_its_key_only(tmp_path: Path) -> None:
     storage = signed(tmp_path)
     assert problems_of(find_checkpoint(storage.url, KEY)) == []
     with pytest.raises(CheckpointKeyError, match=f"signed by the key '{KEY.identity}', but no key"):
@@ -209,14 +213,16 @@ def test_what_a_key_has_signed_is_read_with_it_alone(tmp_path: Path) -> None:
         find_checkpoint(storage.url, other)
 
 
-def test_what_nobody_has_signed_is_refused_with_a_key(tmp_path: Path) -> None:
+def test_an_unsigned_checkpoint_is_refused_with_a_key(tmp_path: Path) -> None:
     storage = signed(tmp_path, None)
     with pytest.raises(CheckpointKeyError, match=r"is not signed.*--sign-with KEY-FILE"):
         find_checkpoint(storage.url, KEY)
 
 
 @pytest.mark.parametrize("part", ["rest", "epoch", "files", "job_name"])
-def test_altered_metadata_is_found_though_its_checksum_fits(tmp_path: Path, part: str) -> None:
+def test_altered_metadata_is_detected_although_its_checksum_matches(
+    tmp_path: Path, part: str
+) -> None:
     storage = signed(tmp_path)
     path = Path(storage.url, metadata_name(1))
     document = json.loads(path.read_bytes())
@@ -234,7 +240,7 @@ def test_altered_metadata_is_found_though_its_checksum_fits(tmp_path: Path, part
         find_checkpoint(storage.url, KEY)
 
 
-def test_an_altered_file_is_found(tmp_path: Path) -> None:
+def test_an_altered_state_file_is_detected(tmp_path: Path) -> None:
     storage = signed(tmp_path)
     (file,) = find_checkpoint(storage.url, KEY).metadata.files.values()
     assert file.checksum not in (checksum(storage.read(file.name)), KEY.secret.hex())
@@ -243,7 +249,7 @@ def test_an_altered_file_is_found(tmp_path: Path) -> None:
         storage.get(file)
 
 
-def test_a_savepoint_keeps_the_signature_or_gets_another_one(tmp_path: Path) -> None:
+def test_a_savepoint_keeps_its_signature_or_is_signed_with_another_key(tmp_path: Path) -> None:
     found = find_checkpoint(signed(tmp_path).url, KEY)
     write_savepoint(found, str(tmp_path / "same"))
     assert problems_of(find_checkpoint(str(tmp_path / "same"), KEY)) == []
@@ -257,25 +263,25 @@ def test_a_savepoint_keeps_the_signature_or_gets_another_one(tmp_path: Path) -> 
     assert problems_of(find_checkpoint(str(tmp_path / "signed"), KEY)) == []
 
 
-def test_a_wrong_key_drops_nothing(tmp_path: Path) -> None:
-    """A checkpoint that is damaged is dropped in some cases; one that has another key never is."""
+def test_a_wrong_key_drops_no_checkpoint(tmp_path: Path) -> None:
+    """Some damaged checkpoints are dropped; a checkpoint that is signed with another key never is."""
     storage = signed(tmp_path)
     other = checkpoint_storage(storage.url, CheckpointKey.of(b"another key of sixteen bytes"))
     with pytest.raises(CheckpointKeyError):
         latest_checkpoint(other)
     with pytest.raises(CheckpointKeyError):
-        fall_back(other, None, f"{storage.url}/chk-1")  # type: ignore[arg-type] - is not come to
+        fall_back(other, None, f"{storage.url}/chk-1")  # type: ignore[arg-type] - not reached
     assert problems_of(find_checkpoint(storage.url, KEY)) == []
 
 
-def test_a_key_hides_itself(tmp_path: Path) -> None:
+def test_the_repr_and_the_pickle_of_a_key_hide_its_secret(tmp_path: Path) -> None:
     assert repr(KEY) == f"CheckpointKey(identity='{KEY.identity}')"
     storage = checkpoint_storage(str(tmp_path), KEY)
     assert pickle.loads(pickle.dumps(storage)).key == KEY  # the tasks sign what they write
 
 
 @pytest.mark.parametrize("content", [None, b"", b"short\n", b" " * 40])
-def test_a_file_that_is_no_key_is_refused(tmp_path: Path, content: bytes | None) -> None:
+def test_a_file_that_is_not_a_key_is_refused(tmp_path: Path, content: bytes | None) -> None:
     path = tmp_path / "key"
     if content is not None:
         path.write_bytes(content)
@@ -283,13 +289,13 @@ def test_a_file_that_is_no_key_is_refused(tmp_path: Path, content: bytes | None)
         read_key(str(path))
 
 
-def test_a_line_end_is_no_part_of_a_key(tmp_path: Path) -> None:
+def test_a_line_end_is_not_part_of_a_key(tmp_path: Path) -> None:
     (tmp_path / "key").write_bytes(b"0123456789abcdef\n")
     assert read_key(str(tmp_path / "key")) == CheckpointKey.of(b"0123456789abcdef")
 
 
 class SignedRun(CrashRun):
-    """The job of the crash tests with a key, which a test may take away."""
+    """The job of the crash tests with a key, which a test may remove."""
 
     key: CheckpointKey | None = KEY
 
@@ -302,7 +308,7 @@ PLANTED = ("state", "rest", "committable")
 
 
 def plant(run: SignedRun, where: str, witness: Path) -> None:
-    """Puts a payload into the last checkpoint, as somebody would who can write to its place."""
+    """Writes a payload into the last checkpoint, as an attacker with write access would."""
     run.key = None
     storage = run.storage
     path = Path(storage.url, metadata_name(2))
@@ -339,25 +345,25 @@ def test_with_a_key_nothing_of_a_planted_checkpoint_is_unpickled(
     assert not (tmp_path / "ran").exists()
 
 
-def test_with_a_key_a_planted_checkpoint_that_was_replaced_is_refused(tmp_path: Path) -> None:
+def test_with_a_key_a_planted_checkpoint_of_a_replaced_run_is_refused(tmp_path: Path) -> None:
     storage = signed(tmp_path)
     storage.write("chk-1/_replaced", encode(read_metadata(storage, 1), CheckpointKey.of(b"x" * 16)))
     with pytest.raises(CheckpointKeyError):
         replaced_checkpoint(storage, 1)
 
 
-def test_without_a_key_a_planted_checkpoint_runs_what_it_holds(tmp_path: Path) -> None:
-    """What the documentation warns of; it also shows that the test above would see a payload run."""
+def test_without_a_key_the_payload_of_a_planted_checkpoint_runs(tmp_path: Path) -> None:
+    """The documentation warns of this; the test also shows that the test above would detect a payload."""
     run = SignedRun(tmp_path)
     run.run(until=2)
     plant(run, "committable", tmp_path / "ran")
     run.key = None
-    with pytest.raises(Exception):  # noqa: B017, PT011 - what comes of a payload is not this test's matter
+    with pytest.raises(Exception):  # noqa: B017, PT011 - this test does not depend on how the payload fails
         run.run()
     assert (tmp_path / "ran").is_dir()
 
 
-def test_a_job_with_a_key_goes_on_as_without(tmp_path: Path) -> None:
+def test_a_job_with_a_key_resumes_like_one_without(tmp_path: Path) -> None:
     (tmp_path / "plain").mkdir()
     plain, run = CrashRun(tmp_path / "plain"), SignedRun(tmp_path)
     plain.run()

@@ -1,4 +1,4 @@
-"""Requests to a job that runs, through the folder of its checkpoints."""
+"""Requests to a running job through its checkpoint directory."""
 
 from __future__ import annotations
 
@@ -43,18 +43,18 @@ def lease(storage: CheckpointStorage) -> Iterator[RunLease]:
 
 
 @pytest.fixture(autouse=True)
-def stands_still(monkeypatch: pytest.MonkeyPatch) -> None:
+def frozen_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         "opchain.runtime.checkpoint.job_requests.running_run",
         lambda storage: running_run(storage, lambda: 2**60),
     )
 
 
-from opchain.runtime.checkpoint.run_lease import running_run  # noqa: E402 - the one that is wrapped
+from opchain.runtime.checkpoint.run_lease import running_run  # noqa: E402 - the function that the fixture wraps
 
 
 @pytest.mark.usefixtures("lease")
-def test_a_request_is_found_and_its_answer_comes_back(storage: CheckpointStorage) -> None:
+def test_a_request_is_found_and_its_answer_is_returned(storage: CheckpointStorage) -> None:
     post(storage, REQUEST)
     assert list(pending_requests(storage)) == [REQUEST]
     answer_request(storage, "a1", path="/somewhere")
@@ -64,7 +64,7 @@ def test_a_request_is_found_and_its_answer_comes_back(storage: CheckpointStorage
 
 
 @pytest.mark.usefixtures("lease")
-def test_who_asks_waits_for_the_answer(storage: CheckpointStorage) -> None:
+def test_await_answer_waits_for_the_answer(storage: CheckpointStorage) -> None:
     post(storage, REQUEST)
     answers = threading.Timer(0.1, lambda: answer_request(storage, "a1", error="no room"))
     answers.start()
@@ -74,19 +74,21 @@ def test_who_asks_waits_for_the_answer(storage: CheckpointStorage) -> None:
 
 
 @pytest.mark.usefixtures("lease")
-def test_a_request_that_nobody_answers_is_withdrawn(storage: CheckpointStorage) -> None:
+def test_an_unanswered_request_is_withdrawn(storage: CheckpointStorage) -> None:
     post(storage, REQUEST)
     with pytest.raises(CheckpointError, match="not answered within 0 s"):
         await_answer(storage, REQUEST, 0)
     assert list(pending_requests(storage)) == []
 
 
-def test_where_no_job_runs_nobody_is_asked(storage: CheckpointStorage) -> None:
+def test_a_request_is_refused_if_no_job_runs(storage: CheckpointStorage) -> None:
     with pytest.raises(CheckpointError, match="no running job has its checkpoints in"):
         post(storage, REQUEST)
 
 
-def test_who_asks_hears_that_the_job_has_ended(storage: CheckpointStorage, lease: RunLease) -> None:
+def test_await_answer_fails_when_the_job_has_ended(
+    storage: CheckpointStorage, lease: RunLease
+) -> None:
     post(storage, REQUEST)
     lease.close()
     with pytest.raises(CheckpointError, match="ended before it answered"):
@@ -94,7 +96,7 @@ def test_who_asks_hears_that_the_job_has_ended(storage: CheckpointStorage, lease
 
 
 @pytest.mark.usefixtures("lease")
-def test_a_run_refuses_what_was_asked_of_the_one_before(storage: CheckpointStorage) -> None:
+def test_a_new_run_refuses_requests_to_the_run_before(storage: CheckpointStorage) -> None:
     post(storage, REQUEST)
     post(storage, replace(REQUEST, request_id="b2"))
     answer_request(storage, "b2", path="/elsewhere")
@@ -127,7 +129,7 @@ def test_a_request_without_the_key_is_not_served(storage: CheckpointStorage) -> 
         b"[" * 100_000,
     ],
 )
-def test_a_damaged_request_keeps_no_other_from_being_served(
+def test_a_damaged_request_does_not_block_other_requests(
     storage: CheckpointStorage, content: bytes
 ) -> None:
     storage.write("requests/a0.json", content)

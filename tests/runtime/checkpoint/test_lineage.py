@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from opchain.runtime.checkpoint.storage import CheckpointStorage
 
 
-def test_a_directory_keeps_its_lineage_and_another_has_another(tmp_path: Path) -> None:
+def test_each_checkpoint_directory_keeps_a_lineage_of_its_own(tmp_path: Path) -> None:
     here = checkpoint_storage(str(tmp_path / "here"))
     there = checkpoint_storage(str(tmp_path / "there"))
     lineage = lineage_of(here)
@@ -22,7 +22,7 @@ def test_a_directory_keeps_its_lineage_and_another_has_another(tmp_path: Path) -
     assert lineage_of(there) != lineage
 
 
-def test_of_two_at_once_one_says_what_it_is(
+def test_two_concurrent_callers_get_the_same_lineage(
     storage: CheckpointStorage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first: list[str] = []
@@ -38,7 +38,7 @@ def test_of_two_at_once_one_says_what_it_is(
 
 
 @pytest.mark.parametrize("content", [b"", b"x", b"../../x", b"\xff", b"0" * 31, b"0" * 32 + b"\n"])
-def test_a_damaged_file_is_an_error(any_storage: CheckpointStorage, content: bytes) -> None:
+def test_a_damaged_lineage_file_is_an_error(any_storage: CheckpointStorage, content: bytes) -> None:
     any_storage.write("lineage", content)
     with pytest.raises(CorruptCheckpointError, match="32 hexadecimal digits are expected: restore"):
         lineage_of(any_storage)

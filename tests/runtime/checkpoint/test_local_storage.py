@@ -1,4 +1,4 @@
-"""A directory: no half-written file under a name, wherever the writer dies."""
+"""LocalStorage: no half-written file has its final name, wherever the writer dies."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def fail(code: int) -> Any:
 
 
 @pytest.mark.parametrize("method", ["write", "publish"])
-def test_a_full_disk_leaves_nothing(
+def test_a_full_disk_leaves_no_partial_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str
 ) -> None:
     storage = LocalStorage(str(tmp_path))
@@ -36,7 +36,7 @@ def test_a_full_disk_leaves_nothing(
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["a", "shared"]
 
 
-def test_no_room_for_a_name_is_no_lack_of_links(
+def test_a_full_disk_during_link_is_not_reported_as_missing_link_support(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "link", fail(errno.ENOSPC))
@@ -45,7 +45,7 @@ def test_no_room_for_a_name_is_no_lack_of_links(
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 
-def test_a_file_system_without_links_is_refused(
+def test_a_file_system_without_hard_links_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "link", fail(errno.EPERM))
@@ -54,14 +54,14 @@ def test_a_file_system_without_links_is_refused(
     assert [path.name for path in tmp_path.rglob("*")] == ["chk-1"]
 
 
-def test_a_file_that_is_being_written_has_no_name_yet(tmp_path: Path) -> None:
+def test_a_file_has_no_name_while_it_is_being_written(tmp_path: Path) -> None:
     storage = LocalStorage(str(tmp_path))
     (tmp_path / "shared").mkdir()
     (tmp_path / "shared/a.state.0badcafe.tmp").write_bytes(b"half")
     assert storage.names() == storage.children("shared") == []
 
 
-def test_folders_go_when_they_are_empty(tmp_path: Path) -> None:
+def test_empty_folders_are_removed(tmp_path: Path) -> None:
     storage = LocalStorage(str(tmp_path / "root"))
     storage.write("shared/1/a", b"")
     storage.write("shared/2/b", b"")
@@ -72,7 +72,7 @@ def test_folders_go_when_they_are_empty(tmp_path: Path) -> None:
     assert storage.children() == []
 
 
-def test_of_many_processes_that_publish_one_wins(tmp_path: Path) -> None:
+def test_one_of_many_concurrent_publishers_wins(tmp_path: Path) -> None:
     code = (
         "import sys\n"
         "from opchain.runtime.checkpoint.storage import LocalStorage\n"
@@ -110,7 +110,9 @@ def test_of_many_processes_that_publish_one_wins(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("file", ["checkpoints", "checkpoints/runs"])
-def test_a_file_in_place_of_a_folder_is_no_other_writer(tmp_path: Path, file: str) -> None:
+def test_a_file_in_place_of_a_folder_is_not_reported_as_another_writer(
+    tmp_path: Path, file: str
+) -> None:
     (tmp_path / file).parent.mkdir(exist_ok=True)
     (tmp_path / file).touch()
     storage = LocalStorage(str(tmp_path / "checkpoints"))

@@ -1,4 +1,4 @@
-"""The metadata of checkpoints: the same again, the same bytes, and nothing taken for it that isn't."""
+"""Checkpoint metadata: it is read as it was written, with the same bytes, and damage is detected."""
 
 from __future__ import annotations
 
@@ -67,12 +67,12 @@ SAMPLE = CheckpointMetadata(
 )
 
 
-def test_it_is_the_same_again() -> None:
+def test_metadata_is_decoded_as_it_was_encoded() -> None:
     assert decode(encode(SAMPLE), "x") == SAMPLE
     assert encode(decode(encode(SAMPLE), "x")) == encode(SAMPLE)
 
 
-def test_it_is_json_that_one_can_read() -> None:
+def test_metadata_is_readable_json() -> None:
     document = json.loads(encode(SAMPLE))
     assert (document["format"], document["format_version"]) == ("opchain checkpoint", 1)
     assert document["checkpoint"]["job_name"] == "clicks per Straße"
@@ -80,7 +80,7 @@ def test_it_is_json_that_one_can_read() -> None:
     assert document["checkpoint"]["input"]["unbounded"][0]["kind"] == "positions"
 
 
-def test_a_file_with_named_positions_is_read() -> None:
+def test_metadata_of_earlier_versions_is_read() -> None:
     """Earlier versions wrote the input of an epoch as a list, and the event time of a task as `rest`."""
     document = json.loads(encode(SAMPLE))
     fields = document["checkpoint"]
@@ -108,25 +108,25 @@ def with_checksum(document: dict[str, Any]) -> bytes:
     return json.dumps({**document, "checksum": checksum(fields.encode())}).encode()
 
 
-def test_tasks_and_files() -> None:
+def test_tasks_of_an_operator_and_files_are_listed() -> None:
     (operator,) = SAMPLE.operators
     assert [state.task for state in SAMPLE.tasks_of(operator)] == [4, 5]
     assert SAMPLE.files == {FILE.name: FILE}
 
 
 @given(st.integers(0, len(encode(SAMPLE)) - 1), st.integers(0, 7))
-def test_a_flipped_bit_is_found(place: int, bit: int) -> None:
+def test_a_flipped_bit_is_detected(place: int, bit: int) -> None:
     data = bytearray(encode(SAMPLE))
     data[place] ^= 1 << bit
     try:
         found = decode(bytes(data), "x")
     except CorruptCheckpointError:
         return
-    assert found == SAMPLE  # it was white space
+    assert found == SAMPLE  # the bit was in white space
 
 
 @given(st.integers(0, len(encode(SAMPLE)) - 2))
-def test_a_cut_is_found(length: int) -> None:
+def test_truncated_metadata_is_refused(length: int) -> None:
     with pytest.raises(
         CorruptCheckpointError, match="checkpoint file x is not checkpoint metadata"
     ):
@@ -151,12 +151,12 @@ def changed(**fields: object) -> bytes:
         (b"{}", "is not checkpoint metadata: KeyError: 'format'"),
     ],
 )
-def test_what_is_wrong_is_said(data: bytes, message: str) -> None:
+def test_the_error_says_what_is_wrong_with_the_metadata(data: bytes, message: str) -> None:
     with pytest.raises(CorruptCheckpointError, match=message):
         decode(data, "x")
 
 
-def test_what_does_not_hold_together_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_inconsistent_metadata_is_refused_with_the_field(monkeypatch: pytest.MonkeyPatch) -> None:
     document = json.loads(encode(SAMPLE))
     document["checkpoint"]["tasks"][1]["subtask"] = "one"
     monkeypatch.setattr("opchain.runtime.checkpoint.metadata._checksum", lambda *_: "same")
@@ -167,7 +167,7 @@ def test_what_does_not_hold_together_is_named(monkeypatch: pytest.MonkeyPatch) -
         decode(json.dumps(document).encode(), "x")
 
 
-def test_completed_checkpoints_are_found_by_number(any_storage: CheckpointStorage) -> None:
+def test_completed_checkpoints_are_listed_by_number(any_storage: CheckpointStorage) -> None:
     assert completed_checkpoints(any_storage) == []
     assert latest_checkpoint(any_storage) is None
     for epoch in (2, 10):
@@ -184,7 +184,7 @@ def test_completed_checkpoints_are_found_by_number(any_storage: CheckpointStorag
         read_metadata(any_storage, 5)
 
 
-def test_the_checkpoint_before_a_broken_one_is_offered(storage: CheckpointStorage) -> None:
+def test_the_error_offers_the_checkpoint_before_a_damaged_one(storage: CheckpointStorage) -> None:
     storage.write(metadata_name(7), encode(SAMPLE)[:50])
     with pytest.raises(CorruptCheckpointError, match="there is no checkpoint before it"):
         latest_checkpoint(storage)

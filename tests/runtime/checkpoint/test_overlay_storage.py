@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def test_what_is_written_stays_above(tmp_path: Path) -> None:
+def test_overlay_storage_reads_the_lower_storage_and_writes_to_the_upper(tmp_path: Path) -> None:
     below = checkpoint_storage(str(tmp_path))
     below.write("a/one", b"1")
     below.write("a/two", b"2")

@@ -1,4 +1,4 @@
-"""A checkpoint waits for each of its tasks, once."""
+"""A pending checkpoint waits for one acknowledgement of each of its tasks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def acknowledgement(task: int, epoch: int = 5) -> TaskMetadata:
     return TaskMetadata(task, "v", task, TaskState(task, epoch, (file_of(4), file_of(epoch))))
 
 
-def test_all_tasks_in_their_order() -> None:
+def test_require_all_returns_the_tasks_in_order() -> None:
     pending = PendingCheckpoint(5, 0, [2, 0, 1])
     for task in (1, 0, 2):
         assert task in pending.missing
@@ -36,14 +36,14 @@ def test_all_tasks_in_their_order() -> None:
         (acknowledgement(1, epoch=4), "task 1 acknowledges checkpoint 5 with the state of epoch 4"),
     ],
 )
-def test_what_does_not_belong_here_is_refused(found: TaskMetadata, message: str) -> None:
+def test_a_wrong_acknowledgement_is_refused(found: TaskMetadata, message: str) -> None:
     pending = PendingCheckpoint(5, 0, [0, 1])
     pending.acknowledge(acknowledgement(0))
     with pytest.raises(CheckpointError, match=message):
         pending.acknowledge(found)
 
 
-def test_who_is_missing_is_named() -> None:
+def test_the_error_names_tasks_that_have_not_acknowledged() -> None:
     pending = PendingCheckpoint(5, 0, range(14))
     pending.acknowledge(acknowledgement(1))
     with pytest.raises(CheckpointError, match=r"of 14 tasks, 13 .*\(0, 2, 3.*, 10 and 3 more\)"):

@@ -1,4 +1,4 @@
-"""fsspec: stores that can't tell who was first are refused; HDFS renames."""
+"""RemoteStorage: file systems of fsspec without atomic creation are refused; HDFS renames files."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 
 
 class Careless(MemoryFileSystem):
-    """Looks first and writes then, as file systems do that have nothing better."""
+    """Checks first and writes then, like file systems without atomic creation."""
 
     protocol = "careless"
-    store: dict[str, Any] = {}  # noqa: RUF012 - as the class it comes from
+    store: dict[str, Any] = {}  # noqa: RUF012 - as in the base class
     pipe_file = fsspec.AbstractFileSystem.pipe_file
 
 
 class Renaming(Careless):
-    """Like HDFS: a rename fails where the name is taken."""
+    """Like HDFS: a rename fails if the target exists."""
 
     protocol = "hdfs"
-    store: dict[str, Any] = {}  # noqa: RUF012 - as the class it comes from
+    store: dict[str, Any] = {}  # noqa: RUF012 - as in the base class
 
     def mv(self, path1: str, path2: str, **_: Any) -> None:
         if self.exists(path2):
@@ -51,7 +51,7 @@ def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Ite
 
 
 @pytest.mark.parametrize("kind", [Careless], indirect=True)
-def test_a_file_system_that_cannot_tell_who_was_first_is_refused(kind: type) -> None:
+def test_a_file_system_without_atomic_creation_is_refused(kind: type) -> None:
     storage = RemoteStorage("careless://a")
     storage.write("shared/a", b"abc")
     with pytest.raises(
@@ -61,7 +61,7 @@ def test_a_file_system_that_cannot_tell_who_was_first_is_refused(kind: type) -> 
 
 
 @pytest.mark.parametrize("kind", [Renaming], indirect=True)
-def test_renames_that_fail_where_the_name_is_taken_decide(kind: type) -> None:
+def test_publish_uses_renames_that_fail_if_the_target_exists(kind: type) -> None:
     storage = RemoteStorage("hdfs://a")
     storage.publish("chk-1/_metadata", b"first")
     with pytest.raises(FileExistsError):
@@ -74,7 +74,7 @@ def test_renames_that_fail_where_the_name_is_taken_decide(kind: type) -> None:
 
 
 @pytest.mark.parametrize("kind", [Renaming], indirect=True)
-def test_a_rename_that_fails_for_another_reason_is_no_loss(
+def test_a_rename_that_fails_for_another_reason_raises_that_error(
     kind: type, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def failing(*_: Any, **__: Any) -> None:

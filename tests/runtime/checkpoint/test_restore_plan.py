@@ -1,4 +1,4 @@
-"""Which operator starts from which state: by uid hash, by id, or not at all."""
+"""Which state an operator restores: by uid hash, by id, or none."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NEW_COUNT = ProgramOperator(A, "count", "new.py:3", 4, 128, uid="counts")
 NEW_SOURCE = ProgramOperator(B, "numbers", "new.py:1", 1, None)
 
 
-def test_operators_are_found_by_id() -> None:
+def test_operators_are_matched_by_id() -> None:
     other = replace(NEW_COUNT, operator_id=C, name="other")
     plan = plan_restore(METADATA, [NEW_SOURCE, other, NEW_COUNT])
     assert plan.restored == ((NEW_SOURCE, SOURCE), (NEW_COUNT, COUNT))
@@ -39,7 +39,7 @@ def test_operators_are_found_by_id() -> None:
     plan.require(allow_non_restored_state=False)
 
 
-def test_a_uid_hash_comes_first() -> None:
+def test_a_uid_hash_is_matched_before_the_id() -> None:
     moved = replace(NEW_COUNT, operator_id=C, uid_hash=A)
     taking = replace(NEW_COUNT, name="taking")
     plan = plan_restore(METADATA, [taking, moved, NEW_SOURCE])
@@ -48,13 +48,13 @@ def test_a_uid_hash_comes_first() -> None:
     assert plan.stored_by_id[C] == COUNT
 
 
-def test_who_has_a_uid_hash_does_not_take_more() -> None:
+def test_an_operator_with_a_uid_hash_is_not_matched_by_its_id_too() -> None:
     plan = plan_restore(METADATA, [replace(NEW_COUNT, uid_hash=B)])
     assert [stored for _, stored in plan.restored] == [SOURCE]
     assert plan.dropped == (COUNT,)
 
 
-def test_state_that_would_be_lost_is_named() -> None:
+def test_state_that_would_be_lost_is_named_in_the_error() -> None:
     plan = plan_restore(METADATA, [NEW_SOURCE])
     with pytest.raises(
         CheckpointError,
@@ -81,23 +81,23 @@ def test_state_that_would_be_lost_is_named() -> None:
         ),
     ],
 )
-def test_another_number_of_key_groups_is_refused(operator: ProgramOperator, problem: str) -> None:
+def test_a_changed_number_of_key_groups_is_refused(operator: ProgramOperator, problem: str) -> None:
     plan = plan_restore(METADATA, [operator, NEW_SOURCE])
     with pytest.raises(CheckpointError, match=problem):
         plan.require(allow_non_restored_state=True)
 
 
-def test_a_max_parallelism_left_open_takes_that_of_the_checkpoint() -> None:
+def test_an_unset_max_parallelism_is_taken_from_the_checkpoint() -> None:
     operator = replace(NEW_COUNT, max_parallelism=None)
     assert plan_restore(METADATA, [operator, NEW_SOURCE]).refused == ()
 
 
-def test_without_keys_the_number_of_key_groups_is_none_of_its_business() -> None:
+def test_an_operator_without_keyed_state_may_change_its_max_parallelism() -> None:
     operator = replace(NEW_SOURCE, max_parallelism=4)
     assert plan_restore(METADATA, [operator, NEW_COUNT]).refused == ()
 
 
-def test_a_changed_state_is_refused() -> None:
+def test_a_state_of_a_changed_type_is_refused() -> None:
     before = replace(COUNT, states=(StateDescription("n", "ValueStateDescriptor", "Long"),))
     after = replace(NEW_COUNT, states=(StateDescription("n", "ValueStateDescriptor", "String"),))
     plan = plan_restore(replace(METADATA, operators=(before,)), [after])
@@ -114,7 +114,7 @@ def job() -> JobProgram:
     return JobProgram("clicks", (vertex,), ())
 
 
-def test_a_compiled_job_is_matched() -> None:
+def test_a_compiled_job_is_matched_with_its_checkpoint() -> None:
     (found,) = operators_of(job())
     assert found == replace(NEW_COUNT, uid_hash=C)
     with pytest.raises(CheckpointError, match="no operator claims the state of 'numbers'"):
@@ -123,7 +123,7 @@ def test_a_compiled_job_is_matched() -> None:
     assert plan.dropped == (SOURCE,)
 
 
-def test_another_type_of_key_is_refused() -> None:
+def test_a_changed_key_type_is_refused() -> None:
     before = replace(COUNT, key_types=("Integer",))
     stored = replace(METADATA, operators=(before, SOURCE))
     same = replace(NEW_COUNT, key_types=("Integer",))

@@ -1,4 +1,4 @@
-"""What goes and what stays, file by file; the coordinator's tests have the life around it."""
+"""Which files are removed and which are kept; test_coordinator tests when."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def checkpoint(storage: CheckpointStorage, epoch: int, *names: str) -> Checkpoin
     return metadata
 
 
-def test_a_file_goes_with_the_last_checkpoint_that_refers_to_it(
+def test_a_file_is_removed_with_the_last_checkpoint_that_refers_to_it(
     any_storage: CheckpointStorage,
 ) -> None:
     first = checkpoint(any_storage, 1, "1/a", "1/b")
@@ -35,7 +35,7 @@ def test_a_file_goes_with_the_last_checkpoint_that_refers_to_it(
     assert any_storage.names() == []
 
 
-def test_a_sweep_leaves_what_may_still_be_needed(any_storage: CheckpointStorage) -> None:
+def test_sweep_keeps_files_that_may_still_be_needed(any_storage: CheckpointStorage) -> None:
     any_storage.write("shared/1/orphan", b"")
     assert sweep(any_storage) == []  # nothing is complete yet
     checkpoint(any_storage, 2, "1/a", "2/b")
@@ -50,7 +50,9 @@ def test_a_sweep_leaves_what_may_still_be_needed(any_storage: CheckpointStorage)
     ]
 
 
-def test_nothing_is_swept_while_a_checkpoint_cannot_be_read(storage: CheckpointStorage) -> None:
+def test_sweep_removes_nothing_while_a_checkpoint_cannot_be_read(
+    storage: CheckpointStorage,
+) -> None:
     checkpoint(storage, 1, "1/a")
     storage.write(metadata_name(2), b"{}")
     storage.write("shared/1/orphan", b"")

@@ -1,4 +1,4 @@
-"""One run per place: a second is refused while the first lives, and the first finds out when it was replaced."""
+"""RunLease: a second run is refused while the first is alive; a replaced run notices that."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def take(storage: CheckpointStorage, clock: Clock, run_id: str = "run-1") -> Run
     return RunLease.take(storage, "clicks", run_id, 60_000, clock)
 
 
-def test_a_second_run_is_refused_and_told_by_whom(
+def test_a_second_run_is_refused_and_the_error_names_the_first(
     any_storage: CheckpointStorage, clock: Clock
 ) -> None:
     lease = take(any_storage, clock)
@@ -51,7 +51,7 @@ def test_a_second_run_is_refused_and_told_by_whom(
     lease.require()
 
 
-def test_a_run_that_is_over_is_followed_at_once(
+def test_a_run_starts_at_once_after_a_closed_run(
     any_storage: CheckpointStorage, clock: Clock
 ) -> None:
     take(any_storage, clock).close()
@@ -61,7 +61,7 @@ def test_a_run_that_is_over_is_followed_at_once(
     assert any_storage.names("runs") == ["runs/2.lease", "runs/2.run"]
 
 
-def test_a_run_of_which_nothing_is_heard_is_replaced_and_finds_out(
+def test_a_run_without_heartbeats_is_replaced_and_notices_it(
     storage: CheckpointStorage, clock: Clock
 ) -> None:
     first = take(storage, clock)
@@ -79,14 +79,14 @@ def test_a_run_of_which_nothing_is_heard_is_replaced_and_finds_out(
         match=r"was taken over by run run-2 .*; this is run run-1 .* must stop",
     ):
         first.require()
-    first.close()  # says nothing about a place that is another's
+    first.close()  # a replaced run writes no heartbeats
     second.require()
     with pytest.raises(CheckpointInUseError):
         take(storage, clock, "run-3")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="processes are asked in the way of POSIX")
-def test_a_dead_process_of_this_machine_is_replaced_at_once(
+def test_a_dead_process_on_this_machine_is_replaced_at_once(
     storage: CheckpointStorage, clock: Clock
 ) -> None:
     code = (
@@ -110,10 +110,10 @@ def test_a_dead_process_of_this_machine_is_replaced_at_once(
         (lambda run: {"process": f"{os.getpid()}@1"}, False),
         (lambda run: {}, True),
     ],
-    ids=["on another machine", "number used again", "this one"],
+    ids=["another machine", "process id reused", "this process"],
 )
 @pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="starts are not known")  # noqa: PTH110
-def test_who_is_dead_is_known_of_this_machine_alone(
+def test_a_process_is_known_to_be_dead_only_on_this_machine(
     storage: CheckpointStorage,
     clock: Clock,
     change: Callable[[Any], dict[str, Any]],
@@ -129,7 +129,7 @@ def test_who_is_dead_is_known_of_this_machine_alone(
         take(storage, clock, "run-2").require()
 
 
-def test_of_two_that_replace_a_dead_run_one_wins(
+def test_one_of_two_runs_that_replace_a_dead_run_wins(
     storage: CheckpointStorage, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     take(storage, clock).close()
@@ -145,14 +145,14 @@ def test_of_two_that_replace_a_dead_run_one_wins(
         take(storage, clock, "run-3")
 
 
-def test_a_run_that_has_only_just_begun_is_alive(storage: CheckpointStorage, clock: Clock) -> None:
+def test_a_run_without_a_heartbeat_yet_is_alive(storage: CheckpointStorage, clock: Clock) -> None:
     take(storage, clock)
     storage.delete("runs/1.lease")
     with pytest.raises(CheckpointInUseError):
         take(storage, clock, "run-2")
 
 
-def test_a_sign_of_life_that_fails_is_told(
+def test_a_failed_heartbeat_is_reported(
     storage: CheckpointStorage, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lease = take(storage, clock)
@@ -167,7 +167,7 @@ def test_a_sign_of_life_that_fails_is_told(
     lease.require()
 
 
-def test_a_sign_of_life_that_failed_is_forgotten_when_the_next_one_comes(
+def test_a_failed_heartbeat_is_forgotten_after_the_next_success(
     storage: CheckpointStorage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lease = RunLease.take(storage, "clicks", "run-1", 60_000, lambda: 0)
@@ -182,7 +182,7 @@ def test_a_sign_of_life_that_failed_is_forgotten_when_the_next_one_comes(
     lease.require()
 
 
-def test_signs_of_life_come_from_a_thread(storage: CheckpointStorage) -> None:
+def test_heartbeats_are_written_by_a_thread(storage: CheckpointStorage) -> None:
     times = iter(range(1_000_000))
     lease = RunLease.take(storage, "clicks", "run-1", 3, lambda: next(times))
     lease.keep_alive()
@@ -193,7 +193,7 @@ def test_signs_of_life_come_from_a_thread(storage: CheckpointStorage) -> None:
     assert json.loads(storage.read("runs/1.lease"))["is_closed"]
 
 
-def test_machines_and_processes_have_names() -> None:
+def test_machines_and_processes_have_stable_identities() -> None:
     assert machine() == machine()
     assert process_identity(os.getpid()) == process_identity(os.getpid())
     assert process_identity(2**22 + 5) == str(2**22 + 5)
@@ -213,7 +213,7 @@ def test_machines_and_processes_have_names() -> None:
         b"7" * 5000,
     ],
 )
-def test_a_damaged_file_is_named_with_what_to_do(
+def test_the_error_about_a_damaged_file_says_what_to_do(
     any_storage: CheckpointStorage, clock: Clock, kind: str, content: bytes
 ) -> None:
     take(any_storage, clock)
@@ -228,13 +228,15 @@ def test_a_damaged_file_is_named_with_what_to_do(
         take(any_storage, clock, "run-2").require()
 
 
-def test_files_of_others_are_no_runs(any_storage: CheckpointStorage, clock: Clock) -> None:
+def test_other_files_in_the_folder_are_ignored(
+    any_storage: CheckpointStorage, clock: Clock
+) -> None:
     for name in ("x.run", "1.run.bak", "-1.run", f"{'9' * 200}.run"):
         any_storage.write(f"runs/{name}", b"x")
     assert take(any_storage, clock).run.number == 1
 
 
-def test_a_heartbeat_from_the_future_blocks_nobody(
+def test_a_heartbeat_from_the_future_blocks_no_run(
     any_storage: CheckpointStorage, clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
     clock.now += 3_600_000
@@ -244,7 +246,7 @@ def test_a_heartbeat_from_the_future_blocks_nobody(
     assert "is 3600 s in the future, so the run is considered dead" in caplog.text
 
 
-def test_clocks_may_differ_by_less_than_a_lease(
+def test_clocks_may_differ_by_less_than_the_lease_time(
     any_storage: CheckpointStorage, clock: Clock
 ) -> None:
     take(any_storage, clock)

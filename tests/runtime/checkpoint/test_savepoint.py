@@ -1,4 +1,4 @@
-"""Checkpoints by their place; copies that need nothing else; damage that is found."""
+"""Checkpoints found by path, savepoints as self-contained copies, and damage that is detected."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def place(any_storage: CheckpointStorage) -> CheckpointStorage:
-    """Checkpoints 1 and 2 of a task."""
+    """A directory with checkpoints 1 and 2 of a task."""
     state: TaskState | None = None
     for epoch in (1, 2):
         snapshot = OperatorSnapshot({0: b"%d" % epoch}, is_changes=state is not None)
@@ -53,7 +53,9 @@ def place(any_storage: CheckpointStorage) -> CheckpointStorage:
     return any_storage
 
 
-def test_places_are_named_in_three_ways(place: CheckpointStorage) -> None:
+def test_find_checkpoint_takes_the_directory_the_checkpoint_or_its_metadata(
+    place: CheckpointStorage,
+) -> None:
     assert find_checkpoint(place.url).metadata.checkpoint_id == 2
     for end in ("", "/", "/_metadata"):
         assert find_checkpoint(f"{place.url}/chk-1{end}").metadata.checkpoint_id == 1
@@ -61,14 +63,14 @@ def test_places_are_named_in_three_ways(place: CheckpointStorage) -> None:
         find_checkpoint(f"{place.url}/chk-9")
 
 
-def test_an_empty_place_is_said(any_storage: CheckpointStorage) -> None:
+def test_a_directory_without_checkpoints_is_an_error(any_storage: CheckpointStorage) -> None:
     with pytest.raises(
         CheckpointError, match=r"has no checkpoint and is not a savepoint; pass|there is no folder"
     ):
         find_checkpoint(any_storage.url)
 
 
-def test_a_missing_folder_is_said_with_the_nearest_name(tmp_path: Path) -> None:
+def test_the_error_about_a_missing_folder_suggests_the_nearest_name(tmp_path: Path) -> None:
     (tmp_path / "checkpoints").mkdir()
     for name in ("chekpoints", "chekpoints/chk-3"):
         with pytest.raises(
@@ -77,7 +79,9 @@ def test_a_missing_folder_is_said_with_the_nearest_name(tmp_path: Path) -> None:
             find_checkpoint(str(tmp_path / name))
 
 
-def test_a_savepoint_needs_nothing_else(place: CheckpointStorage, tmp_path: Path) -> None:
+def test_a_savepoint_can_be_moved_and_outlives_its_checkpoints(
+    place: CheckpointStorage, tmp_path: Path
+) -> None:
     target = str(tmp_path / "savepoints/first")
     before = find_checkpoint(place.url)
     written = write_savepoint(before, target)
@@ -93,14 +97,16 @@ def test_a_savepoint_needs_nothing_else(place: CheckpointStorage, tmp_path: Path
     assert written.files == before.metadata.files
 
 
-def test_a_target_in_use_is_refused(place: CheckpointStorage, tmp_path: Path) -> None:
+def test_a_target_that_is_not_empty_is_refused(place: CheckpointStorage, tmp_path: Path) -> None:
     (tmp_path / "full").mkdir()
     (tmp_path / "full/file").write_text("")
     with pytest.raises(CheckpointError, match="full is not empty"):
         write_savepoint(find_checkpoint(place.url), str(tmp_path / "full"))
 
 
-def test_damage_is_found_and_not_copied(place: CheckpointStorage, tmp_path: Path) -> None:
+def test_a_damaged_checkpoint_is_detected_and_not_copied(
+    place: CheckpointStorage, tmp_path: Path
+) -> None:
     found = find_checkpoint(place.url)
     first, second = found.metadata.files
     place.delete(first)
@@ -120,7 +126,7 @@ def test_a_target_that_is_a_file_is_refused(place: CheckpointStorage, tmp_path: 
         write_savepoint(find_checkpoint(place.url), str(tmp_path / "file"))
 
 
-def test_a_run_that_starts_without_sparks_log_has_read_no_micro_batch(
+def test_a_run_that_adopts_a_savepoint_without_sparks_log_has_no_micro_batch(
     any_storage: CheckpointStorage,
 ) -> None:
     read = EpochInput(batch=6, clock_ms=9)
@@ -131,7 +137,7 @@ def test_a_run_that_starts_without_sparks_log_has_read_no_micro_batch(
     assert found.adopted() == replace(metadata, kind="checkpoint")
 
 
-def test_what_spark_removes_from_its_log_meanwhile_is_left_out(
+def test_offsets_that_spark_removes_during_the_copy_are_left_out(
     place: CheckpointStorage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place.write(f"{OFFSETS}/offsets/2", b"v1")
@@ -148,7 +154,7 @@ def test_what_spark_removes_from_its_log_meanwhile_is_left_out(
 
 
 @pytest.mark.parametrize("copies", ["savepoint", "adopted"])
-def test_a_log_of_found_files_that_is_merged_meanwhile_is_copied_whole(
+def test_a_log_of_found_files_that_is_merged_during_the_copy_is_copied_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, copies: str
 ) -> None:
     storage = checkpoint_storage(str(tmp_path / "job"))
@@ -175,7 +181,7 @@ def test_a_log_of_found_files_that_is_merged_meanwhile_is_copied_whole(
     assert [file.path for file in found] == [f"/in/{number}" for number in range(100)]
 
 
-def test_a_damaged_position_in_a_savepoint_is_found_by_the_run_that_starts_from_it(
+def test_a_run_that_starts_from_a_savepoint_detects_a_damaged_position(
     tmp_path: Path,
 ) -> None:
     storage = checkpoint_storage(str(tmp_path / "job"))

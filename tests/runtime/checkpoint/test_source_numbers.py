@@ -1,4 +1,4 @@
-"""Sources that a checkpoint has read are read again only where that is allowed."""
+"""Sources whose position is in a checkpoint are read again only if that is allowed."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def checkpoint_of(
     return CheckpointMetadata(7, 0, "job", "run", input=read)
 
 
-def test_the_kinds_of_sources() -> None:
+def test_source_kind_is_bounded_positions_or_none() -> None:
     kinds = [
         source_kind(operator.spec)
         for vertex in mixed("words").vertices
@@ -63,8 +63,8 @@ def test_the_kinds_of_sources() -> None:
     assert sorted(kinds, key=str) == [None, None, "bounded", "positions"]
 
 
-@pytest.mark.parametrize("now", [mixed("others"), mixed()], ids=["renamed", "gone"])
-def test_a_bounded_source_that_has_been_read_is_not_read_again_unasked(
+@pytest.mark.parametrize("now", [mixed("others"), mixed()], ids=["renamed", "removed"])
+def test_a_bounded_source_that_was_read_is_not_read_again_by_default(
     now: JobProgram, caplog: pytest.LogCaptureFixture
 ) -> None:
     metadata = checkpoint_of(mixed("words"))
@@ -78,7 +78,7 @@ def test_a_bounded_source_that_has_been_read_is_not_read_again_unasked(
     assert "records come twice" in caplog.text
 
 
-def test_a_bounded_source_is_found_by_uid_or_hash_and_may_come_later() -> None:
+def test_a_bounded_source_is_matched_by_uid_or_hash_and_may_be_new() -> None:
     before = mixed("words")
     metadata = checkpoint_of(before)
     (stored,) = bounded_sources(before)
@@ -86,7 +86,7 @@ def test_a_bounded_source_is_found_by_uid_or_hash_and_may_come_later() -> None:
         assert match_sources(metadata, operators_of(now)).reread == ()
 
 
-def test_sources_without_sparks_log_are_read_again_only_where_that_is_allowed() -> None:
+def test_without_sparks_log_sources_are_read_again_only_if_that_is_allowed() -> None:
     stored = (
         StoredSource(A, "positions", "'numbers' (old.py:1)"),
         StoredSource(B, "DataFrame", "'rows' (old.py:2)"),
@@ -96,7 +96,7 @@ def test_sources_without_sparks_log_are_read_again_only_where_that_is_allowed() 
     assert match_sources(known, [ROWS, COUNT, NUMBERS]).order == (NUMBERS, ROWS)
     assert match_sources(known, [ROWS, COUNT, NUMBERS]).reread == ()
     lost = replace(metadata, input=replace(metadata.input, batch=NO_BATCH))
-    # In another order, too: there is no log that would mind.
+    # In another order, too: without a log the order does not matter.
     places = match_sources(lost, [ROWS, replace(NUMBERS, operator_id="d" * 32)])
     assert places.refused == ()
     (text,) = places.reread

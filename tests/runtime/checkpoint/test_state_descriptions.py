@@ -1,4 +1,4 @@
-"""What states an operator has, and whether they are the same again."""
+"""Descriptions of the states of an operator, and their comparison with those of a checkpoint."""
 
 from __future__ import annotations
 
@@ -63,11 +63,11 @@ LONG = StateDescription("n", "ValueStateDescriptor", "Long")
         ),
     ],
 )
-def test_what_has_changed_is_said(after: StateDescription, problem: str | None) -> None:
+def test_changed_states_says_what_has_changed(after: StateDescription, problem: str | None) -> None:
     assert changed_states([LONG], [after]) == ([] if problem is None else [problem])
 
 
-def test_a_change_is_refused_with_the_operator() -> None:
+def test_a_changed_state_is_refused_and_the_error_names_the_operator() -> None:
     now = [StateDescription("n", "ValueStateDescriptor", "String")]
     require_same_states([LONG], [LONG], "'count' (job.py:3)")
     with pytest.raises(

@@ -1,4 +1,4 @@
-"""State files: what goes in comes out, and nothing else is taken for one."""
+"""State files are read as they were written, and other files are refused."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ SAMPLE = encode(7, 3, {"a" * 32: OperatorSnapshot({5: b"five"}, {6: b"six"})})
 
 
 @given(STATES)
-def test_what_goes_in_comes_out(states: dict[str, OperatorSnapshot]) -> None:
+def test_a_state_file_is_read_as_it_was_written(states: dict[str, OperatorSnapshot]) -> None:
     file = decode(encode(7, 3, states), "a.state")
     assert (file.checkpoint_id, file.task) == (7, 3)
     assert file.snapshots() == states
 
 
 @given(STATES, st.integers(0, 127), st.integers(0, 127))
-def test_a_range_of_key_groups_comes_out(
+def test_a_range_of_key_groups_is_read(
     states: dict[str, OperatorSnapshot], first: int, last: int
 ) -> None:
     groups = KeyGroupRange(min(first, last), max(first, last))
@@ -59,17 +59,17 @@ def test_a_file_of_another_version_is_refused() -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"PK\x03\x04", SAMPLE[1:]])
-def test_another_file_is_refused(data: bytes) -> None:
+def test_a_file_of_another_format_is_refused(data: bytes) -> None:
     with pytest.raises(CorruptCheckpointError, match="is not a state file of opchain"):
         decode(data, "a.state")
 
 
 @pytest.mark.parametrize("length", range(len(MAGIC) + 2, len(SAMPLE)))
-def test_a_file_cut_anywhere_is_refused(length: int) -> None:
+def test_a_truncated_file_is_refused(length: int) -> None:
     with pytest.raises(CorruptCheckpointError, match=r"an unreadable index|sizes differ"):
         decode(SAMPLE[:length], "a.state")
 
 
-def test_parts_that_do_not_add_up_are_refused() -> None:
+def test_sections_whose_sizes_do_not_add_up_are_refused() -> None:
     with pytest.raises(CorruptCheckpointError, match="has parts whose sizes differ from its index"):
         decode(SAMPLE[: len(MAGIC) + 2] + b"more" + SAMPLE[len(MAGIC) + 2 :], "a.state")

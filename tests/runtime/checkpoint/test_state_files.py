@@ -57,7 +57,7 @@ def harness_of(parallelism: int = 1, subtask: int = 0, **settings: Any) -> Any:
 
 
 class Task:
-    """A subtask that writes its state each epoch, a base where it is time."""
+    """A subtask that writes its state each epoch, as a base when one is due."""
 
     def __init__(
         self,
@@ -124,7 +124,9 @@ def test_state_survives_any_changes_of_parallelism(
     assert last.totals() == expected
 
 
-def test_a_chain_is_a_base_and_changes_until_they_outweigh_it(storage: CheckpointStorage) -> None:
+def test_a_chain_has_a_base_and_changes_until_the_changes_outweigh_the_base(
+    storage: CheckpointStorage,
+) -> None:
     task = Task(storage, 1, 0)
     state = task.run_epoch([(key, 1) for key in range(200)])
     lengths = []
@@ -139,7 +141,7 @@ def test_a_chain_is_a_base_and_changes_until_they_outweigh_it(storage: Checkpoin
     assert lengths.count(1) >= 1
 
 
-def test_names_tell_epoch_task_and_attempt(storage: CheckpointStorage) -> None:
+def test_file_names_contain_epoch_task_and_attempt(storage: CheckpointStorage) -> None:
     states = {OPERATOR: OperatorSnapshot({1: b"x"})}
     first = write_task_state(storage, 5, 3, "app-1/77", states)
     again = write_task_state(storage, 5, 3, "app-1/77", states)
@@ -150,12 +152,12 @@ def test_names_tell_epoch_task_and_attempt(storage: CheckpointStorage) -> None:
     assert len(pickle.dumps(first)) < 500
 
 
-def test_changes_need_what_they_are_relative_to(storage: CheckpointStorage) -> None:
+def test_changes_without_a_base_are_refused(storage: CheckpointStorage) -> None:
     with pytest.raises(InternalError, match="task 3 writes changes in epoch 5, but has no base"):
         write_task_state(storage, 5, 3, "0", {OPERATOR: OperatorSnapshot(is_changes=True)})
 
 
-def test_an_operator_that_writes_all_each_time_is_read_from_the_last_file(
+def test_an_operator_that_writes_all_its_state_is_read_from_the_last_file(
     storage: CheckpointStorage,
 ) -> None:
     whole = OperatorSnapshot({1: b"old"}, operator=operator_state(b"1", b"2"))
@@ -181,7 +183,7 @@ def test_an_operator_that_writes_all_each_time_is_read_from_the_last_file(
     assert read_operator_state(storage, [state], "none", ALL, 1, 0) is None
 
 
-def test_an_operator_without_changes_keeps_what_it_has_where_another_writes_all(
+def test_an_operator_without_changes_keeps_its_state_beside_one_that_writes_all(
     storage: CheckpointStorage,
 ) -> None:
     first = {
@@ -210,7 +212,7 @@ def operator_state(*elements: bytes) -> OperatorStateSnapshot:
 
 
 @pytest.mark.parametrize("after", range(1, 6))
-def test_operator_state_is_dealt_out_to_any_number_of_subtasks(
+def test_operator_state_is_redistributed_to_any_number_of_subtasks(
     storage: CheckpointStorage, after: int
 ) -> None:
     tasks = [
@@ -234,7 +236,7 @@ def test_operator_state_is_dealt_out_to_any_number_of_subtasks(
     assert found == [b"0", b"1", b"2"]
 
 
-def test_files_of_other_key_groups_are_not_read(storage: CheckpointStorage) -> None:
+def test_files_with_other_key_groups_only_are_not_read(storage: CheckpointStorage) -> None:
     tasks = [
         write_task_state(storage, 1, task, "0", {OPERATOR: OperatorSnapshot({group: b"x"})})
         for task, group in enumerate((2, 9))
@@ -245,7 +247,7 @@ def test_files_of_other_key_groups_are_not_read(storage: CheckpointStorage) -> N
     assert found.keyed == {2: b"x"}
 
 
-def test_changes_are_merged_in_steps_so_that_chains_stay_short(storage: CheckpointStorage) -> None:
+def test_changes_are_merged_step_by_step_to_keep_chains_short(storage: CheckpointStorage) -> None:
     task = Task(storage, 1, 0)
     state = task.run_epoch([(key, 1) for key in range(3000)])
     written, lengths = 0, []
@@ -262,7 +264,7 @@ def test_changes_are_merged_in_steps_so_that_chains_stay_short(storage: Checkpoi
 
 
 @pytest.mark.parametrize("epochs", [1, 6, 7, 8, 20])
-def test_the_changes_since_a_state_are_those_of_later_files(
+def test_read_changes_returns_the_contents_of_later_files(
     storage: CheckpointStorage, epochs: int
 ) -> None:
     task = Task(storage, 1, 0)
@@ -279,7 +281,9 @@ def test_the_changes_since_a_state_are_those_of_later_files(
     assert behind.totals() == task.totals()
 
 
-def test_there_are_no_changes_since_another_line_or_a_base(storage: CheckpointStorage) -> None:
+def test_read_changes_returns_none_after_a_new_base_or_for_another_chain(
+    storage: CheckpointStorage,
+) -> None:
     task = Task(storage, 1, 0)
     first = task.run_epoch([(key, 1) for key in range(50)])
     other = Task(storage, 1, 0, [first], task.epoch)
@@ -293,7 +297,7 @@ def test_there_are_no_changes_since_another_line_or_a_base(storage: CheckpointSt
     assert read_changes(storage, kept, first) is None
 
 
-def test_files_are_merged_from_memory_where_they_are_recent(storage: CheckpointStorage) -> None:
+def test_recent_files_are_merged_from_memory(storage: CheckpointStorage) -> None:
     recent = RecentFiles()
     small, large = (
         storage.put(name, b"x" * size) for name, size in (("a/1", 10), ("a/2", 3 << 20))
@@ -326,7 +330,7 @@ def flip(path: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("which", [0, 1])
-def test_a_damaged_file_is_named(
+def test_the_error_names_a_damaged_file(
     storage: CheckpointStorage,
     damage: Callable[[Path], None],
     message: str,
@@ -342,10 +346,12 @@ def test_a_damaged_file_is_named(
 
 
 class Moved:
-    """A user's class, which will be gone."""
+    """A class of the user, which does not exist any more when the state is read."""
 
 
-def test_a_class_that_moved_is_named_with_operator_and_state(storage: CheckpointStorage) -> None:
+def test_a_class_that_cannot_be_imported_is_named_with_operator_and_state(
+    storage: CheckpointStorage,
+) -> None:
     task = Task(storage, 1, 0)
     task.harness.keyed_state(ListStateDescriptor("fine"), 1).add(5)
     task.harness.keyed_state(MapStateDescriptor("visits"), 1).put(1, Moved())
@@ -363,7 +369,7 @@ def test_a_class_that_moved_is_named_with_operator_and_state(storage: Checkpoint
         globals()["Moved"] = moved
 
 
-def test_the_key_groups_of_a_task_are_known(storage: CheckpointStorage) -> None:
+def test_a_task_state_knows_its_key_groups(storage: CheckpointStorage) -> None:
     task = Task(storage, 1, 0)
     state = task.run_epoch([(4, 1), (5, 1)])
     groups = sorted({key_group(4, GROUPS), key_group(5, GROUPS)})

@@ -1,4 +1,4 @@
-"""State read as rows and written as savepoints, from jobs that run epoch by epoch on both backends."""
+"""State read as rows and written as savepoints, with both state backends."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class Everything(KeyedProcessFunction[str, str, Any]):
-    """Has a state of each kind, a timer, and one with a time to live."""
+    """Has a state of each kind, a timer, and a state with a time to live."""
 
     def open(self, runtime_context: Any) -> None:
         self.count = runtime_context.get_state(ValueStateDescriptor("count", Types.LONG()))
@@ -71,7 +71,7 @@ def run_of(
 
 
 def saved(run: EpochRun, name: str = "saved") -> str:
-    """What a run has written as a savepoint."""
+    """The savepoint that a run has written."""
     assert run.latest is not None
     storage = checkpoint_storage(str(run.folder))
     storage.publish(f"chk-{run.latest.checkpoint_id}/_metadata", encode(run.latest))
@@ -79,7 +79,7 @@ def saved(run: EpochRun, name: str = "saved") -> str:
 
 
 def resumed(savepoint: str, draw: Callable[[Any], Any], backend: str, n: int = 2) -> EpochRun:
-    """A run that starts from a savepoint, of which it has the files."""
+    """A run that starts from a savepoint, and reads its files."""
     found = find_checkpoint(savepoint)
     run = run_of(draw, found.storage.url, backend, n)  # type: ignore[arg-type]
     run.latest = found.metadata
@@ -100,7 +100,7 @@ def values(rows: Any) -> dict[Any, Any]:
     return {row.key: row.value for row in rows}
 
 
-def test_each_kind_of_state_is_read(checkpoint: tuple[str, str]) -> None:
+def test_rows_of_each_kind_of_state_are_read(checkpoint: tuple[str, str]) -> None:
     read = opchain.state.read
     place, _ = checkpoint
     assert values(read(place, "all", "count")) == {"a": 3, "x": 1, "k": 1}
@@ -121,7 +121,7 @@ def test_each_kind_of_state_is_read(checkpoint: tuple[str, str]) -> None:
     assert len({row.subtask for row in read(place)}) == 2
 
 
-def test_wrong_names_are_refused_with_the_right_ones(checkpoint: tuple[str, str]) -> None:
+def test_the_error_about_a_wrong_name_lists_the_right_names(checkpoint: tuple[str, str]) -> None:
     with pytest.raises(
         CheckpointError, match="no state of an operator 'al'; it has state of: 'all'"
     ):
@@ -131,7 +131,7 @@ def test_wrong_names_are_refused_with_the_right_ones(checkpoint: tuple[str, str]
 
 
 @pytest.mark.parametrize("form", ["rows", "pandas", "arrow"])
-def test_changed_rows_are_what_the_job_starts_with(
+def test_a_job_starts_with_changed_rows(
     checkpoint: tuple[str, str], form: str, tmp_path: Path
 ) -> None:
     place, backend = checkpoint
@@ -161,7 +161,7 @@ def test_changed_rows_are_what_the_job_starts_with(
     assert counts["a"] == (
         101,
         [("b", 2), ("c", 3), ("d", 2), ("z", 2)],
-    )  # other states are as they were
+    )  # the other states are unchanged
     assert {key: count for key, (count, _) in counts.items()} == {"a": 101, "x": 1, "k": 2, "n": 1}
 
 
@@ -169,7 +169,7 @@ def vars_of(row: Any) -> dict[str, Any]:
     return {name: getattr(row, name) for name in row.__dataclass_fields__}
 
 
-def test_timers_and_state_with_ttl_are_written_back(
+def test_timers_and_state_with_ttl_are_written_unchanged(
     checkpoint: tuple[str, str], tmp_path: Path
 ) -> None:
     place, backend = checkpoint
@@ -190,7 +190,7 @@ def test_timers_and_state_with_ttl_are_written_back(
 
 
 @pytest.mark.parametrize("key_type", [None, Types.STRING()])
-def test_a_job_starts_from_rows_alone(key_type: Any, tmp_path: Path) -> None:
+def test_a_job_starts_from_rows_without_a_base_checkpoint(key_type: Any, tmp_path: Path) -> None:
     import pandas as pd  # noqa: PLC0415
 
     frame = pd.DataFrame({"key": list("abcdefgh"), "value": range(8)})
@@ -203,7 +203,7 @@ def test_a_job_starts_from_rows_alone(key_type: Any, tmp_path: Path) -> None:
     ]
 
 
-def test_a_key_type_that_does_not_place_the_keys_is_refused(
+def test_a_key_type_that_gives_other_key_groups_is_refused(
     checkpoint: tuple[str, str], tmp_path: Path
 ) -> None:
     rows = opchain.state.read(checkpoint[0], "all", "count")
@@ -211,7 +211,7 @@ def test_a_key_type_that_does_not_place_the_keys_is_refused(
         opchain.state.write(tmp_path / "w", rows, base=checkpoint[0], key_type=Types.STRING())
 
 
-def test_a_typed_key_is_recognised(tmp_path: Path) -> None:
+def test_the_declared_key_type_of_a_checkpoint_is_used_for_written_rows(tmp_path: Path) -> None:
     def draw(env: Any) -> None:
         everything(env, Types.STRING())
 
@@ -240,7 +240,7 @@ def windows(env: Any) -> None:
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_the_contents_of_windows_are_read_and_mended(backend: str, tmp_path: Path) -> None:
+def test_the_contents_of_windows_are_read_and_changed(backend: str, tmp_path: Path) -> None:
     run = run_of(windows, tmp_path / "job", backend, 1)
     run.run(pairs=[("a", 1000, 1), ("a", 2000, 5), ("b", 3000, 2), ("a", 12000, 7)])
     place = saved(run)
@@ -305,7 +305,7 @@ def test_operator_state_is_read_and_written(tmp_path: Path) -> None:
     assert sorted(ran.records("numbers")) == [1, 41]
 
 
-def test_columns_have_types(checkpoint: tuple[str, str]) -> None:
+def test_columns_have_the_types_of_the_state(checkpoint: tuple[str, str]) -> None:
     place, _ = checkpoint
     schema = opchain.state.read(place, "all", "passing").to_arrow().schema
     assert str(schema.field("key").type) == "string"
@@ -317,7 +317,9 @@ def test_columns_have_types(checkpoint: tuple[str, str]) -> None:
         opchain.state.read(place, "all").to_arrow()
 
 
-def test_the_command(checkpoint: tuple[str, str], tmp_path: Path) -> None:
+def test_the_state_command_reads_and_writes_rows(
+    checkpoint: tuple[str, str], tmp_path: Path
+) -> None:
     place, _ = checkpoint
 
     def run(*arguments: str) -> Any:
@@ -347,7 +349,9 @@ def test_the_command(checkpoint: tuple[str, str], tmp_path: Path) -> None:
     assert "more: --limit" in limited
 
 
-def test_a_signed_checkpoint_needs_its_key(checkpoint: tuple[str, str], tmp_path: Path) -> None:
+def test_a_signed_checkpoint_is_read_with_its_key_only(
+    checkpoint: tuple[str, str], tmp_path: Path
+) -> None:
     key_file = tmp_path / "key"
     key_file.write_text("k" * 32)
     rows = opchain.state.read(checkpoint[0], "all", "count")
@@ -360,7 +364,9 @@ def test_a_signed_checkpoint_needs_its_key(checkpoint: tuple[str, str], tmp_path
     assert find_checkpoint(str(signed), key).metadata.kind == "savepoint"
 
 
-def test_rows_that_do_not_fit_are_refused(checkpoint: tuple[str, str], tmp_path: Path) -> None:
+def test_rows_that_do_not_match_the_state_are_refused(
+    checkpoint: tuple[str, str], tmp_path: Path
+) -> None:
     place, _ = checkpoint
     target = tmp_path / "w"
     with pytest.raises(StateError, match=r"'valeu'.* are not columns of state"):
@@ -376,7 +382,7 @@ def test_rows_that_do_not_fit_are_refused(checkpoint: tuple[str, str], tmp_path:
         opchain.state.write(target, [], operator="all", state="count")
 
 
-def test_rows_become_tuples_and_rows_again() -> None:
+def test_rows_are_converted_to_tuples_and_back() -> None:
     from opchain.runtime.checkpoint.state_rows import (  # noqa: PLC0415
         StateRow,
         arrow_table,
@@ -389,7 +395,7 @@ def test_rows_become_tuples_and_rows_again() -> None:
     assert (again.key, again.value, again.key_group) == (("a", 1), value, 3)
 
 
-def test_datetimes_keep_their_zone_or_have_none() -> None:
+def test_datetimes_keep_their_time_zone() -> None:
     from opchain.runtime.checkpoint.state_rows import (  # noqa: PLC0415
         StateRow,
         arrow_table,

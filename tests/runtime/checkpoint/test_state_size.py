@@ -13,7 +13,7 @@ from opchain.runtime.state.operator_snapshot import (
 
 
 class Backend:
-    """Has one entry more each time that it is asked."""
+    """Has one entry more each time that its entries are counted."""
 
     def __init__(self) -> None:
         self.asked = 0
@@ -33,13 +33,13 @@ def counted(took_s: float, *whole: bool) -> list[int]:
 @pytest.mark.parametrize(
     ("took_s", "expected"), [(CHEAP_S / 2, [1, 2, 3, 4]), (CHEAP_S * 2, [1, 1, 2, 2])]
 )
-def test_what_takes_long_is_counted_when_the_state_is_written_whole(
+def test_expensive_entry_counts_are_renewed_only_by_full_snapshots(
     took_s: float, expected: list[int]
 ) -> None:
     assert counted(took_s, True, False, True, False) == expected
 
 
-def test_bytes_are_those_of_all_kinds_of_state() -> None:
+def test_snapshot_bytes_adds_up_all_kinds_of_state() -> None:
     operator = OperatorStateSnapshot({"list": (ListMode.SPLIT, [b"1", b"22"])}, {"map": b"333"})
     snapshot = OperatorSnapshot({0: b"4444", 5: b"55555"}, {1: b"666666"}, operator)
     assert snapshot_bytes(snapshot) == 1 + 2 + 3 + 4 + 5 + 6

@@ -32,7 +32,7 @@ def names_ahead(run: EpochRun, outcome: Any) -> list[str]:
 
 
 @pytest.mark.parametrize("parallelism", [1, 2])
-def test_sources_of_a_group_that_are_ahead_wait(tmp_path: Path, parallelism: int) -> None:
+def test_sources_ahead_of_their_alignment_group_wait(tmp_path: Path, parallelism: int) -> None:
     first, other = (
         ASCENDING.with_watermark_alignment(group, Duration.of_millis(10)) for group in "ab"
     )
@@ -52,7 +52,7 @@ def test_sources_of_a_group_that_are_ahead_wait(tmp_path: Path, parallelism: int
         seen(streams[0].union(*streams[1:]), "out")
 
     run = EpochRun(draw, tmp_path, parallelism)
-    # Nobody may run ahead of a source that has no watermark yet.
+    # No source may run ahead of a source that has no watermark yet.
     assert names_ahead(run, run.run(x=[5, 6], z=[1000, 1001], alone=[9, 9]).outcome) == ["x"]
     assert names_ahead(run, run.run(y=[1, 2]).outcome) == []
     assert names_ahead(run, run.run(y=[30, 31]).outcome) == ["y"]
@@ -60,7 +60,7 @@ def test_sources_of_a_group_that_are_ahead_wait(tmp_path: Path, parallelism: int
     run.close()
 
 
-def test_an_idle_source_holds_nobody_back(tmp_path: Path) -> None:
+def test_an_idle_source_does_not_hold_its_alignment_group_back(tmp_path: Path) -> None:
     idle = ASCENDING.with_idleness(Duration.of_millis(100))
     strategy = idle.with_watermark_alignment("group", Duration.of_millis(10))
 
@@ -73,7 +73,7 @@ def test_an_idle_source_holds_nobody_back(tmp_path: Path) -> None:
     run.close()
 
 
-def test_a_generator_does_not_make_up_for_the_time_it_waited() -> None:
+def test_a_generator_does_not_catch_up_after_waiting_for_its_alignment_group() -> None:
     source: DataGeneratorSource[int] = DataGeneratorSource(int, None, 100)
     positions = SourcePositions([(0, source, 1)])
     start = positions.initial(1000)

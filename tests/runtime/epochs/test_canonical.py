@@ -42,12 +42,12 @@ VALUES = st.recursive(
 
 
 @given(VALUES)
-def test_a_copy_has_the_same_bytes(value: Any) -> None:
+def test_a_copy_has_the_same_canonical_bytes(value: Any) -> None:
     assert canonical(pickle.loads(pickle.dumps(value))) == canonical(value)
 
 
 @given(VALUES, VALUES)
-def test_the_same_bytes_are_of_equal_values(one: Any, other: Any) -> None:
+def test_values_with_the_same_canonical_bytes_are_equal(one: Any, other: Any) -> None:
     assert canonical(one) != canonical(other) or one == other
 
 
@@ -57,7 +57,7 @@ def test_the_order_of_a_set_does_not_matter(values: list[Any]) -> None:
     assert canonical(set(values)) == canonical(set(backwards))
 
 
-def test_which_objects_are_one_does_not_matter() -> None:
+def test_the_identity_of_objects_does_not_matter() -> None:
     text = "ab" * 3
     assert canonical([text, text]) == canonical([text, "".join(["ab"] * 3)])
 
@@ -75,18 +75,18 @@ def test_which_objects_are_one_does_not_matter() -> None:
         ({"a": 1, "b": 2}, {"b": 2, "a": 1}),
         (Row(1), Row(2)),
         (Row(a=1), Row(1)),
-        (dt.date(2026, 1, 1), dt.datetime(2026, 1, 1)),  # noqa: DTZ001 - to be told apart
+        (dt.date(2026, 1, 1), dt.datetime(2026, 1, 1)),  # noqa: DTZ001 - compared with one that has a zone
         (decimal.Decimal(1), decimal.Decimal("1.0")),
         (Point(1, 2), Point(2, 1)),
         (Colour.RED, 1),
         (len, max),
     ],
 )
-def test_values_that_differ_have_other_bytes(one: Any, other: Any) -> None:
+def test_different_values_have_different_canonical_bytes(one: Any, other: Any) -> None:
     assert canonical(one) != canonical(other)
 
 
-def test_a_value_may_hold_itself() -> None:
+def test_a_value_may_contain_itself() -> None:
     def ring(length: int) -> list[Any]:
         start: list[Any] = []
         end = start

@@ -1,4 +1,4 @@
-"""A checkpoint is mail in the task, and so is the news of how it ended."""
+"""A checkpoint is mail of the task, and so is the notification that it completed or was aborted."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Heard(MapFunction[Any, Any], CheckpointListener):
-    """Puts what it has heard beside each record."""
+    """Emits each record with the notifications before it."""
 
     def open(self, runtime_context: Any) -> None:
         self.heard: list[tuple[str, int]] = []
@@ -52,7 +52,7 @@ def heard(env: Any) -> None:
     seen(numbers.key_by(lambda value: value).process(KeyedHeard()), "keyed")
 
 
-def test_functions_hear_of_a_checkpoint_before_the_first_record_behind_it(tmp_path: Path) -> None:
+def test_functions_are_notified_of_a_checkpoint_before_the_next_record(tmp_path: Path) -> None:
     run = EpochRun(heard, tmp_path)
     assert run.run(numbers=[1]).records("heard") == [(1, ())]
     ran = run.run(numbers=[2])
@@ -64,7 +64,7 @@ def test_functions_hear_of_a_checkpoint_before_the_first_record_behind_it(tmp_pa
     run.close()
 
 
-def test_an_epoch_that_is_run_again_tells_of_its_checkpoint_that_was_aborted(
+def test_an_epoch_that_is_run_again_notifies_of_its_aborted_checkpoint(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = EpochRun(heard, tmp_path)
@@ -85,7 +85,7 @@ class FailsToListen(Heard):
         raise ValueError(f"can't take checkpoint {checkpoint_id}")
 
 
-def test_what_a_listener_raises_fails_the_task(tmp_path: Path) -> None:
+def test_an_error_in_notify_checkpoint_complete_fails_the_task(tmp_path: Path) -> None:
     run = EpochRun(lambda env: seen(given(env, "numbers").map(FailsToListen()), "out"), tmp_path)
     run.run(numbers=[1])
     with pytest.raises(ValueError, match="can't take checkpoint 1"):
@@ -93,7 +93,7 @@ def test_what_a_listener_raises_fails_the_task(tmp_path: Path) -> None:
     run.close()
 
 
-def test_the_checkpoint_is_mail_and_its_future_says_when_it_is_written(
+def test_the_checkpoint_is_mail_whose_future_completes_when_it_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ran_before: list[bool] = []

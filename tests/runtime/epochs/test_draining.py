@@ -1,4 +1,4 @@
-"""The last epoch of a job that is stopped and drained: event time ends."""
+"""The last epoch of a job that is stopped with drain: event time ends."""
 
 from __future__ import annotations
 
@@ -45,7 +45,9 @@ def test_all_windows_fire_in_the_epoch_that_drains(
 
 
 @pytest.mark.parametrize("parallelism", [1, 2])
-def test_event_time_starts_again_after_a_job_was_drained(tmp_path: Path, parallelism: int) -> None:
+def test_event_time_starts_again_after_a_drained_savepoint(
+    tmp_path: Path, parallelism: int
+) -> None:
     run = EpochRun(sums, tmp_path)
     run.run(clicks=[("a", 1)])
     run.run(drains=True)
@@ -57,7 +59,7 @@ def test_event_time_starts_again_after_a_job_was_drained(tmp_path: Path, paralle
 
 
 def sums_of_two(env: Any) -> None:
-    """Windows over a source that ends and one that does not."""
+    """Windows over a bounded and an unbounded source."""
     strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(
         lambda value, _: value[1]
     )
@@ -69,7 +71,7 @@ def sums_of_two(env: Any) -> None:
     seen(windows.reduce(lambda a, b: (a[0], a[1] + b[1])), "sums")
 
 
-def test_a_source_that_has_ended_holds_nothing_back_after_a_job_was_drained(tmp_path: Path) -> None:
+def test_a_finished_source_is_ignored_after_a_drained_savepoint(tmp_path: Path) -> None:
     run = EpochRun(sums_of_two, tmp_path)
     assert run.run(clicks=[("a", 2)]).records("sums") == []
     assert run.run(drains=True).records("sums") == [("a", 3)]

@@ -26,7 +26,7 @@ def epochs(tmp_path: Path) -> list[Ran]:
     return found
 
 
-def test_totals_are_those_of_all_epochs(epochs: list[Ran]) -> None:
+def test_totals_add_up_all_epochs(epochs: list[Ran]) -> None:
     history = EpochHistory(epochs[0].job)
     assert history.last is history.last_metrics is None
     assert history.recent == []
@@ -48,7 +48,7 @@ def test_the_latest_epochs_are_kept(epochs: list[Ran]) -> None:
     assert history.last == history.recent[-1]
 
 
-def test_all_listeners_hear_of_an_epoch_whatever_one_of_them_raises(
+def test_all_listeners_are_called_even_if_one_of_them_raises(
     epochs: list[Ran], caplog: pytest.LogCaptureFixture
 ) -> None:
     heard: list[Any] = []

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Count(KeyedProcessFunction[str, Any, str]):
-    """Counts words, and has a timer of processing time for each new one."""
+    """Counts words, and sets a processing-time timer for each new word."""
 
     def open(self, runtime_context: Any) -> None:
         self.count = runtime_context.get_state(ValueStateDescriptor("count", Types.LONG()))
@@ -68,7 +68,7 @@ def epochs(tmp_path: Path) -> list[EpochProgress]:
     ]
 
 
-def test_counts_are_those_of_the_epoch(epochs: list[EpochProgress]) -> None:
+def test_records_are_counted_per_epoch(epochs: list[EpochProgress]) -> None:
     assert [epoch.records_in for epoch in epochs] == [4, 2, 0]
     assert [epoch.records_out for epoch in epochs] == [3, 2, 0]
     source, counts = epochs[0].vertices
@@ -78,7 +78,7 @@ def test_counts_are_those_of_the_epoch(epochs: list[EpochProgress]) -> None:
     assert (count.records_in, count.records_out) == (4, 3)
 
 
-def test_records_of_two_phase_sinks_count_as_output(tmp_path: Path) -> None:
+def test_records_of_two_phase_sinks_are_counted_as_output(tmp_path: Path) -> None:
     def draw(env: Any) -> None:
         sink = SeenSink("out", reads_timestamps=False)
         given(env, "numbers").add_sink(TwoPhaseSinkFunction(sink))
@@ -89,34 +89,38 @@ def test_records_of_two_phase_sinks_count_as_output(tmp_path: Path) -> None:
     assert progress_of(ran, 1, 1_000).records_out == 3
 
 
-def test_state_is_what_is_held_and_what_was_written(epochs: list[EpochProgress]) -> None:
+def test_the_progress_has_state_entries_state_bytes_and_written_bytes(
+    epochs: list[EpochProgress],
+) -> None:
     assert [epoch.state_entries for epoch in epochs] == [3, 4, 4]
     assert epochs[0].written_bytes > epochs[1].written_bytes > epochs[2].written_bytes == 0
     assert epochs[1].state_bytes > epochs[0].state_bytes > epochs[0].written_bytes
-    # An epoch without changes refers to the files that were there.
+    # An epoch without changes refers to the existing files.
     assert epochs[2].state_bytes == epochs[1].state_bytes
     assert [epoch.next_timer_ms for epoch in epochs] == [5_000, 5_000, 5_000]
 
 
-def test_the_watermark_is_the_least_and_lags_behind_the_clock(epochs: list[EpochProgress]) -> None:
+def test_the_watermark_is_the_minimum_and_its_lag_is_measured_by_the_clock(
+    epochs: list[EpochProgress],
+) -> None:
     # Each of the two subtasks reads half of the records; Flink's watermark is one behind them.
     assert [epoch.watermark for epoch in epochs] == [109, 199, 199]
     assert [epoch.watermark_lag_ms for epoch in epochs] == [1_000 - 109, 2_000 - 199, 3_000 - 199]
 
 
-def test_waiting_is_no_part_of_the_epoch(epochs: list[EpochProgress]) -> None:
+def test_the_duration_of_an_epoch_excludes_waiting(epochs: list[EpochProgress]) -> None:
     assert epochs[0].duration_ms == 1250.1
     assert epochs[0].durations_ms["waiting"] == 500.0
     assert epochs[0].records_per_second == pytest.approx(4 / 1.7501)
 
 
-def test_it_is_json_and_back(epochs: list[EpochProgress]) -> None:
+def test_the_progress_is_converted_to_json_and_back(epochs: list[EpochProgress]) -> None:
     for epoch in epochs:
         values = json.loads(json.dumps(epoch.as_dict(), allow_nan=False)) | {"later": "addition"}
         assert EpochProgress.from_dict(values) == epoch
 
 
-def test_no_watermark_is_none(tmp_path: Path) -> None:
+def test_the_minimum_watermark_is_shown_as_none(tmp_path: Path) -> None:
     run = EpochRun(lambda env: seen(given(env, "words"), "words"), tmp_path)
     progress = progress_of(run.run(words=["a"]), 1, 0)
     run.close()

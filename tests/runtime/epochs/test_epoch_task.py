@@ -34,7 +34,9 @@ def counted(env: Any) -> None:
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("restarts", [False, True])
-def test_state_goes_on_from_epoch_to_epoch(tmp_path: Path, form: str, restarts: bool) -> None:
+def test_state_is_kept_between_epochs_and_after_restarts(
+    tmp_path: Path, form: str, restarts: bool
+) -> None:
     run = EpochRun(counted, tmp_path, 2, form)
     assert sorted(run.run(words=["a", "b", "a"]).records("counts")) == [
         ("a", 1),
@@ -58,9 +60,7 @@ class Beside(Numbered):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_an_epoch_without_records_keeps_keyed_state_beside_state_without_keys(
-    tmp_path: Path, form: str
-) -> None:
+def test_an_epoch_without_records_keeps_keyed_and_operator_state(tmp_path: Path, form: str) -> None:
     def draw(env: Any) -> None:
         counts = given(env, "words").key_by(lambda word: word).process(Count())
         seen(counts.map(Beside()), "numbered")
@@ -74,7 +74,9 @@ def test_an_epoch_without_records_keeps_keyed_state_beside_state_without_keys(
 
 
 @pytest.mark.parametrize("parallelism", [1, 3, 8])
-def test_state_moves_to_another_parallelism_and_back(tmp_path: Path, parallelism: int) -> None:
+def test_state_is_redistributed_to_another_parallelism_and_back(
+    tmp_path: Path, parallelism: int
+) -> None:
     words = [f"word {number}" for number in range(50)]
     run = EpochRun(counted, tmp_path, 2, settings={"max_parallelism": 16})
     run.run(words=words)
@@ -100,7 +102,7 @@ def windows(env: Any) -> None:
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("restarts", [False, True])
-def test_a_window_waits_for_its_watermark_over_epochs(
+def test_a_window_waits_for_its_watermark_over_several_epochs(
     tmp_path: Path, form: str, restarts: bool
 ) -> None:
     run = EpochRun(windows, tmp_path, 1, form)
@@ -108,7 +110,7 @@ def test_a_window_waits_for_its_watermark_over_epochs(
     run = run.restarted() if restarts else run
     assert run.run(clicks=[("a", 3), ("a", 12)]).records("sums") == []
     run = run.restarted() if restarts else run
-    # The watermark passes the first window; ("b", 4) comes too late for it in the next epoch.
+    # The watermark passes the first window, so ("b", 4) is late in the next epoch.
     assert run.run(clicks=[("a", 15)]).records("sums") == [("a", 4), ("b", 2)]
     run = run.restarted() if restarts else run
     assert run.run(clicks=[("b", 4)]).records("sums") == []
@@ -162,9 +164,7 @@ class Reminders(KeyedProcessFunction[str, str, tuple[str, int]]):
 
 
 @pytest.mark.parametrize("restarts", [False, True])
-def test_all_timers_that_have_come_due_fire_before_the_records_of_an_epoch(
-    tmp_path: Path, restarts: bool
-) -> None:
+def test_due_timers_fire_before_the_records_of_an_epoch(tmp_path: Path, restarts: bool) -> None:
     def draw(env: Any) -> None:
         seen(given(env, "words").key_by(lambda word: word).process(Reminders()), "due")
 
@@ -179,7 +179,7 @@ def test_all_timers_that_have_come_due_fire_before_the_records_of_an_epoch(
     run.close()
 
 
-def test_a_clock_that_falls_back_stands_still(tmp_path: Path) -> None:
+def test_processing_time_stands_still_if_the_clock_is_set_back(tmp_path: Path) -> None:
     run = EpochRun(reminded, tmp_path)
     run.run(1_000, words=["a"])
     assert run.run(500, words=["b"]).records("due") == []
@@ -199,7 +199,7 @@ def test_bounded_sources_are_read_in_the_first_epoch(tmp_path: Path) -> None:
     run.close()
 
 
-def test_a_bounded_source_that_comes_to_a_job_later_is_read_then(tmp_path: Path) -> None:
+def test_a_bounded_source_added_later_is_read_in_the_first_epoch_of_its_run(tmp_path: Path) -> None:
     has_more = False
 
     def draw(env: Any) -> None:
@@ -219,7 +219,7 @@ def test_a_bounded_source_that_comes_to_a_job_later_is_read_then(tmp_path: Path)
     run.close()
 
 
-def test_what_a_function_raises_names_the_operator_and_closes_the_task(tmp_path: Path) -> None:
+def test_an_error_of_a_function_names_the_operator_and_closes_the_task(tmp_path: Path) -> None:
     class Fragile(Count):
         marker = tmp_path / "closed"
 
@@ -241,7 +241,7 @@ def test_what_a_function_raises_names_the_operator_and_closes_the_task(tmp_path:
         run.run(words=["good", "bad"])
     assert any("in 'fragile'" in note for note in caught.value.__notes__)
     assert Fragile.marker.read_text() == "closed"
-    # The checkpoint before is as it was, and the epoch can be run again.
+    # The checkpoint before is unchanged, and the epoch can be run again.
     assert run.latest is before
     assert run.run(words=["good"]).records("counts") == [("good", 2)]
     run.close()
@@ -254,7 +254,7 @@ def lengths(env: Any) -> None:
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("restarts", [False, True])
-def test_sums_that_the_generated_code_keeps_are_in_the_state(
+def test_sums_kept_by_generated_code_are_part_of_the_state(
     tmp_path: Path, form: str, restarts: bool
 ) -> None:
     run = EpochRun(lengths, tmp_path, 2, form)
@@ -270,7 +270,7 @@ def test_sums_that_the_generated_code_keeps_are_in_the_state(
     run.close()
 
 
-def test_a_storage_that_does_not_take_the_state_fails_the_checkpoint(
+def test_a_storage_that_refuses_the_state_fails_the_checkpoint(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = EpochRun(counted, tmp_path)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 ENTRY = b"v1\n" + b"x" * 700
 
 
-def test_checksums_are_those_of_hadoop() -> None:
+def test_checksums_are_those_of_hadoop_files() -> None:
     # "123456789" is the usual test of a CRC-32.
     assert checksums(b"123456789") == b"crc\0" + struct.pack(">II", 512, 0xCBF43926)
     assert checksums(b"") == b"crc\0" + struct.pack(">I", 512)
@@ -28,7 +28,7 @@ def test_only_the_entry_of_the_first_micro_batch_is_replaced(tmp_path: Path) -> 
     for position in (1, 2):
         log_offset(log, 0, {"positions": [position]}, 0)
     log_offset(log, 1, {"positions": [3]}, 0)
-    with pytest.raises(FileExistsError):  # a driver that was replaced wakes
+    with pytest.raises(FileExistsError):  # a replaced driver wakes
         log_offset(log, 1, {"positions": [4]}, 0)
     found = [required_offset(log, batch, "positions") for batch in (0, 1, 2)]
     assert found == [{"positions": [2]}, {"positions": [3]}, None]

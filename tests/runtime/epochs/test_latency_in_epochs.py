@@ -1,4 +1,4 @@
-"""Latency markers in epochs: by the machine's clock, beside everything that makes epochs the same again."""
+"""Latency markers in epochs: they use the clock of the machine, although epochs are reproducible."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def marked(env: Any) -> None:
     seen(given(env, "numbers").map(int).name("to int").rebalance().map(abs).name("abs"), "numbers")
 
 
-def test_markers_come_by_the_epoch_and_not_by_the_years_since_1970(tmp_path: Path) -> None:
+def test_markers_are_timed_within_their_epoch_whatever_its_processing_time(tmp_path: Path) -> None:
     run = EpochRun(marked, tmp_path)
     counts = []
     for number in range(3):
@@ -35,10 +35,10 @@ def test_markers_come_by_the_epoch_and_not_by_the_years_since_1970(tmp_path: Pat
             assert 0 <= (latency.minimum or 0) <= (latency.maximum or 0) < 60_000
             counts.append(latency.count)
     run.close()
-    assert all(counts[:2])  # the first marker leaves at once
+    assert all(counts[:2])  # the first marker is sent at once
     assert (
         max(counts) < 100
-    )  # and then one as the machine's milliseconds go by, counted in its epoch
+    )  # and then one per millisecond of the machine's clock, counted in its epoch
 
 
 def quiet(env: Any) -> None:
@@ -46,7 +46,7 @@ def quiet(env: Any) -> None:
     seen(given(env, "numbers", strategy), "numbers")
 
 
-def test_a_timer_that_is_set_while_a_task_opens_counts_from_its_first_epoch(tmp_path: Path) -> None:
+def test_a_timer_set_in_open_counts_from_the_first_epoch(tmp_path: Path) -> None:
     run = EpochRun(quiet, tmp_path)
     assert run.next_timer_ms(run.run(NOON_MS, numbers=[])) == NOON_MS + 5_001
     run.close()

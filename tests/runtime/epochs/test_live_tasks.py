@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Opened(ProcessFunction[int, int]):
-    """Emits how many records it has seen since it was opened: what no checkpoint keeps."""
+    """Emits how many records it has seen since it was opened, which no checkpoint contains."""
 
     def open(self, runtime_context: Any) -> None:
         self.seen = 0
@@ -33,25 +33,25 @@ def draw(env: Any) -> None:
     seen(given(env, "numbers").process(Opened()), "seen")
 
 
-def test_a_task_stays_open_while_its_checkpoint_is_the_last(tmp_path: Path) -> None:
+def test_a_task_stays_open_while_its_checkpoint_is_the_latest(tmp_path: Path) -> None:
     run = EpochRun(draw, tmp_path)
     assert run.run(numbers=[5, 5]).records("seen") == [1, 2]
     assert run.run(numbers=[5]).records("seen") == [3]
     run.close()
 
 
-def test_a_task_of_another_checkpoint_is_made_anew(tmp_path: Path) -> None:
+def test_a_task_at_another_checkpoint_is_rebuilt(tmp_path: Path) -> None:
     run = EpochRun(draw, tmp_path)
     run.run(numbers=[5])
     before = run.latest
     assert run.run(numbers=[5]).records("seen") == [2]
-    # The second epoch was never completed: it is run again, by a task that has seen nothing of it.
+    # The second epoch was never completed, so a rebuilt task runs it again.
     run.latest = before
     assert run.run(numbers=[5]).records("seen") == [1]
     run.close()
 
 
-def test_the_tasks_of_one_run_are_kept_and_those_of_others_dropped() -> None:
+def test_tasks_of_one_run_are_kept_and_those_of_other_runs_are_dropped() -> None:
     first = live_tasks("first")
     assert live_tasks("first") is first
     assert live_tasks("second") is not first
@@ -59,7 +59,7 @@ def test_the_tasks_of_one_run_are_kept_and_those_of_others_dropped() -> None:
 
 
 class Ended:
-    """A task that notes its end, and may fail at it."""
+    """A task that records that it was closed, and may fail at it."""
 
     def __init__(self, number: int, notes: list[int], *, fails: bool = False) -> None:
         self.info = SimpleNamespace(task=number)
@@ -72,7 +72,7 @@ class Ended:
             raise ZeroDivisionError
 
 
-def test_the_tasks_of_a_run_that_is_over_are_closed(caplog: pytest.LogCaptureFixture) -> None:
+def test_tasks_of_a_finished_run_are_closed(caplog: pytest.LogCaptureFixture) -> None:
     notes: list[int] = []
     tasks: list[Any] = [Ended(number, notes, fails=number == 2) for number in (1, 2, 3)]
     before = live_tasks("over")
@@ -86,7 +86,7 @@ def test_the_tasks_of_a_run_that_is_over_are_closed(caplog: pytest.LogCaptureFix
 
 
 class Counting(KeyedProcessFunction[str, str, tuple[str, int, int]]):
-    """Counts in state what it has seen, and in memory what it has seen since it was opened."""
+    """Counts the records of a key in state, and those since it was opened in memory."""
 
     def open(self, runtime_context: Any) -> None:
         self.here = 0
@@ -102,9 +102,11 @@ def counted(env: Any) -> None:
     seen(given(env, "words").key_by(lambda word: word).process(Counting()), "counts")
 
 
-def test_a_task_that_ran_elsewhere_catches_up_and_is_not_opened_again(tmp_path: Path) -> None:
+def test_a_task_that_ran_in_another_process_reads_the_changes_without_reopening(
+    tmp_path: Path,
+) -> None:
     run = EpochRun(counted, tmp_path, processes=2)
-    # Much, so that no base is written again, which only the process knows that writes it.
+    # Enough records that no new base file is written, since only the writing process would know it.
     run.run(words=[f"word {number}" for number in range(500)])
     last = []
     for process in (0, 1, 1, 0, 0, 1):

@@ -3,7 +3,7 @@ from __future__ import annotations
 from opchain.runtime.epochs.epoch_progress import PhaseClock
 
 
-def test_phases_take_up_all_time() -> None:
+def test_phases_cover_the_time_from_one_epoch_to_the_next() -> None:
     ticks = iter([10.0, 12.0, 12.5, 13.0, 20.0])
     phases = PhaseClock(lambda: next(ticks))
     phases.begin_epoch()

@@ -44,18 +44,18 @@ NONE = -(2**63)
 
 
 @pytest.mark.parametrize("restarts", [False, True])
-def test_watermarks_go_on(tmp_path: Path, restarts: bool) -> None:
+def test_watermarks_continue_in_the_next_epoch(tmp_path: Path, restarts: bool) -> None:
     run = EpochRun(draw, tmp_path, 2)
     assert set(run.run(events=[("a", 50), ("b", 70)]).records("watermarks")) == {NONE}
     run = run.restarted() if restarts else run
-    # The smaller watermark of the two sources counts; that of "a" moves on before "b" comes.
+    # The smaller watermark of the two sources counts; that of "a" advances before "b" is read.
     assert sorted(run.run(events=[("a", 80), ("b", 90)]).records("watermarks")) == [49, 69]
     run = run.restarted() if restarts else run
     assert run.run(events=[("a", 10), ("b", 10)]).records("watermarks") == [79, 79]
     run.close()
 
 
-def test_at_another_parallelism_all_begin_where_the_last_one_was(tmp_path: Path) -> None:
+def test_at_another_parallelism_all_subtasks_start_at_the_slowest_watermark(tmp_path: Path) -> None:
     run = EpochRun(draw, tmp_path, 2)
     run.run(events=[("a", 50), ("b", 70)])
     run = run.restarted(3)
@@ -70,7 +70,7 @@ def idle(env: Any) -> None:
 
 
 @pytest.mark.parametrize("restarts", [False, True])
-def test_an_input_that_stays_away_holds_nobody_back(tmp_path: Path, restarts: bool) -> None:
+def test_an_input_without_records_becomes_idle(tmp_path: Path, restarts: bool) -> None:
     run = EpochRun(idle, tmp_path)
     ran = run.run(1_000, one=[("a", 50)], two=[("a", 10)])
     assert run.next_timer_ms(ran) == 1_101
@@ -92,7 +92,7 @@ def idle_later(env: Any) -> None:
 
 @pytest.mark.parametrize("draw_idle", [idle, idle_later])
 @pytest.mark.parametrize("how", ["live", "restarted", "moved"])
-def test_an_input_is_idle_before_the_records_of_an_epoch_that_begins_after_its_timeout(
+def test_an_input_is_idle_at_the_start_of_an_epoch_after_its_timeout(
     tmp_path: Path, how: str, draw_idle: Any
 ) -> None:
     process = [0]
@@ -106,7 +106,7 @@ def test_an_input_is_idle_before_the_records_of_an_epoch_that_begins_after_its_t
 
 
 @pytest.mark.parametrize("parallelism", [1, 3, 8])
-def test_a_bounded_source_at_its_end_holds_nobody_back_at_another_parallelism(
+def test_a_finished_bounded_source_is_ignored_at_another_parallelism(
     tmp_path: Path, parallelism: int
 ) -> None:
     def mixed(env: Any) -> None:
@@ -124,7 +124,7 @@ def test_a_bounded_source_at_its_end_holds_nobody_back_at_another_parallelism(
 
 
 @pytest.mark.parametrize("moved", [("counts",), ("quiet",), ("quiet", "counts")])
-def test_an_idle_input_holds_nobody_back_at_another_parallelism(
+def test_an_idle_input_is_ignored_at_another_parallelism(
     tmp_path: Path, moved: tuple[str, ...]
 ) -> None:
     sizes = {"quiet": 1, "counts": 2}
@@ -142,18 +142,20 @@ def test_an_idle_input_holds_nobody_back_at_another_parallelism(
     for name in moved:
         sizes[name] = 3
     run = run.restarted()
-    # A source whose own subtasks are others begins again, and is idle when its timeout is over.
+    # A source with another parallelism starts over, and is idle when its timeout is over.
     run.run(1_210, loud=[("a", 50)])
     run.run(1_400)
     assert run.run(1_410, loud=[("a", 60)]).records("watermarks") == [49]
     run.run(1_420, quiet=[("a", 55)] * 3)
-    # It is active again, and is waited for; event time does not go back to it.
+    # It is active again and counts again; event time does not go back.
     run.run(1_430, loud=[("a", 90)])
     assert run.run(1_440, loud=[("a", 91)]).records("watermarks") == [59]
     run.close()
 
 
-def test_an_operator_between_a_source_at_its_end_and_others_hears_of_that(tmp_path: Path) -> None:
+def test_an_operator_added_after_a_finished_source_knows_that_the_source_ended(
+    tmp_path: Path,
+) -> None:
     has_more = False
 
     def mixed(env: Any) -> None:
@@ -174,7 +176,7 @@ def test_an_operator_between_a_source_at_its_end_and_others_hears_of_that(tmp_pa
 
 @pytest.mark.parametrize("parallelism", [2, 3])
 @pytest.mark.parametrize("is_ended", [True, False], ids=["ended", "idle"])
-def test_an_operator_that_is_new_in_a_chain_tells_those_behind_how_far_its_source_is(
+def test_an_operator_added_to_a_chain_forwards_the_progress_of_its_source(
     tmp_path: Path, parallelism: int, is_ended: bool
 ) -> None:
     has_more = False
@@ -211,7 +213,7 @@ class Unpicklable(WatermarkGenerator[Any]):
         pass
 
 
-def test_a_generator_that_cannot_be_kept_is_named(tmp_path: Path) -> None:
+def test_a_watermark_generator_that_cannot_be_pickled_is_named(tmp_path: Path) -> None:
     def unkept(env: Any) -> None:
         made = WatermarkStrategy.for_generator(lambda _: Unpicklable())
         seen(given(env, "events", made), "events")

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def test_runs_append_a_line_per_epoch(tmp_path: Path) -> None:
+def test_the_progress_log_gets_a_line_per_epoch(tmp_path: Path) -> None:
     path = tmp_path / "logs" / "epochs.jsonl"
     ProgressLog(path)(PROGRESS)
     log = ProgressLog(path)
@@ -23,7 +23,7 @@ def test_runs_append_a_line_per_epoch(tmp_path: Path) -> None:
     assert len(path.read_text().splitlines()) == 3
 
 
-def test_half_a_line_of_a_killed_process_spoils_no_other(tmp_path: Path) -> None:
+def test_a_partial_line_of_a_killed_process_damages_no_other_line(tmp_path: Path) -> None:
     path = tmp_path / "epochs.jsonl"
     ProgressLog(path)(PROGRESS)
     path.write_text(path.read_text() + '{"job": "wor')
@@ -31,6 +31,6 @@ def test_half_a_line_of_a_killed_process_spoils_no_other(tmp_path: Path) -> None
     assert [item.epoch for item in read_progress_log(path)] == [1, 2]
 
 
-def test_a_file_that_cannot_be_written_is_told_before_the_job_begins(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_written_is_an_error_before_the_job_begins(tmp_path: Path) -> None:
     with pytest.raises(IsADirectoryError):
         ProgressLog(tmp_path)

@@ -39,7 +39,7 @@ def sent(tasks: list[RecordedTask]) -> list[list[tuple[str, int, str]]]:
     return [[(item.name, item.records, item.digest) for item in task.outputs] for task in tasks]
 
 
-def test_sources_keep_what_they_read_and_all_what_they_send(tmp_path: Path) -> None:
+def test_sources_record_their_input_and_all_tasks_digests_of_their_output(tmp_path: Path) -> None:
     tasks = recorded(tmp_path, draw(), [1, 2, 3, 4, 5])
     _, storage = run_recorded(draw(), tmp_path, [])
     inputs = [task.input for task in tasks if task.input is not None]
@@ -52,7 +52,7 @@ def test_sources_keep_what_they_read_and_all_what_they_send(tmp_path: Path) -> N
     assert sum(records for task in counts[2:] for name, records in task) == 10
 
 
-def test_digests_tell_values_and_their_order(tmp_path: Path) -> None:
+def test_digests_depend_on_values_and_their_order(tmp_path: Path) -> None:
     base = sent(recorded(tmp_path / "1", draw(), [1, 2, 3, 4]))
     assert sent(recorded(tmp_path / "2", draw(), [1, 2, 3, 4])) == base
     assert sent(recorded(tmp_path / "3", draw(), [3, 2, 1, 4])) != base
@@ -61,13 +61,13 @@ def test_digests_tell_values_and_their_order(tmp_path: Path) -> None:
     assert other[2:] != base[2:]
 
 
-def test_an_epoch_has_digests_of_its_own_records_alone(tmp_path: Path) -> None:
+def test_an_epoch_has_digests_of_its_own_records_only(tmp_path: Path) -> None:
     second = recorded(tmp_path / "both", draw(), [1, 2], [3, 4])
     alone = recorded(tmp_path / "alone", draw(), [3, 4])
     assert sent(second) == sent(alone)
 
 
-def test_recorded_input_stays_as_long_as_its_checkpoint(tmp_path: Path) -> None:
+def test_recorded_input_is_retained_with_its_checkpoint(tmp_path: Path) -> None:
     run = [{"numbers": [number]} for number in range(4)]
     _, storage = run_recorded(draw(), tmp_path / "run", run, retained=2)
     kept = [name for name in storage.names() if name.endswith(".input")]

@@ -48,14 +48,14 @@ class Sum(KeyedProcessFunction[str, Any, Any]):
 
 
 class Outside(SinkFunction[Any]):
-    """Must not be called by a replay."""
+    """A sink function that a replay must not call."""
 
     def invoke(self, value: Any, context: Any) -> None:
         calls.append(value)
 
 
 class Broken(Sink[Any]):
-    """Likewise."""
+    """A sink whose writer a replay must not create."""
 
     def create_writer(self, context: Any) -> Any:
         raise AssertionError("a replay writes nothing")
@@ -86,7 +86,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 @pytest.mark.parametrize("epoch", range(1, len(EPOCHS) + 1))
-def test_an_epoch_gives_the_same_again(recorded: Any, epoch: int) -> None:
+def test_a_replayed_epoch_gives_the_same_output_and_state(recorded: Any, epoch: int) -> None:
     job, storage = recorded
     before = storage.names()
     calls.clear()
@@ -99,14 +99,14 @@ def test_an_epoch_gives_the_same_again(recorded: Any, epoch: int) -> None:
     assert storage.names() == before
 
 
-def test_runs_that_started_anew_are_replayed_as_well(tmp_path: Path) -> None:
-    for epoch in EPOCHS:  # each by a run of its own, restored
+def test_epochs_of_restarted_runs_are_replayed(tmp_path: Path) -> None:
+    for epoch in EPOCHS:  # each by a run of its own, which restores the state
         job, storage = run_recorded(program(), tmp_path, [epoch])
     for epoch in range(1, len(EPOCHS) + 1):
         assert replay(job, recorded_epoch(storage, epoch)).differences == ()
 
 
-def test_another_function_is_found_where_it_differs(recorded: Any) -> None:
+def test_a_changed_function_is_reported_with_its_first_differences(recorded: Any) -> None:
     _, storage = recorded
     job = job_of(program(step=100), "inlined", parallelism=2)
     assert replay(job, recorded_epoch(storage, 1)).differences == ()
@@ -117,7 +117,7 @@ def test_another_function_is_found_where_it_differs(recorded: Any) -> None:
     ]
 
 
-def test_the_state_of_one_key(recorded: Any) -> None:
+def test_the_state_of_one_key_is_shown(recorded: Any) -> None:
     _, storage = recorded
     job = job_of(program(step=100), "inlined", parallelism=2)
     for key, differences in (("a", 1), ("b", 0)):
@@ -128,7 +128,7 @@ def test_the_state_of_one_key(recorded: Any) -> None:
     assert [[entry and entry.value for entry in entries] for entries in sums] == [[4, 16, 116]]
 
 
-def test_tasks_can_be_chosen_and_prepared(recorded: Any) -> None:
+def test_tasks_can_be_selected_and_prepared(recorded: Any) -> None:
     job, storage = recorded
     prepared: list[int] = []
     found = replay(
@@ -138,7 +138,7 @@ def test_tasks_can_be_chosen_and_prepared(recorded: Any) -> None:
     assert sorted(prepared) == list(range(sum(vertex.parallelism for vertex in job.vertices)))
 
 
-def test_another_program_is_refused(recorded: Any) -> None:
+def test_a_different_job_graph_is_refused(recorded: Any) -> None:
     _, storage = recorded
     job = job_of(program(), "inlined", parallelism=3)
     with pytest.raises(
@@ -147,7 +147,7 @@ def test_another_program_is_refused(recorded: Any) -> None:
         replay(job, recorded_epoch(storage, 1))
 
 
-def test_what_is_not_there_is_said(tmp_path: Path) -> None:
+def test_the_error_about_a_missing_epoch_lists_the_available_ones(tmp_path: Path) -> None:
     _, storage = run_recorded(program(), tmp_path / "retained", EPOCHS, retained=2)
     with pytest.raises(CheckpointError, match="no checkpoint of epoch 2; it has those of 3, 4"):
         recorded_epoch(storage, 2)
@@ -162,7 +162,7 @@ def test_what_is_not_there_is_said(tmp_path: Path) -> None:
         recorded_epoch(plain, 1)
 
 
-def test_writers_of_sinks_are_not_made(tmp_path: Path) -> None:
+def test_sink_writers_are_not_created(tmp_path: Path) -> None:
     class Careful(Broken):
         def create_writer(self, context: Any) -> Any:
             from opchain.runtime.connectors.simple_sinks import DiscardingSink  # noqa: PLC0415

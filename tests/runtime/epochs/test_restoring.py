@@ -68,7 +68,7 @@ def test_only_operators_with_state_are_described(tmp_path: Path) -> None:
     run.close()
 
 
-def test_state_is_found_by_uid_in_a_program_that_has_changed(tmp_path: Path) -> None:
+def test_state_is_matched_by_uid_in_a_changed_program(tmp_path: Path) -> None:
     run = EpochRun(remembering(Remember), tmp_path)
     run.run(words=["a"])
     run.draw = remembering(Remember, more=True)
@@ -77,7 +77,7 @@ def test_state_is_found_by_uid_in_a_program_that_has_changed(tmp_path: Path) -> 
     changed.close()
 
 
-def test_state_that_no_operator_takes_is_refused_or_dropped(tmp_path: Path) -> None:
+def test_state_that_no_operator_claims_is_refused_or_dropped(tmp_path: Path) -> None:
     run = EpochRun(remembering(Remember), tmp_path)
     run.run(words=["a"])
     run.draw = remembering(Remember, uid="another")
@@ -97,7 +97,7 @@ def test_state_that_no_operator_takes_is_refused_or_dropped(tmp_path: Path) -> N
         (RememberList, "'last'.*ListState"),
     ],
 )
-def test_a_state_of_another_type_is_refused(tmp_path: Path, function: Any, told: str) -> None:
+def test_a_state_with_a_changed_type_is_refused(tmp_path: Path, function: Any, told: str) -> None:
     run = EpochRun(remembering(Remember), tmp_path)
     run.run(words=["a"])
     run.draw = remembering(function)
@@ -105,7 +105,7 @@ def test_a_state_of_another_type_is_refused(tmp_path: Path, function: Any, told:
         run.restarted().run(words=["a"])
 
 
-def test_another_number_of_key_groups_is_refused(tmp_path: Path) -> None:
+def test_a_changed_number_of_key_groups_is_refused(tmp_path: Path) -> None:
     run = EpochRun(remembering(Remember), tmp_path, settings={"max_parallelism": 8})
     run.run(words=["a"])
     run.settings = {"max_parallelism": 16}
@@ -115,7 +115,7 @@ def test_another_number_of_key_groups_is_refused(tmp_path: Path) -> None:
         match_state(changed.latest, changed.job)
 
 
-def test_files_begin_anew_where_an_operator_takes_its_state_by_another_id(tmp_path: Path) -> None:
+def test_an_operator_that_restores_state_by_uid_hash_writes_new_base_files(tmp_path: Path) -> None:
     old_id: str | None = None
 
     def draw(env: Any) -> None:
@@ -141,7 +141,7 @@ class At(ProcessFunction[Any, Any]):
 
 
 @pytest.mark.parametrize("parallelism", [1, 2])
-def test_a_bounded_source_with_the_hash_of_the_one_before_is_at_its_end(
+def test_a_bounded_source_with_the_uid_hash_of_a_finished_source_is_finished(
     tmp_path: Path, parallelism: int
 ) -> None:
     old_id: str | None = None

@@ -1,4 +1,4 @@
-"""Watermarks per split over epochs: partitions that stay, files that end, restarts and other parallelisms."""
+"""Watermarks per split over epochs: partitions, files, restarts and changes of parallelism."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ class Partitions(GivenSource):
 
 
 class Files(Partitions):
-    """The same, but what is read is over."""
+    """Splits that end after the epoch in which they are read, like files."""
 
     splits_end = True
 
 
 class Watermark(ProcessFunction[Any, Any]):
-    """The watermark that holds behind each record."""
+    """The watermark after each record."""
 
     def process_element(self, value: Any, ctx: ProcessFunction.Context) -> Any:
         yield value, max(-1, ctx.timer_service().current_watermark())
@@ -62,7 +62,7 @@ def drawing(source: Source[Any], strategy: Any = ASCENDING) -> Any:
 
 
 @pytest.mark.parametrize("restarts", [False, True])
-def test_a_partition_holds_the_watermark_back_from_epoch_to_epoch(
+def test_a_partition_holds_the_watermark_back_in_later_epochs(
     tmp_path: Path, *, restarts: bool
 ) -> None:
     run = EpochRun(drawing(Partitions()), tmp_path)
@@ -72,17 +72,17 @@ def test_a_partition_holds_the_watermark_back_from_epoch_to_epoch(
         run = run.restarted()
     second = run.run(**{"in": [("a", [30, 40]), ("b", [12, 50])]})
     assert second.records("out") == [(12, -1), (50, 11), (30, 19), (40, 29)]
-    # Partition b is not this subtask's any more.
+    # Partition b is read by another subtask now.
     third = run.run(**{"in": [("a", [41, 42])]})
     assert third.records("out") == [(41, 39), (42, 40)]
     run.close()
 
 
-def test_a_partition_keeps_its_generator_at_another_parallelism(tmp_path: Path) -> None:
+def test_a_partition_keeps_its_watermark_generator_at_another_parallelism(tmp_path: Path) -> None:
     run = EpochRun(drawing(Partitions()), tmp_path, parallelism=2)
     run.run(**{"in": [("a", [100]), ("b", [200])]})
     run = run.restarted(parallelism=1)
-    # Both are read by one subtask now. Their least watermark is that of a: 99.
+    # One subtask reads both partitions now. Their minimum watermark is that of a: 99.
     ran = run.run(**{"in": [("b", [201]), ("a", [])]})
     assert ran.records("out") == [(201, 99)]
     assert run.run(**{"in": [("b", []), ("a", [300, 301])]}).records("out") == [
@@ -92,16 +92,16 @@ def test_a_partition_keeps_its_generator_at_another_parallelism(tmp_path: Path) 
     run.close()
 
 
-def test_files_of_an_epoch_do_not_make_each_other_late(tmp_path: Path) -> None:
+def test_files_of_one_epoch_do_not_make_each_others_records_late(tmp_path: Path) -> None:
     run = EpochRun(drawing(Files()), tmp_path)
     ran = run.run(**{"in": [("x", [10, 50]), ("y", [11, 40])]})
     assert ran.records("out") == [(10, -1), (11, -1), (50, 9), (40, 10)]
-    # Both are over: a file of the next epoch has the watermark for itself.
+    # Both files have ended: only the file of the next epoch determines the watermark.
     assert run.run(**{"in": [("z", [60, 61])]}).records("out") == [(60, 49), (61, 59)]
     run.close()
 
 
-def test_an_idle_partition_is_not_waited_for(tmp_path: Path) -> None:
+def test_an_idle_partition_does_not_hold_the_watermark_back(tmp_path: Path) -> None:
     strategy = ASCENDING.with_idleness(Duration.of_millis(100))
     run = EpochRun(drawing(Partitions(), strategy), tmp_path)
     ran = run.run(0, **{"in": [("a", [10]), ("b", [])]})
@@ -130,7 +130,7 @@ def test_splits_of_one_source_that_are_ahead_wait(tmp_path: Path) -> None:
     ran = run.run(0, **{"in": [("a", [5]), ("b", [500])]})
     assert splits_ahead(run, ran.outcome) == [["b"]]
     run.run(60, **{"in": [("a", [100]), ("b", [])]})
-    # The split that waits is idle now, and still waits.
+    # The split that waits for its group is idle now, and still waits.
     ran = run.run(120, **{"in": [("a", [200]), ("b", [])]})
     assert splits_ahead(run, ran.outcome) == [["b"]]
     ran = run.run(121, **{"in": [("a", [495]), ("b", [])]})

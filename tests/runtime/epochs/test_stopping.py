@@ -9,7 +9,7 @@ from opchain.runtime.epochs.replay import NO_KEY, stop_at
 
 
 class Chain:
-    """Notes what it gets."""
+    """Records its calls."""
 
     def __init__(self) -> None:
         self.program = SimpleNamespace(
@@ -40,7 +40,7 @@ VALUES = [("a", 1), ("b", 2), ("a", 3), ("c", 4)]
         ("z", [], [VALUES]),
     ],
 )
-def test_a_batch_is_cut_at_the_key_and_ends_once(key: Any, stops: Any, parts: Any) -> None:
+def test_a_batch_is_split_at_the_key_and_ended_once(key: Any, stops: Any, parts: Any) -> None:
     chain = Chain()
     stopped: list[Any] = []
 
