@@ -1,4 +1,4 @@
-"""Records to columns and back, and each way in which one does not fit."""
+"""Records encoded as columns and decoded again, and the error of each record that does not fit."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def typed_values(draw: Any) -> tuple[SparkType, Any]:
 
 @settings(max_examples=60, deadline=None)
 @given(data=st.data(), first=st.integers(0, 3))
-def test_what_becomes_columns_comes_back(data: Any, first: int) -> None:
+def test_encoded_values_are_decoded_unchanged(data: Any, first: int) -> None:
     of, values = data.draw(typed_values())
     rows = [Row(x=value) for value in data.draw(st.lists(values, max_size=8))]
     batch = RecordEncoder(struct(x=of), WHERE).batch(rows)
@@ -102,7 +102,7 @@ def test_what_becomes_columns_comes_back(data: Any, first: int) -> None:
     assert records_of(batch.slice(first)) == rows[first:]
 
 
-def test_nan_is_no_null() -> None:
+def test_nan_is_not_encoded_as_null() -> None:
     (value,) = values_of(RecordEncoder(SparkType("double"), WHERE).batch([math.nan]).column(0))
     assert math.isnan(value)
 
@@ -128,25 +128,25 @@ Named = namedtuple("Named", "a b")  # noqa: PYI024 - untyped ones are records to
         Named(1, "x"),
     ],
 )
-def test_what_is_a_row(record: Any) -> None:
+def test_tuples_rows_dicts_and_dataclasses_are_encoded_as_rows(record: Any) -> None:
     assert records_of(RecordEncoder(PAIR, WHERE).batch([record])) == [Row(a=1, b="x")]
 
 
-def test_what_a_dict_lacks_is_null() -> None:
+def test_a_missing_field_of_a_dict_becomes_null() -> None:
     assert records_of(RecordEncoder(PAIR, WHERE).batch([{"a": 1}])) == [Row(a=1, b=None)]
 
 
-def test_records_that_are_no_rows_are_one_column() -> None:
+def test_records_that_are_not_rows_become_one_column() -> None:
     batch = RecordEncoder(LONG, WHERE).batch([1, None])
     assert records_of(batch) == [Row(value=1), Row(value=None)]
 
 
-def test_rows_without_columns_are_counted() -> None:
+def test_rows_without_columns_keep_their_number() -> None:
     rows = records_of(RecordEncoder(struct(), WHERE).batch([(), ()]))
     assert [row.as_dict() for row in rows] == [{}, {}]
 
 
-def test_instants_and_zones_of_all_kinds_are_one_instant() -> None:
+def test_datetimes_of_one_instant_in_any_zone_are_encoded_alike() -> None:
     summer = timezone(timedelta(hours=2))
     at = datetime(2024, 7, 1, 12, tzinfo=timezone.utc)
     instant = Instant.of_epoch_milli(int(at.timestamp() * 1000))
@@ -212,18 +212,18 @@ def test_instants_and_zones_of_all_kinds_are_one_instant() -> None:
         (struct(x=PAIR), ((1,),), r"column 'x' got \(1,\).*: it has 1 fields"),
     ],
 )
-def test_each_misfit_is_named(of: SparkType, record: Any, said: str) -> None:
+def test_the_error_names_the_field_that_does_not_fit(of: SparkType, record: Any, said: str) -> None:
     with pytest.raises(RecordSchemaError, match=said) as failure:
         RecordEncoder(of, WHERE).batch([record])
     assert str(failure.value).startswith(WHERE)
 
 
-def test_the_first_misfit_of_a_batch_is_named() -> None:
+def test_the_error_names_the_first_record_of_a_batch_that_does_not_fit() -> None:
     with pytest.raises(RecordSchemaError, match="column 'a' got 'third'"):
         RecordEncoder(PAIR, WHERE).batch([(1, "x"), (2, "y"), ("third", "z"), ("fourth", "")])
 
 
-def test_a_column_that_is_not_null() -> None:
+def test_null_in_a_not_nullable_column_is_refused() -> None:
     of = struct_type([SparkField("n", LONG, nullable=False)])
     assert RecordEncoder(of, WHERE).batch([(1,)]).num_rows == 1
     with pytest.raises(
@@ -232,7 +232,7 @@ def test_a_column_that_is_not_null() -> None:
         RecordEncoder(of, WHERE).batch([(1,), (None,)])
 
 
-def test_a_field_that_is_not_null_may_be_missing_with_its_struct() -> None:
+def test_a_not_nullable_field_may_be_missing_with_its_struct() -> None:
     inner = struct_type([SparkField("n", LONG, nullable=False)])
     of = struct(x=inner)
     batch = RecordEncoder(of, WHERE).batch([(Row(n=1),), (None,)])

@@ -43,14 +43,14 @@ KEPT: list[tuple[Any, str]] = [
 
 
 @pytest.mark.parametrize(("given", "sql"), KEPT)
-def test_json_is_kept(given: Any, sql: str) -> None:
+def test_a_spark_type_is_read_from_its_json_and_written_back(given: Any, sql: str) -> None:
     read = SparkType.read(given)
     assert read.to_json() == given
     assert read.sql == sql
     assert SparkType.parse(json.dumps(given)) == read
 
 
-def test_text_of_a_length_is_text() -> None:
+def test_varchar_and_char_are_read_as_string() -> None:
     assert SparkType.read("varchar(7)") == SparkType.read("char(3)") == SparkType("string")
 
 
@@ -78,6 +78,6 @@ def test_text_of_a_length_is_text() -> None:
         ),
     ],
 )
-def test_what_records_cannot_hold(given: Any, said: str) -> None:
+def test_types_that_records_cannot_hold_are_refused(given: Any, said: str) -> None:
     with pytest.raises(UnsupportedFeatureError, match=said):
         SparkType.read(given)

@@ -57,12 +57,14 @@ TO_SPARK: list[tuple[Any, str]] = [
 
 
 @pytest.mark.parametrize(("type_info", "sql"), BOTH_WAYS + TO_SPARK)
-def test_types_of_records_have_spark_types(type_info: Any, sql: str) -> None:
+def test_type_information_is_mapped_to_a_spark_type(type_info: Any, sql: str) -> None:
     assert spark_type_of(type_info).sql == sql
 
 
 @pytest.mark.parametrize(("type_info", "sql"), BOTH_WAYS)
-def test_and_come_back(type_info: Any, sql: str) -> None:
+def test_a_mapped_spark_type_is_mapped_back_to_the_same_type_information(
+    type_info: Any, sql: str
+) -> None:
     assert type_info_of(spark_type_of(type_info)) == type_info
 
 
@@ -78,29 +80,29 @@ def test_and_come_back(type_info: Any, sql: str) -> None:
         (20, -5, "decimal(38,0)"),
     ],
 )
-def test_every_decimal_of_a_column_has_room_in_its_type(
+def test_every_decimal_of_a_column_fits_its_decimal_type(
     precision: int, scale: int, sql: str
 ) -> None:
     assert spark_type_of(type_info_of(decimal_type(precision, scale))).sql == sql
 
 
 @pytest.mark.parametrize("kind", ["day_time_interval", "void"])
-def test_what_flink_has_no_type_for_is_any_object(kind: str) -> None:
+def test_spark_types_that_flink_does_not_have_become_pickled_objects(kind: str) -> None:
     assert type_info_of(SparkType(kind)) == Types.PICKLED_BYTE_ARRAY()
 
 
-def test_an_operator_takes_arrays_with_null_elements() -> None:
+def test_an_operator_accepts_arrays_with_null_elements() -> None:
     convert = coder_converter(type_info_of(SparkType("array", element=SparkType("integer"))))
     assert convert is not None
     assert convert([1, None, 3]) == [1, None, 3]
 
 
-def test_names_of_fields_are_kept() -> None:
+def test_field_names_are_kept() -> None:
     row = type_info_of(spark_type_of(Types.ROW_NAMED(["x", "y"], [Types.INT(), Types.INT()])))
     assert row.get_field_names() == ["x", "y"]  # type: ignore[attr-defined]
 
 
-def test_what_is_no_row_is_one_column() -> None:
+def test_a_type_that_is_not_a_row_becomes_one_column() -> None:
     assert columns_of(SparkType("long")).sql == "struct<value: bigint>"
 
 
@@ -114,6 +116,6 @@ def test_what_is_no_row_is_one_column() -> None:
         ),
     ],
 )
-def test_types_that_say_nothing_of_columns(type_info: Any, said: str) -> None:
+def test_types_without_column_types_are_refused(type_info: Any, said: str) -> None:
     with pytest.raises(GraphError, match=said):
         spark_type_of(type_info)

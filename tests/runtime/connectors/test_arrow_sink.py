@@ -19,7 +19,7 @@ COLUMNS = SparkType.read(
 )
 
 
-def test_the_declared_type_is_the_schema_where_there_is_none() -> None:
+def test_the_declared_type_is_the_schema_if_none_is_given() -> None:
     assert DataFrameSink().for_type(ROW).schema_json == COLUMNS.to_json()
     assert DataFrameSink("n int").for_type(ROW).schema == "n int"
     assert DataFrameSink().schema_json is None
@@ -27,12 +27,12 @@ def test_the_declared_type_is_the_schema_where_there_is_none() -> None:
     assert DataFrameSink(struct_type([])).schema_json == {"type": "struct", "fields": []}
 
 
-def test_a_type_without_columns() -> None:
+def test_a_type_without_columns_is_refused() -> None:
     with pytest.raises(GraphError, match="which has no columns"):
         DataFrameSink().for_type(Types.PICKLED_BYTE_ARRAY())
 
 
-def test_batches_are_sent_as_spark_reads_them() -> None:
+def test_batches_are_sent_in_the_format_that_spark_reads() -> None:
     sent: list[bytes] = []
     sink = pickle.loads(pickle.dumps(DataFrameSink(COLUMNS)))
     writer = sink.arrow_writer(json.dumps(COLUMNS.to_json()), "'Sink'", sent.append)
@@ -42,7 +42,7 @@ def test_batches_are_sent_as_spark_reads_them() -> None:
     assert [batch.column(0).to_pylist() for batch in read] == [[1, 2], [3]]
 
 
-def test_it_does_not_write_by_itself() -> None:
+def test_dataframe_sink_creates_no_writer_in_process() -> None:
     context: Any = SimpleNamespace(get_index_of_this_subtask=lambda: 0)
     with pytest.raises(InternalError, match="was asked for a writer of subtask"):
         DataFrameSink().create_writer(context)

@@ -7,7 +7,7 @@ from opchain.runtime.connectors.collection import CollectionSource
 
 
 @given(st.lists(st.integers()), st.integers(1, 10), st.integers(1, 5))
-def test_all_records_come_once_and_in_order(
+def test_all_records_are_read_once_and_in_order(
     records: list[int], parallelism: int, batch_size: int
 ) -> None:
     source = CollectionSource(records)
@@ -20,7 +20,7 @@ def test_all_records_come_once_and_in_order(
     assert len(splits) == parallelism
 
 
-def test_the_records_are_those_of_the_call() -> None:
+def test_later_changes_of_the_list_do_not_change_the_source() -> None:
     records = [1, 2]
     source = CollectionSource(records)
     records.append(3)
@@ -29,7 +29,7 @@ def test_the_records_are_those_of_the_call() -> None:
     assert source.is_bounded
 
 
-def test_records_share_nothing_with_each_other_or_with_the_program() -> None:
+def test_records_are_copies_that_share_nothing_with_the_program() -> None:
     shared = [1]
     records = CollectionSource([shared, shared, (2, shared)]).records
     shared.append(2)

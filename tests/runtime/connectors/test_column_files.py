@@ -21,7 +21,7 @@ COLUMNS = struct_type(
 )
 
 
-def test_a_file_shows_once_it_is_committed(tmp_path: Path) -> None:
+def test_a_file_is_visible_once_it_is_committed(tmp_path: Path) -> None:
     sink = pickle.loads(pickle.dumps(ColumnFileSink(str(tmp_path / "out"), COLUMNS, "'counts'")))
     context: Any = SimpleNamespace(get_index_of_this_subtask=lambda: 3)
     writer = sink.create_writer(context)
@@ -36,10 +36,10 @@ def test_a_file_shows_once_it_is_committed(tmp_path: Path) -> None:
         assert re.fullmatch(r"part-0003[0-9a-f-]{32}-0\.parquet", file.name)
     assert pq.read_table(file).to_pydict() == {"word": ["a", None], "n": [1, 2]}
     writer.flush(end_of_input=True)
-    assert writer.prepare_commit() == []  # nothing came, nothing is written
+    assert writer.prepare_commit() == []  # without records no file is written
 
 
-def test_records_of_one_value_are_one_column() -> None:
+def test_records_that_are_single_values_become_one_column() -> None:
     stream = io.BytesIO()
     writer = ColumnWriters(SparkType("long"), "'numbers'").create(stream)
     writer.add_batch([1, None])
@@ -47,7 +47,7 @@ def test_records_of_one_value_are_one_column() -> None:
     assert pq.read_table(stream).to_pydict() == {"value": [1, None]}
 
 
-def test_a_record_that_does_not_fit() -> None:
+def test_the_error_names_a_record_that_does_not_fit() -> None:
     writer = ColumnWriters(COLUMNS, "'counts' (clicks.py:3)").create(io.BytesIO())
     writer.add_element(("a", "b"))
     with pytest.raises(RecordSchemaError, match=r"'counts' \(clicks.py:3\): column 'n' got 'b'"):

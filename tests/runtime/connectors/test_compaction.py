@@ -1,4 +1,4 @@
-"""Files of a FileSink that its commit merges: each record once, whatever is interrupted."""
+"""Compaction of FileSink: each record is visible once, even if the commit is interrupted."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class ByFirstLetter(BucketAssigner):
 
 
 def of_subtasks(sink: FileSink[str], *records: str, checkpoint_id: int | None = 1) -> list[Any]:
-    """A file of each subtask, for one checkpoint."""
+    """A file of each subtask for one checkpoint."""
     return [
         file
         for subtask, record in enumerate(records)
@@ -59,15 +59,15 @@ def of_subtasks(sink: FileSink[str], *records: str, checkpoint_id: int | None = 
 
 
 @pytest.mark.parametrize("checkpoint_id", [None, 1])
-def test_files_of_one_commit_become_one(tmp_path: Path, checkpoint_id: int | None) -> None:
+def test_files_of_one_commit_are_merged_into_one(tmp_path: Path, checkpoint_id: int | None) -> None:
     sink = compacting(tmp_path)
     committables = of_subtasks(sink, "a", "b", "c", checkpoint_id=checkpoint_id)
-    for _ in range(2):  # a commit may come again
+    for _ in range(2):  # a commit may be repeated
         commit(sink, committables)
         assert visible(tmp_path) == [("compacted-part-ID-0", "a\nb\nc\n")]
 
 
-def test_each_bucket_and_each_checkpoint_has_a_file(tmp_path: Path) -> None:
+def test_each_bucket_and_each_checkpoint_has_its_own_merged_file(tmp_path: Path) -> None:
     sink = compacting(tmp_path, b"--\n", bucket_assigner=ByFirstLetter())
     for checkpoint_id in (1, 2):
         commit(sink, of_subtasks(sink, "a1", "b", "a2", checkpoint_id=checkpoint_id))
@@ -77,7 +77,7 @@ def test_each_bucket_and_each_checkpoint_has_a_file(tmp_path: Path) -> None:
     ]
 
 
-def test_a_merged_file_is_complete_when_it_has_the_size(tmp_path: Path) -> None:
+def test_a_merged_file_is_complete_if_it_has_the_expected_size(tmp_path: Path) -> None:
     sink = compacting(tmp_path, size=4)
     commit(sink, of_subtasks(sink, *"abcde"))
     assert [text for _, text in visible(tmp_path)] == ["a\nb\n", "c\nd\n", "e\n"]
@@ -90,7 +90,7 @@ class Killed(BaseException):
 CALLS = ("create", "complete", "delete", "move", "sync_folder", "open_input", "touch")
 
 
-def test_a_commit_that_is_killed_anywhere_is_repeated_without_loss(
+def test_a_commit_killed_at_any_call_is_repeated_without_loss(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     left = 0
@@ -119,7 +119,7 @@ def test_a_commit_that_is_killed_anywhere_is_repeated_without_loss(
         else:
             break
         left = 0
-        # Readers never see a record twice, or half a file.
+        # Readers never see a record twice, or a partial file.
         assert visible(folder) in ([], [("compacted-part-ID-0", "a\nb\nc\n")])
         commit(sink, committables)
         assert visible(folder) == [("compacted-part-ID-0", "a\nb\nc\n")]
@@ -127,7 +127,7 @@ def test_a_commit_that_is_killed_anywhere_is_repeated_without_loss(
 
 
 class Paused:
-    """A commit on a thread of its own, which pauses before one of its calls, or does not."""
+    """A commit on a thread of its own, which can pause before one of its calls."""
 
     def __init__(self, sink: FileSink[str], committables: list[Any], before: int) -> None:
         self._left = before
@@ -136,7 +136,7 @@ class Paused:
         self._thread = threading.Thread(target=self._run, args=(sink, committables))
 
     def start(self) -> None:
-        """Returns when it pauses or ends."""
+        """Returns when the commit pauses or ends."""
         self._thread.start()
         assert self._paused.wait(60)
 
@@ -155,7 +155,7 @@ class Paused:
         _of_thread.set(self)
         try:
             commit(sink, committables)
-        except Exception as error:  # noqa: BLE001 - the test looks at it
+        except Exception as error:  # noqa: BLE001 - the test checks it
             self._error = error
         finally:
             self._paused.set()
@@ -165,7 +165,7 @@ _of_thread: ContextVar[Paused | None] = ContextVar("of_thread", default=None)
 
 
 class AtOnce:
-    """Merges on the thread of the commit."""
+    """Merges on the thread of the commit instead of in a pool."""
 
     def __init__(self, threads: int) -> None: ...
 
@@ -180,7 +180,7 @@ class AtOnce:
 def test_two_drivers_merge_the_same_files_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The first driver is frozen at any step, and again goes on at any step of the second."""
+    """The first driver is frozen at any step, and continues at any step of the second."""
     for name in (*CALLS, "content"):
         original = getattr(LocalFileSystem, name)
 
@@ -199,13 +199,13 @@ def test_two_drivers_merge_the_same_files_once(
         first, second = (Paused(sink, committables, before) for before in steps)
         first.start()
         second.start()
-        first.finish()  # it may fail: it has been replaced
-        second.finish()  # it may fail, too, and then the job starts again
+        first.finish()  # the commit may fail, since this driver was replaced
+        second.finish()  # this commit may fail, too, and then the job starts again
         commit(sink, committables)
         assert visible(folder) == [("compacted-part-ID-0", "a\nb\n")], steps
 
 
-def test_files_that_were_removed_before_they_were_merged_are_an_error(tmp_path: Path) -> None:
+def test_files_that_were_removed_before_the_merge_are_an_error(tmp_path: Path) -> None:
     sink = compacting(tmp_path)
     committables: list[StagedFile] = of_subtasks(sink, "a", "b")
     LocalFileSystem().delete(committables[0].staged)
@@ -229,7 +229,7 @@ def test_a_job_writes_one_file_with_all_records(tmp_path: Path) -> None:
     assert sorted(map(int, text.split())) == list(range(1, 1001))
 
 
-def test_what_cannot_be_merged_is_refused_by_name(
+def test_formats_that_cannot_be_merged_are_refused_by_name(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     builder = FileSink.for_row_format(str(tmp_path), Encoder.simple_string_encoder())

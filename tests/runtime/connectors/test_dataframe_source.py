@@ -1,4 +1,4 @@
-"""Sources that Spark feeds, with a DataFrame of which there is nothing but a schema."""
+"""DataFrameSource, with a stand-in for a DataFrame that has nothing but a schema."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def chunk(words: list[str | None], of: Any) -> bytes:
 
 
 @pytest.mark.parametrize(("of", "is_large"), [(pa.string(), False), (pa.large_string(), True)])
-def test_chunks_become_rows_in_batches(of: Any, is_large: bool) -> None:
+def test_arrow_chunks_become_rows_in_batches(of: Any, is_large: bool) -> None:
     source = pickle.loads(pickle.dumps(DataFrameSource(dataframe())))
     feed = SparkRows(json.dumps(SCHEMA), [chunk(["a", None, "c"], of), chunk(["d"], of)], is_large)
     batches = list(source.read(feed, 2))
@@ -67,31 +67,31 @@ def test_rows_have_the_types_of_the_columns() -> None:
     assert repr(source) == "DataFrameSource(word)"
 
 
-def test_the_dataframe_stays_on_the_driver() -> None:
+def test_the_dataframe_is_not_pickled() -> None:
     given = dataframe(something="that pickle refuses: " + repr(lambda: None))
     assert "something" not in repr(DataFrameSource(given).__getstate__())
     session = SimpleNamespace(sparkContext="the context")
     assert DataFrameSource(given).dataframe(session) is given
 
 
-def test_a_dataframe_of_a_stopped_context() -> None:
+def test_a_dataframe_of_a_stopped_spark_context_is_refused() -> None:
     session = SimpleNamespace(sparkContext="another context")
     with pytest.raises(GraphError, match="belongs to a SparkContext that was stopped"):
         DataFrameSource(dataframe()).dataframe(session)
 
 
-def test_nobody_asks_for_splits() -> None:
+def test_dataframe_source_creates_no_splits() -> None:
     with pytest.raises(InternalError, match="does not create splits"):
         DataFrameSource(dataframe()).splits(2)
 
 
-def test_what_is_no_dataframe() -> None:
+def test_an_object_that_is_not_a_dataframe_is_refused() -> None:
     for given in (5, None, "select 1"):
         with pytest.raises(GraphError, match="is not a Spark DataFrame"):
             DataFrameSource(given)
 
 
-def test_a_dataframe_of_spark_connect() -> None:
+def test_a_dataframe_of_spark_connect_is_refused() -> None:
     given = dataframe()
     del given._jdf
     with pytest.raises(UnsupportedFeatureError, match="Spark Connect, which has no RDDs"):

@@ -1,4 +1,4 @@
-"""Event time over files: which windows there are does not depend on files, sizes, parallelism or batches."""
+"""Event time over files: windows do not depend on number and sizes of files, parallelism or batches."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ STRATEGY: Any = WatermarkStrategy.for_bounded_out_of_orderness(
 
 
 def write_files(folder: Path, files: int, records: int, seed: int = 1) -> dict[int, list[str]]:
-    """Writes files that cover the same time, each out of order by up to DISORDER_MS; gives the windows."""
+    """Writes files of the same period, each out of order by up to DISORDER_MS; returns the windows."""
     rng = random.Random(seed)
     windows: dict[int, list[str]] = defaultdict(list)
     for number in range(files):
@@ -71,7 +71,7 @@ def windows_of(folder: Path, form: str = "inlined", **options: Any) -> list[Any]
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("parallelism", [1, 2, 3])
 @pytest.mark.parametrize("files", [1, 2, 5])
-def test_windows_are_whole_under_the_sources_strategy(
+def test_windows_are_complete_with_the_strategy_of_the_source(
     tmp_path: Path, form: str, parallelism: int, files: int
 ) -> None:
     expected = write_files(tmp_path, files, 120)
@@ -87,7 +87,7 @@ def test_windows_are_whole_under_the_sources_strategy(
     seed=st.integers(0, 9),
 )
 @settings(max_examples=40, deadline=None)
-def test_windows_are_the_same_for_any_files(
+def test_windows_are_the_same_for_any_file_sizes_and_parallelism(
     tmp_path_factory: pytest.TempPathFactory,
     sizes: list[int],
     parallelism: int,
@@ -113,7 +113,7 @@ def test_windows_are_the_same_for_any_files(
 
 
 def test_windows_close_while_several_files_are_read(tmp_path: Path) -> None:
-    """The splits of a subtask are read by turns, so its watermark rises before the last file begins."""
+    """A subtask reads its splits in turns, so its watermark rises before the last file begins."""
     write_files(tmp_path, 3, 200)
     times: list[int] = []
 
@@ -130,7 +130,7 @@ def test_windows_close_while_several_files_are_read(tmp_path: Path) -> None:
 
 
 def assigned_downstream(folder: Path, parallelism: int) -> dict[int, int]:
-    """How many records the windows have, where an operator behind the source assigns event time."""
+    """How many records the windows have if an operator downstream of the source assigns event time."""
 
     def draw(env: StreamExecutionEnvironment) -> None:
         no_watermarks: Any = WatermarkStrategy.no_watermarks()
@@ -141,8 +141,8 @@ def assigned_downstream(folder: Path, parallelism: int) -> dict[int, int]:
     return {start: len(lines) for start, lines in found}
 
 
-def test_an_assigner_downstream_reads_whole_files(tmp_path: Path) -> None:
-    """Two files of different sizes: cut by bytes, one subtask would begin in the middle of a file."""
+def test_files_are_not_split_if_an_operator_downstream_assigns_timestamps(tmp_path: Path) -> None:
+    """Two files of different sizes: split by bytes, one subtask would begin in the middle of a file."""
     write_files(tmp_path, 1, 400)
     (tmp_path / "part-000").rename(tmp_path / "part-900")
     write_files(tmp_path, 1, 100, seed=2)
@@ -150,8 +150,10 @@ def test_an_assigner_downstream_reads_whole_files(tmp_path: Path) -> None:
     assert sum(counts.values()) == 500
 
 
-def test_files_in_order_of_time_lose_nothing_under_an_assigner_downstream(tmp_path: Path) -> None:
-    """Pairs of files per period: a subtask gets one of each pair, as when Flink's readers ask for the next."""
+def test_no_record_is_late_if_files_in_order_of_time_get_timestamps_downstream(
+    tmp_path: Path,
+) -> None:
+    """Pairs of files per period: each subtask gets one of a pair, as when Flink's readers ask for the next."""
     for period in range(3):
         for part in range(2):
             times = range(period * 1000, period * 1000 + 900, 10)
@@ -176,7 +178,7 @@ def planned(folder: Path, draw: Any, **keys: Any) -> list[list[FileRange]]:
         (WatermarkStrategy.no_watermarks(), "STREAMING", True),
     ],
 )
-def test_a_file_is_cut_where_that_does_not_change_event_time(
+def test_a_file_is_split_only_if_that_does_not_change_event_time(
     tmp_path: Path, assigner: Any, mode: str, is_cut: bool
 ) -> None:
     write_files(tmp_path, 1, 50)
@@ -191,7 +193,7 @@ def test_a_file_is_cut_where_that_does_not_change_event_time(
     assert [len(part) for part in parts] == ([1, 1] if is_cut else [1, 0])
 
 
-def test_malformed_records_are_counted_once_where_a_file_is_reopened(tmp_path: Path) -> None:
+def test_malformed_records_of_a_reopened_file_are_counted_once(tmp_path: Path) -> None:
     from opchain.datastream import OutputTag  # noqa: PLC0415
     from opchain.datastream.formats.json import JsonReaderFormat  # noqa: PLC0415
     from opchain.table import DataTypes  # noqa: PLC0415

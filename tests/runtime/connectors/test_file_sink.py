@@ -29,7 +29,7 @@ def test_records_are_visible_once_they_are_committed(tmp_path: Path) -> None:
     assert visible(tmp_path) == [("part-ID-0", "a\nb\n")]
 
 
-def test_two_attempts_of_a_task_never_meet(tmp_path: Path) -> None:
+def test_attempts_of_a_task_write_different_files(tmp_path: Path) -> None:
     sink = sink_to(tmp_path)
     lost, accepted = written(sink, "a"), written(sink, "a")
     assert lost != accepted
@@ -37,13 +37,13 @@ def test_two_attempts_of_a_task_never_meet(tmp_path: Path) -> None:
     assert visible(tmp_path) == [("part-ID-0", "a\n")]
 
 
-def test_subtasks_have_files_of_their_own(tmp_path: Path) -> None:
+def test_each_subtask_writes_its_own_files(tmp_path: Path) -> None:
     sink = sink_to(tmp_path)
     commit(sink, written(sink, "a") + written(sink, "b", subtask=3))
     assert visible(tmp_path) == [("part-ID-0", "a\n"), ("part-ID-0", "b\n")]
 
 
-def test_a_full_file_is_followed_by_the_next(tmp_path: Path) -> None:
+def test_a_full_file_is_followed_by_another_one(tmp_path: Path) -> None:
     sink = sink_to(tmp_path, rolling_policy=RollingPolicy.default_rolling_policy(part_size=3))
     commit(sink, written(sink, "a", "b", "c"))
     assert visible(tmp_path) == [("part-ID-0", "a\nb\n"), ("part-ID-1", "c\n")]
@@ -56,7 +56,7 @@ def test_each_bucket_is_a_folder(tmp_path: Path) -> None:
     assert visible(tmp_path) == [("length=1/w-ID-0.txt", "a\nc\n"), ("length=2/w-ID-1.txt", "bb\n")]
 
 
-def test_a_file_ends_at_each_checkpoint(tmp_path: Path) -> None:
+def test_a_part_file_ends_at_each_checkpoint(tmp_path: Path) -> None:
     sink = sink_to(tmp_path)
     writer = writer_of(sink)
     for record in ("a", "b"):
@@ -67,7 +67,7 @@ def test_a_file_ends_at_each_checkpoint(tmp_path: Path) -> None:
     assert visible(tmp_path) == [("part-ID-0", "a\n"), ("part-ID-1", "b\n")]
 
 
-def test_a_failed_task_leaves_nothing_half_written(tmp_path: Path) -> None:
+def test_a_failed_task_leaves_no_partial_file(tmp_path: Path) -> None:
     writer = writer_of(sink_to(tmp_path))
     writer.write("a", None)
     writer.close()
@@ -76,7 +76,7 @@ def test_a_failed_task_leaves_nothing_half_written(tmp_path: Path) -> None:
 
 
 class Joined(Encoder[str]):
-    """An encoder that is told of batches."""
+    """An encoder with a method for batches."""
 
     def encode(self, element: str, stream: BinaryIO) -> None:
         self.encode_batch([element], stream)
@@ -89,7 +89,7 @@ class Joined(Encoder[str]):
     ("encoder", "content"),
     [(Encoder.simple_string_encoder(), "a\nb\n"), (Joined(), "a,b\n")],
 )
-def test_a_batch_is_written_at_once_where_the_encoder_can(
+def test_encode_batch_writes_a_whole_batch_at_once(
     tmp_path: Path, encoder: Encoder[str], content: str
 ) -> None:
     builder = FileSink.for_row_format(str(tmp_path), encoder)
@@ -104,7 +104,9 @@ def test_a_batch_is_written_at_once_where_the_encoder_can(
 
 
 @pytest.mark.parametrize("part_size", range(1, 12))
-def test_batches_are_cut_into_files_as_records_are(tmp_path: Path, part_size: int) -> None:
+def test_batches_and_single_records_are_split_into_the_same_files(
+    tmp_path: Path, part_size: int
+) -> None:
     builder = FileSink.for_row_format(str(tmp_path), Encoder.simple_string_encoder())
     builder.with_bucket_assigner(BucketAssigner.base_path_bucket_assigner())
     builder.with_rolling_policy(RollingPolicy.default_rolling_policy(part_size=part_size))
@@ -122,7 +124,7 @@ def test_batches_are_cut_into_files_as_records_are(tmp_path: Path, part_size: in
     assert visible(tmp_path) == [(f"part-ID-{at}", text) for at, text in enumerate(parts)]
 
 
-def test_timestamps_are_asked_for_where_they_may_choose_the_bucket(tmp_path: Path) -> None:
+def test_timestamps_are_requested_only_with_a_custom_bucket_assigner(tmp_path: Path) -> None:
     assert not sink_to(tmp_path).reads_timestamps
     assert sink_to(tmp_path, bucket_assigner=ByLength()).reads_timestamps
 
@@ -147,7 +149,7 @@ class CountedFactory(BulkWriterFactory[str]):
         return Counted(stream)
 
 
-def test_records_of_a_declared_type_are_written_as_java_shows_them(tmp_path: Path) -> None:
+def test_records_of_a_declared_type_are_written_as_java_prints_them(tmp_path: Path) -> None:
     record_type = Types.TUPLE([Types.STRING(), Types.INT()])
     sink = sink_to(tmp_path).for_type(record_type)
     commit(sink, written(sink, cast("Any", ("word", 3))))
@@ -155,7 +157,7 @@ def test_records_of_a_declared_type_are_written_as_java_shows_them(tmp_path: Pat
     assert file.read_text() == "(word,3)\n"
 
 
-def test_a_bulk_format_is_complete_at_its_end(tmp_path: Path) -> None:
+def test_a_bulk_format_is_finished_at_the_end_of_the_file(tmp_path: Path) -> None:
     builder = FileSink.for_bulk_format(str(tmp_path), CountedFactory())
     builder.with_bucket_assigner(BucketAssigner.base_path_bucket_assigner())
     sink = builder.build()
@@ -179,13 +181,13 @@ def test_the_default_bucket_is_the_hour(tmp_path: Path) -> None:
         ("with_rolling_policy", 5),
     ],
 )
-def test_a_setting_of_the_wrong_kind_is_refused(tmp_path: Path, setter: str, value: Any) -> None:
+def test_a_setting_of_another_type_is_refused(tmp_path: Path, setter: str, value: Any) -> None:
     builder = FileSink.for_row_format(str(tmp_path), Encoder.simple_string_encoder())
     with pytest.raises(TypeError, match=setter):
         getattr(builder, setter)(value)
 
 
-def test_a_format_of_the_wrong_kind_is_refused(tmp_path: Path) -> None:
+def test_a_format_of_another_type_is_refused(tmp_path: Path) -> None:
     wrong: Any = str
     with pytest.raises(TypeError, match="it takes an Encoder"):
         FileSink.for_row_format(str(tmp_path), wrong)
@@ -193,7 +195,7 @@ def test_a_format_of_the_wrong_kind_is_refused(tmp_path: Path) -> None:
         FileSink.for_bulk_format(str(tmp_path), wrong)
 
 
-def test_a_bucket_check_interval_is_positive(tmp_path: Path) -> None:
+def test_a_bucket_check_interval_must_be_positive(tmp_path: Path) -> None:
     builder = FileSink.for_row_format(str(tmp_path), Encoder.simple_string_encoder())
     assert builder.with_bucket_check_interval(1000) is builder
     with pytest.raises(ValueError, match="with_bucket_check_interval got 0"):
@@ -229,14 +231,14 @@ def test_a_bucket_that_is_a_link_outside_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("bucket", ["a", "a/b", "year=2026/", "..a", "a..b"])
-def test_a_bucket_below_the_base_path_is_taken(tmp_path: Path, bucket: str) -> None:
+def test_a_bucket_below_the_base_path_is_accepted(tmp_path: Path, bucket: str) -> None:
     builder = FileSink.for_row_format(str(tmp_path), Encoder.simple_string_encoder())
     sink = builder.with_bucket_assigner(ByItself()).build()
     commit(sink, written(sink, bucket))
     assert visible(tmp_path) == [(f"{bucket.rstrip('/')}/part-ID-0", f"{bucket}\n")]
 
 
-def test_an_assigner_whose_method_takes_other_arguments_is_refused_when_it_is_given(
+def test_a_bucket_assigner_whose_method_takes_other_arguments_is_refused(
     tmp_path: Path,
 ) -> None:
     class TwoArguments(BucketAssigner):

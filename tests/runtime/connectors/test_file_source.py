@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def test_a_builder_makes_a_source_of_lines(tmp_path: Path) -> None:
+def test_for_record_stream_format_builds_a_source_of_lines(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_bytes("ä\nb\n".encode("latin-1"))
     builder = FileSource.for_record_stream_format(
         StreamFormat.text_line_format("latin-1"), str(tmp_path)
@@ -33,13 +33,13 @@ def test_utf_8_is_the_default(tmp_path: Path) -> None:
     assert repr(builder.build().file_format) == "TextLineFormat('UTF-8')"
 
 
-def test_a_format_is_a_stream_format() -> None:
+def test_a_format_that_is_not_a_stream_format_is_refused() -> None:
     wrong: Any = "lines"
     with pytest.raises(TypeError, match="it takes a StreamFormat"):
         FileSource.for_record_stream_format(wrong, "a.txt")
 
 
-def test_an_interval_of_watching_is_a_duration() -> None:
+def test_monitor_continuously_takes_a_duration() -> None:
     builder = FileSource.for_record_stream_format(StreamFormat.text_line_format(), "a.txt")
     with pytest.raises(TypeError, match="monitor_continuously got 5; it takes a Duration"):
         builder.monitor_continuously(5)  # type: ignore[arg-type]
@@ -53,7 +53,7 @@ def test_an_interval_of_watching_is_a_duration() -> None:
         lambda: lines().set_split_assigner("own"),
     ],
 )
-def test_settings_of_the_wrong_kind_are_refused(call: Any) -> None:
+def test_settings_of_another_type_are_refused(call: Any) -> None:
     with pytest.raises(TypeError, match=r"it takes a (BulkFormat|File.*Provider)"):
         call()
 
@@ -62,7 +62,7 @@ def lines() -> Any:
     return FileSource.for_record_stream_format(StreamFormat.text_line_format(), "a.txt")
 
 
-def test_files_are_cut_unless_the_enumerator_says_no(tmp_path: Path) -> None:
+def test_files_are_split_unless_the_enumerator_is_non_splitting(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("line\n" * 100)
     builder = FileSource.for_record_stream_format(StreamFormat.text_line_format(), tmp_path)
     assigner = FileSplitAssignerProvider.locality_aware_split_assigner()
@@ -75,16 +75,16 @@ def test_files_are_cut_unless_the_enumerator_says_no(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("policy", ["fail", "skip", OutputTag("bad")])
-def test_a_policy_for_malformed_records_is_kept(policy: Any) -> None:
+def test_on_malformed_sets_the_policy(policy: Any) -> None:
     assert lines().on_malformed(policy).build().malformed.policy == policy
 
 
-def test_a_policy_that_is_none_is_refused() -> None:
+def test_an_unknown_policy_for_malformed_records_is_refused() -> None:
     with pytest.raises(ValueError, match="on_malformed got 'drop'"):
         lines().on_malformed("drop")
 
 
-def test_a_format_may_say_what_becomes_of_malformed_records() -> None:
+def test_a_format_may_set_the_default_policy_for_malformed_records() -> None:
     class Lenient(TextLineFormat):
         on_malformed = "skip"
 
@@ -93,7 +93,7 @@ def test_a_format_may_say_what_becomes_of_malformed_records() -> None:
     assert builder.on_malformed("fail").build().malformed.policy == "fail"
 
 
-def test_a_planned_source_knows_its_files(tmp_path: Path) -> None:
+def test_a_planned_source_has_a_fixed_list_of_splits(tmp_path: Path) -> None:
     (tmp_path / "b.txt").write_text("b\n")
     planned = FileSource(TextLineFormat(), tmp_path).planned(2)
     (tmp_path / "a.txt").write_text("a\n")

@@ -1,4 +1,4 @@
-"""Whole jobs over files, in this process: every format, side outputs, failures, remote files."""
+"""Jobs over files in this process: every format, side outputs, failures, and remote files."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def environment(parallelism: int = 3) -> StreamExecutionEnvironment:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_a_job_writes_another_reads_in_order(tmp_path: Path, name: str) -> None:
+def test_files_of_one_job_are_read_in_order_by_another(tmp_path: Path, name: str) -> None:
     case = CASES[name]
     write_numbers(environment(2), case, str(tmp_path), 300)
     assert [path.name[:8] for path in sorted(tmp_path.iterdir())] == ["out-0000", "out-0001"]
@@ -41,7 +41,7 @@ def test_what_a_job_writes_another_reads_in_order(tmp_path: Path, name: str) -> 
 
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("read_so_far", [0, 1, 7, 100])
-def test_reading_goes_on_at_any_position(tmp_path: Path, name: str, read_so_far: int) -> None:
+def test_reading_resumes_at_any_position(tmp_path: Path, name: str, read_so_far: int) -> None:
     case = CASES[name]
     write_numbers(environment(1), case, str(tmp_path), 20)
     source = source_builder(case.reads, str(tmp_path)).build()
@@ -53,7 +53,7 @@ def test_reading_goes_on_at_any_position(tmp_path: Path, name: str, read_so_far:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_job_that_fails_shows_nothing(tmp_path: Path, name: str) -> None:
+def test_a_failed_job_writes_no_visible_file(tmp_path: Path, name: str) -> None:
     case = CASES[name]
     env = environment(2)
     stream = env.from_sequence(0, 99).map(lambda n: case.record(n) if n < 90 else 1 // 0)
@@ -76,7 +76,7 @@ def store() -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_files_may_be_remote(store: Any, name: str) -> None:
+def test_remote_files_are_written_and_read(store: Any, name: str) -> None:
     case = CASES[name]
     write_numbers(environment(2), case, "memory://bucket/out", 100)
     shown = sorted(path for path in store.ls("/bucket/out", detail=False) if "/." not in path)
@@ -103,7 +103,7 @@ LINES = '{"id": 1}\n{"id": "x"}\n{"id": 2}\n[\n{"id": 3}\n'
 @pytest.mark.parametrize("mode", list(RuntimeExecutionMode))
 @pytest.mark.parametrize("parallelism", [1, 2])
 @pytest.mark.parametrize("is_read", [True, False])
-def test_malformed_records_go_to_a_side_output(
+def test_malformed_records_are_sent_to_a_side_output(
     tmp_path: Path, mode: RuntimeExecutionMode, parallelism: int, is_read: bool
 ) -> None:
     (tmp_path / "a.json").write_text(LINES)
@@ -118,7 +118,7 @@ def test_malformed_records_go_to_a_side_output(
     assert result.metrics.operator("Source: files").registered["numRecordsInErrors"] == 2
 
 
-def test_timestamps_do_not_keep_malformed_records_back(tmp_path: Path) -> None:
+def test_with_timestamps_malformed_records_are_sent_to_a_side_output_too(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text(LINES)
     env = environment(1)
     strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(
@@ -150,8 +150,8 @@ def test_malformed_records_fail_the_job_by_default(tmp_path: Path) -> None:
         env.execute()
 
 
-def test_files_that_come_while_the_job_runs_are_not_read(tmp_path: Path) -> None:
-    """All subtasks read what was there when the job began, so that nothing is lost or read twice."""
+def test_files_that_appear_while_a_bounded_job_runs_are_not_read(tmp_path: Path) -> None:
+    """All subtasks read the files that existed at the start, so that no record is lost or read twice."""
     folder = tmp_path / "in"
     folder.mkdir()
     (folder / "b.txt").write_text("".join(f"{n}\n" for n in range(100)))
@@ -166,7 +166,7 @@ def test_files_that_come_while_the_job_runs_are_not_read(tmp_path: Path) -> None
         assert list(found) == [str(n) for n in range(100)]
 
 
-def test_records_have_the_formats_type(tmp_path: Path) -> None:
+def test_records_have_the_type_of_the_format(tmp_path: Path) -> None:
     write_numbers(environment(1), CASES["parquet"], str(tmp_path), 2)
     env = environment(1)
     source = source_builder(CASES["parquet"].reads, str(tmp_path)).build()
@@ -185,7 +185,7 @@ def test_create_input_reads_avro(tmp_path: Path) -> None:
         assert list(found) == list(map(case.record, range(50)))
 
 
-def test_what_is_not_there_fails_when_the_job_starts(tmp_path: Path) -> None:
+def test_a_missing_path_fails_when_the_job_starts(tmp_path: Path) -> None:
     env = environment()
     env.read_text_file(str(tmp_path / "missing")).print()
     with pytest.raises(FileNotFoundError, match=r"there is no file or folder '.*missing'"):

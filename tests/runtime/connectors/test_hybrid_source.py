@@ -36,7 +36,7 @@ def write(folder: Path, name: str, numbers: range) -> None:
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("strategy", [NONE, ASCENDING])
-def test_sources_come_one_after_the_other(tmp_path: Path, form: str, strategy: Any) -> None:
+def test_sources_are_read_one_after_the_other(tmp_path: Path, form: str, strategy: Any) -> None:
     write(tmp_path, "b", range(50, 60))
     write(tmp_path, "a", range(40, 50))
     source = (
@@ -53,7 +53,7 @@ def test_sources_come_one_after_the_other(tmp_path: Path, form: str, strategy: A
 
 
 @pytest.mark.parametrize("parallelism", [2, 3])
-def test_every_record_comes_once(tmp_path: Path, parallelism: int) -> None:
+def test_each_record_is_read_once_at_any_parallelism(tmp_path: Path, parallelism: int) -> None:
     write(tmp_path, "a", range(100, 200))
     source = HybridSource.builder(lines(tmp_path)).add_source(NumberSequenceSource(1, 50)).build()
     ran = run_form(
@@ -71,7 +71,7 @@ class Watermark(ProcessFunction[Any, Any]):
         yield value, max(-1, ctx.timer_service().current_watermark())
 
 
-def test_the_watermark_goes_on_with_the_next_source(tmp_path: Path) -> None:
+def test_the_watermark_continues_with_the_next_source(tmp_path: Path) -> None:
     write(tmp_path, "a", range(1, 4))
     source = HybridSource.builder(lines(tmp_path)).add_source(NumberSequenceSource(10, 12)).build()
 
@@ -99,7 +99,7 @@ class Stamped(Source[int]):
         yield RecordBatch([7], [70])
 
 
-def test_timestamps_are_those_of_the_sources_that_have_some() -> None:
+def test_each_source_keeps_its_own_timestamps_or_none() -> None:
     source = HybridSource(NumberSequenceSource(1, 2), Stamped())
     ran = run_form(lambda env: seen(env.from_source(source, NONE, "in"), "out"))
     assert ran.subtasks("out")[0] == [(1, None), (2, None), (7, 70)]
@@ -116,7 +116,7 @@ def test_only_the_last_source_may_be_unbounded() -> None:
         unbounded_sources(job)
 
 
-def test_a_chain_has_sources() -> None:
+def test_a_hybrid_source_requires_at_least_one_source() -> None:
     wrong: Any = [1, 2]
     with pytest.raises(TypeError, match="it takes sources, such as a FileSource"):
         HybridSource.builder(NumberSequenceSource(1, 2)).add_source(wrong)

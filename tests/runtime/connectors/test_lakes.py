@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-# Python 3.13 warns of the connections of pyiceberg's catalogs, which are closed only when they are collected.
+# Python 3.13 warns of the connections of pyiceberg's catalogs, which only garbage collection closes.
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed database:ResourceWarning")
 
 pa = pytest.importorskip("pyarrow")
@@ -28,7 +28,7 @@ SCHEMA = pa.schema([("v", pa.string())])
 
 @pytest.fixture(autouse=True)
 def _collected() -> Iterator[None]:
-    """The connections are collected here, not in a later test."""
+    """Garbage collection closes the connections here, not in a later test."""
     yield
     gc.collect()
 
@@ -86,7 +86,7 @@ class TestDelta(SinkConformance):
 
 
 @pytest.mark.parametrize("suite", [TestIceberg(), TestDelta()], ids=["iceberg", "delta"])
-def test_rows_dicts_and_tuples_of_a_job(suite: Any, tmp_path: Path) -> None:
+def test_rows_dicts_and_tuples_are_written(suite: Any, tmp_path: Path) -> None:
     configuration = Configuration().set_string("execution.target", "local")
     env = StreamExecutionEnvironment.get_execution_environment(configuration)
     env.from_collection([{"v": "a"}, Row(v="b"), ("c",)]).sink_to(suite.make_sink(tmp_path / "t"))
@@ -95,7 +95,9 @@ def test_rows_dicts_and_tuples_of_a_job(suite: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("suite", [TestIceberg(), TestDelta()], ids=["iceberg", "delta"])
-def test_another_job_with_the_same_epochs_is_not_this_one(suite: Any, tmp_path: Path) -> None:
+def test_another_job_with_the_same_epoch_numbers_commits_its_own_records(
+    suite: Any, tmp_path: Path
+) -> None:
     sink = suite.make_sink(tmp_path / "t").opened(None)
     for owner in ("job1.sink", "job2.sink"):
         sink.commit(SinkEpoch(owner, 5, "'sink'"), [sink.stage(owner, [{"v": owner}])])
@@ -107,13 +109,13 @@ def test_another_job_with_the_same_epochs_is_not_this_one(suite: Any, tmp_path: 
 
 
 @pytest.mark.parametrize("suite", [TestIceberg(), TestDelta()], ids=["iceberg", "delta"])
-def test_a_record_that_does_not_fit_is_shown(suite: Any, tmp_path: Path) -> None:
+def test_the_error_shows_a_record_that_does_not_fit(suite: Any, tmp_path: Path) -> None:
     sink = suite.make_sink(tmp_path / "t").opened(None)
     with pytest.raises(SinkError, match=r"can't write the record {'w': 1}: .*no column 'w'"):
         sink.stage("o", [{"v": "a"}, {"w": 1}])
 
 
-def test_a_missing_table_is_named(tmp_path: Path) -> None:
+def test_the_error_names_a_missing_table(tmp_path: Path) -> None:
     with pytest.raises(SinkError, match="there is no Delta table; create it"):
         DeltaSink(str(tmp_path / "none")).opened(None)
     iceberg_table(tmp_path / "t")
@@ -129,10 +131,10 @@ def test_a_missing_table_is_named(tmp_path: Path) -> None:
     ],
     ids=["iceberg", "delta"],
 )
-def test_two_drivers_that_commit_one_epoch_at_the_same_time(
+def test_two_drivers_that_commit_one_epoch_concurrently_write_it_once(
     suite: Any, commit: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The first driver has read the table, and is frozen before its commit, while the second one commits."""
+    """The first driver has read the table and is frozen before its commit, while the second one commits."""
     target = tmp_path / "t"
     frozen, other = (suite.make_sink(target).opened(None) for _ in range(2))
     epoch = SinkEpoch("a.b", 1, "here")

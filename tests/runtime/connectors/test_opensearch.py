@@ -49,7 +49,7 @@ class TestElasticsearchSink(SinkConformance):
         return [document["text"] for document in documents.values()]
 
 
-def test_a_job_counts_into_documents_of_its_own_ids(opensearch: OpenSearch) -> None:
+def test_a_job_writes_counts_to_documents_with_its_own_ids(opensearch: OpenSearch) -> None:
     configuration = Configuration().set_string("execution.target", "local")
     env = StreamExecutionEnvironment.get_execution_environment(configuration)
     env.set_parallelism(2)
@@ -73,7 +73,7 @@ def test_a_job_counts_into_documents_of_its_own_ids(opensearch: OpenSearch) -> N
     }
 
 
-def test_a_document_that_the_mapping_refuses_fails_with_its_reason(opensearch: OpenSearch) -> None:
+def test_a_document_that_the_mapping_rejects_fails_with_the_reason(opensearch: OpenSearch) -> None:
     mapping = {"mappings": {"dynamic": "strict", "properties": {"n": {"type": "integer"}}}}
     opensearch.request("numbers", "PUT", mapping)
     sink = ElasticsearchSink(opensearch.url, "numbers")
@@ -86,7 +86,7 @@ def test_a_document_that_the_mapping_refuses_fails_with_its_reason(opensearch: O
         sink.send("o.1.3.d", [{"other": 1}])
 
 
-def test_an_index_name_that_is_refused_fails_with_its_reason(opensearch: OpenSearch) -> None:
+def test_an_index_name_that_is_rejected_fails_with_the_reason(opensearch: OpenSearch) -> None:
     with pytest.raises(SinkError, match=r"invalid_index_name_exception"):
         ElasticsearchSink(opensearch.url, "Upper Case").send("o.1.1.d", [{"n": 1}])
 

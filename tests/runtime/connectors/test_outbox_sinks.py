@@ -1,4 +1,4 @@
-"""Redis against a real server; HTTP, and answers of a busy _bulk, against a local server of the tests."""
+"""RedisSink against a real server; HttpSink and the _bulk API of Elasticsearch against a local one."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def redis_server(folder: Path) -> Iterator[int]:
             try:
                 client.ping()
                 break
-            except Exception:  # noqa: BLE001 - of the library, while it starts
+            except Exception:  # noqa: BLE001 - errors of the library while the server starts
                 assert time.monotonic() < until, "redis-server does not answer"
                 assert server.poll() is None
         client.close()
@@ -69,7 +69,7 @@ def redis_port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
 
 @pytest.mark.slow
 class TestRedis(SinkConformance):
-    """Each target is a database's list."""
+    """Each target is a list of its own database."""
 
     most_failures = 10
     port = 0
@@ -80,7 +80,7 @@ class TestRedis(SinkConformance):
 
     def make_sink(self, target: Path) -> Any:
         with client_of(self.port) as client:
-            if not target.exists():  # the note has the same name for each target
+            if not target.exists():  # each target has the same commit note
                 client.delete(*(client.keys("opchain:*") or ["none"]))
                 target.mkdir()
         name = str(target)
@@ -91,7 +91,7 @@ class TestRedis(SinkConformance):
             return [value.decode() for value in client.lrange(str(target), 0, -1)]
 
 
-def test_a_refused_command_changes_nothing(redis_port: int) -> None:
+def test_a_rejected_redis_transaction_changes_nothing(redis_port: int) -> None:
     sink = RedisSink(
         f"redis://127.0.0.1:{redis_port}", lambda r: [("SET", "x", r), ("NONSENSE", r)]
     )
@@ -101,7 +101,7 @@ def test_a_refused_command_changes_nothing(redis_port: int) -> None:
         assert client.get("x") is None
 
 
-def test_a_command_that_fails_among_others_is_named_and_not_repeated(redis_port: int) -> None:
+def test_a_failed_command_of_a_redis_transaction_is_named_and_not_repeated(redis_port: int) -> None:
     def commands(record: str) -> list[tuple[Any, ...]]:
         return [("RPUSH", "seen", record), ("INCR", "seen")]
 
@@ -117,7 +117,7 @@ def test_a_command_that_fails_among_others_is_named_and_not_repeated(redis_port:
 
 
 class Server(ThreadingHTTPServer):
-    """Keeps what it gets; `answers` come first."""
+    """Records requests; answers with `answers` first."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
@@ -158,7 +158,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
         thread.join()
 
 
-def test_http_repeats_a_request_with_its_key(server: Server) -> None:
+def test_http_retries_have_the_same_idempotency_key(server: Server) -> None:
     server.answers = [(503, {}), (429, {})]
     HttpSink(f"{server.url}/orders", {"Authorization": "Bearer x"}).send("k", [{"n": 1}])
     assert len(server.requests) == 3
@@ -167,7 +167,7 @@ def test_http_repeats_a_request_with_its_key(server: Server) -> None:
     assert (path, headers["Authorization"], json.loads(body)) == ("/orders", "Bearer x", [{"n": 1}])
 
 
-def test_http_fails_where_a_retry_would_not_help(server: Server) -> None:
+def test_http_errors_that_a_retry_cannot_solve_fail(server: Server) -> None:
     server.answers = [(400, {"error": "bad"})]
     with pytest.raises(SinkError, match=r"in 1 attempts: status 400: .*bad"):
         HttpSink(server.url).send("k", [1])
@@ -175,7 +175,7 @@ def test_http_fails_where_a_retry_would_not_help(server: Server) -> None:
         HttpSink("http://127.0.0.1:1", retries=1).send("k", [1])
 
 
-def test_elasticsearch_indexes_under_ids_that_repeat(server: Server) -> None:
+def test_elasticsearch_documents_have_the_same_ids_in_a_retry(server: Server) -> None:
     sink = ElasticsearchSink(server.url, "clicks")
     sink.send("o.1.1.d", [{"n": 1}, {"n": 2}])
     path, headers, body = server.requests[0]
@@ -188,7 +188,7 @@ def test_elasticsearch_indexes_under_ids_that_repeat(server: Server) -> None:
     ]
 
 
-def test_elasticsearch_sends_again_what_was_rejected(server: Server) -> None:
+def test_elasticsearch_sends_rejected_documents_again(server: Server) -> None:
     items = [{"index": {"status": 201}}, {"index": {"status": 429, "error": "busy"}}]
     server.answers = [(200, {"errors": True, "items": items})]
     ElasticsearchSink(server.url, "i", document_id=lambda record: record["id"]).send(

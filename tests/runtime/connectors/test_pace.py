@@ -8,7 +8,7 @@ from opchain.runtime.connectors.data_generator import LONGEST_WAIT_S, Pace
 
 
 class Clock:
-    """Seconds that pass only while a source waits, and when the test says so."""
+    """Seconds that pass only while a source waits or when the test advances them."""
 
     def __init__(self) -> None:
         self.now = 1000.0
@@ -18,7 +18,7 @@ class Clock:
         return Pace(per_second, clock=lambda: self.now)
 
     def take(self, pace: Pace, most: int) -> int:
-        """What a source reads that waits once where nothing is due."""
+        """What a source reads that waits at most once if no record is due."""
         due = pace.take(most)
         if due:
             return due
@@ -32,20 +32,20 @@ def clock() -> Clock:
     return Clock()
 
 
-def test_frequent_records_come_together(clock: Clock) -> None:
+def test_frequent_records_are_batched(clock: Clock) -> None:
     pace = clock.pace(1000)
     assert 99 <= clock.take(pace, 5000) <= 100
     assert clock.waits == [pytest.approx(LONGEST_WAIT_S)]
 
 
-def test_what_is_due_is_taken_without_waiting(clock: Clock) -> None:
+def test_due_records_are_returned_without_waiting(clock: Clock) -> None:
     pace = clock.pace(10)
     clock.now += 2
     assert [clock.take(pace, 15), clock.take(pace, 15)] == [15, 5]
     assert clock.waits == []
 
 
-def test_rare_records_leave_time_for_other_things(clock: Clock) -> None:
+def test_waits_for_rare_records_are_short(clock: Clock) -> None:
     pace = clock.pace(2)
     taken = [clock.take(pace, 100) for _ in range(5)]
     assert sum(taken[:4]) == 0
@@ -54,9 +54,7 @@ def test_rare_records_leave_time_for_other_things(clock: Clock) -> None:
 
 
 @given(per_second=st.floats(0.5, 5000), calls=st.lists(st.integers(1, 300), max_size=50))
-def test_the_rate_is_never_exceeded_and_always_caught_up(
-    per_second: float, calls: list[int]
-) -> None:
+def test_the_rate_is_never_exceeded_and_always_reached(per_second: float, calls: list[int]) -> None:
     clock = Clock()
     pace = clock.pace(per_second)
     taken = 0

@@ -39,14 +39,14 @@ def opened(function: PrintSinkFunction, index: int, parallelism: int) -> PrintSi
         ("id", 2, 4, "id:3> 7"),
     ],
 )
-def test_a_line_begins_as_flinks_does(
+def test_the_prefix_of_a_line_is_that_of_flink(
     identifier: str | None, index: int, parallelism: int, line: str
 ) -> None:
     assert opened(PrintSinkFunction(identifier), index, parallelism).line(7) == line
 
 
 @pytest.mark.parametrize("to_stderr", [False, True])
-def test_each_record_is_a_line_on_its_stream(
+def test_each_record_is_a_line_on_stdout_or_stderr(
     capsys: pytest.CaptureFixture[str], to_stderr: bool
 ) -> None:
     function = opened(PrintSinkFunction("id", to_stderr), 0, 1)
@@ -58,10 +58,10 @@ def test_each_record_is_a_line_on_its_stream(
     assert (out, err) == (("", printed) if to_stderr else (printed, ""))
 
 
-def test_records_of_a_declared_type_look_as_java_shows_them() -> None:
+def test_records_of_a_declared_type_are_printed_as_in_java() -> None:
     function = PrintSinkFunction(record_type=Types.TUPLE([Types.STRING(), Types.BOOLEAN()]))
     assert opened(function, 0, 1).line(("a", True)) == "(a,true)"
 
 
-def test_it_needs_no_timestamps() -> None:
+def test_print_sink_reads_no_timestamps() -> None:
     assert not PrintSinkFunction().reads_timestamps

@@ -25,7 +25,7 @@ from opchain.runtime.connectors.data_generator import (
 MANY = range(2000)
 
 
-def test_mixing_is_splitmix64() -> None:
+def test_draws_are_those_of_splitmix64() -> None:
     # The first three outputs for the state 1234567, as published with the algorithm.
     step = 0x9E3779B97F4A7C15
     assert [_mixed(1234567 + number * step) for number in range(3)] == [
@@ -35,18 +35,18 @@ def test_mixing_is_splitmix64() -> None:
     ]
 
 
-def test_draws_never_change() -> None:
+def test_draws_are_the_same_in_every_version() -> None:
     assert [draw(seed_of("word_id"), index) % 18 for index in range(6)] == [11, 0, 0, 2, 12, 14]
 
 
 @given(seed=st.integers(0, 2**64 - 1), bounds=st.tuples(st.integers(), st.integers()))
-def test_integers_stay_within_their_bounds(seed: int, bounds: tuple[int, int]) -> None:
+def test_integers_are_within_their_bounds(seed: int, bounds: tuple[int, int]) -> None:
     least, most = sorted(bounds)
     of = RandomInteger(seed, least, most)
     assert all(least <= of.value(index) <= most for index in range(20))
 
 
-def test_every_value_comes_about_equally_often() -> None:
+def test_integers_are_evenly_distributed() -> None:
     of = RandomInteger(seed_of("a"), 0, 9)
     counts = [0] * 10
     for index in MANY:
@@ -57,7 +57,7 @@ def test_every_value_comes_about_equally_often() -> None:
 
 
 @given(seed=st.integers(0, 2**64 - 1))
-def test_floats_fill_their_range_however_wide(seed: int) -> None:
+def test_floats_are_distributed_over_ranges_of_any_width(seed: int) -> None:
     of = RandomFloat(seed, -1.7e308, 1.7e308)
     values = [of.value(index) for index in range(100)]
     assert min(values) < 0 < max(values)
@@ -72,7 +72,7 @@ def test_decimals_have_their_scale() -> None:
     assert max(values) == decimal.Decimal("2.25")
 
 
-def test_decimals_have_more_digits_than_the_context_of_python() -> None:
+def test_decimals_may_have_more_digits_than_pythons_decimal_context() -> None:
     least, most = decimal.Decimal(f"{'1' * 36}.00"), decimal.Decimal(f"{'1' * 36}.03")
     of = RandomDecimal(1, least, most, 2)
     values = {str(of.value(index)) for index in MANY}
@@ -80,7 +80,7 @@ def test_decimals_have_more_digits_than_the_context_of_python() -> None:
 
 
 @pytest.mark.parametrize("bits", [64, 65, 127, 128, 200])
-def test_integers_fill_their_range_however_wide(bits: int) -> None:
+def test_integers_are_distributed_over_ranges_of_any_width(bits: int) -> None:
     of = RandomInteger(seed_of("a"), 0, 2**bits - 1)
     counts = [0] * 4
     for index in MANY:
@@ -108,14 +108,14 @@ def test_a_sequence_counts_in_any_type(kind: Any, expected: Any) -> None:
     assert type(value) is type(expected)
 
 
-def test_some_are_null_about_as_often_as_asked_for() -> None:
+def test_null_values_have_the_configured_frequency() -> None:
     of = SometimesNull(seed_of("null a"), 0.25, SequenceGenerator(0))
     values = [of.value(index) for index in MANY]
     assert 400 < values.count(None) < 600
     assert all(value in (None, index) for index, value in enumerate(values))
 
 
-def test_rows_have_names_and_travel() -> None:
+def test_rows_have_field_names_and_can_be_pickled() -> None:
     generate = RowGenerator((("id", SequenceGenerator(1)), ("flag", RandomBoolean(3))))
     row = pickle.loads(pickle.dumps(generate))(4)
     assert (row.id, row[0], row.flag) == (5, 5, generate(4).flag)

@@ -24,14 +24,14 @@ from opchain.runtime.connectors.collection import (
         (-2, 2, 2, [[range(-2, 1)], [range(1, 3)]]),
     ],
 )
-def test_the_first_parts_take_what_is_left_over(
+def test_the_first_subtasks_get_the_remainder_of_the_division(
     start: int, end: int, parallelism: int, expected: list[list[range]]
 ) -> None:
     assert NumberSequenceSource(start, end).splits(parallelism) == expected
 
 
 @given(st.integers(-100, 100), st.integers(0, 200), st.integers(1, 40), st.integers(1, 9))
-def test_all_numbers_come_once_and_in_order(
+def test_all_numbers_are_read_once_and_in_order(
     start: int, count: int, parallelism: int, batch_size: int
 ) -> None:
     source = NumberSequenceSource(start, start + count)
@@ -47,14 +47,14 @@ def test_all_numbers_come_once_and_in_order(
 
 
 @given(st.integers(0, 1000), st.integers(1, 50))
-def test_parts_differ_by_one_at_most(count: int, parts: int) -> None:
+def test_sizes_of_splits_differ_by_at_most_one(count: int, parts: int) -> None:
     sizes = [len(part) for part in contiguous_parts(count, parts)]
     assert sum(sizes) == count
     assert max(sizes) - min(sizes) <= 1
     assert sizes == sorted(sizes, reverse=True)
 
 
-def test_the_longest_sequence_is_split_without_being_made() -> None:
+def test_a_sequence_of_all_64_bit_numbers_is_split_lazily() -> None:
     source = NumberSequenceSource(-(1 << 63), (1 << 63) - 1)
     (first,), *_, (last,) = source.splits(7)
     assert (first.start, last.stop) == (-(1 << 63), 1 << 63)
@@ -62,18 +62,18 @@ def test_the_longest_sequence_is_split_without_being_made() -> None:
 
 
 @pytest.mark.parametrize("bounds", [(2, 1), (1 << 63, 1 << 63), (-(1 << 63) - 1, 0)])
-def test_an_impossible_sequence_is_refused(bounds: tuple[int, int]) -> None:
+def test_invalid_bounds_are_refused(bounds: tuple[int, int]) -> None:
     with pytest.raises(ValueError, match="number sequence"):
         NumberSequenceSource(*bounds)
 
 
 @pytest.mark.parametrize("bounds", [(1.0, 2), (1, "2"), (True, 2)])
-def test_a_bound_is_an_int(bounds: Any) -> None:
+def test_a_bound_must_be_an_int(bounds: Any) -> None:
     with pytest.raises(TypeError, match="it must be an int"):
         NumberSequenceSource(*bounds)
 
 
-def test_a_sequence_travels() -> None:
+def test_a_sequence_source_can_be_pickled() -> None:
     source = pickle.loads(pickle.dumps(NumberSequenceSource(1, 3)))
     assert repr(source) == "NumberSequenceSource(1, 3)"
 
@@ -106,7 +106,9 @@ class Collected:
 
 
 @pytest.mark.parametrize(("index", "expected"), [(0, [1, 4, 7]), (1, [2, 5]), (2, [3, 6])])
-def test_the_old_source_deals_numbers_out(index: int, expected: list[int]) -> None:
+def test_the_legacy_source_function_distributes_numbers_over_subtasks(
+    index: int, expected: list[int]
+) -> None:
     source = StatefulSequenceSource(1, 7)
     source.open(Subtask(index, 3))
     collected = Collected(source)
@@ -114,7 +116,7 @@ def test_the_old_source_deals_numbers_out(index: int, expected: list[int]) -> No
     assert collected.numbers == expected
 
 
-def test_the_old_source_stops_when_it_is_cancelled() -> None:
+def test_the_legacy_source_function_stops_when_it_is_cancelled() -> None:
     source = StatefulSequenceSource(1, 7)
     source.open(Subtask(0, 1))
     collected = Collected(source, stop_at=2)

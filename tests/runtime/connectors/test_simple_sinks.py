@@ -22,7 +22,7 @@ def test_a_discarding_sink_has_nothing_to_commit() -> None:
     assert not sink.reads_timestamps
 
 
-def test_sinks_travel() -> None:
+def test_sinks_can_be_pickled() -> None:
     sink = DiscardingSink()
     assert repr(pickle.loads(pickle.dumps(sink))) == repr(sink)
     pickle.loads(pickle.dumps(DiscardingSinkFunction())).invoke(1, NO_CONTEXT)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def server(*connections: list[bytes]) -> Iterator[int]:
-    """A server that sends each client its pieces, and closes; gives its port."""
+    """A server that sends each client its texts and closes the connection; returns its port."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
 
         def serve() -> None:
@@ -52,7 +52,9 @@ def environment() -> StreamExecutionEnvironment:
         ([], "\n", []),
     ],
 )
-def test_texts_come_as_they_are_sent(pieces: list[bytes], delimiter: str, texts: list[str]) -> None:
+def test_lines_are_read_as_they_were_sent(
+    pieces: list[bytes], delimiter: str, texts: list[str]
+) -> None:
     with server(pieces) as port:
         env = environment()
         stream = env.socket_text_stream("127.0.0.1", port, delimiter)
@@ -60,7 +62,7 @@ def test_texts_come_as_they_are_sent(pieces: list[bytes], delimiter: str, texts:
             assert list(found) == texts
 
 
-def test_a_connection_that_ended_is_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_closed_connection_is_reopened(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket_source, "RETRY_S", 0.0)
     with server([b"a\n", b"b"], [b"c\n"]) as port:
         stream = environment().socket_text_stream("127.0.0.1", port, max_retry=1)
@@ -68,8 +70,8 @@ def test_a_connection_that_ended_is_made_again(monkeypatch: pytest.MonkeyPatch) 
             assert list(found) == ["a", "b", "c"]
 
 
-def test_records_do_not_wait_for_more() -> None:
-    """What was sent must have come through before the server sends the next."""
+def test_a_line_is_emitted_before_the_next_one_is_sent() -> None:
+    """The job must have processed a line before the server sends the next one."""
     reading, writing = os.pipe()
     with socket.create_server(("127.0.0.1", 0)) as listening:
         env = environment()
@@ -87,7 +89,7 @@ def test_records_do_not_wait_for_more() -> None:
     os.close(writing)
 
 
-def test_a_job_can_be_cancelled_while_nothing_comes() -> None:
+def test_a_job_can_be_cancelled_while_the_server_sends_nothing() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         env = environment()
         env.socket_text_stream("127.0.0.1", listening.getsockname()[1], max_retry=-1).print()
@@ -98,7 +100,7 @@ def test_a_job_can_be_cancelled_while_nothing_comes() -> None:
             assert client.recv(1) == b""
 
 
-def test_a_server_that_is_not_there_is_named() -> None:
+def test_the_error_names_an_unreachable_server() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
     env = environment()
@@ -115,12 +117,12 @@ def test_a_server_that_is_not_there_is_named() -> None:
         (("host", 1, "\n", -2), "max_retry of a socket stream is -2; it must be 0 or more, or -1"),
     ],
 )
-def test_mistakes_are_refused(arguments: Any, message: str) -> None:
+def test_invalid_ports_delimiters_and_retries_are_refused(arguments: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         SocketTextStreamFunction(*arguments)
 
 
-def test_cancelling_before_anything_runs_does_nothing() -> None:
+def test_cancelling_before_the_job_runs_does_nothing() -> None:
     function = SocketTextStreamFunction("host", 1)
     function.cancel()
     assert repr(function) == "Socket Stream (host:1)"

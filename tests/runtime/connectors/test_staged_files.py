@@ -1,4 +1,4 @@
-"""Files between their writer and their commit: nothing is lost, doubled, or looked for among what is there."""
+"""Staged files between their writer and their commit: no record is lost or written twice."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_committing_again_changes_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("checkpoint_id", [None, 1])
-def test_a_commit_marks_the_folders_that_it_added_files_to(
+def test_a_commit_adds_a_marker_to_the_folders_with_new_files(
     tmp_path: Path, checkpoint_id: int | None
 ) -> None:
     sink = sink_to(tmp_path, bucket_assigner=ByFirstLetter(), success_file="_DONE")
@@ -46,14 +46,14 @@ def test_a_commit_marks_the_folders_that_it_added_files_to(
     assert sorted(each.parent.name for each in tmp_path.rglob("_DONE")) == ["a", "b"]
 
 
-def test_a_job_leaves_nothing_but_its_output(tmp_path: Path) -> None:
+def test_a_finished_job_leaves_only_its_output(tmp_path: Path) -> None:
     sink = sink_to(tmp_path)
     commit(sink, written(sink, "a"))
     (file,) = tmp_path.iterdir()
     assert file.read_text() == "a\n"
 
 
-def test_files_of_earlier_jobs_stay(tmp_path: Path) -> None:
+def test_files_of_earlier_jobs_are_kept(tmp_path: Path) -> None:
     sink = sink_to(tmp_path)
     for record in ("first", "second"):
         commit(sink, written(sink, record))
@@ -61,13 +61,11 @@ def test_files_of_earlier_jobs_stay(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("is_moved", [True, False], ids=["moved", "deleted"])
-def test_the_name_of_a_file_that_a_reader_has_removed_never_comes_again(
-    tmp_path: Path, is_moved: bool
-) -> None:
+def test_the_name_of_a_removed_file_is_not_used_again(tmp_path: Path, is_moved: bool) -> None:
     output, archive = tmp_path / "output", tmp_path / "archive"
     archive.mkdir()
     names = set()
-    for run in range(3):  # each with a writer that counts from 0
+    for run in range(3):  # each run has a writer that counts from 0
         sink = sink_to(output)
         commit(sink, written(sink, f"run {run}", checkpoint_id=run + 1))
         (file,) = (found for found in output.iterdir() if found.is_file())
@@ -85,7 +83,7 @@ def test_the_name_of_a_file_that_a_reader_has_removed_never_comes_again(
         ]
 
 
-def test_a_commit_that_was_interrupted_goes_on_though_a_reader_has_moved_its_first_file(
+def test_an_interrupted_commit_resumes_although_a_reader_moved_its_first_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sink = sink_to(tmp_path)
@@ -107,7 +105,7 @@ def test_a_commit_that_was_interrupted_goes_on_though_a_reader_has_moved_its_fir
     assert visible(tmp_path) == [("part-ID-0", "b\n"), ("part-ID-0", "c\n")]
 
 
-def test_files_that_were_removed_before_their_commit_are_an_error(tmp_path: Path) -> None:
+def test_staged_files_that_were_removed_before_the_commit_are_an_error(tmp_path: Path) -> None:
     sink = sink_to(tmp_path)
     first, second = (written(sink, record, checkpoint_id=7)[0] for record in "ab")
     Path(first.staged).unlink()
@@ -124,7 +122,9 @@ def test_files_that_were_removed_before_their_commit_are_an_error(tmp_path: Path
     assert visible(tmp_path) == [("part-ID-0", "b\n")]
 
 
-def test_files_of_a_job_that_were_removed_before_their_commit_are_an_error(tmp_path: Path) -> None:
+def test_staged_files_of_a_job_that_were_removed_before_the_commit_are_an_error(
+    tmp_path: Path,
+) -> None:
     sink = sink_to(tmp_path)
     (file,) = written(sink, "a")
     Path(file.staged).unlink()
@@ -134,7 +134,7 @@ def test_files_of_a_job_that_were_removed_before_their_commit_are_an_error(tmp_p
         commit(sink, [file])
 
 
-def test_another_attempt_at_a_committed_checkpoint_is_not_committed(tmp_path: Path) -> None:
+def test_a_second_attempt_at_a_committed_checkpoint_is_not_committed(tmp_path: Path) -> None:
     sink = sink_to(tmp_path)
     first, again = (written(sink, "a", checkpoint_id=3) for _ in range(2))
     commit(sink, first)
@@ -143,7 +143,7 @@ def test_another_attempt_at_a_committed_checkpoint_is_not_committed(tmp_path: Pa
     assert visible(tmp_path) == [("part-ID-0", "a\n")]
 
 
-def test_the_note_of_the_last_commit(tmp_path: Path) -> None:
+def test_last_commit_and_reset_commits_read_and_write_the_commit_note(tmp_path: Path) -> None:
     sink = sink_to(tmp_path)
     committer, origin = sink.create_committer(), SinkOrigin()
     assert committer.last_commit(origin) is None
@@ -161,7 +161,7 @@ def test_the_note_of_the_last_commit(tmp_path: Path) -> None:
     assert committer.last_commit(origin) == 4
 
 
-def test_a_commit_never_looks_at_the_files_that_are_there(
+def test_a_commit_does_not_list_the_output_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sink = sink_to(tmp_path)
@@ -180,11 +180,11 @@ def test_a_commit_never_looks_at_the_files_that_are_there(
 
 
 @pytest.mark.parametrize("place", ["local", "memory"])
-def test_orphans_of_a_lineage_go(tmp_path: Path, place: str) -> None:
+def test_orphans_of_the_same_lineage_are_removed(tmp_path: Path, place: str) -> None:
     url = str(tmp_path / "out") if place == "local" else f"memory://{tmp_path.name}/out"
     builder = FileSink.for_row_format(url, Encoder.simple_string_encoder())
     sink = builder.with_bucket_assigner(ByFirstLetter()).build()
-    discard(sink, "killed")  # there is no folder yet
+    discard(sink, "killed")  # the folder does not exist yet
     committed = writer_with(sink, "killed")
     committed.write_batch(["a1", "b1"], None)
     committed.flush(end_of_input=False)
@@ -192,7 +192,7 @@ def test_orphans_of_a_lineage_go(tmp_path: Path, place: str) -> None:
     orphaned, other = writer_with(sink, "killed"), writer_with(sink, "killed2")
     for writer in (orphaned, other):
         writer.write_batch(["a2", "b2"], None)
-    orphaned.flush(end_of_input=False)  # killed before anybody heard of it
+    orphaned.flush(end_of_input=False)  # killed before it wrote anything
     files = file_system_of(sink.base_path)
     discard(sink, "killed")
 
@@ -207,14 +207,14 @@ def test_orphans_of_a_lineage_go(tmp_path: Path, place: str) -> None:
 
     (note,) = names(".opchain/killed.operator")
     assert note.startswith("committed-1-")
-    # What the live writer of another job writes stays, and can be committed.
+    # Files of the live writer of another job are kept, and can be committed.
     assert len(names(".opchain/killed2.operator")) == 2
     other.flush(end_of_input=True)
     sink.create_committer().commit(other.prepare_commit_of(1))
     assert names("a", "b") == ["part-ID-0", "part-ID-0", "part-ID-1", "part-ID-1"]
 
 
-def test_an_orphan_that_its_writer_removes_meanwhile_is_nobodys(
+def test_an_orphan_that_its_writer_removes_at_the_same_time_is_no_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sink = sink_to(tmp_path)
@@ -229,10 +229,10 @@ def test_an_orphan_that_its_writer_removes_meanwhile_is_nobodys(
 
     monkeypatch.setattr(LocalFileSystem, "delete", deleted_before)
     discard(sink, "killed")
-    assert list(tmp_path.iterdir()) == []  # the staging folder goes with the last file
+    assert list(tmp_path.iterdir()) == []  # the staging folder is removed with its last file
 
 
-def test_what_is_written_once_somebody_looked_for_orphans_is_none(tmp_path: Path) -> None:
+def test_a_file_that_is_begun_during_the_search_for_orphans_is_kept(tmp_path: Path) -> None:
     sink = sink_to(tmp_path)
     orphaned, later = writer_with(sink, "killed"), writer_with(sink, "killed")
     orphaned.write("a", None)
@@ -243,7 +243,7 @@ def test_what_is_written_once_somebody_looked_for_orphans_is_none(tmp_path: Path
     assert visible(tmp_path) == [("part-ID-0", "b\n")]
 
 
-def test_a_run_that_was_replaced_removes_nothing(tmp_path: Path) -> None:
+def test_a_replaced_run_removes_no_orphans(tmp_path: Path) -> None:
     def confirm() -> NoReturn:
         raise CheckpointInUseError("taken over")
 

@@ -1,4 +1,4 @@
-"""A StreamingFileSink writes what the FileSink of the same settings writes."""
+"""StreamingFileSink writes what a FileSink with the same settings writes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def test_it_writes_files(tmp_path: Path) -> None:
+def test_streaming_file_sink_writes_the_files_of_file_sink(tmp_path: Path) -> None:
     configuration = Configuration().set_string("execution.target", "local")
     env = StreamExecutionEnvironment.get_execution_environment(configuration).set_parallelism(1)
     naming = OutputFileConfig.builder().with_part_prefix("old").with_part_suffix(".txt").build()

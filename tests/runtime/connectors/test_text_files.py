@@ -30,7 +30,7 @@ def read(source: TextLineSource, parallelism: int = 1) -> list[str]:
 
 
 def universal_lines(text: str) -> list[str]:
-    """What Python makes of the text, line by line."""
+    """The lines that Python reads from the text."""
     return [line.removesuffix("\n") for line in io.StringIO(text, newline=None)]
 
 
@@ -62,7 +62,7 @@ def test_line_ends_are_those_of_java(tmp_path: Path, text: str, lines: list[str]
     block_size=st.integers(1, 9),
     batch_size=st.integers(1, 3),
 )
-def test_every_line_is_read_once_however_the_files_are_cut(
+def test_every_line_is_read_once_for_any_split_of_the_files(
     tmp_path: Path, texts: list[str], parallelism: int, block_size: int, batch_size: int
 ) -> None:
     paths = [tmp_path / f"{number}.txt" for number, _ in enumerate(texts)]
@@ -82,7 +82,7 @@ def test_every_line_is_read_once_however_the_files_are_cut(
 
 @pytest.mark.parametrize("name", ["a.txt", "a.txt.gz"])
 @pytest.mark.parametrize("parallelism", [1, 2, 5])
-def test_blocks_hold_whole_lines_as_they_are(tmp_path: Path, name: str, parallelism: int) -> None:
+def test_blocks_contain_whole_lines_unchanged(tmp_path: Path, name: str, parallelism: int) -> None:
     content = "".join(f"line {number} ä\n" for number in range(20)).encode() + b"last"
     with (gzip.open if name.endswith(".gz") else open)(tmp_path / name, "wb") as file:
         file.write(content)
@@ -100,7 +100,7 @@ def test_blocks_hold_whole_lines_as_they_are(tmp_path: Path, name: str, parallel
     assert all(block.endswith((b"\n", b"last")) for block in blocks)
 
 
-def test_a_batch_holds_no_more_than_asked(tmp_path: Path) -> None:
+def test_a_batch_has_at_most_the_requested_number_of_lines(tmp_path: Path) -> None:
     file = tmp_path / "a.txt"
     file.write_text("a\n" * 7)
     source = TextLineSource(file)
@@ -108,7 +108,7 @@ def test_a_batch_holds_no_more_than_asked(tmp_path: Path) -> None:
     assert [len(batch) for batch in source.read(split, 3)] == [3, 3, 1]
 
 
-def test_bytes_are_dealt_out_over_all_files(tmp_path: Path) -> None:
+def test_bytes_are_divided_evenly_over_all_files(tmp_path: Path) -> None:
     for name, size in (("a", 10), ("b", 30), ("c", 0)):
         (tmp_path / name).write_bytes(b"x\n" * (size // 2))
     a, b = str(tmp_path / "a"), str(tmp_path / "b")
@@ -118,7 +118,7 @@ def test_bytes_are_dealt_out_over_all_files(tmp_path: Path) -> None:
     ]
 
 
-def test_folders_are_read_with_all_below_but_what_is_hidden(tmp_path: Path) -> None:
+def test_folders_are_read_recursively_without_hidden_files(tmp_path: Path) -> None:
     for name in ("b.txt", "a/c.txt", "a/.hidden", "_SUCCESS", ".git/config"):
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)
@@ -127,7 +127,7 @@ def test_folders_are_read_with_all_below_but_what_is_hidden(tmp_path: Path) -> N
     assert read(TextLineSource(tmp_path / "_SUCCESS")) == ["_SUCCESS"]
 
 
-def test_patterns_stand_for_files_and_folders(tmp_path: Path) -> None:
+def test_glob_patterns_match_files_and_folders(tmp_path: Path) -> None:
     for name in ("x1.txt", "x2.txt", "y.txt", "x3/z.txt"):
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)
@@ -136,14 +136,14 @@ def test_patterns_stand_for_files_and_folders(tmp_path: Path) -> None:
     assert read(TextLineSource(f"{tmp_path}/**/z.txt")) == ["x3/z.txt"]
 
 
-def test_a_file_whose_name_looks_like_a_pattern_is_itself(tmp_path: Path) -> None:
+def test_an_existing_file_whose_name_looks_like_a_pattern_is_read(tmp_path: Path) -> None:
     (tmp_path / "a[1].txt").write_text("itself")
     (tmp_path / "a1.txt").write_text("other")
     assert read(TextLineSource(tmp_path / "a[1].txt")) == ["itself"]
 
 
 @pytest.mark.parametrize("name", ["missing.txt", "missing*.txt"])
-def test_what_is_not_there_is_named_when_the_job_starts(tmp_path: Path, name: str) -> None:
+def test_the_error_names_a_missing_path_when_the_job_starts(tmp_path: Path, name: str) -> None:
     source = TextLineSource(tmp_path / name)
     with pytest.raises(FileNotFoundError, match="missing"):
         source.splits(1)
@@ -177,7 +177,7 @@ def test_a_character_set_with_other_line_ends_is_read_by_one_subtask(
     assert parts == [["ä", "b"], []]
 
 
-def test_bytes_that_are_no_text_are_replaced(tmp_path: Path) -> None:
+def test_undecodable_bytes_are_replaced(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_bytes(b"a\xff\nb\n")
     assert read(TextLineSource(tmp_path)) == ["a\ufffd", "b"]
 
@@ -187,17 +187,17 @@ def test_an_unknown_character_set_is_refused_at_once() -> None:
         TextLineSource("a.txt", charset_name="klingon")
 
 
-def test_a_path_is_kept_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_relative_path_is_made_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert TextLineSource("a.txt").paths == (str(tmp_path / "a.txt"),)
 
 
-def test_a_source_needs_a_path() -> None:
+def test_a_source_requires_a_path() -> None:
     with pytest.raises(ValueError, match="at least one path"):
         TextLineSource()
 
 
-def test_a_source_travels(tmp_path: Path) -> None:
+def test_a_text_source_can_be_pickled(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("a\n")
     source: TextLineSource = pickle.loads(pickle.dumps(TextLineSource(tmp_path)))
     assert read(source) == ["a"]

@@ -35,13 +35,13 @@ class Ranges(UnboundedSource[int]):
         yield list(split)
 
 
-def test_it_never_ends_and_reads_the_splits_that_are_delivered() -> None:
+def test_an_unbounded_source_reads_delivered_splits_and_does_not_end() -> None:
     source = Ranges()
     assert not source.is_bounded
     assert list(source.read_delivery(pickle.dumps(range(3)), 10)) == [[0, 1, 2]]
 
 
-def test_a_source_that_reads_by_itself_takes_no_delivery() -> None:
+def test_a_source_that_reads_its_own_splits_refuses_a_delivery() -> None:
     with pytest.raises(InternalError, match="3 bytes were delivered"):
         CollectionSource([1]).read_delivery(b"abc", 10)
 
@@ -55,14 +55,14 @@ def numbers(start: Any, end: Any, parallelism: int) -> list[list[int]]:
 
 
 @pytest.mark.parametrize("parallelism", [1, 2, 3, 5])
-def test_a_generator_gives_each_index_between_two_positions_once(parallelism: int) -> None:
+def test_a_generator_emits_each_index_between_two_positions_once(parallelism: int) -> None:
     found = numbers((7, 0), (29, 0), parallelism)
     assert sorted(index for part in found for index in part) == list(range(7, 29))
     assert all(index % parallelism == number for number, part in enumerate(found) for index in part)
     assert numbers((7, 0), (7, 9), parallelism) == [[] for _ in range(parallelism)]
 
 
-def test_a_generator_with_a_rate_goes_by_the_clock() -> None:
+def test_the_position_of_a_generator_with_a_rate_follows_the_clock() -> None:
     source = DataGeneratorSource(lambda index: index, records_per_second=100)
     start = source.initial_position(1_000)
     assert source.latest_position(start, 1_009) == start
@@ -72,11 +72,11 @@ def test_a_generator_with_a_rate_goes_by_the_clock() -> None:
     assert source.latest_position(one, 2_010)[0] == 101
 
 
-def test_a_generator_that_stood_still_makes_up_for_little() -> None:
+def test_a_generator_that_was_paused_catches_up_a_limited_time_only() -> None:
     source = DataGeneratorSource(lambda index: index, records_per_second=10)
     assert source.latest_position((5, 0), 10 * LONGEST_DEBT_MS)[0] == 5 + LONGEST_DEBT_MS // 100
 
 
-def test_a_generator_without_rate_gives_so_many_per_epoch() -> None:
+def test_a_generator_without_a_rate_emits_a_fixed_number_per_epoch() -> None:
     source = DataGeneratorSource(lambda index: index)
     assert source.latest_position((3, 0), 7)[0] == 3 + MOST_PER_EPOCH

@@ -22,7 +22,7 @@ def builder(folder: Path | str) -> Any:
 
 
 class Run:
-    """A run of a watched source, with its log."""
+    """A run of a watched source with its log of found files."""
 
     def __init__(self, tmp_path: Path, built: Any = None) -> None:
         self.folder = tmp_path / "in"
@@ -45,7 +45,7 @@ def run(tmp_path: Path) -> Run:
     return Run(tmp_path)
 
 
-def test_a_watched_source_never_ends_and_a_static_one_does(tmp_path: Path) -> None:
+def test_a_watched_source_is_unbounded_and_a_static_source_is_bounded(tmp_path: Path) -> None:
     source = builder(tmp_path).build()
     assert isinstance(source, WatchedFileSource)
     assert not source.is_bounded
@@ -53,7 +53,7 @@ def test_a_watched_source_never_ends_and_a_static_one_does(tmp_path: Path) -> No
     assert isinstance(static, FileSource)
 
 
-def test_files_are_read_once_in_the_order_of_paths_and_looks(run: Run) -> None:
+def test_files_are_read_once_ordered_by_scan_and_path(run: Run) -> None:
     source = run.source
     assert source.initial_position(0) == 0
     assert source.latest_position(0, 0) == 0
@@ -70,7 +70,7 @@ def test_files_are_read_once_in_the_order_of_paths_and_looks(run: Run) -> None:
     assert [list(batch) for batch in source.read(split, 10)] == [["x"]]
 
 
-def test_folders_are_looked_at_once_in_an_interval(run: Run) -> None:
+def test_folders_are_scanned_once_per_discovery_interval(run: Run) -> None:
     assert run.source.latest_position(0, 500) == 0
     run.write("a")
     assert run.source.latest_position(0, 1_499) == 0
@@ -85,7 +85,7 @@ def test_a_position_means_the_same_files_in_a_new_run(run: Run, tmp_path: Path) 
     assert again.names(0, 1) == [["b"]]
     assert again.source.latest_position(1, 0) == 2
     assert again.names(1, 2) == [["a"]]
-    # A file that is found is read, even if the process died before its epoch began.
+    # A listed file is read, even if the process died before the epoch of the file began.
     assert Run(tmp_path).names(0, 2) == [["b", "a"]]
 
 
@@ -98,12 +98,12 @@ def test_two_drivers_agree_on_the_order_of_files(run: Run, tmp_path: Path) -> No
     run.write("a")
     assert (
         other.source.latest_position(1, 1_000) == 2
-    )  # it has found "a" and "c", and reads the log again
+    )  # the other driver has found "a" and "c", and reads the log again
     assert other.source.latest_position(2, 2_000) == 3
     assert other.names(0, 3) == Run(tmp_path).names(0, 3) == [["b", "c", "a"]]
 
 
-def test_the_log_is_merged_after_a_hundred_looks(run: Run, tmp_path: Path) -> None:
+def test_the_log_is_merged_after_a_hundred_scans(run: Run, tmp_path: Path) -> None:
     for number in range(250):
         run.write(f"{number:03}")
         assert run.source.latest_position(number, number * 1_000) == number + 1
@@ -113,7 +113,9 @@ def test_the_log_is_merged_after_a_hundred_looks(run: Run, tmp_path: Path) -> No
     assert Run(tmp_path).names(0, 250) == [[f"{number:03}" for number in range(250)]]
 
 
-def test_two_drivers_agree_also_if_one_of_them_has_merged_the_log(run: Run, tmp_path: Path) -> None:
+def test_two_drivers_agree_on_the_order_after_one_has_merged_the_log(
+    run: Run, tmp_path: Path
+) -> None:
     other = Run(tmp_path)
     for number in range(99):
         run.write(f"{number:03}")
@@ -122,12 +124,12 @@ def test_two_drivers_agree_also_if_one_of_them_has_merged_the_log(run: Run, tmp_
     run.write("b")
     assert run.source.latest_position(99, 99_000) == 100
     run.write("a")
-    assert other.source.latest_position(99, 100_000) == 100  # it reads the log again
+    assert other.source.latest_position(99, 100_000) == 100  # the driver reads the log again
     assert other.source.latest_position(100, 101_000) == 101
     assert other.names(99, 101) == Run(tmp_path).names(99, 101) == [["b", "a"]]
 
 
-def test_a_log_with_a_part_missing_is_refused(run: Run, tmp_path: Path) -> None:
+def test_a_log_with_a_missing_entry_is_refused(run: Run, tmp_path: Path) -> None:
     for number in range(3):
         run.write(str(number))
         run.source.latest_position(number, number * 1_000)
@@ -158,7 +160,7 @@ def test_a_damaged_log_is_an_error(run: Run, tmp_path: Path, name: str, damage: 
         Run(tmp_path).source.latest_position(3, 0)
 
 
-def test_a_log_that_has_lost_its_end_is_an_error(run: Run, tmp_path: Path) -> None:
+def test_a_log_that_has_lost_its_last_entries_is_an_error(run: Run, tmp_path: Path) -> None:
     for name in "ac":
         run.write(name)
         run.source.latest_position(0, ord(name) * 1_000)
@@ -171,7 +173,7 @@ def test_a_log_that_has_lost_its_end_is_an_error(run: Run, tmp_path: Path) -> No
         Run(tmp_path).source.splits_between(1, 2, 1)
 
 
-def test_a_merged_log_that_was_cut_is_an_error(run: Run, tmp_path: Path) -> None:
+def test_a_truncated_merged_log_is_an_error(run: Run, tmp_path: Path) -> None:
     for number in range(100):
         run.write(f"{number:03}")
         run.source.latest_position(number, number * 1_000)
@@ -187,7 +189,7 @@ def test_a_log_of_an_earlier_version_is_read(tmp_path: Path) -> None:
     assert Run(tmp_path).names(0, 1) == [["a"]]
 
 
-def test_files_are_dealt_out_by_size(run: Run) -> None:
+def test_files_are_distributed_to_subtasks_by_size(run: Run) -> None:
     for name, size in (("a", 100), ("b", 10), ("c", 10), ("d", 10), ("empty", 0)):
         (run.folder / name).write_bytes(b"x" * size)
     assert run.source.latest_position(0, 0) == 5
@@ -214,7 +216,7 @@ def test_a_backlog_is_spread_over_epochs(tmp_path: Path, limit: Any, expected: l
 
 
 @pytest.mark.parametrize("is_of_job", [False, True])
-def test_epochs_follow_what_the_job_can_do(
+def test_the_size_of_an_epoch_follows_the_speed_of_the_job(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_of_job: bool
 ) -> None:
     """1,000 files of 1,000 bytes after a long pause; the job reads 5 files a second, and then 20."""
@@ -242,7 +244,9 @@ def test_epochs_follow_what_the_job_can_do(
 
 
 @pytest.mark.parametrize("parallelism", [1, 2])
-def test_what_can_not_be_is_refused(tmp_path: Path, parallelism: int) -> None:
+def test_unusable_settings_of_a_watched_source_are_refused(
+    tmp_path: Path, parallelism: int
+) -> None:
     with pytest.raises(InternalError, match="has no log"):
         builder(tmp_path).build().latest_position(0, 0)
     with pytest.raises(InternalError, match="has no splits for"):
@@ -256,7 +260,7 @@ def test_what_can_not_be_is_refused(tmp_path: Path, parallelism: int) -> None:
         builder(tmp_path).set_max_time_per_epoch(5)
 
 
-def test_a_pattern_may_match_nothing_for_a_while(tmp_path: Path) -> None:
+def test_a_pattern_may_match_no_files_at_first(tmp_path: Path) -> None:
     run = Run(tmp_path, builder(tmp_path / "in" / "*.txt").build())
     assert run.source.latest_position(0, 0) == 0
     run.write("a.txt")
@@ -264,7 +268,7 @@ def test_a_pattern_may_match_nothing_for_a_while(tmp_path: Path) -> None:
     assert run.source.latest_position(0, 1_000) == 1
 
 
-def test_names_are_not_patterns_where_such_a_file_is_there(tmp_path: Path) -> None:
+def test_an_existing_folder_whose_name_looks_like_a_pattern_is_watched(tmp_path: Path) -> None:
     (tmp_path / "in[1]").mkdir()
     run = Run(tmp_path, builder(tmp_path / "in[1]").build())
     (tmp_path / "in[1]" / "a").write_text("x\n")

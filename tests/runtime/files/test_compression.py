@@ -34,7 +34,7 @@ def zstd(data: bytes) -> bytes:
         ("a.gz", lambda data: gzip.compress(data[:7]) + gzip.compress(data[7:])),
     ],
 )
-def test_a_file_is_unpacked_as_its_name_says(name: str, compress: Any) -> None:
+def test_a_file_is_decompressed_by_its_extension(name: str, compress: Any) -> None:
     assert is_compressed(name)
     file = io.BytesIO(compress(DATA))
     with decompressed(file, name) as unpacked:
@@ -49,13 +49,13 @@ def test_a_file_is_unpacked_as_its_name_says(name: str, compress: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ["a.txt", "gz", "a.gz/b", "/a/.bz2x"])
-def test_other_files_are_what_they_are(name: str) -> None:
+def test_files_with_other_extensions_are_read_unchanged(name: str) -> None:
     assert not is_compressed(name)
     file = io.BytesIO(b"a")
     assert decompressed(file, name) is file
 
 
-def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_compression_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "zstandard", None)
     with pytest.raises(MissingLibraryError, match=r"reading a .zst file .*'opchain\[files\]'"):
         decompressed(io.BytesIO(), "a.zst")

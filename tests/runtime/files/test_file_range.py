@@ -7,7 +7,7 @@ from opchain.runtime.files.file_range import FileRange, divide_files
 from opchain.runtime.files.file_systems import FileStatus
 
 
-def test_reading_goes_on_behind_what_was_read() -> None:
+def test_after_starts_behind_the_records_that_were_read() -> None:
     part = FileRange("a", 5, 9)
     assert part.after(3).after(4) == FileRange("a", 5, 9, 7)
 
@@ -17,7 +17,7 @@ def test_reading_goes_on_behind_what_was_read() -> None:
     whole=st.sets(st.integers(0, 5)),
     parallelism=st.integers(1, 7),
 )
-def test_every_byte_is_dealt_out_once_and_in_order(
+def test_ranges_cover_every_byte_once_and_in_order(
     sizes: list[int], whole: set[int], parallelism: int
 ) -> None:
     files = [FileStatus(str(number), size) for number, size in enumerate(sizes)]

@@ -18,9 +18,9 @@ ROOT = "memory://bucket/out"
 
 @pytest.fixture(autouse=True)
 def memory() -> Iterator[Any]:
-    """An object store in this process: no links, no renames, and folders only by name."""
+    """An object store in memory: no links, no renames, and folders only as prefixes of names."""
     store = fsspec.filesystem("memory")
-    empty(store)  # other tests share it
+    empty(store)  # other tests share the store
     yield store
     empty(store)
 
@@ -43,7 +43,7 @@ def contents() -> dict[str, bytes]:
     return {path.rpartition("/")[2]: file.getvalue() for path, file in sorted(store.items())}
 
 
-def test_files_are_found_as_on_disks(memory: Any) -> None:
+def test_files_are_listed_as_on_a_local_disk(memory: Any) -> None:
     for name in ("b.txt", "a/c.txt", "a/.hidden", "_SUCCESS"):
         created(f"{ROOT}/{name}", name.encode())
     found = list_files([ROOT])
@@ -62,7 +62,7 @@ def test_files_are_found_as_on_disks(memory: Any) -> None:
         list_files(["memory://none"])
 
 
-def test_a_file_gets_its_name_once() -> None:
+def test_a_file_gets_its_final_name_when_it_is_moved() -> None:
     staged, target = created(f"{ROOT}/.staged", b"new"), f"{ROOT}/part-0"
     file_system_of(staged).move(staged, target)
     with pytest.raises(FileNotFoundError):
@@ -70,7 +70,7 @@ def test_a_file_gets_its_name_once() -> None:
     assert contents() == {"part-0": b"new"}
 
 
-def test_a_move_that_has_only_copied_is_done_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_move_that_failed_after_copying_can_be_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
     staged, target = created(f"{ROOT}/.staged", b"new"), f"{ROOT}/part-0"
     kind = type(fsspec.filesystem("memory"))
 
@@ -87,19 +87,19 @@ def test_a_move_that_has_only_copied_is_done_again(monkeypatch: pytest.MonkeyPat
     assert contents() == {"part-0": b"new"}
 
 
-def test_a_note_is_an_empty_file() -> None:
+def test_touch_creates_an_empty_file() -> None:
     for _ in range(2):
         file_system_of(ROOT).touch(f"{ROOT}/notes/a")
     assert contents() == {"a": b""}
 
 
-def test_a_file_can_be_removed() -> None:
+def test_delete_removes_a_file() -> None:
     url = created(f"{ROOT}/a", b"")
     file_system_of(url).delete(url)
     assert contents() == {}
 
 
-def test_what_fsspec_lacks_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_scheme_and_a_missing_fsspec_are_errors(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(
         ValueError, match="the path 'klingon://a' has a scheme that fsspec does not know"
     ):
@@ -109,7 +109,9 @@ def test_what_fsspec_lacks_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         file_system_of("memory://a")
 
 
-def test_a_library_of_fsspec_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_names_a_missing_library_of_an_fsspec_file_system(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def missing(url: str) -> None:
         raise ImportError(f"Install s3fs to access {url}")
 
@@ -118,7 +120,7 @@ def test_a_library_of_fsspec_that_is_missing_is_named(monkeypatch: pytest.Monkey
         file_system_of("s3://a/b")
 
 
-def test_a_folder_is_there_where_a_store_has_files_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_exists_if_a_file_has_its_prefix(monkeypatch: pytest.MonkeyPatch) -> None:
     store = fsspec.filesystem("memory")
     monkeypatch.setattr(type(store), "makedirs", lambda *_, **__: None)
     files = file_system_of("memory://records/new")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class _Unbuffered:
-    """Opens files as another file system would: not as a BufferedReader."""
+    """Opens files without buffering, unlike the local file system."""
 
     def open_input(self, path: str) -> BinaryIO:
         return io.FileIO(path)  # type: ignore[return-value]
@@ -32,7 +32,7 @@ class _Unbuffered:
     block_size=st.integers(1, 9),
     is_local=st.booleans(),
 )
-def test_however_a_file_is_cut_its_lines_come_once_and_whole(
+def test_each_line_is_read_once_and_whole_for_any_split_of_the_file(
     tmp_path: Path, data: bytes, cuts: set[int], block_size: int, is_local: bool
 ) -> None:
     path = tmp_path / "a"
@@ -56,7 +56,7 @@ def test_however_a_file_is_cut_its_lines_come_once_and_whole(
 
 
 @pytest.mark.parametrize("name", ["a", "a.gz"])
-def test_a_whole_file_is_unpacked(tmp_path: Path, name: str) -> None:
+def test_a_compressed_file_is_read_as_one_range(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     path.write_bytes(gzip.compress(b"a\nb") if name.endswith("gz") else b"a\nb")
     assert list(line_blocks(FileRange(str(path), 0, None))) == [
@@ -65,5 +65,5 @@ def test_a_whole_file_is_unpacked(tmp_path: Path, name: str) -> None:
     ]
 
 
-def test_a_line_has_a_position_in_the_file() -> None:
+def test_line_offsets_returns_the_position_of_each_line_in_the_file() -> None:
     assert line_offsets(LineBlock(100, b"a\r\nbc\r\nd")) == [100, 103, 107]

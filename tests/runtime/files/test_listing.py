@@ -41,13 +41,15 @@ def folder(tmp_path: Path) -> Path:
         (("_SUCC[E]SS",), ["_SUCCESS"]),
     ],
 )
-def test_paths_stand_for_files(folder: Path, paths: tuple[str, ...], found: list[str]) -> None:
+def test_paths_and_patterns_are_expanded_to_files(
+    folder: Path, paths: tuple[str, ...], found: list[str]
+) -> None:
     files = list_files([str(folder / path) if path else str(folder) for path in paths])
     assert [file.path for file in files] == [str(folder / name) for name in found]
     assert [file.size for file in files] == list(map(len, found))
 
 
-def test_what_came_since_is_found_the_next_time(folder: Path) -> None:
+def test_a_new_file_is_listed_the_next_time(folder: Path) -> None:
     known = set(list_files([str(folder)]))
     (folder / "a" / "new").write_text("new")
     assert [file.path for file in list_files([str(folder)]) if file not in known] == [
@@ -62,6 +64,6 @@ def test_what_came_since_is_found_the_next_time(folder: Path) -> None:
         ("none*", r"no file matches the pattern '.*none\*'"),
     ],
 )
-def test_nothing_is_an_error(folder: Path, path: str, message: str) -> None:
+def test_a_path_or_pattern_without_files_is_an_error(folder: Path, path: str, message: str) -> None:
     with pytest.raises(FileNotFoundError, match=message):
         list_files([str(folder / path)])

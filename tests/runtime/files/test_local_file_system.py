@@ -19,7 +19,7 @@ def created(path: Path, data: bytes) -> str:
     return str(path)
 
 
-def test_files_and_folders_are_told_apart(tmp_path: Path) -> None:
+def test_content_lists_files_and_folders(tmp_path: Path) -> None:
     (tmp_path / "b").mkdir()
     (tmp_path / "a.txt").write_text("abc")
     a = FileStatus(str(tmp_path / "a.txt"), 3)
@@ -30,13 +30,13 @@ def test_files_and_folders_are_told_apart(tmp_path: Path) -> None:
     assert FILES.matches(f"{tmp_path}/?") == [str(tmp_path / "b")]
 
 
-def test_what_is_gone_before_it_is_looked_at_is_not_there(tmp_path: Path) -> None:
-    (tmp_path / ".#lock").symlink_to("user@host.1234")  # listed, and nothing there
+def test_a_dangling_link_is_not_listed(tmp_path: Path) -> None:
+    (tmp_path / ".#lock").symlink_to("user@host.1234")  # listed by the system, but without a target
     (tmp_path / "a.txt").write_text("abc")
     assert FILES.content(str(tmp_path)) == FolderContent([FileStatus(f"{tmp_path}/a.txt", 3)], [])
 
 
-def test_a_new_file_is_never_an_old_one(tmp_path: Path) -> None:
+def test_create_refuses_an_existing_file(tmp_path: Path) -> None:
     created(tmp_path / "new" / "folder" / "a", b"first")
     with pytest.raises(FileExistsError):
         FILES.create(str(tmp_path / "new" / "folder" / "a"))
@@ -44,7 +44,7 @@ def test_a_new_file_is_never_an_old_one(tmp_path: Path) -> None:
         assert file.read() == b"first"
 
 
-def test_a_file_gets_its_name_once(tmp_path: Path) -> None:
+def test_a_file_gets_its_final_name_when_it_is_moved(tmp_path: Path) -> None:
     staged, target = created(tmp_path / "a", b"new"), str(tmp_path / "b")
     FILES.move(staged, target)
     with pytest.raises(FileNotFoundError):
@@ -53,7 +53,7 @@ def test_a_file_gets_its_name_once(tmp_path: Path) -> None:
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"b": "new"}
 
 
-def test_a_note_is_an_empty_file(tmp_path: Path) -> None:
+def test_touch_creates_an_empty_file(tmp_path: Path) -> None:
     for _ in range(2):
         FILES.touch(str(tmp_path / "notes" / "a"))
     assert (tmp_path / "notes" / "a").read_bytes() == b""
@@ -64,7 +64,7 @@ def test_a_note_is_an_empty_file(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_that_another_job_removes_meanwhile_is_made_again(
+def test_a_folder_that_another_job_removes_at_the_same_time_is_created_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_folder, removals = LocalFileSystem.make_folder, iter([True, True])
@@ -81,11 +81,11 @@ def test_a_folder_that_another_job_removes_meanwhile_is_made_again(
         FILES.create(str(tmp_path / "other" / "a"))
 
 
-def test_a_folder_that_cannot_be_made_is_named() -> None:
+def test_the_error_names_a_folder_that_cannot_be_created() -> None:
     with pytest.raises(FileNotFoundError, match="No such file or directory: '/proc/out'"):
         FILES.create("/proc/out/staged/a")
 
 
-def test_a_file_can_be_removed(tmp_path: Path) -> None:
+def test_delete_removes_a_file(tmp_path: Path) -> None:
     FILES.delete(created(tmp_path / "a", b""))
     assert list(tmp_path.iterdir()) == []

@@ -28,7 +28,7 @@ ROW_TYPE, ROWS = rows({**SCALARS, **NESTED})
 
 @settings(max_examples=30)
 @given(ROWS)
-def test_every_value_comes_back(records: list[Row]) -> None:
+def test_values_are_converted_to_arrow_and_back(records: list[Row]) -> None:
     kinds = zip(columns_of_rows(ROW_TYPE, records), ROW_TYPE.get_field_types(), strict=True)
     for column, kind in kinds:
         array = arrow_array(kind, column)
@@ -45,7 +45,7 @@ def test_without_numpy_the_values_are_the_same(monkeypatch: pytest.MonkeyPatch) 
     assert python_values(array, None, in_utc=True) == quick == [1, None, 3]
 
 
-def test_a_schema_has_the_fields() -> None:
+def test_arrow_schema_has_the_fields_of_the_row_type() -> None:
     row_type = DataTypes.ROW(
         [
             DataTypes.FIELD("id", DataTypes.INT()),
@@ -58,7 +58,7 @@ def test_a_schema_has_the_fields() -> None:
     )
 
 
-def test_an_instant_becomes_a_datetime_without_zone_as_asked() -> None:
+def test_timestamps_become_naive_datetimes_in_utc_or_local_time_as_requested() -> None:
     moment = datetime(2024, 5, 6, 7, 8, 9, tzinfo=timezone.utc)
     array = pa.array([moment, None], pa.timestamp("ms", "UTC"))
     kind = Types.SQL_TIMESTAMP()
@@ -69,7 +69,7 @@ def test_an_instant_becomes_a_datetime_without_zone_as_asked() -> None:
     assert python_values(plain, kind, in_utc=False) == [moment.replace(tzinfo=None)]
 
 
-def test_a_type_that_keeps_zones_is_an_instant_in_arrow() -> None:
+def test_zoned_timestamps_are_converted_to_utc_in_arrow() -> None:
     moment = datetime(2024, 5, 6, 7, 8, 9, 1234, tzinfo=timezone.utc)
     east = moment.astimezone(timezone(timedelta(hours=2)))
     array = arrow_array(ZONED_TIMESTAMP, [moment, east, None])
@@ -99,12 +99,12 @@ def test_a_value_of_another_type_is_refused(kind: Any, value: Any) -> None:
         arrow_array(kind, [value])
 
 
-def test_a_type_without_a_form_is_refused() -> None:
+def test_a_type_without_an_arrow_type_is_refused() -> None:
     with pytest.raises(UnsupportedFeatureError, match="Parquet does not support PickledByteArray"):
         arrow_type(Types.PICKLED_BYTE_ARRAY())
 
 
-def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_pyarrow_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(MissingLibraryError, match=r"writing needs .* 'opchain\[files\]'"):
         pyarrow("writing")

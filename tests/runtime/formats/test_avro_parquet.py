@@ -63,7 +63,7 @@ RECORDS: list[dict[str, Any]] = [
 ]
 
 
-def test_records_come_back_from_parquet_as_from_avro(tmp_path: Path) -> None:
+def test_records_are_read_from_parquet_as_from_avro(tmp_path: Path) -> None:
     parquet = write(tmp_path / "p", AvroParquetWriters.for_generic_record(SCHEMA), RECORDS)
     reads = AvroParquetReaders.for_generic_record(SCHEMA)
     assert read(source_of(reads, parquet), 2) == RECORDS

@@ -46,7 +46,7 @@ MARKER = bytes(range(200, 216))
 
 
 def in_blocks(path: Path, records: list[Any], codec: str = "null", size: int = 1) -> Path:
-    """A file whose blocks hold about `size` bytes."""
+    """A file with blocks of about `size` bytes."""
     with path.open("wb") as stream:
         fastavro.writer(
             stream, SCHEMA.parsed(), records, codec=codec, sync_interval=size, sync_marker=MARKER
@@ -65,7 +65,7 @@ def in_blocks(path: Path, records: list[Any], codec: str = "null", size: int = 1
     size=st.integers(1, 40),
     search=st.integers(1, 40),
 )
-def test_records_come_once_however_the_file_is_cut(
+def test_records_are_read_once_for_any_split_of_the_file(
     tmp_path: Path, records: list[Any], cuts: set[int], codec: str, size: int, search: int
 ) -> None:
     path = in_blocks(tmp_path / "a.avro", records, codec, size)
@@ -74,7 +74,7 @@ def test_records_come_once_however_the_file_is_cut(
         assert read_ranges(AvroReaders.for_generic_record(SCHEMA), path, cuts, 2) == records
 
 
-def test_records_have_the_readers_schema_or_the_files(tmp_path: Path) -> None:
+def test_records_have_the_readers_schema_or_that_of_the_file(tmp_path: Path) -> None:
     path = in_blocks(tmp_path / "a.avro", [{"id": 1, "name": "a"}])
     newer = json.loads(str(SCHEMA))
     newer["fields"] = [newer["fields"][0], {"name": "rank", "type": "int", "default": 7}]
@@ -89,7 +89,7 @@ def test_records_have_the_readers_schema_or_the_files(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("codec", ["null", "deflate"])
 @pytest.mark.parametrize("parallelism", [1, 3])
-def test_the_records_of_a_damaged_block_are_lost_and_counted(
+def test_records_of_a_damaged_block_are_skipped_and_counted(
     tmp_path: Path, codec: str, parallelism: int
 ) -> None:
     records = [{"id": number, "name": "x" * 50} for number in range(90)]
@@ -111,7 +111,7 @@ def test_the_records_of_a_damaged_block_are_lost_and_counted(
         read(source_of(AvroReaders.for_generic_record(SCHEMA), path), parallelism)
 
 
-def test_a_file_that_is_none_is_named(tmp_path: Path) -> None:
+def test_the_error_names_a_file_that_is_not_avro(tmp_path: Path) -> None:
     (tmp_path / "a.avro").write_bytes(b"no Avro")
     with pytest.raises(Exception, match=r".") as failed:
         read(source_of(AvroReaders.for_generic_record(SCHEMA), tmp_path))
@@ -119,7 +119,7 @@ def test_a_file_that_is_none_is_named(tmp_path: Path) -> None:
     assert note.startswith(f"while reading '{tmp_path / 'a.avro'}'")
 
 
-def test_a_large_file_is_read_by_several(tmp_path: Path) -> None:
+def test_a_large_file_is_read_by_several_subtasks(tmp_path: Path) -> None:
     records = [{"id": number, "name": f"name {number}"} for number in range(20_000)]
     path = write_file(tmp_path, AvroBulkWriters.for_generic_record(SCHEMA), records)
     source = source_of(AvroReaders.for_generic_record(SCHEMA), path)

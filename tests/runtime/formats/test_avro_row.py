@@ -26,7 +26,7 @@ AT = instant_of(datetime(2024, 5, 6, 7, 8, 9, 10, tzinfo=timezone.utc))
 
 
 @pytest.mark.parametrize("at", [AT, None])
-def test_rows_are_messages_and_back(at: Any) -> None:
+def test_rows_are_serialized_and_deserialized(at: Any) -> None:
     reads = AvroRowDeserializationSchema(avro_schema_string=SCHEMA)
     writes = AvroRowSerializationSchema(avro_schema_string=SCHEMA)
     row = Row(id=1, at=at, inner=Row(x=1), inners=[Row(x=2)], named={"a": Row(x=3)})
@@ -40,13 +40,13 @@ def test_rows_are_messages_and_back(at: Any) -> None:
     assert reads.get_produced_type().get_field_names() == ["id", "at", "inner", "inners", "named"]
 
 
-def test_a_message_that_is_none_is_refused() -> None:
+def test_a_message_that_is_not_avro_is_refused() -> None:
     with pytest.raises(ValueError, match="the message b'' is not a record of the Avro schema"):
         AvroRowDeserializationSchema(avro_schema_string=SCHEMA).deserialize(b"")
 
 
 @pytest.mark.parametrize("kind", [AvroRowDeserializationSchema, AvroRowSerializationSchema])
-def test_a_schema_is_needed_and_no_class(kind: Any) -> None:
+def test_a_schema_is_required_and_a_java_class_is_refused(kind: Any) -> None:
     with pytest.raises(TypeError, match="needs avro_schema_string"):
         kind()
     with pytest.raises(

@@ -43,11 +43,11 @@ INNER = {"type": "record", "name": "I", "fields": [{"name": "x", "type": "int"}]
         ({"type": "string", "logicalType": "unheard-of"}, "String"),
     ],
 )
-def test_types_of_fields(kind: Any, shown: str) -> None:
+def test_avro_types_are_mapped_to_type_information(kind: Any, shown: str) -> None:
     assert repr(record(a=kind).row_type()) == f"RowTypeInfo(a: {shown})"
 
 
-def test_a_named_type_is_known_from_then_on() -> None:
+def test_a_named_type_can_be_referenced_after_its_definition() -> None:
     again = record(a=INNER, b={"type": "array", "items": "I"}).row_type()
     assert again.get_field_types()[1] == Types.LIST(Types.ROW([Types.INT()]))
 
@@ -60,12 +60,12 @@ def test_a_named_type_is_known_from_then_on() -> None:
         (AvroSchema.parse_string('"int"'), "not an Avro schema of records"),
     ],
 )
-def test_what_has_no_row_type_is_refused(schema: AvroSchema, message: str) -> None:
+def test_schemas_without_a_row_type_are_refused(schema: AvroSchema, message: str) -> None:
     with pytest.raises(UnsupportedFeatureError, match=message):
         schema.row_type()
 
 
-def test_schemas_come_from_texts_and_files(tmp_path: Path) -> None:
+def test_schemas_are_read_from_texts_and_files(tmp_path: Path) -> None:
     (tmp_path / "a.avsc").write_text(str(record(a="int")))
     assert AvroSchema.parse_file(str(tmp_path / "a.avsc")) == record(a="int")
     with pytest.raises(ValueError, match="the Avro schema is not JSON"):
@@ -76,14 +76,14 @@ def test_schemas_come_from_texts_and_files(tmp_path: Path) -> None:
     assert record(a="int").parsed()["name"] == "R"
 
 
-def test_records_of_a_schema_are_a_type() -> None:
+def test_generic_record_avro_type_info_has_the_schema() -> None:
     kind = GenericRecordAvroTypeInfo(record(a="int"))
     assert pickle.loads(pickle.dumps(kind)) == kind
     assert kind.java_class == "GenericRecord"
     assert repr(kind).startswith('GenericRecord({"type": "record"')
 
 
-def test_names_belong_to_namespaces() -> None:
+def test_names_are_resolved_in_their_namespace() -> None:
     def named(field: str, **settings: Any) -> dict[str, Any]:
         inner = [{"name": field, "type": "int"}]
         return {"type": "record", "name": "I", "fields": inner, **settings}

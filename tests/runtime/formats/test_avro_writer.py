@@ -16,7 +16,7 @@ SCHEMA = AvroSchema.parse_string(
 )
 
 
-def test_records_come_back_and_files_are_the_same_in_every_run(tmp_path: Path) -> None:
+def test_written_records_are_read_back_and_files_are_reproducible(tmp_path: Path) -> None:
     records = [{"id": number} for number in range(5)]
     writes = AvroBulkWriters.for_generic_record(SCHEMA)
     paths = [write(tmp_path / name, writes, records) for name in ("a", "b")]
@@ -24,7 +24,7 @@ def test_records_come_back_and_files_are_the_same_in_every_run(tmp_path: Path) -
     assert read(source_of(AvroReaders.for_generic_record(SCHEMA), paths[0])) == records
 
 
-def test_blocks_are_written_when_asked(tmp_path: Path) -> None:
+def test_a_block_is_written_when_the_writer_is_flushed(tmp_path: Path) -> None:
     path = tmp_path / "a"
     with path.open("wb") as stream:
         writer = AvroBulkWriters.for_generic_record(SCHEMA).create(stream)
@@ -37,6 +37,6 @@ def test_blocks_are_written_when_asked(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("record", [{}, {"id": "a"}, {"id": None}, {"id": 2**70}, {"id": 1.5}, 5])
-def test_a_record_of_another_schema_is_refused(tmp_path: Path, record: object) -> None:
+def test_a_record_that_does_not_match_the_schema_is_refused(tmp_path: Path, record: object) -> None:
     with pytest.raises(ValueError, match="is not a record of the Avro schema"):
         write(tmp_path, AvroBulkWriters.for_generic_record(SCHEMA), [record])

@@ -56,7 +56,7 @@ def rows_in(path: Path, text: str, reads: CsvReaderFormat, parallelism: int = 1)
     max_examples=20,
 )
 @given(records=ROWS, separator=st.sampled_from(",;|\t"), escape=st.sampled_from([None, "\\"]))
-def test_rows_come_back_with_quotes_and_line_ends(
+def test_rows_with_quotes_and_line_ends_are_read_back(
     tmp_path: Path, records: list[Row], separator: str, escape: str | None
 ) -> None:
     builder = schema_of(ROW_TYPE, column_separator=separator, use_header=True, null_value="<null>")
@@ -74,7 +74,7 @@ def test_rows_come_back_with_quotes_and_line_ends(
     max_examples=40,
 )
 @given(records=LINES[1], cuts=st.sets(st.integers(0, 200)), header=st.booleans())
-def test_rows_of_one_line_come_once_however_the_file_is_cut(
+def test_rows_of_one_line_are_read_once_for_any_split_of_the_file(
     tmp_path: Path, records: list[Row], cuts: set[int], header: bool
 ) -> None:
     builder = schema_of(LINES[0], use_header=header, strict_headers=header, null_value="<null>")
@@ -86,7 +86,7 @@ def test_rows_of_one_line_come_once_however_the_file_is_cut(
 
 
 @pytest.mark.parametrize("is_line_by_line", [True, False])
-def test_a_nul_character_is_text_since_python_3_11(
+def test_a_nul_character_is_accepted_since_python_3_11(
     tmp_path: Path, *, is_line_by_line: bool
 ) -> None:
     reads = CsvReaderFormat.for_schema(two().build())
@@ -116,7 +116,7 @@ def test_a_nul_character_is_text_since_python_3_11(
         (two().set_use_header(), "", []),
     ],
 )
-def test_settings_of_the_schema(
+def test_settings_of_the_schema_apply_to_reading(
     tmp_path: Path, builder: CsvSchemaBuilder, text: str, found: list[Any], is_line_by_line: bool
 ) -> None:
     reads = CsvReaderFormat.for_schema(builder.build())
@@ -127,7 +127,7 @@ def test_settings_of_the_schema(
         assert [tuple(row) for row in records] == found
 
 
-def test_a_field_may_hold_line_ends_in_a_whole_file(tmp_path: Path) -> None:
+def test_a_field_may_contain_line_ends_if_the_file_is_not_split(tmp_path: Path) -> None:
     reads = CsvReaderFormat.for_schema(two().build())
     text = '1,"a\r\n\nb"\n2,c\n'
     assert rows_in(tmp_path, text, reads, 2) == [Row(id=1, name="a\r\n\nb"), Row(id=2, name="c")]
@@ -138,7 +138,7 @@ def test_a_field_may_hold_line_ends_in_a_whole_file(tmp_path: Path) -> None:
 BAD = '1,a\nx,b\n2\n3,"c"d\n4,e\n'
 
 
-def test_bad_lines_are_told_with_their_bytes(tmp_path: Path) -> None:
+def test_malformed_lines_are_reported_with_their_byte_offset(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text(BAD)
     reads = CsvReaderFormat.for_schema(two().build()).one_record_per_line()
     source = source_of(reads, tmp_path, malformed=OutputTag("bad"))
@@ -156,7 +156,7 @@ def test_bad_lines_are_told_with_their_bytes(tmp_path: Path) -> None:
     ]
 
 
-def test_bad_records_are_told_with_their_lines(tmp_path: Path) -> None:
+def test_malformed_records_are_reported_with_their_line_number(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text(BAD)
     reads = CsvReaderFormat.for_schema(two().build())
     source = source_of(reads, tmp_path, malformed=OutputTag("bad"))
@@ -171,7 +171,7 @@ def test_bad_records_are_told_with_their_lines(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("is_line_by_line", [True, False])
-def test_a_strict_header_is_compared(tmp_path: Path, is_line_by_line: bool) -> None:
+def test_strict_headers_are_compared_with_the_schema(tmp_path: Path, is_line_by_line: bool) -> None:
     reads = CsvReaderFormat.for_schema(two().set_use_header().set_strict_headers().build())
     if is_line_by_line:
         reads = reads.one_record_per_line()
@@ -186,7 +186,7 @@ def test_a_large_field_is_read(tmp_path: Path) -> None:
     assert rows_in(tmp_path, f"1,{'x' * 200_000}\n", reads)[0]["name"] == "x" * 200_000
 
 
-def test_what_is_no_schema_is_refused() -> None:
+def test_an_object_that_is_not_a_csv_schema_is_refused() -> None:
     wrong: Any = ["id"]
     with pytest.raises(TypeError, match="for_schema got \\['id'\\]; it takes a CsvSchema"):
         CsvReaderFormat.for_schema(wrong)
@@ -194,13 +194,13 @@ def test_what_is_no_schema_is_refused() -> None:
         CsvReaderFormat.for_schema(CsvSchema())
 
 
-def test_rows_have_the_schemas_type() -> None:
+def test_rows_have_the_type_of_the_schema() -> None:
     schema = two().build()
     assert CsvReaderFormat.for_schema(schema).get_produced_type() == schema.row_type
 
 
 @pytest.mark.parametrize("by_line", [False, True])
-def test_lines_behind_a_strict_header_need_not_be_utf_8(tmp_path: Path, by_line: bool) -> None:
+def test_lines_after_a_strict_header_need_not_be_utf_8(tmp_path: Path, by_line: bool) -> None:
     (tmp_path / "a.csv").write_bytes(b"\xef\xbb\xbfid,name\r\n1,a\r\n2,\xff\r\n3,c")
     reads = CsvReaderFormat.for_schema(two().set_use_header().set_strict_headers().build())
     if by_line:
@@ -211,7 +211,7 @@ def test_lines_behind_a_strict_header_need_not_be_utf_8(tmp_path: Path, by_line:
 
 
 @pytest.mark.parametrize("header", [b"id,n\xe4me\n", b'"id"x,name\n'])
-def test_a_malformed_header_does_not_take_a_row_with_it(tmp_path: Path, header: bytes) -> None:
+def test_a_malformed_header_does_not_consume_the_first_row(tmp_path: Path, header: bytes) -> None:
     (tmp_path / "a.csv").write_bytes(header + b"1,a\n2,b\n")
     (tmp_path / "b.csv").write_bytes(b"id,name\n" + header + b"3,c\n4,d\n")
     plain = CsvReaderFormat.for_schema(two().set_use_header().build())

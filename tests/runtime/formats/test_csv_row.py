@@ -12,7 +12,7 @@ ROW = Types.ROW_NAMED(
 )
 
 
-def test_rows_are_messages_and_back() -> None:
+def test_rows_are_serialized_and_deserialized() -> None:
     reads = CsvRowDeserializationSchema.Builder(ROW).build()
     writes = CsvRowSerializationSchema.Builder(ROW).build()
     row = Row(id=1, name='ä,"', tags=["a", "b"])
@@ -24,7 +24,7 @@ def test_rows_are_messages_and_back() -> None:
     assert reads.get_produced_type() == ROW
 
 
-def test_settings() -> None:
+def test_builder_settings_apply_to_messages() -> None:
     reads = CsvRowDeserializationSchema.Builder(ROW).set_field_delimiter("|")
     reads.set_array_element_delimiter("+").set_quote_character("'").set_escape_character("\\")
     reads.set_null_literal("-").set_allow_comments(False)
@@ -38,7 +38,7 @@ def test_settings() -> None:
 
 
 @pytest.mark.parametrize("message", [b"x,a,b", b"1", b'1,"a,b', b"\xff,a,b", b""])
-def test_messages_that_are_no_rows_fail_or_are_skipped(message: bytes) -> None:
+def test_messages_that_are_not_rows_fail_or_are_skipped(message: bytes) -> None:
     builder = CsvRowDeserializationSchema.Builder(ROW)
     with pytest.raises(ValueError, match="is not a CSV record of RowTypeInfo"):
         builder.build().deserialize(message)

@@ -11,7 +11,7 @@ from opchain.runtime.formats.csv_schema import CsvColumn
 from opchain.table import DataTypes
 
 
-def test_columns_have_pyflinks_types() -> None:
+def test_columns_have_the_types_of_pyflink() -> None:
     schema = (
         CsvSchema.builder()
         .add_number_column("id")
@@ -31,7 +31,7 @@ def test_columns_have_pyflinks_types() -> None:
     assert [column.separator for column in schema.columns[4:6]] == [";", ","]
 
 
-def test_columns_come_from_other_schemas() -> None:
+def test_columns_of_another_schema_can_be_added() -> None:
     other = CsvSchema.builder().add_string_column("a").build()
     builder = CsvSchema.builder().add_string_column("b").add_columns_from(other)
     assert len(builder) == builder.size() == 2
@@ -39,7 +39,7 @@ def test_columns_come_from_other_schemas() -> None:
     assert builder.clear_columns().build().names == []
 
 
-def test_the_separator_of_all_arrays_counts_where_a_column_has_none() -> None:
+def test_the_schema_separator_applies_to_array_columns_without_their_own() -> None:
     builder = CsvSchema.builder().add_array_column("a").add_array_column("b", "+")
     builder.set_array_element_separator("|")
     assert [column.separator for column in builder.build().columns] == [";", "+"]
@@ -49,7 +49,7 @@ def test_the_separator_of_all_arrays_counts_where_a_column_has_none() -> None:
     assert [column.separator for column in builder.build().columns] == ["", "+"]
 
 
-def test_the_text_of_a_schema_is_jacksons() -> None:
+def test_the_repr_of_a_schema_is_that_of_jackson() -> None:
     builder = (
         CsvSchema.builder().add_number_column("i").add_string_column("s").add_array_column("l")
     )
@@ -77,7 +77,9 @@ def test_the_text_of_a_schema_is_jacksons() -> None:
         ("set_use_header", (False,), "use_header", False),
     ],
 )
-def test_settings(setter: str, arguments: Any, attribute: str, value: Any) -> None:
+def test_setters_set_their_attribute(
+    setter: str, arguments: Any, attribute: str, value: Any
+) -> None:
     builder = CsvSchema.builder().add_string_column("a")
     assert getattr(builder, setter)(*arguments) is builder
     schema = builder.build()
@@ -87,12 +89,12 @@ def test_settings(setter: str, arguments: Any, attribute: str, value: Any) -> No
 
 @pytest.mark.parametrize("setter", ["set_column_separator", "set_escape_char", "set_quote_char"])
 @pytest.mark.parametrize("char", ["", "||"])
-def test_a_character_is_a_single_one(setter: str, char: str) -> None:
+def test_separator_escape_and_quote_must_be_single_characters(setter: str, char: str) -> None:
     with pytest.raises(ValueError, match="it must be a single character"):
         getattr(CsvSchema.builder(), setter)(char)
 
 
-def test_mistakes_are_named() -> None:
+def test_mistakes_in_the_builder_are_named() -> None:
     builder = CsvSchema.builder().add_string_column("a").add_boolean_column("a")
     with pytest.raises(ValueError, match="CsvSchema has the column 'a' twice"):
         builder.build()

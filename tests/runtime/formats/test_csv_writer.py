@@ -29,13 +29,13 @@ def two() -> CsvSchemaBuilder:
         (two().set_line_separator("\r\n").set_null_value("-"), '1,ä\r\n2,"b,""c"\r\n-,-\r\n'),
     ],
 )
-def test_rows_are_lines(tmp_path: Path, builder: CsvSchemaBuilder, text: str) -> None:
+def test_rows_are_written_as_lines(tmp_path: Path, builder: CsvSchemaBuilder, text: str) -> None:
     rows = [Row(1, "ä"), {"name": 'b,"c', "id": 2}, (None, None)]
     path = write(tmp_path, CsvBulkWriters.for_schema(builder.build()), rows)
     assert path.read_bytes().decode() == text
 
 
-def test_elements_come_one_by_one_too(tmp_path: Path) -> None:
+def test_elements_are_written_one_by_one(tmp_path: Path) -> None:
     path = tmp_path / "a"
     with path.open("wb") as stream:
         writer = CsvBulkWriters.for_schema(two().build()).create(stream)
@@ -47,7 +47,7 @@ def test_elements_come_one_by_one_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["a,b", "a\nb", "a\rb"])
-def test_a_row_that_needs_quotes_and_has_none_is_refused(name: str) -> None:
+def test_a_row_that_needs_quotes_is_refused_without_a_quote_character(name: str) -> None:
     text = CsvText(two().disable_quote_char().build())
     with pytest.raises(ValueError, match="a row cannot be written as CSV"):
         text.of_rows([Row(1, name)])
@@ -60,13 +60,13 @@ def test_a_row_that_looks_like_a_comment_is_quoted() -> None:
         CsvText(builder.disable_quote_char().build()).of_rows([Row("#1")])
 
 
-def test_what_is_no_schema_is_refused() -> None:
+def test_an_object_that_is_not_a_csv_schema_is_refused() -> None:
     wrong: Any = "id,name"
     with pytest.raises(TypeError, match="got 'id,name'; it takes a CsvSchema"):
         CsvBulkWriters.for_schema(wrong)
 
 
-# What PyFlink 2.3 writes.
+# Written by PyFlink 2.3.
 @pytest.mark.parametrize(
     ("text", "written"),
     [
@@ -85,7 +85,7 @@ def test_what_is_no_schema_is_refused() -> None:
         ("\U0001f600" * 13, '"' + "\U0001f600" * 13 + '"'),
     ],
 )
-def test_texts_are_quoted_as_jackson_quotes_them(text: str, written: str) -> None:
+def test_texts_are_quoted_as_in_jackson(text: str, written: str) -> None:
     schema = CsvSchema.builder().add_string_column("a").build()
     assert CsvText(schema).of_rows([Row(text)]).decode() == f"{written}\n"
 
@@ -96,7 +96,7 @@ def test_an_escape_character_is_doubled_within_quotes() -> None:
     assert written.decode() == '"back\\\\slash"\n"q""q"\nplain\n'
 
 
-def test_numbers_are_written_as_java_writes_them() -> None:
+def test_numbers_are_written_as_in_java() -> None:
     columns = {"f": DataTypes.FLOAT(), "d": DataTypes.DOUBLE(), "n": DataTypes.DECIMAL(10, 2)}
     builder = CsvSchema.builder()
     for name, kind in columns.items():

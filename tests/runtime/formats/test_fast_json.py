@@ -1,4 +1,4 @@
-"""Generated code reads and writes JSON as `json.loads` and `json.dumps` do, in values, texts and errors."""
+"""Generated code reads and writes JSON with the values, texts and errors of `json.loads` and `json.dumps`."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ def outcome(read: Any, text: Any) -> Any:
 @pytest.mark.parametrize(
     "around", ["%s", '{"x": %s}', '{"x": 1, "y": %s}', ' {"x": 1}%s', "\ufeff%s"]
 )
-def test_loads_gives_the_values_and_errors_of_json(around: str, value: str) -> None:
+def test_fast_loads_gives_the_values_and_errors_of_json_loads(around: str, value: str) -> None:
     text = around % value
     assert outcome(fast_loads(), text) == outcome(json.loads, text)
 
 
 @pytest.mark.parametrize("value", [b'{"x": 1}', None, 5, bytearray(b"[1]")])
-def test_other_than_texts_go_to_json(value: Any) -> None:
+def test_values_other_than_str_are_passed_to_json_loads(value: Any) -> None:
     assert outcome(fast_loads(), value) == outcome(json.loads, value)
 
 
 @pytest.mark.parametrize("value", VALUES)
 @pytest.mark.parametrize("around", ['{"x": %s}', '{"x": 1, "y": %s}', "%s", '{"x": 1}%s'])
 @pytest.mark.parametrize("has_msgspec", [True, False])
-def test_fields_are_those_of_json_or_none(
+def test_fields_are_those_of_json_loads_or_none(
     around: str, value: str, has_msgspec: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not has_msgspec:
@@ -69,10 +69,12 @@ def test_fields_are_read_without_msgspec(monkeypatch: pytest.MonkeyPatch) -> Non
     assert fields.read(['{"x": 1}', '{"y": 1}']) is None
     assert fields.read(["[1]"]) is None
     assert fields.read([None]) is None
-    assert JsonFields([]).read(['{"x": 1}']) is None  # they are parsed where they are sent
+    assert (
+        JsonFields([]).read(['{"x": 1}']) is None
+    )  # documents without fields are parsed where they are sent
 
 
-def test_texts_are_checked_without_reading_a_field() -> None:
+def test_without_fields_documents_are_only_checked() -> None:
     fields = JsonFields([])
     assert len(fields.read(['{"x": 1, "y": [null]}', "{}"]) or ()) == 2
     for text in ('{"x": 1', "[1]", "1", '{"x": NaN}', ""):
@@ -80,7 +82,9 @@ def test_texts_are_checked_without_reading_a_field() -> None:
 
 
 @pytest.mark.parametrize("has_msgspec", [True, False])
-def test_other_fields_may_be_refused(has_msgspec: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_documents_with_other_fields_can_be_refused(
+    has_msgspec: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     if not has_msgspec:
         monkeypatch.setitem(sys.modules, "msgspec", None)
     fields = JsonFields([("x", ()), ("y", (7,))], has_no_others=True)
@@ -98,7 +102,7 @@ documents = st.recursive(
 
 @pytest.mark.slow
 @given(documents)
-def test_documents_are_read_alike(document: Any) -> None:
+def test_fast_loads_parses_random_documents_like_json_loads(document: Any) -> None:
     text = json.dumps(document)
     found = fast_loads()(text)
     assert repr(found) == repr(json.loads(text))
@@ -134,7 +138,7 @@ ODD_VALUES: tuple[Any, ...] = (
 
 
 @pytest.mark.parametrize("value", ODD_VALUES, ids=lambda value: type(value).__name__)
-def test_dumps_gives_the_texts_and_errors_of_json(value: Any) -> None:
+def test_fast_dumps_gives_the_texts_and_errors_of_json_dumps(value: Any) -> None:
     assert outcome(fast_dumps(), value) == outcome(json.dumps, value)
     fields = ("plain", "100 %s %", 'é"\n')
     write = json_object(fields)
@@ -144,12 +148,12 @@ def test_dumps_gives_the_texts_and_errors_of_json(value: Any) -> None:
 
 
 @given(documents)
-def test_documents_are_written_alike(document: Any) -> None:
+def test_fast_dumps_writes_random_documents_like_json_dumps(document: Any) -> None:
     assert fast_dumps()(document) == json.dumps(document)
     assert json_object(("a", "b"))(document, 7) == json.dumps({"a": document, "b": 7})
 
 
-def test_an_encoder_that_the_user_has_replaced_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_replaced_json_encoder_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     class Sets(json.JSONEncoder):
         def default(self, o: Any) -> Any:
             return sorted(o)
@@ -159,7 +163,7 @@ def test_an_encoder_that_the_user_has_replaced_is_used(monkeypatch: pytest.Monke
     assert json_object(("x",))({2, 1}) == '{"x": [1, 2]}'
 
 
-def test_a_default_that_the_user_has_replaced_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_replaced_default_encoder_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     dumps = fast_dumps()
     monkeypatch.setattr(json.JSONEncoder, "default", lambda _, value: sorted(value))
     assert dumps({2, 1}) == "[1, 2]"

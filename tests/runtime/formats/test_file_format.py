@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Sizes(StreamFormat[int]):
-    """The least that a format of one's own needs."""
+    """The minimum that a user's format needs."""
 
     def read(
         self, part: FileRange, batch_size: int, malformed: MalformedRecords
@@ -25,7 +25,7 @@ class Sizes(StreamFormat[int]):
             yield [len(file.read())]
 
 
-def test_a_format_of_ones_own_reads_whole_files(tmp_path: Path) -> None:
+def test_a_users_format_reads_whole_files(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"12345")
     (tmp_path / "b").write_bytes(b"12")
     for parallelism in (1, 2, 7):
@@ -33,5 +33,5 @@ def test_a_format_of_ones_own_reads_whole_files(tmp_path: Path) -> None:
     assert Sizes().get_produced_type() is None
 
 
-def test_lines_of_text_are_the_format_that_is_built_in() -> None:
+def test_text_line_format_is_the_built_in_format() -> None:
     assert repr(StreamFormat.text_line_format("latin-1")) == "TextLineFormat('latin-1')"

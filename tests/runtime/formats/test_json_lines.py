@@ -26,7 +26,7 @@ ROW_TYPE, ROWS = rows({**SCALARS, **NESTED})
     max_examples=20,
 )
 @given(records=ROWS, cuts=st.sets(st.integers(0, 2000)))
-def test_rows_come_back_once_however_the_file_is_cut(
+def test_rows_are_read_once_for_any_split_of_the_file(
     tmp_path: Path, records: list[Row], cuts: set[int]
 ) -> None:
     path = write_file(tmp_path, JsonLinesEncoder(ROW_TYPE), records)
@@ -41,7 +41,7 @@ VALUES = st.recursive(
 
 
 @pytest.mark.parametrize("has_msgspec", [True, False])
-def test_without_a_type_records_are_what_json_says(
+def test_without_a_type_records_are_those_of_json_loads(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_msgspec: bool
 ) -> None:
     if not has_msgspec:
@@ -53,7 +53,7 @@ def test_without_a_type_records_are_what_json_says(
 
 @settings(max_examples=40)
 @given(st.lists(VALUES, max_size=5))
-def test_both_parsers_give_the_same(values: list[Any]) -> None:
+def test_msgspec_and_json_give_the_same_records(values: list[Any]) -> None:
     lines = [json.dumps(value) for value in values]
     quick = json_decoder(None)
     with pytest.MonkeyPatch.context() as patch:
@@ -66,7 +66,7 @@ def test_both_parsers_give_the_same(values: list[Any]) -> None:
     "line", ["{", "1,2", "[1", "1 2", "{} {}", "{'a': 1}", "nul", '"\\x"', "[" * 100_000]
 )
 @pytest.mark.parametrize("has_msgspec", [True, False])
-def test_text_that_is_no_json_is_malformed(
+def test_text_that_is_not_json_is_malformed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_msgspec: bool, line: str
 ) -> None:
     if not has_msgspec:
@@ -81,7 +81,7 @@ def test_text_that_is_no_json_is_malformed(
         read(source_of(JsonReaderFormat.for_type(), tmp_path))
 
 
-def test_a_missing_field_is_nothing_or_malformed(tmp_path: Path) -> None:
+def test_a_missing_field_is_null_or_malformed(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text('{"id": 1, "more": 5}\n')
     lines = JsonReaderFormat.for_type(
         DataTypes.ROW(
@@ -96,7 +96,7 @@ def test_a_missing_field_is_nothing_or_malformed(tmp_path: Path) -> None:
         read(source_of(lines.fail_on_missing_field(), tmp_path))
 
 
-def test_records_have_the_type_that_was_given() -> None:
+def test_records_have_the_declared_type() -> None:
     assert JsonReaderFormat.for_type(ROW_TYPE).get_produced_type() == ROW_TYPE
     assert JsonReaderFormat.for_type().get_produced_type() is None
     wrong: Any = "id INT"
@@ -106,7 +106,7 @@ def test_records_have_the_type_that_was_given() -> None:
         JsonLinesEncoder(wrong)
 
 
-def test_decimals_are_exact_also_inside(tmp_path: Path) -> None:
+def test_nested_decimals_are_exact(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text('{"m": {"a": 0.1000}, "l": [0.20], "d": 1.5}\n')
     of = Types.ROW_NAMED(
         ["m", "l", "d"],

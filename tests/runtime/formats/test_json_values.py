@@ -21,14 +21,14 @@ ROW_TYPE, ROWS = rows({**SCALARS, **NESTED})
 
 @settings(max_examples=20)
 @given(ROWS)
-def test_every_row_comes_back(records: list[Row]) -> None:
+def test_rows_are_converted_to_json_and_back(records: list[Row]) -> None:
     texts = to_json(ROW_TYPE)(records)
     parsed = [json.loads(text, parse_float=Decimal) for text in texts]
     assert from_json(ROW_TYPE)(parsed) == records
 
 
 @given(st.lists(st.none() | NESTED["row"][1], max_size=5))
-def test_nothing_among_rows_stays_nothing(records: list[Row | None]) -> None:
+def test_null_rows_are_kept(records: list[Row | None]) -> None:
     kind = NESTED["row"][0]
     assert from_json(kind)([json.loads(text) for text in to_json(kind)(records)]) == records
 
@@ -48,7 +48,9 @@ def test_nothing_among_rows_stays_nothing(records: list[Row | None]) -> None:
         (Types.PICKLED_BYTE_ARRAY(), {"a": []}, {"a": []}),
     ],
 )
-def test_near_types_are_converted(kind: TypeInformation[Any], value: Any, expected: Any) -> None:
+def test_values_of_similar_types_are_converted(
+    kind: TypeInformation[Any], value: Any, expected: Any
+) -> None:
     assert from_json(kind)([value, None]) == [expected, None]
 
 
@@ -66,12 +68,12 @@ def test_near_types_are_converted(kind: TypeInformation[Any], value: Any, expect
         (Types.SQL_DATE(), 5),
     ],
 )
-def test_other_values_are_refused(kind: TypeInformation[Any], value: Any) -> None:
+def test_values_of_other_types_are_refused(kind: TypeInformation[Any], value: Any) -> None:
     with pytest.raises(ValueError, match=r" is not | has more than "):
         from_json(kind)([value])
 
 
-def test_a_missing_field_is_nothing_or_an_error() -> None:
+def test_a_missing_field_is_null_or_an_error() -> None:
     kind = NESTED["row"][0]
     assert from_json(kind)([{"y": "a"}]) == [Row(x=None, y="a")]
     with pytest.raises(ValueError, match="there is no field 'x'"):
@@ -80,12 +82,12 @@ def test_a_missing_field_is_nothing_or_an_error() -> None:
     assert from_json(one)([{"x": 1}, {}]) == [Row(x=1), Row(x=None)]
 
 
-def test_a_wrong_field_is_named() -> None:
+def test_the_error_names_a_wrong_field() -> None:
     with pytest.raises(ValueError, match=r"field 'x': \[1\] is no"):
         from_json(NESTED["row"][0])([{"x": [1]}])
 
 
-def test_a_type_without_a_form_is_refused() -> None:
+def test_a_type_without_a_json_form_is_refused() -> None:
     with pytest.raises(UnsupportedFeatureError, match="JSON does not support TupleTypeInfo"):
         from_json(Types.TUPLE([Types.INT()]))
     with pytest.raises(UnsupportedFeatureError, match="JSON does not support TupleTypeInfo"):
@@ -96,7 +98,7 @@ def test_a_type_without_a_form_is_refused() -> None:
         to_json(Types.MAP(Types.LIST(Types.INT()), Types.INT()))
 
 
-def test_a_huge_exponent_is_malformed_at_once() -> None:
+def test_a_decimal_with_a_huge_exponent_is_malformed() -> None:
     for kind in (Types.INT(), Types.BIG_INT()):
         with pytest.raises(ValueError, match=r"1E\+99999 has more than 4300 digits"):
             from_json(kind)([Decimal("1e99999")])

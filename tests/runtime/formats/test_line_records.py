@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Numbers(LineRecordsFormat[int]):
-    """A number on each line but the first."""
+    """A number on each line except the first."""
 
     def first_line(self, part: FileRange) -> int:
         return 0 if part.start else 1
@@ -38,7 +38,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("parallelism", [1, 2, 5, 30])
 @pytest.mark.parametrize("batch_size", [1, 2, 100])
-def test_good_lines_are_read_and_bad_ones_told_with_their_place(
+def test_valid_lines_are_read_and_malformed_ones_reported_with_their_place(
     folder: Path, parallelism: int, batch_size: int
 ) -> None:
     reader = Reader()
@@ -53,7 +53,7 @@ def test_good_lines_are_read_and_bad_ones_told_with_their_place(
     ]
 
 
-def test_the_first_bad_line_fails_the_job(folder: Path) -> None:
+def test_the_first_malformed_line_fails_the_job_by_default(folder: Path) -> None:
     with pytest.raises(
         MalformedRecordError, match=r"a\.txt', byte 13: 'xä' is malformed"
     ) as failed:
@@ -62,7 +62,7 @@ def test_the_first_bad_line_fails_the_job(folder: Path) -> None:
     assert notes == [f"while reading '{folder / 'a.txt'}' from byte 0 to byte 25"]
 
 
-def test_a_reason_is_one_line() -> None:
+def test_the_reason_is_shown_on_one_line() -> None:
     assert reason_of(ValueError("a\nb")) == "a b"
     assert reason_of(KeyError()) == "KeyError"
 

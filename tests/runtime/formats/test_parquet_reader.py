@@ -28,7 +28,7 @@ TWO = Types.ROW_NAMED(["id", "name"], [Types.INT(), Types.STRING()])
     max_examples=20,
 )
 @given(records=ROWS, cuts=st.sets(st.integers(0, 9000)), rows_per_group=st.integers(1, 4))
-def test_rows_come_once_however_the_file_is_cut(
+def test_rows_are_read_once_for_any_split_of_the_file(
     tmp_path: Path, records: list[Row], cuts: set[int], rows_per_group: int
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
@@ -62,7 +62,7 @@ def test_without_a_type_all_columns_are_read(file: Path) -> None:
 @pytest.mark.parametrize(
     ("is_case_sensitive", "names"), [(True, [None, None]), (False, ["a", None])]
 )
-def test_columns_are_found_by_name_and_cast(
+def test_columns_are_matched_by_name_and_cast(
     file: Path, is_case_sensitive: bool, names: list[Any]
 ) -> None:
     reads = ParquetColumnarRowInputFormat(TWO, is_case_sensitive=is_case_sensitive)
@@ -72,7 +72,7 @@ def test_columns_are_found_by_name_and_cast(
     assert reads.get_produced_type() == TWO
 
 
-def test_names_that_differ_in_case_only_must_be_written_as_in_the_file(tmp_path: Path) -> None:
+def test_columns_whose_names_differ_only_in_case_need_is_case_sensitive(tmp_path: Path) -> None:
     pq.write_table(pa.table({"a": [1], "A": [2]}), tmp_path / "a.parquet")
     of = Types.ROW_NAMED(["A"], [Types.INT()])
     reads = ParquetColumnarRowInputFormat(of, is_case_sensitive=False)
@@ -81,7 +81,7 @@ def test_names_that_differ_in_case_only_must_be_written_as_in_the_file(tmp_path:
     assert read(source_of(ParquetColumnarRowInputFormat(of), tmp_path)) == [Row(A=2)]
 
 
-def test_a_column_of_another_type_is_named(file: Path) -> None:
+def test_the_error_names_a_column_of_another_type(file: Path) -> None:
     of = Types.ROW_NAMED(["Name"], [Types.INT()])
     with pytest.raises(
         ValueError,
@@ -90,7 +90,7 @@ def test_a_column_of_another_type_is_named(file: Path) -> None:
         read(source_of(ParquetColumnarRowInputFormat(of), file))
 
 
-def test_the_row_that_is_not_of_the_declared_type_is_named(tmp_path: Path) -> None:
+def test_the_error_names_the_row_that_does_not_fit_the_declared_type(tmp_path: Path) -> None:
     numbers = [*range(25), 2**40, *range(5)]
     pq.write_table(pa.table({"n": numbers}), tmp_path / "a.parquet", row_group_size=10)
     of = Types.ROW_NAMED(["n"], [Types.INT()])
@@ -101,7 +101,7 @@ def test_the_row_that_is_not_of_the_declared_type_is_named(tmp_path: Path) -> No
         read(source_of(ParquetColumnarRowInputFormat(of, batch_size=4), tmp_path))
 
 
-def test_a_column_that_the_file_does_not_have_is_warned_of(
+def test_a_missing_column_is_null_with_a_warning(
     file: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     of = Types.ROW_NAMED(["Nmae"], [Types.STRING()])
@@ -114,7 +114,7 @@ def test_a_column_that_the_file_does_not_have_is_warned_of(
     )
 
 
-def test_a_damaged_file_is_named(tmp_path: Path) -> None:
+def test_the_error_names_a_damaged_file(tmp_path: Path) -> None:
     (tmp_path / "a.parquet").write_bytes(b"PAR1 no parquet at all PAR1")
     with pytest.raises(pa.ArrowInvalid) as failed:
         read(source_of(ParquetColumnarRowInputFormat(TWO), tmp_path, malformed="skip"))
@@ -122,7 +122,9 @@ def test_a_damaged_file_is_named(tmp_path: Path) -> None:
     assert note.startswith(f"while reading '{tmp_path / 'a.parquet'}'")
 
 
-def test_row_groups_are_dealt_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_row_groups_are_distributed_over_subtasks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(parquet, "ROWS_PER_GROUP", 100)
     writes = ParquetBulkWriters.for_row_type(TWO)
     path = tmp_path / "file"
@@ -140,7 +142,7 @@ def test_row_groups_are_dealt_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert min(shares) >= 200
 
 
-def test_other_types_are_refused(tmp_path: Path) -> None:
+def test_unsupported_types_are_refused(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="ParquetColumnarRowInputFormat got Integer"):
         ParquetColumnarRowInputFormat(Types.INT())
     assert ParquetColumnarRowInputFormat(TWO).can_be_cut("a")
@@ -155,7 +157,7 @@ def test_other_types_are_refused(tmp_path: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("others", [[], [None]])
-def test_a_date_that_python_does_not_have_is_an_error(
+def test_a_date_outside_of_pythons_range_is_an_error(
     tmp_path: Path, kind: Any, of: Any, value: int, others: list[None]
 ) -> None:
     pq.write_table(pa.table({"a": pa.array([value, *others], of)}), tmp_path / "file")
@@ -165,7 +167,7 @@ def test_a_date_that_python_does_not_have_is_an_error(
 
 
 @pytest.mark.parametrize("is_declared", [False, True])
-def test_nanoseconds_are_cut_at_any_depth(tmp_path: Path, is_declared: bool) -> None:
+def test_nanoseconds_are_truncated_at_any_depth(tmp_path: Path, is_declared: bool) -> None:
     moment, nanos = datetime(1970, 1, 1, 0, 0, 1, 234567), 1_234_567_891  # noqa: DTZ001 - without zone
     stamp = pa.timestamp("ns")
     columns = {

@@ -24,7 +24,7 @@ AT = datetime(2024, 5, 6, 7, 8, 9)  # noqa: DTZ001 - without a zone
     ("option", "codec"),
     [(None, "SNAPPY"), ("uncompressed", "UNCOMPRESSED"), ("ZSTD", "ZSTD"), ("GZIP", "GZIP")],
 )
-def test_columns_are_compressed_as_asked(tmp_path: Path, option: str | None, codec: str) -> None:
+def test_the_compression_setting_is_used(tmp_path: Path, option: str | None, codec: str) -> None:
     config = Configuration()
     if option is not None:
         config.set_string("parquet.compression", option)
@@ -33,13 +33,13 @@ def test_columns_are_compressed_as_asked(tmp_path: Path, option: str | None, cod
     assert pq.read_table(path).to_pylist() == [{"id": 1, "at": AT}, {"id": 2, "at": None}]
 
 
-def test_datetimes_are_written_as_instants_of_utc_where_asked(tmp_path: Path) -> None:
+def test_datetimes_are_written_in_utc_on_request(tmp_path: Path) -> None:
     path = write(tmp_path, ParquetBulkWriters.for_row_type(TWO, utc_timestamp=True), [Row(1, AT)])
     (row,) = pq.read_table(path).to_pylist()
     assert row["at"] == AT.replace(tzinfo=timezone.utc)
 
 
-def test_options_without_a_meaning_are_refused() -> None:
+def test_options_without_an_effect_are_refused() -> None:
     config = Configuration().set_string("parquet.page.size", "1")
     with pytest.raises(UnsupportedFeatureError, match=r"has no option 'parquet\.page\.size'"):
         ParquetBulkWriters.for_row_type(TWO, config)
@@ -48,14 +48,14 @@ def test_options_without_a_meaning_are_refused() -> None:
         ParquetBulkWriters.for_row_type(TWO, config)
 
 
-def test_a_row_of_another_shape_is_refused(tmp_path: Path) -> None:
+def test_a_row_with_another_number_of_fields_is_refused(tmp_path: Path) -> None:
     wrong: list[Any] = [Row(1, 2, 3)]
     with pytest.raises(ValueError, match="has 3 fields, but rows of this file have 2: id, at"):
         write(tmp_path, ParquetBulkWriters.for_row_type(TWO), wrong)
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 
-def test_a_missing_library_is_named_and_leaves_no_file(
+def test_a_missing_library_is_named_and_no_file_is_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)

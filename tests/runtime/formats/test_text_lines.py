@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     end=st.sampled_from(["\n", "\r\n"]),
     cuts=st.sets(st.integers(0, 60)),
 )
-def test_any_ranges_give_each_line_once(
+def test_each_line_is_read_once_for_any_ranges(
     tmp_path: Path, lines: list[str], end: str, cuts: set[int]
 ) -> None:
     path = tmp_path / "a.txt"
@@ -28,7 +28,7 @@ def test_any_ranges_give_each_line_once(
     assert read_ranges(TextLineFormat(), path, cuts, batch_size=2) == lines
 
 
-def test_files_that_cannot_be_cut_are_told() -> None:
+def test_can_be_cut_is_false_for_compressed_files_and_wide_character_sets() -> None:
     assert TextLineFormat().can_be_cut("a.txt")
     assert not TextLineFormat().can_be_cut("a.txt.gz")
     assert not TextLineFormat("utf-16").can_be_cut("a.txt")
@@ -36,7 +36,7 @@ def test_files_that_cannot_be_cut_are_told() -> None:
         TextLineFormat("klingon")
 
 
-def test_a_compressed_file_in_a_wide_character_set(tmp_path: Path) -> None:
+def test_a_compressed_file_in_utf_16_is_read(tmp_path: Path) -> None:
     (tmp_path / "a.gz").write_bytes(gzip.compress("ä\r\nb\rc".encode("utf-16")))
     assert read(source_of(TextLineFormat("utf-16"), tmp_path), 2) == ["ä", "b", "c"]
 
@@ -47,7 +47,7 @@ def test_line_ends_become_line_feeds() -> None:
 
 @pytest.mark.parametrize("name", ["a.txt", "a.gz"])
 @pytest.mark.parametrize(("charset", "written"), [("UTF-16", "utf-16-be"), ("UTF-32", "utf-32-be")])
-def test_a_wide_character_set_without_a_mark_is_big_endian_as_in_java(
+def test_utf_16_without_a_byte_order_mark_is_big_endian_as_in_java(
     tmp_path: Path, name: str, charset: str, written: str
 ) -> None:
     for mark in ("", "\ufeff"):

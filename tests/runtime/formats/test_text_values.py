@@ -16,7 +16,7 @@ from opchain.runtime.formats.text_values import is_bytes, text_reader, text_writ
 @settings(max_examples=30)
 @given(st.data())
 @pytest.mark.parametrize("name", SCALARS)
-def test_every_value_comes_back(name: str, data: st.DataObject) -> None:
+def test_values_are_written_as_text_and_read_back(name: str, data: st.DataObject) -> None:
     kind, values = SCALARS[name]
     read, write = text_reader(kind), text_writer(kind)
     assert read is not None
@@ -41,7 +41,7 @@ def test_every_value_comes_back(name: str, data: st.DataObject) -> None:
         ("bytes", "?"),
     ],
 )
-def test_text_that_is_no_value_is_refused(name: str, text: str) -> None:
+def test_text_that_is_not_a_value_is_refused(name: str, text: str) -> None:
     read = text_reader(SCALARS[name][0])
     assert read is not None
     with pytest.raises(ValueError, match=r".+"):
@@ -64,7 +64,7 @@ def test_text_that_is_no_value_is_refused(name: str, text: str) -> None:
         ("instant", "1970-01-01T00:00:01.25Z", Instant(1, 250_000_000)),
     ],
 )
-def test_text_is_read_as_java_reads_it(name: str, text: str, value: Any) -> None:
+def test_text_is_read_as_in_java(name: str, text: str, value: Any) -> None:
     read = text_reader(SCALARS[name][0])
     assert read is not None
     assert read(text) == value
@@ -79,7 +79,7 @@ def test_text_is_read_as_java_reads_it(name: str, text: str, value: Any) -> None
         ("decimal", Decimal("1E+2"), "100"),
     ],
 )
-def test_what_is_as_good_as_a_value_is_written_as_one(name: str, value: Any, text: str) -> None:
+def test_values_that_can_be_converted_are_written(name: str, value: Any, text: str) -> None:
     write = text_writer(SCALARS[name][0])
     assert write is not None
     assert write(value) == text
@@ -89,14 +89,14 @@ def test_what_is_as_good_as_a_value_is_written_as_one(name: str, value: Any, tex
     ("name", "value"),
     [("int", "7"), ("long", 1.5), ("decimal", "x"), ("decimal", Decimal("NaN"))],
 )
-def test_what_would_not_be_read_again_is_not_written(name: str, value: Any) -> None:
+def test_values_that_could_not_be_read_back_are_not_written(name: str, value: Any) -> None:
     write = text_writer(SCALARS[name][0])
     assert write is not None
     with pytest.raises((TypeError, ValueError, ArithmeticError)):
         write(value)
 
 
-def test_nested_types_have_no_text() -> None:
+def test_nested_types_have_no_text_form() -> None:
     assert text_reader(Types.LIST(Types.INT())) is None
     assert text_writer(Types.LIST(Types.INT())) is None
     assert not is_bytes(Types.PRIMITIVE_ARRAY(Types.INT()))

@@ -50,7 +50,7 @@ def books(postgres: Server) -> Server:
 
 
 @pytest.mark.parametrize("checkpoint_id", [3, None])
-def test_what_is_committed_again_is_there_once(books: Server, checkpoint_id: int | None) -> None:
+def test_committing_again_writes_no_row_twice(books: Server, checkpoint_id: int | None) -> None:
     rows = [
         *staged(books, checkpoint_id, (1, "a"), (2, "b")),
         *staged(books, checkpoint_id, (3, "c")),
@@ -61,10 +61,10 @@ def test_what_is_committed_again_is_there_once(books: Server, checkpoint_id: int
     assert books.waiting() == 0
 
 
-def test_a_checkpoint_before_the_last_one_changes_nothing(books: Server) -> None:
+def test_committing_a_checkpoint_before_the_last_one_changes_nothing(books: Server) -> None:
     first, second = staged(books, 1, (1, "a")), staged(books, 2, (2, "b"))
     commit(books, first)
-    # What waits for the second was an attempt's that lost, and is gone.
+    # The staged rows of checkpoint 2 were removed as those of an attempt that lost.
     with pytest.raises(
         SinkError,
         match=r"1 rows of checkpoint 2 were written by the tasks, but 0 are in opchain_staged",
@@ -78,7 +78,7 @@ def test_a_checkpoint_before_the_last_one_changes_nothing(books: Server) -> None
     ]
 
 
-def test_rows_of_one_key_come_in_the_order_of_subtasks_and_records(books: Server) -> None:
+def test_rows_of_one_key_are_written_in_the_order_of_subtasks_and_records(books: Server) -> None:
     rows = [
         *staged(books, 1, (1, "a"), (1, "b"), sql=UPSERT),
         *staged(books, 1, (1, "c"), (2, "x"), sql=UPSERT),
@@ -98,13 +98,15 @@ def test_rows_of_one_key_come_in_the_order_of_subtasks_and_records(books: Server
         ),
     ],
 )
-def test_other_statements(books: Server, sql: str, expected: list[Any]) -> None:
+def test_update_delete_and_insert_select_statements_are_committed(
+    books: Server, sql: str, expected: list[Any]
+) -> None:
     books.run("INSERT INTO t VALUES (1, 'a')")
     commit(books, staged(books, 1, ("new", 1), sql=sql), sql)
     assert books.rows("SELECT * FROM t ORDER BY id") == expected
 
 
-def test_a_row_that_the_table_refuses_keeps_all_out(books: Server) -> None:
+def test_a_row_that_the_table_refuses_rolls_the_whole_commit_back(books: Server) -> None:
     rows = staged(books, 4, (1, "a"), (2, None), (3, "c"))
     with pytest.raises(SinkError) as refused:
         commit(books, rows)
@@ -119,7 +121,7 @@ def test_a_row_that_the_table_refuses_keeps_all_out(books: Server) -> None:
     assert books.rows("SELECT count(*) FROM t") == [(3,)]
 
 
-def test_rows_that_somebody_removed_are_missed(books: Server) -> None:
+def test_staged_rows_that_were_deleted_fail_the_commit(books: Server) -> None:
     rows = staged(books, 1, (1, "a"), (2, "b"))
     books.run(f"DELETE FROM {rows[0].staged} WHERE number = 0")
     with pytest.raises(
@@ -129,7 +131,7 @@ def test_rows_that_somebody_removed_are_missed(books: Server) -> None:
     assert books.rows("SELECT * FROM t") == []
 
 
-def test_orphans_go_with_a_commit_and_those_of_others_stay(books: Server) -> None:
+def test_a_commit_removes_orphans_of_its_own_operator_only(books: Server) -> None:
     staged(books, 1, (8, "lost"))
     others = staged(books, 1, (9, "other"), operator="other")
     commit(books, staged(books, 1, (1, "a")))
@@ -141,14 +143,14 @@ def test_orphans_go_with_a_commit_and_those_of_others_stay(books: Server) -> Non
 def test_orphans_are_discarded(books: Server) -> None:
     origin = SinkOrigin("lineage", "operator", "'books'")
     with closing(JdbcCommitter(parse_statement(INSERT), books.options, DEFAULTS)) as committer:
-        committer.discard_orphans(origin, lambda: None)  # before there are tables
+        committer.discard_orphans(origin, lambda: None)  # before the staging tables exist
         staged(books, 1, (1, "a"))
         others = staged(books, 1, (2, "b"), operator="other")
         committer.discard_orphans(origin, lambda: None)
     assert books.rows(f"SELECT p1 FROM {others[0].staged}") == [(2,)]
 
 
-def test_a_run_that_was_replaced_discards_nothing(books: Server) -> None:
+def test_a_replaced_run_discards_no_orphans(books: Server) -> None:
     def confirm() -> NoReturn:
         raise CheckpointInUseError("taken over")
 
@@ -163,7 +165,7 @@ def test_a_run_that_was_replaced_discards_nothing(books: Server) -> None:
     assert books.rows("SELECT id FROM t") == [(1,)]
 
 
-def test_a_connection_lost_between_commits_is_made_again(books: Server) -> None:
+def test_a_connection_lost_between_commits_is_reopened(books: Server) -> None:
     with closing(JdbcCommitter(parse_statement(INSERT), books.options, DEFAULTS)) as committer:
         committer.commit(staged(books, 1, (1, "a")))
         books.run(
@@ -188,7 +190,7 @@ NAMES = (
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_column_may_have_any_name(postgres: Server, name: str) -> None:
-    """Names of variables and of columns of ours are not trouble to a statement that has them."""
+    """Also the names of opchain's own columns and of variables of PL/pgSQL."""
     postgres.run(f"CREATE TABLE t (id int PRIMARY KEY, {name} text)")
     upsert = (
         f"INSERT INTO t (id, {name}) VALUES (?, ?) ON CONFLICT (id) "

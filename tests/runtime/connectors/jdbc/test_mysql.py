@@ -1,4 +1,4 @@
-"""JdbcSink against a MariaDB server of the tests' own, where Debian's packages have installed it."""
+"""JdbcSink against a MariaDB server that the tests start, if Debian's packages are installed."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ PAIR = Types.ROW([Types.INT(), Types.STRING()])
 
 @dataclass(frozen=True)
 class MariaDb:
-    """Who runs; everybody on this machine may connect."""
+    """A running server; everybody on this machine may connect."""
 
     port: int
 
@@ -122,7 +122,7 @@ def env() -> StreamExecutionEnvironment:
 
 @pytest.mark.slow
 class TestConformance(SinkConformance):
-    """Each target is a table; all share the table of notes."""
+    """Each target is a table; all share the table of commit notes."""
 
     most_failures = 8
     server: MariaDb
@@ -150,7 +150,7 @@ def table_of(target: Path) -> str:
 
 
 def OneField(sink: Any) -> Any:  # noqa: N802 - it makes a sink of texts
-    """The kit writes texts; the statement takes rows."""
+    """The sink tests write texts; the statement takes rows."""
     stage = type(sink).stage
     kind = type(
         "TextSink",
@@ -161,7 +161,9 @@ def OneField(sink: Any) -> Any:  # noqa: N802 - it makes a sink of texts
     return sink
 
 
-def test_the_last_record_of_a_key_stays(mariadb: MariaDb, env: StreamExecutionEnvironment) -> None:
+def test_the_last_record_of_a_key_is_kept(
+    mariadb: MariaDb, env: StreamExecutionEnvironment
+) -> None:
     mariadb.rows("CREATE TABLE books (id INT PRIMARY KEY, title TEXT)")
     sink = mariadb.sink(
         "INSERT INTO books VALUES (?, ?) ON DUPLICATE KEY UPDATE title = VALUES(title)",
@@ -193,7 +195,7 @@ def test_the_update_of_an_upsert_may_have_parameters(
     assert mariadb.rows("SELECT * FROM visits ORDER BY id") == [(1, 11), (2, 7)]
 
 
-def test_a_percent_sign_and_quotes_of_the_statement_stay(
+def test_percent_signs_and_quotes_of_the_statement_are_kept(
     mariadb: MariaDb, env: StreamExecutionEnvironment
 ) -> None:
     mariadb.rows("CREATE TABLE signs (`a?` INT, b TEXT)")
@@ -211,7 +213,7 @@ def test_a_percent_sign_and_quotes_of_the_statement_stay(
         ("CREATE TABLE {} (a INT, b VARCHAR(1))", r"Data too long for column 'b'"),
     ],
 )
-def test_what_the_server_refuses_fails_the_job_and_changes_nothing(
+def test_a_row_that_the_server_refuses_fails_the_job_and_changes_nothing(
     mariadb: MariaDb, env: StreamExecutionEnvironment, table: str, problem: str
 ) -> None:
     mariadb.rows("DROP TABLE IF EXISTS refused")
@@ -244,7 +246,7 @@ def test_a_lost_connection_or_a_deadlock_is_retried(
     assert mariadb.rows("SELECT * FROM seen ORDER BY id") == [(1,), (2,)]
 
 
-def test_a_record_that_does_not_fit_is_named(mariadb: MariaDb) -> None:
+def test_the_error_names_a_record_that_does_not_fit(mariadb: MariaDb) -> None:
     sink = mariadb.sink("INSERT INTO t VALUES (?, ?)").two_phase
     with pytest.raises(SinkError, match=r"got the record \(1,\); its statement takes .* 2 fields"):
         sink.stage("owner", [(1,)])  # type: ignore[attr-defined]
@@ -252,7 +254,7 @@ def test_a_record_that_does_not_fit_is_named(mariadb: MariaDb) -> None:
         sink.stage("owner", [(1, "\ud800")])  # type: ignore[attr-defined]
 
 
-def test_a_server_that_is_not_there_is_named_without_its_password() -> None:
+def test_the_error_about_an_unreachable_server_does_not_show_the_password() -> None:
     builder = JdbcConnectionOptions.JdbcConnectionOptionsBuilder()
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))
@@ -273,14 +275,14 @@ def test_a_server_that_is_not_there_is_named_without_its_password() -> None:
         ("jdbc:mysql://host/db?sslMode=REQUIRED", "has the parameter 'sslMode'"),
     ],
 )
-def test_a_url_that_is_not_understood_is_refused(url: str, problem: str) -> None:
+def test_an_invalid_url_is_refused(url: str, problem: str) -> None:
     builder = JdbcConnectionOptions.JdbcConnectionOptionsBuilder()
     with pytest.raises(ValueError, match=problem) as refused:
         builder.with_url(url).build()
     assert "secret" not in str(refused.value)
 
 
-def test_a_table_of_sql_updates_rows_by_their_key(
+def test_a_sql_table_with_a_primary_key_updates_rows(
     mariadb: MariaDb, env: StreamExecutionEnvironment
 ) -> None:
     pytest.importorskip("sqlglot", reason="needs pip install 'opchain[sql]'")
@@ -296,7 +298,7 @@ def test_a_table_of_sql_updates_rows_by_their_key(
     assert mariadb.rows("SELECT * FROM stock ORDER BY id") == [(1, "new"), (2, "more")]
 
 
-def test_a_table_of_sql_may_have_reserved_words_as_names(
+def test_a_sql_table_may_have_reserved_words_as_names(
     mariadb: MariaDb, env: StreamExecutionEnvironment
 ) -> None:
     pytest.importorskip("sqlglot", reason="needs pip install 'opchain[sql]'")

@@ -10,7 +10,7 @@ from opchain.runtime.errors import UnsupportedFeatureError
 Builder = JdbcConnectionOptions.JdbcConnectionOptionsBuilder
 
 
-def test_connection_options_say_what_they_were_given() -> None:
+def test_getters_of_connection_options_return_what_was_set() -> None:
     options = (
         Builder()
         .with_url("jdbc:postgresql://localhost/books")
@@ -35,7 +35,7 @@ def test_options_without_url_are_refused() -> None:
         Builder().build()
 
 
-def test_execution_options_and_their_defaults() -> None:
+def test_execution_options_have_the_defaults_of_flink() -> None:
     defaults = JdbcExecutionOptions.defaults()
     assert defaults.get_batch_size() == 5000
     assert defaults.get_batch_interval_ms() == 0
@@ -54,7 +54,7 @@ def test_execution_options_and_their_defaults() -> None:
         ("with_max_retries", "3"),
     ],
 )
-def test_numbers_that_make_no_sense_are_refused(call: str, value: Any) -> None:
+def test_invalid_batch_sizes_intervals_and_retries_are_refused(call: str, value: Any) -> None:
     with pytest.raises(ValueError, match=f"{call} got {value!r}"):
         getattr(JdbcExecutionOptions.builder(), call)(value)
 

@@ -47,7 +47,7 @@ def test_a_bounded_job_commits_at_its_end(books: Server) -> None:
     assert books.waiting() == 0
 
 
-def test_a_job_that_fails_leaves_nothing(books: Server) -> None:
+def test_a_failed_job_writes_no_rows(books: Server) -> None:
     env = environment(1)
     stream = env.from_collection([(1, "a"), (2, "b"), (1, "again")])
     stream.add_sink(JdbcSink.sink(INSERT, TYPE, books.options)).name("to books")
@@ -57,7 +57,7 @@ def test_a_job_that_fails_leaves_nothing(books: Server) -> None:
     assert books.waiting() == 0
 
 
-def test_plans_show_one_operator_as_flinks_do() -> None:
+def test_the_plan_shows_the_sink_as_one_operator_as_flink_does() -> None:
     env = environment()
     env.from_collection([(1, "a")]).add_sink(JdbcSink.sink(INSERT, TYPE, NOWHERE))
     assert "Sink: Unnamed" in env.get_execution_plan()
@@ -65,7 +65,7 @@ def test_plans_show_one_operator_as_flinks_do() -> None:
 
 
 @pytest.mark.parametrize("form", ["inlined", "interpreted"])
-def test_epochs_commit_each_its_rows(books: Server, tmp_path: Path, form: str) -> None:
+def test_each_epoch_commits_its_rows(books: Server, tmp_path: Path, form: str) -> None:
     def draw(env: StreamExecutionEnvironment) -> None:
         sink = JdbcSink.sink(UPSERT, TYPE, books.options)
         given(env, "rows").map(lambda row: (row, f"title {row}")).add_sink(sink).uid("books")
@@ -75,7 +75,7 @@ def test_epochs_commit_each_its_rows(books: Server, tmp_path: Path, form: str) -
         ran = run.run(rows=list(range(epoch * 10)))
         before = books.rows("SELECT count(*) FROM books")
         assert before == [(10 * (epoch - 1),)]
-        for _ in range(2):  # once more, as a run would that was killed
+        for _ in range(2):  # once more, as a run does that was killed
             commit(run.job, ran.outcome)
         assert books.rows("SELECT count(*) FROM books") == [(10 * epoch,)]
         if epoch == 2:
@@ -84,7 +84,7 @@ def test_epochs_commit_each_its_rows(books: Server, tmp_path: Path, form: str) -
     assert books.waiting() == 0
 
 
-def test_a_sink_travels_to_executors() -> None:
+def test_a_sink_can_be_pickled() -> None:
     sink = JdbcSink.sink(INSERT, TYPE, NOWHERE)
     again: Any = pickle.loads(pickle.dumps(sink))
     assert repr(again) == repr(sink) == f"JdbcSink({INSERT!r})"
@@ -104,6 +104,6 @@ def test_a_type_with_another_number_of_fields_is_refused() -> None:
         ((INSERT, TYPE, NOWHERE, 5000), "JdbcExecutionOptions"),
     ],
 )
-def test_other_arguments_are_refused(arguments: Any, wanted: str) -> None:
+def test_arguments_of_other_types_are_refused(arguments: Any, wanted: str) -> None:
     with pytest.raises(TypeError, match=f"it takes .*{wanted}"):
         JdbcSink.sink(*arguments)

@@ -39,19 +39,19 @@ def builder(server: Server) -> Any:
     return JdbcSource.builder().set_sql(ORDERS).set_connection_options(server.options)
 
 
-def test_a_query_is_read_once(orders: Server) -> None:
+def test_a_query_without_ranges_is_read_by_one_subtask(orders: Server) -> None:
     rows = read(builder(orders))
     assert [row.id for row in rows] == [*range(1, 101), None]
     assert rows[0].name == "n1"
 
 
 @pytest.mark.parametrize("bounds", [(), (10, 20, 4), (1, 100, 7)])
-def test_ranges_of_a_number_give_each_row_once(orders: Server, bounds: tuple[Any, ...]) -> None:
+def test_ranges_of_a_number_return_each_row_once(orders: Server, bounds: tuple[Any, ...]) -> None:
     rows = read(builder(orders).partition_by("id", *bounds))
     assert sorted((row.id or 0) for row in rows) == list(range(101))
 
 
-def test_ranges_of_a_time(orders: Server) -> None:
+def test_ranges_of_a_timestamp_return_each_row_once(orders: Server) -> None:
     of = Types.ROW_NAMED(["n", "t"], [Types.INT(), Types.SQL_TIMESTAMP()])
     made = builder(orders).set_sql("SELECT id, at FROM orders").set_type_info(of)
     rows = read(made.partition_by("at", partitions=5))
@@ -62,14 +62,14 @@ def test_ranges_of_a_time(orders: Server) -> None:
     assert {type(split.low) for split in ranges} == {type(None), datetime}
 
 
-def test_ranges_of_a_date(orders: Server) -> None:
+def test_ranges_of_a_date_return_each_row_once(orders: Server) -> None:
     made = builder(orders).set_sql("SELECT id, CAST(at AS date) AS day FROM orders")
     rows = read(made.partition_by("day"))
     assert sorted((row.id or 0) for row in rows) == list(range(101))
     assert len(made.build().planned(3).splits(3)[2]) == 1
 
 
-def test_times_are_in_utc_whatever_zone_the_server_has(postgres: Server) -> None:
+def test_timestamps_are_in_utc_in_any_time_zone_of_the_server(postgres: Server) -> None:
     postgres.run("CREATE TABLE times (plain timestamp, zoned timestamptz)")
     postgres.run("ALTER ROLE postgres SET TimeZone = 'Asia/Tokyo'")
     try:
@@ -77,7 +77,7 @@ def test_times_are_in_utc_whatever_zone_the_server_has(postgres: Server) -> None
         env = StreamExecutionEnvironment.get_execution_environment(
             Configuration().set_string("execution.target", "local")
         )
-        noon = datetime(2024, 1, 1, 12)  # noqa: DTZ001 - the zone is what is tested
+        noon = datetime(2024, 1, 1, 12)  # noqa: DTZ001 - the time zone is tested
         insert = "INSERT INTO times VALUES (?, ?)"
         env.from_collection([(noon, noon)], kind).add_sink(
             JdbcSink.sink(insert, kind, postgres.options)
@@ -91,7 +91,7 @@ def test_times_are_in_utc_whatever_zone_the_server_has(postgres: Server) -> None
     assert tuple(typed) == (noon, noon)
 
 
-def test_values_that_are_not_finite_are_read_and_divide_nothing(postgres: Server) -> None:
+def test_nan_and_infinity_are_read_and_do_not_affect_ranges(postgres: Server) -> None:
     postgres.run(
         "CREATE TABLE prices (price numeric)",
         "INSERT INTO prices VALUES (1), (4), ('NaN'), ('-Infinity'), ('Infinity')",
@@ -114,7 +114,7 @@ def test_a_query_with_ranges_may_end_with_a_semicolon_or_a_comment(
     assert len(read(builder(orders).set_sql(ORDERS + end).partition_by("id"))) == 101
 
 
-def test_mistakes_are_named(orders: Server) -> None:
+def test_the_error_names_a_mistake_in_the_builder(orders: Server) -> None:
     with pytest.raises(JdbcSourceError, match=r'relation "missing" does not exist'):
         read(builder(orders).set_sql("SELECT * FROM missing"))
     with pytest.raises(

@@ -18,7 +18,7 @@ TABLE = "CREATE TABLE t (id int PRIMARY KEY, name varchar(9), at timestamptz, pr
 INSERT = parse_statement("INSERT INTO t VALUES (?, ?, ?, ?)")
 
 
-def test_rows_wait_in_columns_of_the_types_that_the_server_takes(postgres: Server) -> None:
+def test_staging_columns_have_the_types_of_the_statements_parameters(postgres: Server) -> None:
     postgres.run(TABLE)
     with closing(connect(postgres.options)) as connection:
         table = staging_table(connection, INSERT, "'sink'")
@@ -37,7 +37,7 @@ def test_rows_wait_in_columns_of_the_types_that_the_server_takes(postgres: Serve
     assert columns == [("batch",), ("number",), ("p1",), ("p2",), ("p3",), ("p4",)]
 
 
-def test_many_may_make_the_tables_at_once(postgres: Server) -> None:
+def test_several_writers_may_create_the_staging_tables_concurrently(postgres: Server) -> None:
     postgres.run(TABLE)
 
     def make(_: int) -> str:
@@ -56,7 +56,9 @@ def test_many_may_make_the_tables_at_once(postgres: Server) -> None:
         ("INSERT INTO t VALUES (?", "syntax error"),
     ],
 )
-def test_a_statement_that_the_server_refuses(postgres: Server, sql: str, said: str) -> None:
+def test_a_statement_that_the_server_cannot_parse_is_refused(
+    postgres: Server, sql: str, said: str
+) -> None:
     postgres.run(TABLE)
     with (
         closing(connect(postgres.options)) as connection,
@@ -65,7 +67,9 @@ def test_a_statement_that_the_server_refuses(postgres: Server, sql: str, said: s
         staging_table(connection, parse_statement(sql), "'sink'")
 
 
-def test_a_user_who_may_make_no_tables_learns_what_to_run(postgres: Server) -> None:
+def test_without_the_privilege_to_create_tables_the_error_shows_the_sql_to_run(
+    postgres: Server,
+) -> None:
     postgres.run(
         TABLE, "DROP ROLE IF EXISTS clerk", "CREATE ROLE clerk LOGIN", "GRANT ALL ON t TO clerk"
     )
@@ -95,7 +99,7 @@ def test_a_user_who_may_make_no_tables_learns_what_to_run(postgres: Server) -> N
 def test_a_statement_that_would_fail_at_the_commit_is_refused_at_the_start(
     postgres: Server, sql: str, said: str
 ) -> None:
-    """Preparing a statement neither plans it nor asks for privileges."""
+    """Preparing a statement neither plans it nor checks privileges."""
     postgres.run(
         TABLE,
         "CREATE TABLE fixed (id int)",
@@ -116,7 +120,7 @@ def test_a_statement_that_would_fail_at_the_commit_is_refused_at_the_start(
         postgres.run("DROP OWNED BY reader", "DROP ROLE reader")
 
 
-def test_the_statement_is_tried_without_any_effect(postgres: Server) -> None:
+def test_checking_the_statement_has_no_effect(postgres: Server) -> None:
     postgres.run(
         "CREATE TABLE log (n int)",
         "CREATE TABLE t (id serial PRIMARY KEY, name text NOT NULL)",

@@ -19,7 +19,7 @@ from opchain.runtime.connectors.jdbc.statement import parse_statement
         ("DELETE FROM t WHERE j ?? 'a' AND i = ?", "DELETE FROM t WHERE j ? 'a' AND i = $1"),
     ],
 )
-def test_parameters_are_found_outside_of_quotes_and_comments(sql: str, numbered: str) -> None:
+def test_parameters_are_found_outside_of_quotes_and_comments_only(sql: str, numbered: str) -> None:
     statement = parse_statement(sql)
     numbers = [f"${number + 1}" for number in range(statement.parameter_count)]
     assert statement.with_parameters(numbers) == numbered
@@ -37,7 +37,7 @@ def test_parameters_are_found_outside_of_quotes_and_comments(sql: str, numbered:
         ("UPDATE t SET a$b$c = ?, d$b$e = ?", "UPDATE t SET a$b$c = $1, d$b$e = $2"),
     ],
 )
-def test_quotes_and_comments_of_mysql(sql: str, numbered: str) -> None:
+def test_quotes_and_comments_of_mysql_are_parsed(sql: str, numbered: str) -> None:
     statement = parse_statement(sql, is_mysql=True)
     numbers = [f"${number + 1}" for number in range(statement.parameter_count)]
     assert statement.with_parameters(numbers) == numbered
@@ -61,7 +61,7 @@ def test_a_statement_without_parameters_is_refused() -> None:
         ("INSERT INTO t VALUES (?); DELETE FROM t", "holds several statements"),
     ],
 )
-def test_what_a_sink_cannot_run_is_refused(sql: str, reason: str) -> None:
+def test_statements_that_a_sink_cannot_run_are_refused(sql: str, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         parse_statement(sql)
 
@@ -82,5 +82,5 @@ def test_what_a_sink_cannot_run_is_refused(sql: str, reason: str) -> None:
         "INSERT INTO t VALUES (?) ON CONFLICT DO NOTHING;",
     ],
 )
-def test_what_writes_is_taken(sql: str) -> None:
+def test_statements_that_write_are_accepted(sql: str) -> None:
     assert parse_statement(sql).parameter_count == 1

@@ -26,23 +26,25 @@ from opchain.runtime.errors import UnsupportedFeatureError
         ("postgresql://u@h/b", {"conninfo": "postgresql://u@h/b"}),
     ],
 )
-def test_what_libpq_makes_of_a_url(url: str, parameters: dict[str, str]) -> None:
+def test_a_jdbc_url_becomes_connection_parameters_of_libpq(
+    url: str, parameters: dict[str, str]
+) -> None:
     assert connection_parameters(JdbcConnectionOptions(url)) == parameters
 
 
-def test_user_and_password_are_those_of_the_options() -> None:
+def test_user_and_password_of_the_options_override_the_url() -> None:
     options = JdbcConnectionOptions("jdbc:postgresql:b?user=u", None, "v", "secret")
     assert connection_parameters(options) == {"dbname": "b", "user": "v", "password": "secret"}
 
 
-def test_another_database_is_refused_without_telling_passwords() -> None:
+def test_a_url_of_another_database_is_refused_and_the_error_hides_passwords() -> None:
     url = "jdbc:mysql://root:secret@host/db"
     with pytest.raises(UnsupportedFeatureError, match="begins with 'jdbc:mysql'") as refused:
         connection_parameters(JdbcConnectionOptions(url))
     assert "secret" not in str(refused.value)
 
 
-def test_a_user_in_the_url_is_refused_without_telling_the_password() -> None:
+def test_a_user_in_the_authority_is_refused_and_the_error_hides_the_password() -> None:
     with pytest.raises(
         ValueError, match=r"call with_user_name\(\) and with_password\(\)"
     ) as refused:
@@ -57,6 +59,6 @@ def test_a_user_in_the_url_is_refused_without_telling_the_password() -> None:
         ("jdbc:postgresql://h:x/b", "h:x"),
     ],
 )
-def test_what_is_not_understood_is_named(url: str, found: str) -> None:
+def test_the_error_names_an_unknown_part_of_the_url(url: str, found: str) -> None:
     with pytest.raises(ValueError, match=found):
         connection_parameters(JdbcConnectionOptions(url))

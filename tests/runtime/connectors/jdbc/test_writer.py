@@ -37,7 +37,7 @@ def writer(
         made.close()
 
 
-def test_rows_wait_in_batches_of_a_checkpoint_and_the_table_stays_empty(postgres: Server) -> None:
+def test_rows_are_staged_by_checkpoint_and_the_table_stays_empty(postgres: Server) -> None:
     with writer(postgres) as made:
         made.write_batch([(1, "a"), [2, "b"], Row(3, None)], None)
         made.flush(end_of_input=False)
@@ -59,7 +59,7 @@ def test_rows_wait_in_batches_of_a_checkpoint_and_the_table_stays_empty(postgres
     ]
 
 
-def test_values_of_many_types(postgres: Server) -> None:
+def test_values_of_many_types_are_staged(postgres: Server) -> None:
     values = [
         ("jsonb", {"a": [1]}),
         ("int[]", [1, 2]),
@@ -79,13 +79,15 @@ def test_values_of_many_types(postgres: Server) -> None:
 
 
 @pytest.mark.parametrize("record", [(1,), (1, 2, 3), {"id": 1, "name": "a"}, "ab"])
-def test_a_record_of_another_shape_is_named(postgres: Server, record: Any) -> None:
+def test_the_error_names_a_record_with_another_number_of_fields(
+    postgres: Server, record: Any
+) -> None:
     with writer(postgres) as made, pytest.raises(SinkError, match="list of 2 fields") as refused:
         made.write(record, None)
     assert str(refused.value).startswith(f"'books' (job.py:7) got the record {record!r}")
 
 
-def test_a_field_of_another_type_is_named_with_its_row(postgres: Server) -> None:
+def test_the_error_shows_the_row_of_a_field_of_another_type(postgres: Server) -> None:
     with writer(postgres, batch_size=10) as made:
         made.write_batch([(1, "a"), ("two", "b"), (3, "c")], None)
         with pytest.raises(SinkError) as refused:
@@ -96,7 +98,9 @@ def test_a_field_of_another_type_is_named_with_its_row(postgres: Server) -> None
     )
 
 
-def test_a_value_that_has_no_form_in_the_database_is_named_with_its_row(postgres: Server) -> None:
+def test_the_error_shows_the_row_of_a_value_that_the_database_cannot_store(
+    postgres: Server,
+) -> None:
     with writer(postgres, batch_size=10) as made:
         made.write_batch([(1, "a"), (2, "\ud800")], None)
         with pytest.raises(
@@ -108,7 +112,7 @@ def test_a_value_that_has_no_form_in_the_database_is_named_with_its_row(postgres
             made.flush(end_of_input=False)
 
 
-def test_a_lost_connection_is_made_again_and_no_row_comes_twice(postgres: Server) -> None:
+def test_a_lost_connection_is_reopened_and_writes_no_row_twice(postgres: Server) -> None:
     with writer(postgres) as made:
         made.write_batch([(1, "a"), (2, "b")], None)
         postgres.run(
@@ -121,7 +125,7 @@ def test_a_lost_connection_is_made_again_and_no_row_comes_twice(postgres: Server
     assert waiting == [(0, 1), (1, 2), (2, 3), (3, 4)]
 
 
-def test_a_connection_that_is_lost_while_the_statement_is_checked_is_made_again(
+def test_a_connection_lost_while_the_statement_is_checked_is_reopened(
     postgres: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made: list[Any] = []
@@ -139,7 +143,7 @@ def test_a_connection_that_is_lost_while_the_statement_is_checked_is_made_again(
     assert len(made) == 2
 
 
-def test_a_server_that_is_not_there_is_given_up() -> None:
+def test_the_writer_gives_up_connecting_to_an_unreachable_server() -> None:
     pytest.importorskip("psycopg", reason="needs psycopg")
     nowhere = JdbcConnectionOptions("jdbc:postgresql://127.0.0.1:1/books")
     with pytest.raises(SinkError, match=r"'books' .* can't reach its database after 2 attempts"):

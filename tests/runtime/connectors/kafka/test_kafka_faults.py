@@ -1,4 +1,4 @@
-"""Three brokers, of which one dies: each record is written and read once, in order per partition."""
+"""Faults of three brokers: each record is written and read once, in order per partition."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ RECORDS = [f"{number:05d}" for number in range(3000)]
 def three() -> Iterator[Kafka]:
     with running_kafka(
         3,
-        auto_create_topics_enable="false",  # else a deleted topic comes back
+        auto_create_topics_enable="false",  # else the brokers create a deleted topic again
         broker_session_timeout_ms="3000",
         transaction_abort_timed_out_transaction_cleanup_interval_ms="500",
     ) as kafka:
@@ -48,7 +48,7 @@ def three() -> Iterator[Kafka]:
 
 @pytest.fixture
 def brokers(three: Kafka) -> Iterator[Kafka]:
-    """All three run when a test begins."""
+    """All three brokers run when a test begins."""
     yield three
     for broker in three.brokers.brokers:
         if broker.process is not None and broker.process.poll() is not None:
@@ -59,7 +59,7 @@ def brokers(three: Kafka) -> Iterator[Kafka]:
 
 
 def leader(kafka: Kafka, topic: str) -> KafkaBroker:
-    """A broker that leads a partition, and is not the controller."""
+    """A broker that leads a partition and is not the controller."""
     described = kafka.admin.list_topics(topic, timeout=30).topics[topic].partitions
     nodes = {item.leader for item in described.values()}
     return next(broker for broker in kafka.brokers.brokers[1:] if broker.node in nodes)
@@ -88,14 +88,14 @@ def write(kafka: Kafka, topic: str, guarantee: DeliveryGuarantee, **properties: 
 
 
 def require_each_once_and_in_order(values: list[str]) -> None:
-    """The values come partition after partition."""
+    """The values are grouped by partition."""
     assert values == [
         record for first in range(PARTITIONS) for record in RECORDS[first::PARTITIONS]
     ]
 
 
 def in_mid_transaction(monkeypatch: pytest.MonkeyPatch, happens: Callable[[Any], None]) -> None:
-    """Something happens once, when half of the messages have reached the brokers and the rest is queued."""
+    """Runs `happens` once, when half of the messages have reached the brokers and the rest is queued."""
     group = outbox._Sender._group
     done: list[None] = []
 
@@ -113,13 +113,13 @@ def dies(broker: KafkaBroker) -> None:
 
 
 def runs_out_of_disk(broker: KafkaBroker) -> None:
-    """Every write to a file fails from now on; Kafka gives the disk up then, and the broker ends."""
+    """Every further write to a file fails. Kafka then closes the log directory, and the broker exits."""
     assert broker.process is not None
     resource.prlimit(broker.process.pid, resource.RLIMIT_FSIZE, (0, 0))
 
 
 @pytest.mark.parametrize("fault", [dies, runs_out_of_disk])
-def test_a_transaction_survives_the_loss_of_a_leader(
+def test_a_transaction_survives_the_loss_of_a_partition_leader(
     brokers: Kafka, monkeypatch: pytest.MonkeyPatch, fault: Callable[[KafkaBroker], None]
 ) -> None:
     topic = brokers.topic(PARTITIONS)
@@ -128,10 +128,10 @@ def test_a_transaction_survives_the_loss_of_a_leader(
     require_each_once_and_in_order(brokers.values(topic))
 
 
-def test_an_idempotent_producer_survives_the_death_of_a_leader(
+def test_an_idempotent_producer_survives_the_death_of_a_partition_leader(
     brokers: Kafka, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from opchain.runtime.connectors.kafka import producer  # noqa: PLC0415 - of this test
+    from opchain.runtime.connectors.kafka import producer  # noqa: PLC0415 - used by this test only
 
     topic = brokers.topic(PARTITIONS)
     flush = producer.DirectWriter.flush
@@ -146,7 +146,7 @@ def test_an_idempotent_producer_survives_the_death_of_a_leader(
     require_each_once_and_in_order(brokers.values(topic))
 
 
-def test_a_driver_that_wakes_in_its_transaction_after_another_one_sent_all_is_fenced(
+def test_a_driver_that_wakes_in_its_transaction_after_a_takeover_is_fenced(
     brokers: Kafka, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     topic = brokers.topic(PARTITIONS)
@@ -167,7 +167,7 @@ def test_a_driver_that_wakes_in_its_transaction_after_another_one_sent_all_is_fe
     require_each_once_and_in_order(brokers.values(topic))
 
 
-def test_a_driver_that_was_paused_for_longer_than_its_transaction_may_take_writes_nothing(
+def test_a_driver_paused_for_longer_than_its_transaction_timeout_writes_nothing(
     brokers: Kafka, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     topic = brokers.topic(PARTITIONS)
@@ -182,7 +182,7 @@ def test_a_driver_that_was_paused_for_longer_than_its_transaction_may_take_write
     assert brokers.values(topic) == []
 
 
-def test_a_topic_that_is_deleted_in_mid_transaction_fails_the_job_and_is_named(
+def test_a_topic_deleted_during_a_transaction_fails_the_job_and_is_named(
     brokers: Kafka, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     topic = brokers.topic(PARTITIONS)
@@ -201,7 +201,7 @@ def source(kafka: Kafka, topic: str, **properties: str) -> KafkaSource[str]:
     started = KafkaSource.builder().set_bootstrap_servers(kafka.servers).set_topics(topic)
     for name, value in properties.items():
         started.set_property(name.replace("_", "."), value)
-    # A few messages a time, so that the consumer has not fetched all before something happens.
+    # A few messages a time, so that the consumer has not fetched all before `happens` runs.
     started.set_property("max.partition.fetch.bytes", "1000")
     started.set_property("queued.min.messages", "1")
     started.set_value_only_deserializer(SimpleStringSchema())
@@ -209,7 +209,7 @@ def source(kafka: Kafka, topic: str, **properties: str) -> KafkaSource[str]:
 
 
 def read(source: KafkaSource[str], happens: Callable[[], None]) -> list[str]:
-    """The records of a source, with something that happens when the first batch was read."""
+    """The records of a source; `happens` is called after the first batch."""
     values: list[str] = []
     planned = source.planned(1)
     try:
@@ -230,13 +230,13 @@ def filled(kafka: Kafka) -> str:
     return topic
 
 
-def test_a_reader_goes_on_when_leaders_die(brokers: Kafka) -> None:
+def test_a_reader_continues_when_partition_leaders_die(brokers: Kafka) -> None:
     topic = filled(brokers)
     found = read(source(brokers, topic), lambda: leader(brokers, topic).kill())
     require_each_once_and_in_order(found)
 
 
-def test_a_reader_goes_on_after_a_pause_that_is_longer_than_its_session(brokers: Kafka) -> None:
+def test_a_reader_continues_after_a_pause_longer_than_its_session_timeout(brokers: Kafka) -> None:
     topic = filled(brokers)
     limits = {"session_timeout_ms": "1000", "max_poll_interval_ms": "1000", "group_id": "pauses"}
     found = read(source(brokers, topic, **limits), lambda: paused(3))
@@ -244,18 +244,18 @@ def test_a_reader_goes_on_after_a_pause_that_is_longer_than_its_session(brokers:
 
 
 def paused(seconds: float) -> None:
-    """Lets time pass: a pause is what is tested."""
+    """Lets time pass, since the test is about a pause."""
     threading.Event().wait(seconds)
 
 
-def test_a_reader_of_a_topic_that_is_deleted_fails_and_names_it(brokers: Kafka) -> None:
+def test_a_reader_of_a_deleted_topic_fails_and_names_it(brokers: Kafka) -> None:
     topic = filled(brokers)
     reading = source(brokers, topic, default_api_timeout_ms="10000")
     with pytest.raises(KafkaConnectorError, match=f"topic {topic}"):
         read(reading, lambda: brokers.delete_topic(topic))
 
 
-def test_a_partition_that_is_added_while_a_leader_is_away_is_read(brokers: Kafka) -> None:
+def test_a_partition_added_while_a_leader_is_down_is_read(brokers: Kafka) -> None:
     topic = filled(brokers)
     leader(brokers, topic).kill()
     brokers.add_partitions(topic, PARTITIONS + 1)

@@ -1,4 +1,4 @@
-"""Source and sink against a broker that asks for TLS and a login (SASL_SSL, SCRAM)."""
+"""Source and sink with a broker that requires TLS and a login (SASL_SSL, SCRAM)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule required"
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a broker's key store, and its certificate as a PEM file."""
+    """A folder with the key store of a broker, and its certificate as a PEM file."""
     if shutil.which("keytool") is None:
         pytest.skip("needs keytool, which comes with Java")
     folder = tmp_path_factory.mktemp("certificate")
@@ -50,7 +50,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def secured(certificate: Path) -> Iterator[Kafka]:
-    """A broker whose second listener asks for TLS and SCRAM."""
+    """A broker with a second listener that requires TLS and SCRAM."""
     settings = {
         "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,LOGIN:SASL_SSL",
         "listener.name.login.sasl.enabled.mechanisms": "SCRAM-SHA-512",
@@ -72,7 +72,7 @@ def secured(certificate: Path) -> Iterator[Kafka]:
 
 
 def properties(kafka: Kafka, certificate: Path, **changed: str) -> dict[str, str]:
-    """What a program for Java's client sets."""
+    """The properties of a program for Java's client."""
     given = {
         "bootstrap.servers": kafka.brokers.login_servers,
         "security.protocol": "SASL_SSL",
@@ -91,7 +91,7 @@ def environment() -> StreamExecutionEnvironment:
 
 
 def copied(kafka: Kafka, given: dict[str, str], guarantee: DeliveryGuarantee) -> list[str]:
-    """Copies a topic with the client properties; gives what another client then reads in the copy."""
+    """Copies a topic with the client properties; returns what another client reads from the copy."""
     origin, target = kafka.topic(), kafka.topic()
     kafka.produce(origin, ["a", "b"])
     source = KafkaSource.builder().set_topics(origin).set_properties(given)
@@ -119,7 +119,7 @@ def test_a_job_logs_in_over_tls(
 
 
 def refused(kafka: Kafka, given: dict[str, str], problem: str) -> None:
-    """Neither the source nor the sink works, and both say why; no error shows the password."""
+    """Requires that source and sink fail, that both give the reason, and that no error shows the password."""
     source = KafkaSource.builder().set_topics(kafka.topic()).set_properties(given)
     source.set_value_only_deserializer(SimpleStringSchema())
     env = environment()
@@ -147,14 +147,14 @@ def test_a_wrong_password_is_refused(secured: Kafka, certificate: Path) -> None:
     refused(secured, given, r"uthentication.*: check sasl\.mechanism")
 
 
-def test_a_mechanism_that_the_broker_does_not_offer_is_refused(
+def test_a_mechanism_that_the_broker_does_not_support_is_refused(
     secured: Kafka, certificate: Path
 ) -> None:
     given = properties(secured, certificate, sasl_mechanism="PLAIN")
     refused(secured, given, r"PLAIN.*: check sasl\.mechanism")
 
 
-def test_a_certificate_that_is_not_trusted_is_refused(secured: Kafka, certificate: Path) -> None:
+def test_an_untrusted_certificate_is_refused(secured: Kafka, certificate: Path) -> None:
     given = properties(secured, certificate)
     del given["ssl.truststore.location"], given["ssl.truststore.type"]
     refused(secured, given, r"certificate.*: check security\.protocol and the ssl\.\* properties")

@@ -1,4 +1,4 @@
-"""KafkaSink against a real broker, in this process: what is written, how often, and what can go wrong."""
+"""KafkaSink in process against a real broker: messages, delivery guarantees, and failures."""
 
 from __future__ import annotations
 
@@ -85,7 +85,9 @@ def test_every_record_is_written_once_and_in_order(
 
 
 @pytest.mark.parametrize("guarantee", [AT_LEAST_ONCE, EXACTLY_ONCE])
-def test_a_message_has_all_its_parts(kafka: Kafka, guarantee: DeliveryGuarantee) -> None:
+def test_a_message_has_key_headers_timestamp_and_partition(
+    kafka: Kafka, guarantee: DeliveryGuarantee
+) -> None:
     topic = kafka.topic(3)
     started = KafkaRecordSerializationSchema.builder().set_topic_selector(lambda record: record[0])
     started.set_key_serialization_schema(Field(1)).set_value_serialization_schema(Field(2))
@@ -99,7 +101,7 @@ def test_a_message_has_all_its_parts(kafka: Kafka, guarantee: DeliveryGuarantee)
     assert message.headers() == [("source", b"k"), ("none", None)]
 
 
-def test_messages_get_the_event_times_of_their_records(kafka: Kafka) -> None:
+def test_messages_have_the_event_times_of_their_records(kafka: Kafka) -> None:
     topic = kafka.topic()
     env = environment(1)
     strategy = WatermarkStrategy.for_monotonous_timestamps()
@@ -111,7 +113,7 @@ def test_messages_get_the_event_times_of_their_records(kafka: Kafka) -> None:
     assert [message.timestamp()[1] for message in kafka.messages(topic)] == [4_000, 5_000]
 
 
-def test_keys_go_to_the_partitions_that_javas_producer_chooses(kafka: Kafka) -> None:
+def test_keys_are_written_to_the_partitions_of_javas_producer(kafka: Kafka) -> None:
     """By murmur2 of the key: org.apache.kafka.common.utils.Utils.murmur2 & 0x7FFFFFFF, modulo 4."""
     topic = kafka.topic(4)
     started = KafkaRecordSerializationSchema.builder().set_topic(topic)
@@ -126,7 +128,7 @@ def test_keys_go_to_the_partitions_that_javas_producer_chooses(kafka: Kafka) -> 
     assert found == expected
 
 
-def test_a_schema_may_be_written_whole_and_leave_records_out(kafka: Kafka) -> None:
+def test_a_serialization_schema_may_implement_to_message_and_skip_records(kafka: Kafka) -> None:
     topic = kafka.topic()
 
     class Even(KafkaRecordSerializationSchema):
@@ -149,7 +151,7 @@ class Wrong(KafkaPartitioner):
 
 
 @pytest.mark.parametrize("guarantee", [AT_LEAST_ONCE, EXACTLY_ONCE])
-def test_a_partition_that_is_not_there_is_named(kafka: Kafka, guarantee: DeliveryGuarantee) -> None:
+def test_a_missing_partition_is_named(kafka: Kafka, guarantee: DeliveryGuarantee) -> None:
     topic = kafka.topic(2)
     started = KafkaRecordSerializationSchema.builder().set_topic(topic).set_partitioner(Wrong())
     schema = started.set_value_serialization_schema(SimpleStringSchema()).build()
@@ -184,10 +186,10 @@ def test_a_message_that_the_client_refuses_fails_the_job_and_is_named(
     if guarantee is EXACTLY_ONCE:
         assert kafka.messages(topic) == []
         kafka.produce(topic, ["later"])
-        assert kafka.values(topic) == ["later"]  # no open transaction holds readers back
+        assert kafka.values(topic) == ["later"]  # no open transaction blocks readers
 
 
-def test_what_is_no_bytes_is_named(kafka: Kafka) -> None:
+def test_a_message_value_that_is_not_bytes_is_named(kafka: Kafka) -> None:
     class Text(SerializationSchema[Any]):
         def serialize(self, element: Any) -> bytes:
             return element  # type: ignore[no-any-return]
@@ -198,13 +200,13 @@ def test_what_is_no_bytes_is_named(kafka: Kafka) -> None:
         written(builder(kafka, schema, AT_LEAST_ONCE).build(), ["x"])
 
 
-def test_an_unknown_compression_is_named(kafka: Kafka) -> None:
+def test_an_unknown_compression_type_is_named(kafka: Kafka) -> None:
     sink = builder(kafka, serializer("t"), AT_LEAST_ONCE).set_property("compression.type", "rar")
     with pytest.raises(KafkaConnectorError, match=r'Invalid value "rar" for .*compression'):
         written(sink.build(), ["x"])
 
 
-def test_nothing_of_a_failed_job_shows_with_exactly_once(kafka: Kafka) -> None:
+def test_with_exactly_once_no_record_of_a_failed_job_is_visible(kafka: Kafka) -> None:
     topic = kafka.topic()
     env = environment(1)
 
@@ -254,7 +256,7 @@ def files(folder: Path) -> int:
     return sum(path.is_file() for path in folder.rglob("*"))
 
 
-def test_a_checkpoint_that_is_committed_again_is_sent_once(kafka: Kafka, tmp_path: Path) -> None:
+def test_committing_a_checkpoint_again_sends_no_message_twice(kafka: Kafka, tmp_path: Path) -> None:
     topic = kafka.topic()
     sink = builder(kafka, serializer(topic), EXACTLY_ONCE).build()
     for checkpoint in (1, 2):
@@ -266,7 +268,7 @@ def test_a_checkpoint_that_is_committed_again_is_sent_once(kafka: Kafka, tmp_pat
     assert kafka.values(topic) == ["1a", "1b", "2a", "2b"]
 
 
-def test_a_checkpoint_of_a_program_with_another_prefix_is_sent_once(
+def test_a_checkpoint_is_sent_once_if_the_transactional_id_prefix_changes(
     kafka: Kafka, tmp_path: Path
 ) -> None:
     topic = kafka.topic()
@@ -282,7 +284,7 @@ def test_a_checkpoint_of_a_program_with_another_prefix_is_sent_once(
 
 
 @pytest.mark.parametrize("guarantee", [EXACTLY_ONCE, DeliveryGuarantee.AT_LEAST_ONCE])
-def test_a_timestamp_that_the_broker_refuses_has_a_remedy(
+def test_the_error_about_a_refused_timestamp_names_the_setting_to_change(
     kafka: Kafka, guarantee: DeliveryGuarantee
 ) -> None:
     year_3000_ms = 32_503_680_000_000
@@ -299,7 +301,7 @@ def test_a_timestamp_that_the_broker_refuses_has_a_remedy(
         env.execute()
 
 
-def test_all_pieces_of_a_large_checkpoint_are_sent_once(
+def test_all_parts_of_a_large_checkpoint_are_sent_once(
     kafka: Kafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     topic = kafka.topic()
@@ -326,7 +328,7 @@ def test_all_pieces_of_a_large_checkpoint_are_sent_once(
     assert kafka.values(topic) == records
 
 
-def test_a_driver_that_dies_in_its_transaction_leaves_nothing_and_sends_all_later(
+def test_a_driver_that_dies_in_its_transaction_sends_everything_after_a_restart(
     kafka: Kafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     topic = kafka.topic()
@@ -347,7 +349,7 @@ def test_a_driver_that_dies_in_its_transaction_leaves_nothing_and_sends_all_late
     assert kafka.values(topic) == ["a", "b"]
 
 
-def test_an_old_driver_cannot_commit_behind_a_new_one(kafka: Kafka, tmp_path: Path) -> None:
+def test_an_old_driver_cannot_commit_after_a_new_one(kafka: Kafka, tmp_path: Path) -> None:
     topic = kafka.topic()
     sink = builder(kafka, serializer(topic), EXACTLY_ONCE).build()
     found = staged(sink, origin(tmp_path), 1, ["a"])
@@ -364,9 +366,7 @@ def test_an_old_driver_cannot_commit_behind_a_new_one(kafka: Kafka, tmp_path: Pa
     assert kafka.values(topic) == ["a"]
 
 
-def test_a_topic_that_was_deleted_and_created_again_fails_the_commit(
-    kafka: Kafka, tmp_path: Path
-) -> None:
+def test_a_recreated_topic_fails_the_commit(kafka: Kafka, tmp_path: Path) -> None:
     topic = kafka.topic()
     sink = builder(kafka, serializer(topic), EXACTLY_ONCE).build()
     committed(sink, staged(sink, origin(tmp_path), 1, ["a"]))
@@ -383,7 +383,7 @@ def test_a_topic_that_was_deleted_and_created_again_fails_the_commit(
     assert kafka.values(topic) == []
 
 
-def test_a_topic_that_the_broker_creates_again_in_mid_transaction_fails_the_job(
+def test_a_topic_that_is_recreated_during_a_transaction_fails_the_job(
     kafka: Kafka, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     topic = kafka.topic()
@@ -399,9 +399,7 @@ def test_a_topic_that_the_broker_creates_again_in_mid_transaction_fails_the_job(
         written(builder(kafka, serializer(topic), EXACTLY_ONCE).build(), ["a"])
 
 
-def test_a_topic_that_is_created_by_its_first_message_is_written(
-    kafka: Kafka, tmp_path: Path
-) -> None:
+def test_a_topic_is_created_by_its_first_message(kafka: Kafka, tmp_path: Path) -> None:
     topic = f"first-{tmp_path.name}"
     sink = builder(kafka, serializer(topic), EXACTLY_ONCE).build()
     for checkpoint in (1, 2):
@@ -409,7 +407,7 @@ def test_a_topic_that_is_created_by_its_first_message_is_written(
     assert kafka.values(topic) == ["1", "2"]
 
 
-def test_commits_of_a_run_share_one_producer(
+def test_commits_of_one_run_share_a_producer(
     kafka: Kafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     topic = kafka.topic()
@@ -428,7 +426,7 @@ def test_commits_of_a_run_share_one_producer(
     assert sorted(made) == ["Consumer", "Producer"]
 
 
-def test_two_sinks_of_a_job_do_not_share_a_note(kafka: Kafka, tmp_path: Path) -> None:
+def test_two_sinks_of_a_job_have_separate_commit_notes(kafka: Kafka, tmp_path: Path) -> None:
     topic = kafka.topic()
     sink = builder(kafka, serializer(topic), EXACTLY_ONCE).build()
     both = [
@@ -439,9 +437,7 @@ def test_two_sinks_of_a_job_do_not_share_a_note(kafka: Kafka, tmp_path: Path) ->
     assert kafka.values(topic) == ["a", "b"]
 
 
-def test_messages_that_are_gone_before_they_were_sent_fail_the_job(
-    kafka: Kafka, tmp_path: Path
-) -> None:
+def test_staged_messages_that_were_deleted_fail_the_job(kafka: Kafka, tmp_path: Path) -> None:
     sink = builder(kafka, serializer(kafka.topic()), EXACTLY_ONCE).build()
     found = staged(sink, origin(tmp_path), 1, ["a"])
     for path in tmp_path.rglob("*"):
@@ -451,7 +447,7 @@ def test_messages_that_are_gone_before_they_were_sent_fail_the_job(
         committed(sink, found)
 
 
-def test_a_note_that_may_have_expired_is_not_guessed(
+def test_a_commit_note_that_may_have_expired_fails_the_commit(
     kafka: Kafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sink = builder(kafka, serializer(kafka.topic()), EXACTLY_ONCE).build()
@@ -462,7 +458,7 @@ def test_a_note_that_may_have_expired_is_not_guessed(
         committed(sink, found)
 
 
-def test_orphans_of_killed_runs_are_removed(kafka: Kafka, tmp_path: Path) -> None:
+def test_orphaned_staged_files_of_killed_runs_are_removed(kafka: Kafka, tmp_path: Path) -> None:
     sink = builder(kafka, serializer("t"), EXACTLY_ONCE).build()
     staged(sink, origin(tmp_path), 1, ["a"])
     staged(sink, origin(tmp_path, "other"), 1, ["a"])
@@ -473,7 +469,7 @@ def test_orphans_of_killed_runs_are_removed(kafka: Kafka, tmp_path: Path) -> Non
     assert (files(tmp_path), len(confirmed)) == (1, 1)
 
 
-def test_a_bounded_job_can_stage_in_a_folder(kafka: Kafka, tmp_path: Path) -> None:
+def test_a_bounded_job_can_stage_messages_in_a_folder(kafka: Kafka, tmp_path: Path) -> None:
     topic = kafka.topic()
     started = builder(kafka, serializer(topic), EXACTLY_ONCE)
     written(started.set_staging_directory(str(tmp_path)).build(), ["a", "b"], 1)
@@ -484,7 +480,7 @@ def test_a_bounded_job_can_stage_in_a_folder(kafka: Kafka, tmp_path: Path) -> No
 # Flink 1.x
 
 
-def test_the_old_consumer_and_producer_work(kafka: Kafka) -> None:
+def test_flink_kafka_consumer_and_producer_of_flink_1_work(kafka: Kafka) -> None:
     source, target = kafka.topic(), kafka.topic()
     kafka.produce(source, range(5), timestamp=1_000)
     properties = {"bootstrap.servers": kafka.servers, "group.id": "old"}
@@ -531,6 +527,6 @@ def test_the_old_consumer_and_producer_work(kafka: Kafka) -> None:
         (lambda: KafkaRecordSerializationSchema.builder().set_topic(1), "the name of a topic"),  # type: ignore[arg-type]
     ],
 )
-def test_mistakes_in_building_are_refused(build: Any, problem: str) -> None:
+def test_mistakes_in_the_builder_are_refused(build: Any, problem: str) -> None:
     with pytest.raises((TypeError, ValueError), match=problem):
         build()

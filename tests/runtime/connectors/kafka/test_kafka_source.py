@@ -1,4 +1,4 @@
-"""KafkaSource against a real broker, in this process: what is read, from where, and what can go wrong."""
+"""KafkaSource in process against a real broker: records, offsets, epochs, and failures."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def collected(source: KafkaSource[Any], parallelism: int = 2) -> list[Any]:
 
 
 def epochs(source: KafkaSource[Any], position: Any, now_ms: int = 0) -> list[tuple[Any, list[Any]]]:
-    """Runs epochs until nothing is left: each position, and what is read up to there."""
+    """Runs epochs until no records are left; returns each position with the records up to it."""
     found = []
     while True:
         end = json.loads(json.dumps(source.latest_position(position, now_ms)))
@@ -78,7 +78,7 @@ def epochs(source: KafkaSource[Any], position: Any, now_ms: int = 0) -> list[tup
         position = end
 
 
-def test_a_bounded_source_reads_every_record_once_and_partitions_in_order(kafka: Kafka) -> None:
+def test_a_bounded_source_reads_each_record_once_and_partitions_in_order(kafka: Kafka) -> None:
     topics = [kafka.topic(3), kafka.topic(1)]
     for number in range(3):
         kafka.produce(topics[0], range(number, 3000, 3), number)
@@ -90,7 +90,7 @@ def test_a_bounded_source_reads_every_record_once_and_partitions_in_order(kafka:
         assert own == sorted(own)
 
 
-def test_an_unbounded_source_in_process_stops_where_it_is_told_to(kafka: Kafka) -> None:
+def test_an_unbounded_source_in_process_stops_at_its_stopping_offsets(kafka: Kafka) -> None:
     topic = kafka.topic(3)
     kafka.produce(topic, range(100), 0)
     kafka.produce(topic, range(100, 150), 2)
@@ -98,7 +98,7 @@ def test_an_unbounded_source_in_process_stops_where_it_is_told_to(kafka: Kafka) 
     assert sorted(map(int, collected(source))) == list(range(150))
 
 
-def test_only_what_is_committed_is_read(kafka: Kafka) -> None:
+def test_only_committed_messages_are_read(kafka: Kafka) -> None:
     topic = kafka.topic()
     kafka.transaction(topic, range(10), "commit")
     kafka.transaction(topic, range(10, 20), "abort")
@@ -112,14 +112,14 @@ def test_only_what_is_committed_is_read(kafka: Kafka) -> None:
     open_one.abort_transaction(30)
 
 
-def test_a_range_that_ends_in_aborted_records_is_over(kafka: Kafka) -> None:
+def test_a_bounded_source_ends_at_a_range_of_aborted_messages(kafka: Kafka) -> None:
     topic = kafka.topic()
     kafka.produce(topic, ["first"])
     kafka.transaction(topic, range(5), "abort")
     assert collected(builder(kafka, topic).set_bounded(LATEST).build()) == ["first"]
 
 
-def test_epochs_are_read_from_one_position_to_the_next_and_again(kafka: Kafka) -> None:
+def test_an_epoch_can_be_read_again_between_its_two_positions(kafka: Kafka) -> None:
     topic = kafka.topic(2)
     kafka.produce(topic, range(100), 0)
     kafka.produce(topic, range(100, 300), 1)
@@ -147,7 +147,7 @@ def test_the_progress_of_an_epoch_has_offsets_and_lag(kafka: Kafka) -> None:
     assert source.split_offsets(found[0][0])[f"{topic}-1"] == {"next": 0, "lag": 0}
 
 
-def test_json_is_read_as_json_loads_reads_it(kafka: Kafka) -> None:
+def test_json_messages_are_parsed_as_json_loads_parses_them(kafka: Kafka) -> None:
     topic = kafka.topic()
     kafka.produce(topic, ['{"user": "a", "more": [1]}', '{"user": "b"}'])
     source = builder(kafka, topic).set_bounded(LATEST).build()
@@ -164,7 +164,7 @@ def test_json_is_read_as_json_loads_reads_it(kafka: Kafka) -> None:
         users()
 
 
-def test_new_records_are_found_by_the_next_epoch(kafka: Kafka) -> None:
+def test_new_messages_are_read_in_the_next_epoch(kafka: Kafka) -> None:
     topic = kafka.topic()
     source = builder(kafka, topic).build()
     start = source.initial_position(0)
@@ -187,7 +187,7 @@ def test_epochs_can_be_limited_by_time(kafka: Kafka) -> None:
     source = builder(kafka, topic).set_max_time_per_epoch(Duration.of_seconds(1)).build()
     position = source.initial_position(0)
     sizes = []
-    # The first epoch has taken 2 s, so the second one gets half as much.
+    # The first epoch took 2 s, so the second one gets half as much.
     for now_ms in (1_000, 3_000, 4_000):
         end = source.latest_position(position, now_ms)
         at, position = position["topics"][topic]["next"]["0"], end
@@ -195,7 +195,7 @@ def test_epochs_can_be_limited_by_time(kafka: Kafka) -> None:
     assert sizes == [10_000, 5_000, 5_000]
 
 
-def test_partitions_and_topics_that_come_later_are_read_from_their_beginning(kafka: Kafka) -> None:
+def test_new_partitions_and_topics_are_read_from_their_beginning(kafka: Kafka) -> None:
     topic = kafka.topic(name="grows-a")
     kafka.produce(topic, ["first"])
     started = builder(kafka).set_topic_pattern("grows-.").set_starting_offsets(LATEST)
@@ -213,7 +213,7 @@ def test_partitions_and_topics_that_come_later_are_read_from_their_beginning(kaf
     ]
 
 
-def test_where_reading_starts(kafka: Kafka) -> None:
+def test_starting_offsets_decide_where_reading_starts(kafka: Kafka) -> None:
     topic = kafka.topic(2)
     kafka.produce(topic, range(10), 0, timestamp=1_000)
     kafka.produce(topic, range(10, 20), 0, timestamp=2_000)
@@ -236,7 +236,7 @@ def test_where_reading_starts(kafka: Kafka) -> None:
         assert sorted(map(int, found)) == list(expected), initializer
 
 
-def test_a_given_offset_that_is_gone_is_logged(
+def test_a_starting_offset_that_was_deleted_is_logged(
     kafka: Kafka, caplog: pytest.LogCaptureFixture
 ) -> None:
     topic = kafka.topic()
@@ -249,7 +249,7 @@ def test_a_given_offset_that_is_gone_is_logged(
     assert "there is no offset 2, so the source starts at 6 (EARLIEST)" in warning
 
 
-def test_a_group_without_committed_offsets_is_named_with_the_call(kafka: Kafka) -> None:
+def test_the_error_about_a_group_without_offsets_names_the_call_to_add(kafka: Kafka) -> None:
     topic = kafka.topic()
     started = builder(kafka, topic).set_group_id("new-group")
     started.set_starting_offsets(KafkaOffsetsInitializer.committed_offsets())
@@ -259,7 +259,7 @@ def test_a_group_without_committed_offsets_is_named_with_the_call(kafka: Kafka) 
         collected(started.set_bounded(LATEST).build())
 
 
-def test_a_job_goes_on_from_the_offsets_that_its_group_has_committed(kafka: Kafka) -> None:
+def test_a_job_starts_at_the_committed_offsets_of_its_group(kafka: Kafka) -> None:
     topic = kafka.topic(2)
     kafka.produce(topic, range(10), 1)
     source = builder(kafka, topic).set_group_id("follows").build()
@@ -272,7 +272,7 @@ def test_a_job_goes_on_from_the_offsets_that_its_group_has_committed(kafka: Kafk
     assert collected(started.set_bounded(LATEST).build()) == ["new"]
 
 
-def test_offsets_are_not_committed_where_that_is_switched_off(kafka: Kafka) -> None:
+def test_offsets_are_not_committed_if_commits_are_disabled(kafka: Kafka) -> None:
     topic = kafka.topic()
     kafka.produce(topic, ["x"])
     started = builder(kafka, topic).set_group_id("silent")
@@ -314,7 +314,7 @@ def test_a_deserializer_gets_the_whole_message(kafka: Kafka) -> None:
 
 
 def test_records_have_the_timestamps_of_their_messages(kafka: Kafka) -> None:
-    from opchain.datastream.functions import ProcessFunction  # noqa: PLC0415 - of this test
+    from opchain.datastream.functions import ProcessFunction  # noqa: PLC0415 - used by this test only
 
     class Timestamp(ProcessFunction[Any, Any]):
         def process_element(self, value: Any, ctx: ProcessFunction.Context) -> Any:
@@ -328,7 +328,7 @@ def test_records_have_the_timestamps_of_their_messages(kafka: Kafka) -> None:
     assert list(stream.process(Timestamp()).execute_and_collect()) == [("a", 7_000)]
 
 
-def test_no_record_is_late_because_its_partition_is_behind(kafka: Kafka) -> None:
+def test_records_of_a_partition_that_is_behind_are_not_late(kafka: Kafka) -> None:
     """Each partition has its own watermark. With one for all, a partition that is a day behind would be late."""
     topic = kafka.topic(2)
     day_ms = 24 * 3600 * 1000
@@ -343,7 +343,7 @@ def test_no_record_is_late_because_its_partition_is_behind(kafka: Kafka) -> None
     assert sorted(counted.execute_and_collect()) == [("ahead", 5_000), ("behind", 5_000)]
 
 
-def test_an_unbounded_source_stops_at_a_time(kafka: Kafka) -> None:
+def test_an_unbounded_source_stops_at_its_stopping_timestamp(kafka: Kafka) -> None:
     topic = kafka.topic(2)
     kafka.produce(topic, range(10), 0, timestamp=1_000)
     kafka.produce(topic, range(10, 20), 1, timestamp=1_000)
@@ -356,8 +356,8 @@ def test_an_unbounded_source_stops_at_a_time(kafka: Kafka) -> None:
     assert source.split_offsets(found[-1][0])[f"{topic}-1"] == {"next": 10, "lag": 10}
 
 
-def test_a_codec_that_the_client_does_not_know_fails_the_job_with_its_place(kafka: Kafka) -> None:
-    """No broker takes such a message, so the client's own error stands in for it."""
+def test_a_codec_that_the_client_does_not_know_fails_the_job_with_its_offset(kafka: Kafka) -> None:
+    """No broker accepts such a message, so the test raises the client's error itself."""
     library: Any = pytest.importorskip("confluent_kafka")
     unknown = library.KafkaError(library.KafkaError._NOT_IMPLEMENTED, "Unsupported codec 9")
     message = SimpleNamespace(error=lambda: unknown, offset=lambda: 7)
@@ -370,7 +370,7 @@ def test_a_codec_that_the_client_does_not_know_fails_the_job_with_its_place(kafk
     reader.close()
 
 
-def test_a_malformed_message_fails_the_job_with_its_place(kafka: Kafka) -> None:
+def test_a_malformed_message_fails_the_job_with_its_offset(kafka: Kafka) -> None:
     topic = kafka.topic()
     kafka.produce(topic, ["1", "two"])
     source = builder(kafka, topic).set_value_only_deserializer(Int()).set_bounded(LATEST).build()
@@ -380,7 +380,7 @@ def test_a_malformed_message_fails_the_job_with_its_place(kafka: Kafka) -> None:
         collected(source)
 
 
-def test_malformed_messages_can_be_skipped_or_kept_aside(kafka: Kafka) -> None:
+def test_malformed_messages_can_be_skipped_or_sent_to_a_side_output(kafka: Kafka) -> None:
     topic = kafka.topic()
     kafka.produce(topic, ["1", "two", None, "4"], key=b"k", timestamp=5)
     started = builder(kafka, topic).set_value_only_deserializer(Int()).set_bounded(LATEST)
@@ -399,19 +399,19 @@ def test_malformed_messages_can_be_skipped_or_kept_aside(kafka: Kafka) -> None:
     ]
 
 
-def test_a_topic_that_is_not_there_is_named(kafka: Kafka) -> None:
+def test_the_error_names_a_missing_topic(kafka: Kafka) -> None:
     with pytest.raises(KafkaConnectorError, match="there is no topic nowhere on 127"):
         collected(builder(kafka, "nowhere").set_bounded(LATEST).build())
 
 
-def test_a_partition_that_is_not_there_is_named(kafka: Kafka) -> None:
+def test_the_error_names_a_missing_partition(kafka: Kafka) -> None:
     topic = kafka.topic(2)
     started = builder(kafka).set_partitions({KafkaTopicPartition(topic, 5)}).set_bounded(LATEST)
     with pytest.raises(KafkaConnectorError, match=f"reads partition 5 of topic {topic}, but the"):
         collected(started.build())
 
 
-def test_messages_that_retention_removed_before_they_were_read_fail_the_job(kafka: Kafka) -> None:
+def test_messages_deleted_by_retention_before_they_were_read_fail_the_job(kafka: Kafka) -> None:
     topic = kafka.topic()
     kafka.produce(topic, range(10))
     source = builder(kafka, topic).build()
@@ -427,7 +427,7 @@ def test_messages_that_retention_removed_before_they_were_read_fail_the_job(kafk
     source.close()
 
 
-def test_a_topic_that_was_deleted_or_made_anew_fails_the_job(kafka: Kafka) -> None:
+def test_a_topic_that_was_deleted_or_recreated_fails_the_job(kafka: Kafka) -> None:
     topic = kafka.topic()
     kafka.produce(topic, range(10))
     started = builder(kafka, topic).set_property("partition.discovery.interval.ms", "1000")
@@ -447,7 +447,7 @@ def test_a_topic_that_was_deleted_or_made_anew_fails_the_job(kafka: Kafka) -> No
         source.latest_position(position, 20_000)
 
 
-def test_a_topic_that_the_program_no_longer_names_is_an_error(kafka: Kafka) -> None:
+def test_removing_a_topic_from_the_program_is_an_error(kafka: Kafka) -> None:
     before, after = kafka.topic(), kafka.topic()
     kafka.produce(before, range(10))
     kafka.produce(after, range(10))
@@ -457,7 +457,7 @@ def test_a_topic_that_the_program_no_longer_names_is_an_error(kafka: Kafka) -> N
         builder(kafka, after).build().latest_position(position, 0)
 
 
-def test_a_broker_that_is_not_there_is_named() -> None:
+def test_the_error_names_an_unreachable_broker() -> None:
     pytest.importorskip("confluent_kafka")
     started = KafkaSource.builder().set_bootstrap_servers("127.0.0.1:1").set_topics("t")
     started.set_property("default.api.timeout.ms", "1000")
@@ -466,7 +466,7 @@ def test_a_broker_that_is_not_there_is_named() -> None:
         collected(source)
 
 
-def test_a_wrong_password_is_told_from_a_broker_that_is_not_there(kafka: Kafka) -> None:
+def test_a_wrong_password_is_not_reported_as_an_unreachable_broker(kafka: Kafka) -> None:
     topic = kafka.topic()
     kafka.produce(topic, ["x"])
 
@@ -487,7 +487,7 @@ def test_a_wrong_password_is_told_from_a_broker_that_is_not_there(kafka: Kafka) 
         collected(source("wrong"))
 
 
-def test_a_property_that_the_client_does_not_know_is_named(kafka: Kafka) -> None:
+def test_the_error_names_an_unknown_client_property(kafka: Kafka) -> None:
     started = builder(kafka, "t").set_property("no.such.property", "1").set_bounded(LATEST)
     with pytest.raises(KafkaConnectorError, match=r'No such configuration property: "no.such.pro'):
         collected(started.build())
@@ -504,7 +504,7 @@ def test_properties_of_consumers_cause_no_warnings(
     assert [record.message for record in caplog.records if "CONFWARN" in record.message] == []
 
 
-def test_a_truststore_of_java_is_refused_with_what_to_do(kafka: Kafka) -> None:
+def test_a_java_truststore_is_refused_and_the_error_says_what_to_do(kafka: Kafka) -> None:
     started = builder(kafka, "t").set_property("ssl.truststore.location", "/trust.jks")
     with pytest.raises(KafkaConnectorError, match=r"a PEM file and set ssl\.ca\.location"):
         collected(started.set_bounded(LATEST).build())
@@ -526,12 +526,12 @@ def test_a_truststore_of_java_is_refused_with_what_to_do(kafka: Kafka) -> None:
         (lambda: KafkaOffsetsInitializer.timestamp(-1), "milliseconds since 1970"),
     ],
 )
-def test_mistakes_in_building_are_refused(build: Any, problem: str) -> None:
+def test_mistakes_in_the_builder_are_refused(build: Any, problem: str) -> None:
     with pytest.raises((TypeError, ValueError), match=problem):
         build()
 
 
-def test_partitions_are_dealt_out_as_flink_does() -> None:
+def test_partitions_are_assigned_to_subtasks_as_in_flink() -> None:
     """Java: ((topic.hashCode() * 31) & 0x7FFFFFFF) % readers, plus the partition."""
     started = KafkaSource.builder().set_bootstrap_servers("a:1").set_topics("clickstream-events")
     source = started.set_value_only_deserializer(SimpleStringSchema()).build()
@@ -546,7 +546,7 @@ def test_partitions_are_dealt_out_as_flink_does() -> None:
 
 
 @pytest.mark.parametrize("name", ["OFFSET_NOT_AVAILABLE", "FENCED_LEADER_EPOCH", "NOT_CONTROLLER"])
-def test_brokers_that_have_just_chosen_a_leader_are_asked_again(kafka: Kafka, name: str) -> None:
+def test_brokers_are_asked_again_while_they_elect_a_leader(kafka: Kafka, name: str) -> None:
     from confluent_kafka import KafkaError, KafkaException  # noqa: PLC0415 - it may be missing
 
     refused: Future[int] = Future()
@@ -558,7 +558,7 @@ def test_brokers_that_have_just_chosen_a_leader_are_asked_again(kafka: Kafka, na
     assert brokers.answers("ask for offsets", lambda: {"t-0": next(answers)}) == {"t-0": 7}
 
 
-def test_an_offset_that_the_client_has_not_set_is_asked_for_again() -> None:
+def test_an_offset_that_the_client_has_not_set_is_requested_again() -> None:
     from confluent_kafka import OFFSET_INVALID  # noqa: PLC0415 - it may be missing
 
     answers = iter([OFFSET_INVALID, 7])

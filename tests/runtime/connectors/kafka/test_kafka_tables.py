@@ -54,7 +54,7 @@ EARLIEST = "'scan.startup.mode'='earliest-offset'"
         ("'value.fields-include'='EXCEPT_KEY'", b'{"id":1}', b'{"name":"a"}'),
     ],
 )
-def test_columns_in_keys_are_written_and_read(
+def test_key_fields_are_written_to_the_message_key_and_read_from_it(
     kafka: Kafka, tables: StreamTableEnvironment, options: str, key: bytes, value: bytes
 ) -> None:
     topic = kafka.topic()
@@ -65,7 +65,7 @@ def test_columns_in_keys_are_written_and_read(
     assert rows(tables, name) == [[1, "a"]]
 
 
-def test_a_key_has_names_without_the_prefix_and_its_place_in_the_table(
+def test_the_message_key_omits_the_prefix_and_columns_keep_their_order(
     kafka: Kafka, tables: StreamTableEnvironment
 ) -> None:
     topic = kafka.topic()
@@ -94,7 +94,7 @@ def test_a_key_has_names_without_the_prefix_and_its_place_in_the_table(
         ("BOOLEAN", "TRUE", b"\x01"),
     ],
 )
-def test_raw_messages_are_values(
+def test_the_raw_format_writes_and_reads_single_values(
     kafka: Kafka, tables: StreamTableEnvironment, of: str, value: str, message: bytes
 ) -> None:
     topic = kafka.topic()
@@ -106,7 +106,7 @@ def test_raw_messages_are_values(
     assert rows(tables, name) == [[expected[of]]]
 
 
-def test_reading_starts_and_ends_at_given_offsets(
+def test_reading_starts_and_ends_at_the_given_offsets(
     kafka: Kafka, tables: StreamTableEnvironment
 ) -> None:
     topic = kafka.topic(2)

@@ -1,4 +1,4 @@
-"""Avro and JSON with a schema registry: against a server that speaks its REST protocol, and Confluent's own formats."""
+"""Avro and JSON with a schema registry: a server with its REST protocol, and Confluent's serializers."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ LOGIN = "reader:secret"
 
 
 class Server(ThreadingHTTPServer):
-    """A registry: its REST protocol, over schemas in memory."""
+    """A registry with its REST protocol, which keeps schemas in memory."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
@@ -129,7 +129,7 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(data)
 
     def log_request(self, *args: Any) -> None:
-        """Says nothing."""
+        """Logs nothing."""
 
 
 @contextmanager
@@ -191,7 +191,7 @@ def test_avro_is_converted_to_the_readers_schema(registry: Server) -> None:
     assert record == {"user": "a", "currency": "EUR"}
 
 
-def test_avro_schemas_may_refer_to_others(registry: Server) -> None:
+def test_avro_schemas_may_reference_others(registry: Server) -> None:
     avro = pytest.importorskip("confluent_kafka.schema_registry.avro")
     client = theirs(registry)
     client.register_schema("order", confluent.Schema(ORDER, "AVRO"))
@@ -209,7 +209,7 @@ def test_avro_schemas_may_refer_to_others(registry: Server) -> None:
     assert schema.deserialize(message) == record
 
 
-def test_confluents_deserializers_read_what_is_written(registry: Server) -> None:
+def test_confluents_deserializers_read_messages_of_opchain(registry: Server) -> None:
     avro = pytest.importorskip("confluent_kafka.schema_registry.avro")
     json_schema = pytest.importorskip("confluent_kafka.schema_registry.json_schema")
     as_avro = ConfluentRegistryAvroSerializationSchema(
@@ -228,7 +228,7 @@ def test_confluents_deserializers_read_what_is_written(registry: Server) -> None
             assert reader(schema.serialize(record), context()) == {"user": "a", "price": 1.5}
 
 
-def test_a_schema_that_may_not_be_registered_is_refused(registry: Server) -> None:
+def test_a_schema_whose_registration_is_refused_fails(registry: Server) -> None:
     properties = {**PROPERTIES, "auto.register.schemas": "false"}
     schema = ConfluentRegistryAvroSerializationSchema("new", ORDER, registry.url, properties)
     with pytest.raises(ValueError, match="does not have the schema of new"):
@@ -236,7 +236,7 @@ def test_a_schema_that_may_not_be_registered_is_refused(registry: Server) -> Non
     assert registry.subjects == {}
 
 
-def test_json_is_read_and_validated_if_asked_for(registry: Server) -> None:
+def test_json_is_read_and_validated_on_request(registry: Server) -> None:
     ours = ConfluentRegistryJsonSerializationSchema("o", ORDER_JSON, registry.url, PROPERTIES)
     ours.open()
     wrong = ours.serialize({"price": 1})
@@ -250,7 +250,9 @@ def test_json_is_read_and_validated_if_asked_for(registry: Server) -> None:
         strict.deserialize(wrong)
 
 
-def test_a_schema_makes_nobody_read_a_file_or_a_url(registry: Server, tmp_path: Path) -> None:
+def test_references_of_a_json_schema_to_files_or_urls_are_not_resolved(
+    registry: Server, tmp_path: Path
+) -> None:
     (tmp_path / "secret.json").write_text('{"type": "string"}')
     schema = json.dumps({"$ref": (tmp_path / "secret.json").as_uri()})
     number = registry.id_of({"schema": schema, "schemaType": "JSON"})
@@ -270,7 +272,7 @@ def test_a_schema_makes_nobody_read_a_file_or_a_url(registry: Server, tmp_path: 
         (b"\x00\x00\x00\x00\x01x", "of the type JSON; AVRO was expected"),
     ],
 )
-def test_messages_without_a_fitting_schema_are_malformed(
+def test_messages_without_a_matching_schema_are_malformed(
     registry: Server, message: bytes, problem: str
 ) -> None:
     registry.id_of({"schema": ORDER_JSON, "schemaType": "JSON"})
@@ -279,7 +281,7 @@ def test_messages_without_a_fitting_schema_are_malformed(
         schema.deserialize(message)
 
 
-def test_a_url_that_is_none_is_refused() -> None:
+def test_an_invalid_registry_url_is_refused() -> None:
     with pytest.raises(ValueError, match=r"begins with http:// or https://"):
         ConfluentRegistryAvroDeserializationSchema("registry:8081")
 
@@ -296,7 +298,7 @@ def read(kafka: Kafka, topic: str, schema: Any, policy: Any = "fail") -> list[An
     return list(stream.execute_and_collect())
 
 
-def test_avro_goes_through_a_broker_and_back(kafka: Kafka, registry: Server) -> None:
+def test_avro_is_written_to_a_broker_and_read_back(kafka: Kafka, registry: Server) -> None:
     topic = kafka.topic()
     records = [{"user": f"u{number}", "price": number / 2} for number in range(100)]
     configuration = Configuration()
@@ -320,7 +322,7 @@ def test_avro_goes_through_a_broker_and_back(kafka: Kafka, registry: Server) -> 
         read(kafka, topic, schema)
 
 
-def test_a_registry_that_refuses_fails_the_job_and_skips_nothing(
+def test_an_error_of_the_registry_fails_the_job_and_skips_no_message(
     kafka: Kafka, registry: Server
 ) -> None:
     topic = kafka.topic()
