@@ -1,4 +1,4 @@
-"""Configurations; the conversions are those that Flink 2.3 does."""
+"""Configuration; the conversions are those of Flink 2.3."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def filled() -> Configuration:
     return configuration
 
 
-def test_every_type_is_read_back() -> None:
+def test_values_of_every_type_are_read_back() -> None:
     configuration = filled()
     assert configuration.get_string("s", "") == "hello"
     assert configuration.get_integer("i", 0) == 5
@@ -35,7 +35,7 @@ def test_every_type_is_read_back() -> None:
     assert configuration.get_bytearray("y", bytearray()) == bytearray(b"\x01")
 
 
-def test_defaults_come_back_where_nothing_is_set() -> None:
+def test_the_default_is_returned_for_a_key_that_is_not_set() -> None:
     configuration = Configuration()
     assert configuration.get_string("k", "x") == "x"
     assert configuration.get_string("k", None) is None  # type: ignore[arg-type]
@@ -46,7 +46,7 @@ def test_defaults_come_back_where_nothing_is_set() -> None:
     assert configuration.key_set() == set()
 
 
-def test_types_are_converted_through_text() -> None:
+def test_values_are_converted_through_their_text() -> None:
     configuration = filled().set_string("n", "+7").set_string("t", "TRUE")
     assert configuration.get_integer("n", 0) == 7
     assert configuration.get_float("n", 0.0) == 7.0
@@ -90,14 +90,14 @@ def test_a_value_that_does_not_fit_is_an_error_with_its_key(read: Any, error: st
         lambda c: c.set_boolean("k", 1),
     ],
 )
-def test_a_value_of_another_type_is_not_taken(write: Any) -> None:
+def test_set_refuses_a_value_of_another_type(write: Any) -> None:
     configuration = Configuration()
     with pytest.raises(TypeError, match=r"a configuration key must be a str|key 'k': expected"):
         write(configuration)
     assert configuration.key_set() == set()
 
 
-def test_an_integer_beyond_64_bits_is_not_taken() -> None:
+def test_set_integer_refuses_a_value_beyond_64_bits() -> None:
     with pytest.raises(ValueError, match="does not fit 64 bits"):
         Configuration().set_integer("k", 2**63)
 
@@ -111,7 +111,7 @@ def test_bytes_are_copied_in_and_out() -> None:
     assert configuration.get_bytearray("k", bytearray()) == bytearray(b"ab")
 
 
-def test_a_dict_goes_in_and_comes_out_as_strings() -> None:
+def test_from_dict_and_to_dict_use_strings() -> None:
     assert Configuration.from_dict({"b": "2", "a": "1"}).to_dict() == {"a": "1", "b": "2"}
     assert filled().to_dict() == {
         "b": "true",
@@ -129,7 +129,7 @@ def test_add_all_to_dict_keeps_types() -> None:
     assert target == {"other": 1, "s": "hello", "i": 5, "b": True, "f": 1.0, "y": b"\x01"}
 
 
-def test_all_values_of_another_are_added_with_a_prefix() -> None:
+def test_add_all_adds_all_values_optionally_with_a_prefix() -> None:
     configuration = Configuration().set_string("s", "old")
     assert configuration.add_all(filled()) is configuration
     assert configuration.get_string("s", "") == "hello"
@@ -138,7 +138,7 @@ def test_all_values_of_another_are_added_with_a_prefix() -> None:
     assert prefixed.add_all(prefixed, "p.").key_set() == {"p.a", "p.p.a"}
 
 
-def test_a_key_is_removed_once() -> None:
+def test_remove_config_returns_true_once() -> None:
     configuration = filled()
     assert configuration.contains_key("s")
     assert configuration.remove_config("s")
@@ -155,7 +155,7 @@ def test_a_copy_is_independent() -> None:
     assert original.get_string("s", "") == "hello"
 
 
-def test_equality_tells_types_apart() -> None:
+def test_values_of_different_types_are_not_equal() -> None:
     assert Configuration().set_string("a", "1") != Configuration().set_integer("a", 1)
     assert Configuration().set_integer("a", 1) != Configuration().set_boolean("a", True)
     assert Configuration().set_integer("a", 1) != Configuration().set_float("a", 1.0)
@@ -164,18 +164,18 @@ def test_equality_tells_types_apart() -> None:
     assert Configuration() != {}
 
 
-def test_it_survives_pickling() -> None:
+def test_a_configuration_survives_pickling() -> None:
     assert pickle.loads(pickle.dumps(filled())) == filled()
 
 
-def test_secrets_are_not_printed() -> None:
+def test_secrets_are_not_in_the_repr() -> None:
     configuration = Configuration.from_dict({"my.Password": "x", "api-key": "y", "plain": "z"})
     assert str(configuration) == "{api-key=******, my.Password=******, plain=z}"
     assert repr(configuration) == f"Configuration({configuration})"
     assert configuration.to_dict()["api-key"] == "y"
 
 
-def test_a_secret_is_not_in_the_error_about_it() -> None:
+def test_the_error_about_a_secret_option_does_not_show_its_value() -> None:
     with pytest.raises(ValueError, match="key 'api-key' is not a long") as caught:
         Configuration.from_dict({"api-key": "hunter2"}).get_integer("api-key", 0)
     assert "hunter2" not in str(caught.value)
@@ -195,7 +195,7 @@ def test_an_option_is_set_and_read_with_its_type() -> None:
     assert configuration.get(INTERVAL) == Duration.of_minutes(2)
 
 
-def test_an_option_without_default_gives_none() -> None:
+def test_an_option_without_a_default_returns_none() -> None:
     option = ConfigOptions.key("x").string_type().no_default_value()
     assert Configuration().get(option) is None
     assert Configuration().get(option, "y") == "y"
@@ -206,14 +206,14 @@ def test_an_option_cannot_be_set_to_none() -> None:
         Configuration().set(INTERVAL, None)  # type: ignore[arg-type]
 
 
-def test_a_fallback_key_counts_where_the_key_is_not_set() -> None:
+def test_a_fallback_key_is_read_if_the_key_is_not_set() -> None:
     configuration = Configuration.from_dict({"chaining": "false"})
     assert configuration.get(CHAINING) is False
     assert configuration.contains(CHAINING)
     assert configuration.set_boolean("chaining.enabled", True).get(CHAINING) is True
 
 
-def test_a_map_is_gathered_from_the_keys_below_its_own() -> None:
+def test_a_map_option_collects_keys_with_its_prefix() -> None:
     configuration = Configuration.from_dict({"tags.y": "2", "tags.x": "1", "tagsz": "3"})
     assert configuration.get(TAGS) == {"x": "1", "y": "2"}
     assert configuration.contains(TAGS)
@@ -221,29 +221,29 @@ def test_a_map_is_gathered_from_the_keys_below_its_own() -> None:
     assert configuration.set_string("tags", "own:1").get(TAGS) == {"own": "1"}
 
 
-def test_the_default_of_an_option_cannot_be_changed_by_its_reader() -> None:
+def test_the_default_of_an_option_cannot_be_changed_through_the_returned_value() -> None:
     Configuration().get(TAGS)["b"] = "2"
     assert Configuration().get(TAGS) == {"a": "1"}
 
 
-def test_no_text_is_an_empty_list() -> None:
+def test_parse_list_value_of_no_text_is_empty() -> None:
     assert Configuration.parse_list_value(None) == Configuration.parse_list_value("") == []
 
 
 @pytest.mark.parametrize("text", ["file:///a.jar;file:///b.jar", "[file:///a.jar, file:///b.jar]"])
-def test_a_list_of_jars_is_read(text: str) -> None:
+def test_jars_are_read_as_a_list(text: str) -> None:
     jars = ["file:///a.jar", "file:///b.jar"]
     assert Configuration.parse_list_value(text) == jars
     assert Configuration().set_string("pipeline.jars", text).to_dict() == {"pipeline.jars": text}
 
 
-def test_jars_are_read_as_in_flink_1() -> None:
+def test_jars_are_read_in_the_format_of_flink_1() -> None:
     with pytest.warns(DeprecationWarning, match="use parse_list_value"):
         found = Configuration.parse_jars_value("file:///a.jar;file:///b.jar", object())
     assert found == ["file:///a.jar", "file:///b.jar"]
 
 
-def test_a_configuration_in_the_place_of_a_java_object_is_shared() -> None:
+def test_j_configuration_accepts_a_configuration_and_shares_it() -> None:
     shared = Configuration().set_string("a", "1")
     Configuration(j_configuration=shared).set_integer("b", 2)
     assert shared.to_dict() == {"a": "1", "b": "2"}

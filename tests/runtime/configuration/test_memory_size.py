@@ -1,4 +1,4 @@
-"""Memory sizes; expectations were printed by Flink 2.3's MemorySize."""
+"""MemorySize; the expected values were printed by Flink 2.3."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ PARSED = {
 
 
 @pytest.mark.parametrize(("text", "expected"), PARSED.items(), ids=PARSED)
-def test_a_size_is_read_and_printed_as_flink_does(text: str, expected: tuple[int, str]) -> None:
+def test_a_size_is_parsed_and_printed_as_in_flink(text: str, expected: tuple[int, str]) -> None:
     size = MemorySize.parse(text)
     assert (size.get_bytes(), str(size)) == expected
 
 
 @pytest.mark.parametrize("text", ["", "mb", "-1 mb", "1.5 gb", "1 pb", "64 kib"])
-def test_what_flink_does_not_read_is_refused(text: str) -> None:
+def test_a_text_that_flink_does_not_parse_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="is not a memory size"):
         MemorySize.parse(text)
 
@@ -42,7 +42,7 @@ def test_a_size_beyond_64_bits_is_refused() -> None:
         MemorySize.parse("9999999999999 tb")
 
 
-def test_units_are_rounded_down() -> None:
+def test_conversions_to_larger_units_round_down() -> None:
     size = MemorySize(2**40 + 2**30 - 1)
     assert size.get_tebi_bytes() == 1
     assert size.get_gibi_bytes() == 1024
@@ -50,7 +50,7 @@ def test_units_are_rounded_down() -> None:
     assert size.get_kibi_bytes() == 2**30 + 2**20 - 1
 
 
-def test_a_size_is_a_value() -> None:
+def test_sizes_are_compared_and_hashed_by_value() -> None:
     assert MemorySize.of_mebi_bytes(1) == MemorySize(bytes_size=1_048_576)
     assert MemorySize(1) < MemorySize(2)
     assert len({MemorySize(1), MemorySize(1)}) == 1
@@ -59,11 +59,11 @@ def test_a_size_is_a_value() -> None:
 
 
 @pytest.mark.parametrize("value", ["64 mb", 1.5, True])
-def test_a_size_takes_whole_numbers(value: object) -> None:
+def test_a_size_requires_a_whole_number(value: object) -> None:
     with pytest.raises(TypeError, match="takes a whole number"):
         MemorySize.of_mebi_bytes(value)  # type: ignore[arg-type]
 
 
 @given(st.integers(0, 2**63 - 1))
-def test_a_printed_size_is_read_back(size: int) -> None:
+def test_a_printed_size_is_parsed_back(size: int) -> None:
     assert MemorySize.parse(str(MemorySize(size))) == MemorySize(size)

@@ -40,7 +40,9 @@ CONVERSIONS: list[tuple[ConfigOption[Any], Any, Any]] = [
 
 
 @pytest.mark.parametrize(("option", "value", "expected"), CONVERSIONS)
-def test_a_type_converts_what_fits(option: ConfigOption[Any], value: Any, expected: Any) -> None:
+def test_an_option_type_converts_values_that_fit(
+    option: ConfigOption[Any], value: Any, expected: Any
+) -> None:
     converted = option.value_type.convert(value)
     assert converted == expected
     assert type(converted) is type(expected)
@@ -61,19 +63,19 @@ REFUSED: list[tuple[ConfigOption[Any], Any, str]] = [
 
 
 @pytest.mark.parametrize(("option", "value", "error"), REFUSED)
-def test_a_type_refuses_what_does_not_fit(
+def test_an_option_type_refuses_values_that_do_not_fit(
     option: ConfigOption[Any], value: Any, error: str
 ) -> None:
     with pytest.raises(ValueError, match=error):
         option.value_type.convert(value)
 
 
-def test_a_default_is_checked_when_it_is_given() -> None:
+def test_a_default_is_checked_when_it_is_set() -> None:
     with pytest.raises(ValueError, match="does not fit 32 bits"):
         BUILDER.int_type().default_value(2**31)
 
 
-def test_an_option_is_a_value() -> None:
+def test_options_are_compared_and_hashed_by_value() -> None:
     option = ConfigOptions.key("a").enum_type(Mode).default_value(Mode.BATCH)
     assert option == ConfigOptions.key("a").enum_type(Mode).default_value(Mode.BATCH)
     assert option != ConfigOptions.key("a").enum_type(Mode).no_default_value()
@@ -82,7 +84,7 @@ def test_an_option_is_a_value() -> None:
     assert not BUILDER.int_type().no_default_value().has_default_value()
 
 
-def test_fallback_keys_are_added_behind_those_there_are() -> None:
+def test_fallback_keys_are_appended_to_existing_ones() -> None:
     option = BUILDER.int_type().default_value(1).with_fallback_keys("x").with_fallback_keys("y")
     assert option.fallback_keys == ("x", "y")
     assert option.default == 1

@@ -1,4 +1,4 @@
-"""Values as text; expectations were printed by Flink 2.3's Configuration.toMap."""
+"""Values as text; the expected texts were printed by Configuration.toMap of Flink 2.3."""
 
 from __future__ import annotations
 
@@ -70,12 +70,12 @@ QUOTED = [
 
 
 @pytest.mark.parametrize("item", PLAIN)
-def test_plain_items_stay_plain(item: str) -> None:
+def test_plain_list_items_are_not_quoted(item: str) -> None:
     assert to_text([item]) == f"[{item}]"
 
 
 @pytest.mark.parametrize("item", QUOTED)
-def test_items_that_yaml_would_misread_are_quoted(item: str) -> None:
+def test_list_items_that_yaml_would_misread_are_quoted(item: str) -> None:
     assert to_text([item]) == f"['{item}']"
 
 
@@ -103,7 +103,7 @@ LISTS = {
 
 
 @pytest.mark.parametrize(("text", "items"), LISTS.items(), ids=map(repr, LISTS))
-def test_lists_are_read_in_every_form_of_flink(text: str, items: list[str]) -> None:
+def test_lists_are_read_in_every_format_of_flink(text: str, items: list[str]) -> None:
     assert parse_list(text) == items
 
 
@@ -120,7 +120,7 @@ MAPS = {
 
 
 @pytest.mark.parametrize(("text", "entries"), MAPS.items(), ids=map(repr, MAPS))
-def test_maps_are_read_in_every_form(text: str, entries: dict[str, str]) -> None:
+def test_maps_are_read_in_every_format_of_flink(text: str, entries: dict[str, str]) -> None:
     assert parse_map(text) == entries
 
 
@@ -152,12 +152,12 @@ def test_a_written_number_is_read_back(value: float) -> None:
         ('["\\x"]', "has an unknown escape"),
     ],
 )
-def test_broken_lists_are_refused(text: str, error: str) -> None:
+def test_malformed_lists_are_refused(text: str, error: str) -> None:
     with pytest.raises(ValueError, match=error):
         parse_list(text)
 
 
-def test_an_entry_without_key_is_refused() -> None:
+def test_a_map_entry_without_a_key_is_refused() -> None:
     with pytest.raises(ValueError, match="'b' in 'a:1,b' is not an entry"):
         parse_map("a:1,b")
 
@@ -187,6 +187,6 @@ def test_decimal_numbers_are_read_as_java_does(text: str, value: float) -> None:
         *((parse_decimal, text) for text in ("", "nan", "inf", "1_000", "1,5", "e3", ".")),
     ],
 )
-def test_what_java_does_not_read_is_refused(parse: object, text: str) -> None:
+def test_texts_that_java_does_not_parse_are_refused(parse: object, text: str) -> None:
     with pytest.raises(ValueError, match="is not a"):
         parse(text)  # type: ignore[operator]

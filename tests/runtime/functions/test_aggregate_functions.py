@@ -14,7 +14,7 @@ class Longest(ReduceFunction):  # type: ignore[type-arg]
         return max(value1, value2, key=len)
 
 
-def test_they_fold() -> None:
+def test_aggregate_and_reduce_functions_combine_values() -> None:
     average = Mean()
     left = average.add(4, average.add(2, average.create_accumulator()))
     right = average.add(9, average.create_accumulator())
@@ -29,5 +29,5 @@ def test_they_fold() -> None:
         (AggregateFunction, {"create_accumulator", "add", "get_result", "merge"}),
     ],
 )
-def test_each_kind_has_its_methods_and_nothing_else_to_write(kind: Any, methods: set[str]) -> None:
+def test_each_function_class_has_its_abstract_methods_only(kind: Any, methods: set[str]) -> None:
     assert kind.__abstractmethods__ == methods

@@ -27,19 +27,19 @@ class TwiceEach(AsyncBatchFunction[int, int]):
         return [[value, value] for value in values]
 
 
-def test_results_come_from_a_coroutine() -> None:
+def test_async_invoke_returns_results_from_a_coroutine() -> None:
     assert asyncio.run(Twice().async_invoke(3)) == [3, 3]
     assert asyncio.run(TwiceEach().async_invoke_batch([1, 2])) == [[1, 1], [2, 2]]
 
 
-def test_a_timeout_fails_with_the_record_unless_overridden() -> None:
+def test_timeout_fails_with_the_record_unless_overridden() -> None:
     with pytest.raises(TimeoutError, match="'Twice' gave no result for 3"):
         Twice().timeout(3)
     with pytest.raises(TimeoutError, match="gave no results for 2 records, the first 5"):
         TwiceEach().timeout([5, 6])
 
 
-def test_a_descriptor_says_how_a_function_is_run() -> None:
+def test_an_async_function_descriptor_has_the_output_mode() -> None:
     mode = AsyncFunctionDescriptor.OutputMode
     descriptor = AsyncFunctionDescriptor(Twice(), 1000, 100, NO_RETRY_STRATEGY, mode.ORDERED)
     assert descriptor.output_mode is mode["ORDERED"]

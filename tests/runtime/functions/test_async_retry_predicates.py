@@ -14,12 +14,12 @@ from opchain.runtime.functions.async_functions import (
 @pytest.mark.parametrize(
     ("result", "retry"), [(None, True), ([], True), ([0], False), ([1, 2], False)]
 )
-def test_empty_results_ask_for_a_retry(result: Any, retry: bool) -> None:
+def test_empty_result_predicate_retries_on_empty_results(result: Any, retry: bool) -> None:
     assert empty_result_predicate(result) is retry
 
 
 @pytest.mark.parametrize(("error", "retry"), [(None, False), (ValueError("x"), True)])
-def test_any_exception_asks_for_a_retry(error: Any, retry: bool) -> None:
+def test_has_exception_predicate_retries_on_any_exception(error: Any, retry: bool) -> None:
     assert has_exception_predicate(error) is retry
 
 
@@ -32,5 +32,7 @@ def test_any_exception_asks_for_a_retry(error: Any, retry: bool) -> None:
         (None, ValueError, False),
     ],
 )
-def test_some_exceptions_ask_for_a_retry(error: Any, kind: Any, retry: bool) -> None:
+def test_exception_type_predicate_retries_on_exceptions_of_a_type(
+    error: Any, kind: Any, retry: bool
+) -> None:
     assert exception_type_predicate(error, kind) is retry

@@ -31,7 +31,7 @@ def predicates(strategy: AsyncRetryStrategy[Any]) -> tuple[Any, Any]:
     return predicate.result_predicate(), predicate.exception_predicate()
 
 
-def test_no_retry_is_none_at_all() -> None:
+def test_no_retry_strategy_never_retries() -> None:
     assert table(AsyncRetryStrategy.no_restart(), 2) == [(False, -1), (False, -1)]
     assert predicates(NO_RETRY_STRATEGY) == (None, None)
     assert pickle.loads(pickle.dumps(NO_RETRY_STRATEGY)) == NO_RETRY_STRATEGY == NoRetryStrategy()
@@ -39,15 +39,15 @@ def test_no_retry_is_none_at_all() -> None:
 
 
 @pytest.mark.parametrize("attempt", range(4))
-def test_a_fixed_delay_is_the_same_each_time(attempt: int) -> None:
+def test_a_fixed_delay_is_the_same_for_each_attempt(attempt: int) -> None:
     strategy = AsyncRetryStrategy.fixed_delay(2, 100, None, None)
     assert isinstance(strategy, FixedDelayRetryStrategy)
     assert strategy.can_retry(attempt) is (attempt <= 2)
     assert strategy.get_backoff_time_millis(attempt) == 100
 
 
-# What Flink 2.3 gives when it is asked for 1, 2, 3, ... in turn.
-def test_an_exponential_delay_is_flinks() -> None:
+# The delays of Flink 2.3 for the attempts 1, 2, 3, ... in turn.
+def test_an_exponential_delay_is_that_of_flink() -> None:
     strategy = AsyncRetryStrategy.exponential_backoff(5, 100, 1000, 2.0, None, None)
     assert table(strategy, 6) == [
         (True, 100),
@@ -59,12 +59,12 @@ def test_an_exponential_delay_is_flinks() -> None:
     ]
 
 
-def test_an_exponential_delay_is_rounded_down_before_it_grows_again() -> None:
+def test_an_exponential_delay_is_rounded_down_before_it_is_multiplied_again() -> None:
     strategy = ExponentialBackoffDelayRetryStrategy[Any](9, 3, 1000, 1.5)
     assert [delay for _, delay in table(strategy, 5)] == [3, 4, 6, 9, 13]
 
 
-def test_an_exponential_delay_depends_on_its_number_alone() -> None:
+def test_an_exponential_delay_depends_only_on_the_attempt_number() -> None:
     strategy = ExponentialBackoffDelayRetryStrategy[Any](9, 10, 1000, 2)
     assert [strategy.get_backoff_time_millis(n) for n in (3, 1, 3, 2, 0)] == [40, 10, 40, 20, 10]
 
@@ -105,7 +105,7 @@ def test_numbers_must_be_positive(make: Any, what: str) -> None:
         make()
 
 
-def test_a_predicate_is_a_pair() -> None:
+def test_a_retry_predicate_has_a_result_and_an_exception_predicate() -> None:
     predicate = RetryPredicate[Any](empty_result_predicate, None)
     assert isinstance(predicate, AsyncRetryPredicate)
     assert (predicate.result_predicate(), predicate.exception_predicate()) == (

@@ -27,7 +27,7 @@ CONTEXTS: list[tuple[Any, set[str]]] = [
 
 
 @pytest.mark.parametrize(("context", "methods"), CONTEXTS)
-def test_a_context_has_what_an_operator_must_give(context: Any, methods: set[str]) -> None:
+def test_a_context_has_the_abstract_methods_of_pyflink(context: Any, methods: set[str]) -> None:
     assert context.__abstractmethods__ == methods
 
 
@@ -55,11 +55,11 @@ def test_functions_work_with_and_without_type_parameters(kind: Any) -> None:
     assert function.process_broadcast_element("a", None) is None
 
 
-def test_timers_may_be_left_out() -> None:
+def test_on_timer_is_optional() -> None:
     context: Any = None
     assert KeyedRules().on_timer(1, context) is None
 
 
 @pytest.mark.parametrize("kind", [BroadcastProcessFunction, KeyedBroadcastProcessFunction])
-def test_both_sides_must_be_written(kind: Any) -> None:
+def test_both_process_methods_are_abstract(kind: Any) -> None:
     assert kind.__abstractmethods__ == {"process_element", "process_broadcast_element"}

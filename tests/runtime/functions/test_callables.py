@@ -55,7 +55,7 @@ def pair(*values: Any) -> tuple[Any, ...]:
     return values
 
 
-# kind -> (method, arguments)
+# class -> (method, arguments)
 KINDS: dict[Any, tuple[str, tuple[Any, ...]]] = {
     MapFunction: ("map", (1,)),
     FlatMapFunction: ("flat_map", (1,)),
@@ -73,7 +73,7 @@ KINDS: dict[Any, tuple[str, tuple[Any, ...]]] = {
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
-def test_a_callable_stands_in_the_place_of_the_method(kind: Any) -> None:
+def test_a_callable_replaces_the_method_of_the_function(kind: Any) -> None:
     method, arguments = KINDS[kind]
     function = as_function(kind, pair)
     assert isinstance(function, kind)
@@ -83,7 +83,7 @@ def test_a_callable_stands_in_the_place_of_the_method(kind: Any) -> None:
     function.close()
 
 
-def test_a_sink_callable_gets_the_value_alone() -> None:
+def test_a_callable_as_a_sink_gets_only_the_value() -> None:
     seen: list[int] = []
     as_function(SinkFunction, seen.append).invoke(5, None)  # type: ignore[arg-type]
     assert seen == [5]
@@ -93,7 +93,7 @@ def test_a_coroutine_function_becomes_an_async_function() -> None:
     assert as_function(AsyncFunction, look_up).async_invoke is look_up
 
 
-def test_a_function_of_the_kind_stays_itself() -> None:
+def test_an_instance_of_the_class_is_used_unchanged() -> None:
     double = Double()
     assert as_function(MapFunction, double) is double
 
@@ -101,11 +101,11 @@ def test_a_function_of_the_kind_stays_itself() -> None:
 @pytest.mark.parametrize(
     "function", [int, str.upper, len, functools.partial(parse), Double().method]
 )
-def test_any_callable_will_do(function: Any) -> None:
+def test_any_callable_is_accepted(function: Any) -> None:
     assert as_function(MapFunction, function).map("1") == function("1")
 
 
-def test_it_pickles_by_what_it_holds() -> None:
+def test_a_wrapped_callable_can_be_pickled() -> None:
     function = as_function(MapFunction, parse)
     copy = pickle.loads(pickle.dumps(function))
     assert isinstance(copy, MapFunction)
@@ -131,11 +131,11 @@ NAMES: list[tuple[Any, str]] = [
 
 
 @pytest.mark.parametrize(("function", "name"), NAMES, ids=[name for _, name in NAMES])
-def test_functions_have_names_that_a_plan_can_show(function: Any, name: str) -> None:
+def test_functions_have_names_for_the_plan(function: Any, name: str) -> None:
     assert name_of(function) == name
 
 
-def test_it_prints_its_kind_and_name() -> None:
+def test_the_repr_shows_class_and_name() -> None:
     assert repr(as_function(MapFunction, parse)) == "MapFunction(parse)"
 
 
@@ -182,7 +182,7 @@ REFUSED: dict[str, tuple[Any, Any, str]] = {
 
 
 @pytest.mark.parametrize(("kind", "function", "message"), REFUSED.values(), ids=REFUSED.keys())
-def test_what_cannot_be_called_is_refused_with_the_place(
+def test_the_error_about_an_object_that_is_not_callable_names_the_place(
     kind: Any, function: Any, message: str
 ) -> None:
     with pytest.raises(TypeError, match=rf"^map \(clicks.py:14\): {message}"):
@@ -202,7 +202,7 @@ class Several(MapFunction[int, int]):
 
 
 @pytest.mark.parametrize("kind", [MapFunction, FilterFunction, KeySelector, ReduceFunction])
-def test_a_generator_function_is_refused_where_one_result_is_wanted(kind: Any) -> None:
+def test_a_generator_function_is_refused_where_one_result_is_expected(kind: Any) -> None:
     with pytest.raises(
         TypeError, match=r"map \(a.py:1\): 'several' is a generator function .* flat_map"
     ):

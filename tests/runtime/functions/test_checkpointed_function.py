@@ -31,7 +31,7 @@ class Counting(SinkFunction[int], CheckpointedFunction, CheckpointListener):
         self.complete.append(checkpoint_id)
 
 
-def test_a_function_takes_part_in_checkpoints_by_mixing_them_in() -> None:
+def test_checkpointed_function_and_listener_are_mixins() -> None:
     function = Counting()
     function.initialize_state(None)
     function.invoke(5, None)
@@ -58,5 +58,7 @@ def test_a_function_takes_part_in_checkpoints_by_mixing_them_in() -> None:
         ),
     ],
 )
-def test_contracts_have_their_methods(contract: Any, methods: set[str]) -> None:
+def test_checkpointed_function_and_listener_have_their_abstract_methods(
+    contract: Any, methods: set[str]
+) -> None:
     assert contract.__abstractmethods__ == methods

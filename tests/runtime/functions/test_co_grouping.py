@@ -53,20 +53,20 @@ class Both(LifeCycle, FlatJoinFunction[int, str, str]):
         return None if first == 1 else (str(first), second)
 
 
-def test_each_record_is_asked_for_its_own_key() -> None:
+def test_union_key_selector_uses_the_selector_of_each_input() -> None:
     selector: UnionKeySelector = pickle.loads(pickle.dumps(UnionKeySelector(abs, Length())))
     assert selector.get_key(InputTagger(FIRST).map(-3)) == 3
     assert selector.get_key(InputTagger(SECOND).map("ab")) == 2
 
 
-def test_a_windows_records_are_parted_by_input() -> None:
+def test_the_records_of_a_window_are_separated_by_input() -> None:
     function = CoGroupWindowFunction(Sorted())
     records = [(FIRST, 2), (SECOND, "b"), (FIRST, 1), (SECOND, "a")]
     assert list(function.apply(0, None, records)) == ["[1, 2] ['a', 'b']"]
     assert list(function.apply(0, None, [(SECOND, "a")])) == ["[] ['a']"]
 
 
-def test_a_co_group_may_give_nothing() -> None:
+def test_a_co_group_function_may_return_none() -> None:
     assert list(CoGroupWindowFunction(lambda first, second: None).apply(0, None, [])) == []
 
 
@@ -78,7 +78,7 @@ def test_a_co_group_may_give_nothing() -> None:
         (Both(), ["2", "a", "2", "b"]),
     ],
 )
-def test_a_join_calls_with_every_pair(function: Any, expected: list[str]) -> None:
+def test_a_join_function_is_called_with_every_pair(function: Any, expected: list[str]) -> None:
     join: JoinCoGroupFunction = JoinCoGroupFunction(function)
     assert list(join.co_group([1, 2], iter(["a", "b"]))) == expected
     assert list(join.co_group([1], [])) == []
@@ -93,7 +93,7 @@ def test_a_join_calls_with_every_pair(function: Any, expected: list[str]) -> Non
         (lambda inner: CoGroupWindowFunction(JoinCoGroupFunction(inner)), Both()),
     ],
 )
-def test_the_functions_inside_are_opened_and_closed(wrap: Any, inner: Any) -> None:
+def test_wrapped_functions_are_opened_and_closed(wrap: Any, inner: Any) -> None:
     function = wrap(inner)
     function.open(NO_CONTEXT)
     function.close()

@@ -52,20 +52,22 @@ class Frozen(FlatMapFunction[Any, Any]):
         (OfAny(), ["a"]),
     ],
 )
-def test_a_method_is_called_without_a_collector(function: Any, expected: list[str]) -> None:
+def test_a_method_with_a_collector_is_called_without_one(
+    function: Any, expected: list[str]
+) -> None:
     accept_collectors(function)
-    accept_collectors(function)  # a second time changes nothing
+    accept_collectors(function)  # calling it a second time changes nothing
     assert list(function.flat_map("a")) == expected
 
 
-def test_only_the_object_changes() -> None:
+def test_accept_collectors_changes_the_object_and_not_its_class() -> None:
     accept_collectors(Twice())
     collector = Collector()
     Twice().flat_map("a", collector)
     assert collector.records() == ["a", "a"]
 
 
-def test_a_join_returns_its_result() -> None:
+def test_a_join_function_with_a_third_parameter_is_left_unchanged() -> None:
     class Joins(JoinFunction[Any, Any, Any]):
         def join(self, first: Any, second: Any, third: Any) -> Any:  # type: ignore[override]
             return first
@@ -75,6 +77,6 @@ def test_a_join_returns_its_result() -> None:
     assert "join" not in vars(function)
 
 
-def test_what_is_no_function_stays_as_it_is() -> None:
+def test_an_object_that_is_not_a_function_is_left_unchanged() -> None:
     accept_collectors(max)
     accept_collectors(None)

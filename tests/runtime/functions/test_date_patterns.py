@@ -25,7 +25,7 @@ TIME = datetime(2024, 1, 2, 15, 4, 5, 678000)  # noqa: DTZ001 - TIMESTAMP has no
         ("''yyyy'a''b'", "'2024a'b"),
     ],
 )
-def test_times_are_written(pattern: str, text: str) -> None:
+def test_timestamps_are_formatted(pattern: str, text: str) -> None:
     assert date_pattern(pattern).format(TIME) == text
 
 
@@ -43,7 +43,7 @@ def test_times_are_written(pattern: str, text: str) -> None:
         ("3.5", "s.SSS", (1970, 1, 1, 0, 0, 3, 500000)),
     ],
 )
-def test_texts_are_read(text: str, pattern: str, parts: tuple[int, ...]) -> None:
+def test_texts_are_parsed(text: str, pattern: str, parts: tuple[int, ...]) -> None:
     assert date_pattern(pattern).parse(text) == datetime(*parts)  # type: ignore[arg-type]  # noqa: DTZ001
 
 
@@ -57,12 +57,12 @@ def test_texts_are_read(text: str, pattern: str, parts: tuple[int, ...]) -> None
         ("", "yyyy"),
     ],
 )
-def test_other_texts_are_errors(text: str, pattern: str) -> None:
+def test_texts_that_do_not_match_are_errors(text: str, pattern: str) -> None:
     with pytest.raises(ValueError, match=r"must be in|does not match|day"):
         date_pattern(pattern).parse(text)
 
 
 @pytest.mark.parametrize(("pattern", "found"), [("yyyy-ww", "letter 'w'"), ("'a", "quote")])
-def test_other_letters_are_refused(pattern: str, found: str) -> None:
+def test_unknown_pattern_letters_are_refused(pattern: str, found: str) -> None:
     with pytest.raises(ValueError, match=found):
         date_pattern(pattern)

@@ -10,10 +10,10 @@ class Apart(DeltaFunction[float]):
         return abs(new_data_point - old_data_point)
 
 
-def test_a_delta_function_measures() -> None:
+def test_a_delta_function_returns_the_delta() -> None:
     assert Apart().get_delta(1.5, 4) == 2.5
 
 
-def test_it_must_measure() -> None:
+def test_get_delta_is_abstract() -> None:
     with pytest.raises(TypeError, match="abstract"):
         DeltaFunction()  # type: ignore[abstract]

@@ -28,7 +28,7 @@ class Sum(ReduceFunction[int]):
 
 
 def descriptors() -> list[Any]:
-    """One of each kind, all of one name."""
+    """One descriptor of each kind, all with one name."""
     return [
         ValueStateDescriptor("s", Types.INT()),
         ListStateDescriptor("s", Types.INT()),
@@ -49,11 +49,11 @@ UNTYPED: list[tuple[Any, Any]] = [
 
 
 @pytest.mark.parametrize(("descriptor", "type_info"), UNTYPED)
-def test_a_type_is_accepted_and_not_needed(descriptor: Any, type_info: Any) -> None:
+def test_a_type_is_optional(descriptor: Any, type_info: Any) -> None:
     assert descriptor.type_info == type_info
 
 
-def test_the_type_of_a_list_or_map_is_that_of_the_whole() -> None:
+def test_list_and_map_descriptors_have_a_type_for_the_whole_collection() -> None:
     assert [descriptor.type_info for descriptor in descriptors()] == [
         Types.INT(),
         Types.LIST(Types.INT()),
@@ -64,7 +64,7 @@ def test_the_type_of_a_list_or_map_is_that_of_the_whole() -> None:
 
 
 @pytest.mark.parametrize("index", range(5))
-def test_descriptors_are_equal_by_kind_name_type_and_time_to_live(index: int) -> None:
+def test_descriptors_are_equal_by_class_name_type_and_time_to_live(index: int) -> None:
     descriptor, same = descriptors()[index], descriptors()[index]
     assert descriptor == same
     assert hash(descriptor) == hash(same)
@@ -73,12 +73,12 @@ def test_descriptors_are_equal_by_kind_name_type_and_time_to_live(index: int) ->
     assert descriptor != same
 
 
-def test_descriptors_of_other_names_or_types_differ() -> None:
+def test_descriptors_with_other_names_or_types_differ() -> None:
     assert ValueStateDescriptor("a") != ValueStateDescriptor("b")
     assert ValueStateDescriptor("a", Types.INT()) != ValueStateDescriptor("a", Types.LONG())
 
 
-def test_a_name_and_a_type_are_for_ever() -> None:
+def test_name_and_type_cannot_be_changed() -> None:
     descriptor: Any = ValueStateDescriptor("a")
     with pytest.raises(AttributeError):
         descriptor.name = "b"
@@ -88,14 +88,14 @@ def test_a_name_and_a_type_are_for_ever() -> None:
 
 
 @pytest.mark.parametrize("descriptor", descriptors(), ids=repr)
-def test_they_pickle_with_what_they_hold(descriptor: Any) -> None:
+def test_a_pickled_descriptor_keeps_name_type_and_function(descriptor: Any) -> None:
     descriptor.enable_time_to_live(StateTtlConfig.new_builder(1000).build())
     copy = pickle.loads(pickle.dumps(descriptor))
     assert copy == descriptor
     assert copy.ttl_config == StateTtlConfig.new_builder(1000).build()
 
 
-def test_a_state_combines_by_a_function_or_a_callable() -> None:
+def test_a_reducing_state_takes_a_function_object_or_a_callable() -> None:
     assert ReducingStateDescriptor("s", Sum()).get_reduce_function().reduce(1, 2) == 3
     assert ReducingStateDescriptor("s", min).get_reduce_function().reduce(1, 2) == 1
     shipped = cloudpickle.dumps(ReducingStateDescriptor[int]("s", lambda a, b: a * b))
@@ -117,18 +117,18 @@ def test_a_state_combines_by_a_function_or_a_callable() -> None:
         ),
     ],
 )
-def test_what_combines_nothing_is_refused(make: Any, message: str) -> None:
+def test_an_object_that_cannot_combine_values_is_refused(make: Any, message: str) -> None:
     with pytest.raises(TypeError, match=message):
         make()
 
 
 @pytest.mark.parametrize("name", ["", None, 3])
-def test_a_state_has_a_name(name: Any) -> None:
+def test_a_state_name_must_not_be_empty(name: Any) -> None:
     with pytest.raises(ValueError, match="it must be a non-empty string"):
         ValueStateDescriptor(name)
 
 
-def test_a_descriptor_prints_its_name_and_type() -> None:
+def test_the_repr_shows_name_and_type() -> None:
     assert (
         repr(ValueStateDescriptor("count", Types.LONG())) == "ValueStateDescriptor('count', Long)"
     )
@@ -146,7 +146,7 @@ def test_a_descriptor_prints_its_name_and_type() -> None:
         lambda: AggregatingStateDescriptor("s", Count(), int),  # type: ignore[arg-type]
     ],
 )
-def test_a_type_that_is_no_type_information_is_refused(describe: Any) -> None:
+def test_a_type_that_is_not_type_information_is_refused(describe: Any) -> None:
     with pytest.raises(
         TypeError, match=r"^the type of state 's' is <.*; it must be a TypeInformation"
     ):

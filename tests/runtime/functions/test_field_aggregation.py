@@ -53,7 +53,7 @@ EXPECTED: dict[str, tuple[str, int]] = {
 
 @pytest.mark.parametrize("kind", EXPECTED)
 @pytest.mark.parametrize("of", [tuple, list, lambda record: Row(*record)])
-def test_one_field_is_folded(kind: str, of: Any) -> None:
+def test_one_field_is_aggregated(kind: str, of: Any) -> None:
     first, second = of(A), of(B)
     function: FieldAggregation = pickle.loads(pickle.dumps(FieldAggregation(kind, 1)))
     assert function.reduce(first, second) == of(EXPECTED[kind])
@@ -73,7 +73,7 @@ def test_one_field_is_folded(kind: str, of: Any) -> None:
     ],
     ids=["namedtuple", "Row", "dict", "dataclass", "pydantic", "object"],
 )
-def test_a_field_may_have_a_name(kind: str, of: Any) -> None:
+def test_a_field_may_be_given_by_name(kind: str, of: Any) -> None:
     first, second = of(*A), of(*B)
     result = FieldAggregation(kind, "count").reduce(first, second)
     assert result == of(*EXPECTED[kind])
@@ -89,12 +89,12 @@ def test_a_plain_value_is_its_own_field_0(kind: str, expected: int) -> None:
 
 
 @pytest.mark.parametrize("kind", ["min_by", "max_by"])
-def test_the_first_of_equals_stays(kind: str) -> None:
+def test_min_by_and_max_by_keep_the_first_of_equal_records(kind: str) -> None:
     assert FieldAggregation(kind, 1).reduce(("a", 1), ("b", 1)) == ("a", 1)
 
 
 @given(st.lists(st.tuples(st.integers(), st.integers()), min_size=1))
-def test_a_fold_is_that_of_the_whole_list(records: list[tuple[int, int]]) -> None:
+def test_repeated_aggregation_equals_that_of_the_whole_list(records: list[tuple[int, int]]) -> None:
     def folded(kind: str) -> Any:
         return reduce(FieldAggregation(kind, 1).reduce, records)
 
@@ -107,12 +107,12 @@ def test_a_fold_is_that_of_the_whole_list(records: list[tuple[int, int]]) -> Non
 
 
 @pytest.mark.parametrize("kind", EXPECTED)
-def test_a_plain_value_has_no_other_field(kind: str) -> None:
+def test_a_plain_value_has_no_named_field(kind: str) -> None:
     with pytest.raises(TypeError, match=rf"{kind}\('size'\) got 5 of type int, which has no such"):
         FieldAggregation(kind, "size").reduce(5, 3)
 
 
 @pytest.mark.parametrize("kind", ["sum", "min_by"])
-def test_a_plain_tuple_has_no_names(kind: str) -> None:
+def test_a_plain_tuple_has_no_field_names(kind: str) -> None:
     with pytest.raises(TypeError, match="has no field named 'size'; use its index"):
         FieldAggregation(kind, "size").reduce(A, B)

@@ -13,7 +13,7 @@ from opchain.runtime.functions.function import (
 from opchain.runtime.metrics.accumulators import LongCounter
 
 
-def test_open_and_close_may_be_left_out() -> None:
+def test_open_and_close_are_optional() -> None:
     class Bare(Function):
         pass
 
@@ -21,7 +21,7 @@ def test_open_and_close_may_be_left_out() -> None:
     Bare().close()
 
 
-def test_the_metric_group_has_both_spellings() -> None:
+def test_get_metric_group_and_get_metrics_group_are_the_same() -> None:
     group = object()
     context: Any = type(
         "Context",
@@ -33,12 +33,12 @@ def test_the_metric_group_has_both_spellings() -> None:
 
 
 @pytest.mark.parametrize("contract", [RuntimeContext, DistributedCache])
-def test_contracts_are_abstract(contract: Any) -> None:
+def test_runtime_context_and_distributed_cache_are_abstract(contract: Any) -> None:
     with pytest.raises(TypeError, match="abstract"):
         contract()
 
 
-def test_accumulators_are_asked_for_by_name() -> None:
+def test_get_accumulator_finds_accumulators_by_name_and_type() -> None:
     counter = LongCounter()
     context: Any = type(
         "Context",
@@ -66,5 +66,7 @@ class Closed(Function):
     ("function", "expected"),
     [(Opened(), True), (Closed(), True), (Function(), False), (max, False), (lambda: 0, False)],
 )
-def test_only_what_overrides_open_or_close_has_a_lifecycle(function: Any, expected: bool) -> None:
+def test_has_lifecycle_is_true_if_open_or_close_is_overridden(
+    function: Any, expected: bool
+) -> None:
     assert has_lifecycle(function) is expected

@@ -38,7 +38,7 @@ def test_functions_work_with_and_without_type_parameters() -> None:
     assert list(Both().process_element(1, 2, context)) == [(1, 2)]
 
 
-def test_the_context_of_an_interval_join_has_the_times_of_the_pair() -> None:
+def test_the_context_of_an_interval_join_has_three_timestamps() -> None:
     assert ProcessJoinFunction.Context.__abstractmethods__ == {
         "get_left_timestamp",
         "get_right_timestamp",
@@ -47,6 +47,6 @@ def test_the_context_of_an_interval_join_has_the_times_of_the_pair() -> None:
 
 
 @pytest.mark.parametrize("kind", [JoinFunction, FlatJoinFunction, CoGroupFunction])
-def test_contracts_are_abstract(kind: Any) -> None:
+def test_join_and_co_group_functions_are_abstract(kind: Any) -> None:
     with pytest.raises(TypeError, match="abstract"):
         kind()

@@ -17,17 +17,17 @@ class Modulo(Partitioner):  # type: ignore[type-arg]
         return int(key) % num_partitions
 
 
-def test_they_work_with_and_without_type_parameters() -> None:
+def test_key_selectors_work_with_and_without_type_parameters() -> None:
     assert First().get_key(("a", 1)) == "a"
     assert Modulo().partition(7, 4) == 3
 
 
 @pytest.mark.parametrize("value", [None, "a", [1]])
-def test_the_key_behind_window_all_is_one_for_all(value: Any) -> None:
+def test_null_byte_key_selector_gives_all_values_the_same_key(value: Any) -> None:
     assert NullByteKeySelector().get_key(value) == 0
 
 
 @pytest.mark.parametrize("kind", [KeySelector, Partitioner])
-def test_contracts_are_abstract(kind: Any) -> None:
+def test_key_selector_and_partitioner_are_abstract(kind: Any) -> None:
     with pytest.raises(TypeError, match="abstract"):
         kind()

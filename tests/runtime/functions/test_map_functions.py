@@ -54,7 +54,7 @@ def test_functions_work_with_and_without_type_parameters_and_pickle() -> None:
         (CoFlatMapFunction, {"flat_map1", "flat_map2"}),
     ],
 )
-def test_each_kind_has_its_methods_and_nothing_else_to_write(kind: Any, methods: set[str]) -> None:
+def test_each_function_class_has_its_abstract_methods_only(kind: Any, methods: set[str]) -> None:
     assert kind.__abstractmethods__ == methods
     with pytest.raises(TypeError, match="abstract"):
         kind()

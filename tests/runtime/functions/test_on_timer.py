@@ -21,7 +21,7 @@ class WithTimers:
 @pytest.mark.parametrize(
     "kind", [KeyedProcessFunction, KeyedCoProcessFunction, KeyedBroadcastProcessFunction]
 )
-def test_a_method_of_one_s_own_counts_wherever_it_comes_from(kind: Any) -> None:
+def test_has_on_timer_is_true_if_on_timer_is_overridden_in_any_base_class(kind: Any) -> None:
     bare = type("Bare", (kind,), {})
     own = type("Own", (kind,), {"on_timer": WithTimers.on_timer})
     mixed = type("Mixed", (WithTimers, kind), {})
@@ -31,6 +31,6 @@ def test_a_method_of_one_s_own_counts_wherever_it_comes_from(kind: Any) -> None:
         assert has_on_timer(function()) is expected
 
 
-def test_other_functions_have_none() -> None:
+def test_other_functions_have_no_on_timer() -> None:
     assert not has_on_timer(len)
     assert not has_on_timer(type("Plain", (ProcessFunction,), {"process_element": None})())

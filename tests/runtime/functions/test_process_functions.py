@@ -33,7 +33,7 @@ class Silent(KeyedProcessFunction):  # type: ignore[type-arg]
         pass
 
 
-def test_records_and_side_outputs_are_yielded() -> None:
+def test_process_element_yields_records_and_side_outputs() -> None:
     context: Any = None
     split = Split()
     assert [*split.process_element(1, context), *split.process_element(-1, context)] == [
@@ -42,7 +42,7 @@ def test_records_and_side_outputs_are_yielded() -> None:
     ]
 
 
-def test_a_method_may_emit_nothing_and_timers_may_be_left_out() -> None:
+def test_process_element_may_return_none_and_on_timer_is_optional() -> None:
     context: Any = None
     assert Silent().process_element(1, context) is None
     assert Silent().on_timer(1, context) is None
@@ -65,12 +65,12 @@ CONTEXTS: list[tuple[Any, set[str]]] = [
 
 
 @pytest.mark.parametrize(("context", "methods"), CONTEXTS)
-def test_a_context_has_what_an_operator_must_give(context: Any, methods: set[str]) -> None:
+def test_a_context_has_the_abstract_methods_of_pyflink(context: Any, methods: set[str]) -> None:
     assert context.__abstractmethods__ == methods
 
 
 @pytest.mark.parametrize("function", [KeyedProcessFunction, KeyedCoProcessFunction])
-def test_the_context_of_a_timer_is_also_one_of_a_record(function: Any) -> None:
+def test_an_on_timer_context_is_a_context(function: Any) -> None:
     assert issubclass(function.OnTimerContext, function.Context)
 
 
@@ -83,5 +83,5 @@ def test_the_context_of_a_timer_is_also_one_of_a_record(function: Any) -> None:
         (KeyedCoProcessFunction, {"process_element1", "process_element2"}),
     ],
 )
-def test_each_kind_has_its_methods_and_nothing_else_to_write(kind: Any, methods: set[str]) -> None:
+def test_each_function_class_has_its_abstract_methods_only(kind: Any, methods: set[str]) -> None:
     assert kind.__abstractmethods__ == methods

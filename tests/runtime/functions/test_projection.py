@@ -11,7 +11,7 @@ from opchain.runtime.types.row import Row
 @pytest.mark.parametrize(
     ("indexes", "expected"), [((1,), ("b",)), ((2, 0), ("c", "a")), ((0, 0), ("a", "a"))]
 )
-def test_fields_come_as_a_tuple_in_the_order_asked_for(
+def test_fields_are_returned_as_a_tuple_in_the_given_order(
     indexes: tuple[int, ...], expected: tuple[str, ...]
 ) -> None:
     projection: Projection = pickle.loads(pickle.dumps(Projection(indexes)))

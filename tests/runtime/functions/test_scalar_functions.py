@@ -1,4 +1,4 @@
-"""Scalar functions; the values are Flink's."""
+"""Scalar functions; the expected values are those of Flink."""
 
 from __future__ import annotations
 
@@ -68,30 +68,32 @@ AT = datetime(2020, 5, 6, 7, 8, 9, 10_000)  # noqa: DTZ001 - TIMESTAMP has no zo
         ("part", ("WEEK", date(2020, 5, 6)), 19),
     ],
 )
-def test_values(function: str, arguments: tuple[Any, ...], expected: Any) -> None:
+def test_scalar_functions_return_the_values_of_flink(
+    function: str, arguments: tuple[Any, ...], expected: Any
+) -> None:
     assert FUNCTIONS[function](*arguments) == expected
 
 
-def test_functions_of_real_numbers_give_nan_and_infinity_as_java_does() -> None:
+def test_mathematical_functions_return_nan_and_infinity_as_in_java() -> None:
     assert math.isnan(FUNCTIONS["sqrt"](-1))
     assert FUNCTIONS["exp"](1000) == math.inf
 
 
-def test_an_array_of_several_has_no_element() -> None:
+def test_element_refuses_an_array_of_several_elements() -> None:
     with pytest.raises(ValueError, match="an array of one element, and got 2"):
         FUNCTIONS["element"]([1, 2])
 
 
-def test_texts_that_are_null_are_left_out() -> None:
+def test_concat_ws_skips_null_texts() -> None:
     assert concat_ws("-", "a", None, "b") == "a-b"
     assert concat_ws(None, "a") is None
 
 
-def test_months_stay_within_the_month() -> None:
+def test_adding_months_stays_within_the_month() -> None:
     assert date(2021, 3, 31) - Months(1) == date(2021, 2, 28)
 
 
 @pytest.mark.parametrize("path", ["a", "$.a[*]", "$..a", "$.a[?(@.b)]"])
-def test_paths_with_other_steps_are_refused(path: str) -> None:
+def test_json_paths_with_unsupported_steps_are_refused(path: str) -> None:
     with pytest.raises(ValueError, match="has steps other than"):
         steps_of(path)

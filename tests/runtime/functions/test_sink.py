@@ -29,7 +29,7 @@ class Quiet(Committer):
     ("timestamps", "written"),
     [(None, [("a", None), ("b", None)]), ([1, None], [("a", 1), ("b", None)])],
 )
-def test_a_batch_is_written_record_by_record_by_default(
+def test_write_batch_writes_record_by_record_by_default(
     timestamps: Any, written: list[Any]
 ) -> None:
     writer = Writer()
@@ -37,7 +37,7 @@ def test_a_batch_is_written_record_by_record_by_default(
     assert writer.written == written
 
 
-def test_a_writer_needs_nothing_but_write() -> None:
+def test_a_sink_writer_requires_only_write() -> None:
     writer = Writer()
     writer.flush(end_of_input=True)
     assert list(writer.prepare_commit()) == []
@@ -45,7 +45,7 @@ def test_a_writer_needs_nothing_but_write() -> None:
     Quiet().close()
 
 
-def test_a_sink_is_careful_by_default_and_commits_nothing() -> None:
+def test_a_sink_reads_timestamps_changes_records_and_commits_nothing_by_default() -> None:
     sink = Plain()
     assert (sink.reads_timestamps, sink.changes_records) == (True, True)
     assert sink.create_committer() is None

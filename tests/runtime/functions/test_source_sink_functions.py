@@ -51,14 +51,14 @@ class UpTo(ParallelSourceFunction[int]):
         self.is_running = False
 
 
-def test_a_source_is_written_in_python() -> None:
+def test_a_source_function_collects_records() -> None:
     context = Recorder()
     UpTo(2).run(context)
     context.close()
     assert context.calls == [("collect", 0, 0), ("collect", 1, 10), ("watermark", 100), ("idle",)]
 
 
-def test_a_source_can_be_cancelled_from_another_thread() -> None:
+def test_a_source_function_can_be_cancelled_from_another_thread() -> None:
     source, context = UpTo(5), Recorder()
     canceller = threading.Thread(target=source.cancel)
     canceller.start()
@@ -67,7 +67,7 @@ def test_a_source_can_be_cancelled_from_another_thread() -> None:
     assert context.calls == []
 
 
-def test_a_sink_is_written_in_python() -> None:
+def test_a_sink_function_gets_each_record() -> None:
     class Keep(SinkFunction):  # type: ignore[type-arg]
         def __init__(self) -> None:
             self.values: list[Any] = []
@@ -90,5 +90,7 @@ def test_a_sink_is_written_in_python() -> None:
         (SinkFunction.Context, {"current_processing_time", "current_watermark", "timestamp"}),
     ],
 )
-def test_contracts_have_their_methods(contract: Any, methods: set[str]) -> None:
+def test_source_and_sink_functions_have_their_abstract_methods(
+    contract: Any, methods: set[str]
+) -> None:
     assert contract.__abstractmethods__ == methods

@@ -18,7 +18,7 @@ from opchain.runtime.functions.state import (
 
 
 class InDict:
-    """What a map state must give, over a dict."""
+    """The abstract methods of a map state, implemented with a dict."""
 
     def __init__(self) -> None:
         self.entries: dict[Any, Any] = {}
@@ -95,7 +95,7 @@ def test_a_map_state_is_used_like_a_dict(kind: Any) -> None:
     assert list(state) == ["a", "b"]
 
 
-def test_broadcast_state_can_be_read_where_it_must_not_be_changed() -> None:
+def test_read_only_broadcast_state_has_no_method_that_writes() -> None:
     assert isinstance(Rules(), ReadOnlyBroadcastState)
     assert not hasattr(ReadOnlyBroadcastState, "put")
     assert not hasattr(ReadOnlyBroadcastState, "__setitem__")
@@ -108,7 +108,7 @@ def test_a_list_state_can_be_iterated() -> None:
 
 
 @pytest.mark.parametrize("kind", [ListState, ReducingState, AggregatingState])
-def test_these_states_can_be_united(kind: Any) -> None:
+def test_list_reducing_and_aggregating_states_are_merging_states(kind: Any) -> None:
     assert issubclass(kind, MergingState)
     assert issubclass(kind, AppendingState)
 
@@ -128,5 +128,5 @@ MAP = {"get", "contains", "items", "keys", "values", "is_empty", "clear"}
         (BroadcastState, MAP | {"put", "put_all", "remove"}),
     ],
 )
-def test_each_kind_has_what_a_backend_must_give(kind: Any, methods: set[str]) -> None:
+def test_each_state_class_has_its_abstract_methods(kind: Any, methods: set[str]) -> None:
     assert kind.__abstractmethods__ == methods

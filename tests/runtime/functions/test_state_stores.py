@@ -32,10 +32,10 @@ KEYED = {
         ),
     ],
 )
-def test_a_store_has_what_an_operator_must_give(store: Any, methods: set[str]) -> None:
+def test_a_store_has_its_abstract_methods(store: Any, methods: set[str]) -> None:
     assert store.__abstractmethods__ == methods
 
 
-def test_a_runtime_context_is_a_store_of_keyed_state() -> None:
+def test_a_runtime_context_is_a_keyed_state_store() -> None:
     assert issubclass(RuntimeContext, KeyedStateStore)
     assert RuntimeContext.__abstractmethods__ >= KEYED

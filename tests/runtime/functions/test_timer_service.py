@@ -3,7 +3,7 @@ from __future__ import annotations
 from opchain.runtime.functions.process_functions import TimerService
 
 
-def test_an_operator_must_give_both_clocks_and_their_timers() -> None:
+def test_a_timer_service_has_methods_for_both_clocks_and_their_timers() -> None:
     assert TimerService.__abstractmethods__ == {
         "current_processing_time",
         "current_watermark",

@@ -14,7 +14,7 @@ VISIBILITY = StateTtlConfig.StateVisibility
 CLOCK = StateTtlConfig.TtlTimeCharacteristic
 
 
-def test_the_defaults_are_flinks() -> None:
+def test_the_defaults_are_those_of_flink() -> None:
     config = StateTtlConfig.new_builder(Time.seconds(1)).build()
     assert config.get_update_type() is UPDATE.OnCreateAndWrite
     assert config.get_state_visibility() is VISIBILITY.NeverReturnExpired
@@ -28,12 +28,12 @@ def test_the_defaults_are_flinks() -> None:
 @pytest.mark.parametrize(
     "ttl", [1000, Time.seconds(1), Duration.of_seconds(1), timedelta(seconds=1)], ids=repr
 )
-def test_a_time_to_live_is_any_span(ttl: Any) -> None:
+def test_a_time_to_live_takes_milliseconds_time_duration_or_timedelta(ttl: Any) -> None:
     assert StateTtlConfig.new_builder(ttl).build().ttl_ms == 1000
     assert StateTtlConfig.new_builder(5).set_ttl(ttl).build().ttl_ms == 1000
 
 
-def test_each_method_of_the_builder_sets_its_part() -> None:
+def test_each_builder_method_sets_its_setting() -> None:
     builder = StateTtlConfig.new_builder(1)
     assert builder.update_ttl_on_read_and_write().build().update_type is UPDATE.OnReadAndWrite
     assert builder.update_ttl_on_create_and_write().build().update_type is UPDATE.OnCreateAndWrite
@@ -57,14 +57,14 @@ def test_each_method_of_the_builder_sets_its_part() -> None:
     )
 
 
-def test_what_was_built_does_not_change_with_its_builder() -> None:
+def test_a_built_configuration_does_not_change_with_its_builder() -> None:
     builder = StateTtlConfig.new_builder(1)
     before = builder.build()
     builder.cleanup_full_snapshot().update_ttl_on_read_and_write()
     assert before == StateTtlConfig.new_builder(1).build()
 
 
-def test_configurations_are_values() -> None:
+def test_ttl_configurations_are_compared_by_value() -> None:
     config = StateTtlConfig.new_builder(1).cleanup_full_snapshot().build()
     copy = pickle.loads(pickle.dumps(config))
     assert copy == config
@@ -74,12 +74,12 @@ def test_configurations_are_values() -> None:
 
 
 @pytest.mark.parametrize("ttl", [0, -5, Time.milliseconds(0)])
-def test_a_time_to_live_is_positive(ttl: Any) -> None:
+def test_a_time_to_live_must_be_positive(ttl: Any) -> None:
     with pytest.raises(ValueError, match=r"time to live is (0|-5) ms; it must be positive"):
         StateTtlConfig.new_builder(ttl).build()
 
 
 @pytest.mark.parametrize("method", ["set_update_type", "set_state_visibility"])
-def test_a_choice_must_be_one_of_its_enum(method: str) -> None:
+def test_a_setting_must_be_a_member_of_its_enum(method: str) -> None:
     with pytest.raises(TypeError, match=rf"{method}\(\) takes a StateTtlConfig\..*, not 3"):
         getattr(StateTtlConfig.new_builder(10), method)(3)

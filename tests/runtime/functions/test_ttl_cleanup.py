@@ -13,13 +13,13 @@ INCREMENTAL = CleanupStrategies.IncrementalCleanupStrategy
 COMPACTING = CleanupStrategies.RocksdbCompactFilterCleanupStrategy
 
 
-def test_in_the_background_there_are_defaults() -> None:
+def test_cleanup_in_background_has_default_strategies() -> None:
     strategies = CleanupStrategies({}, True)
     assert strategies.get_incremental_cleanup_strategy() == INCREMENTAL(5, False)
     assert strategies.get_rocksdb_compact_filter_cleanup_strategy() == COMPACTING(1000)
 
 
-def test_without_the_background_only_what_is_named_runs() -> None:
+def test_without_cleanup_in_background_only_configured_strategies_are_used() -> None:
     strategies = CleanupStrategies({}, False)
     assert strategies.get_incremental_cleanup_strategy() is None
     assert strategies.get_rocksdb_compact_filter_cleanup_strategy() is None
@@ -43,7 +43,7 @@ def test_without_the_background_only_what_is_named_runs() -> None:
 
 
 @pytest.mark.parametrize("size", [0, -1])
-def test_incremental_clean_up_looks_at_something(size: int) -> None:
+def test_the_size_of_incremental_cleanup_must_be_at_least_1(size: int) -> None:
     with pytest.raises(ValueError, match=rf"checks {size} entries .* at least 1"):
         INCREMENTAL(size, False)
 
@@ -57,7 +57,7 @@ ONE_OF_EACH: list[Any] = [
 
 
 @pytest.mark.parametrize("index", range(4))
-def test_settings_are_values(index: int) -> None:
+def test_cleanup_strategies_are_compared_by_value(index: int) -> None:
     same: list[Any] = [
         CleanupStrategies.EMPTY_STRATEGY,
         INCREMENTAL(3, True),
@@ -69,7 +69,7 @@ def test_settings_are_values(index: int) -> None:
     assert [other == same[index] for other in ONE_OF_EACH].count(True) == 1
 
 
-def test_the_order_in_which_kinds_are_named_does_not_matter() -> None:
+def test_the_order_of_strategies_does_not_matter() -> None:
     kinds = {
         KIND.ROCKSDB_COMPACTION_FILTER: COMPACTING(1),
         KIND.INCREMENTAL_CLEANUP: ONE_OF_EACH[1],
@@ -79,7 +79,7 @@ def test_the_order_in_which_kinds_are_named_does_not_matter() -> None:
     assert hash(CleanupStrategies(kinds, True)) == hash(CleanupStrategies(other_way, True))
 
 
-def test_settings_show_themselves() -> None:
+def test_the_repr_of_a_strategy_shows_its_settings() -> None:
     assert repr(INCREMENTAL(3, True)) == (
         "IncrementalCleanupStrategy(cleanup_size=3, run_cleanup_for_every_record=True)"
     )

@@ -12,7 +12,7 @@ from opchain.runtime.local.job import run_in_process
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_the_driver_gets_the_committables_of_the_one_operator(form: str) -> None:
+def test_the_driver_gets_the_committables_of_all_subtasks(form: str) -> None:
     job = job_of(
         lambda env: env.from_collection([1, 2, 3]).add_sink(
             TwoPhaseSinkFunction(CountingDiscardingSink())
@@ -25,7 +25,7 @@ def test_the_driver_gets_the_committables_of_the_one_operator(form: str) -> None
     assert sorted(counts) == [1, 2]
 
 
-def test_it_is_never_called_with_a_record() -> None:
+def test_invoke_of_a_two_phase_sink_function_is_an_internal_error() -> None:
     function = TwoPhaseSinkFunction[int](CountingDiscardingSink())
     context: Any = None
     assert repr(function) == "CountingDiscardingSink()"

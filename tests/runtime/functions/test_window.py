@@ -30,7 +30,7 @@ def merged(*windows: TimeWindow) -> list[tuple[list[TimeWindow], TimeWindow]]:
     return callback.seen
 
 
-# (timestamp, offset, size, start): what Flink 2.3's TimeWindow.getWindowStartWithOffset gives.
+# (timestamp, offset, size, start): results of TimeWindow.getWindowStartWithOffset of Flink 2.3.
 STARTS = [
     (-1, 0, 10, -10),
     (-10, 0, 10, -10),
@@ -43,18 +43,20 @@ STARTS = [
 
 
 @pytest.mark.parametrize(("timestamp", "offset", "size", "start"), STARTS)
-def test_window_start_is_flinks(timestamp: int, offset: int, size: int, start: int) -> None:
+def test_window_start_is_that_of_flink(timestamp: int, offset: int, size: int, start: int) -> None:
     assert TimeWindow.get_window_start_with_offset(timestamp, offset, size) == start
 
 
 @given(st.integers(), st.integers(), st.integers(1, 2**40))
-def test_a_window_holds_its_timestamp(timestamp: int, offset: int, size: int) -> None:
+def test_a_window_starts_at_or_before_its_timestamp_and_ends_after_it(
+    timestamp: int, offset: int, size: int
+) -> None:
     start = TimeWindow.get_window_start_with_offset(timestamp, offset, size)
     assert start <= timestamp < start + size
     assert (start - offset) % size == 0
 
 
-def test_a_time_window_ends_before_its_end() -> None:
+def test_max_timestamp_is_one_millisecond_before_the_end() -> None:
     assert TimeWindow(3, 10).max_timestamp() == 9
 
 
@@ -67,7 +69,7 @@ def test_a_time_window_ends_before_its_end() -> None:
         ((5, 9), (0, 5), True),
     ],
 )
-def test_windows_that_touch_intersect(
+def test_overlapping_or_adjacent_windows_intersect(
     left: tuple[int, int], right: tuple[int, int], do: bool
 ) -> None:
     assert TimeWindow(*left).intersects(TimeWindow(*right)) is do
@@ -78,7 +80,7 @@ def test_cover_is_the_smallest_window_around_both(left: TimeWindow, right: TimeW
     assert left.cover(right) == TimeWindow(min(left.start, right.start), max(left.end, right.end))
 
 
-def test_merging_is_flinks() -> None:
+def test_merged_windows_are_those_of_flink() -> None:
     windows = [TimeWindow(*w) for w in [(10, 12), (2, 4), (11, 11), (0, 2), (5, 6)]]
     assert merged(*windows) == [
         ([TimeWindow(0, 2), TimeWindow(2, 4)], TimeWindow(0, 4)),
@@ -86,20 +88,20 @@ def test_merging_is_flinks() -> None:
     ]
 
 
-def test_merged_windows_come_in_the_order_that_pyflinks_set_of_them_has() -> None:
+def test_merged_windows_have_the_order_of_pyflinks_set() -> None:
     early, between, late = TimeWindow(100, 1900), TimeWindow(1800, 2800), TimeWindow(2500, 3500)
     ((group, whole),) = merged(early, late, between)
     assert whole == TimeWindow(100, 3500)
-    # PyFlink 2.3 gives records at 100, 900, 2500 and 1800 as the third, first, second, fourth.
+    # PyFlink 2.3 emits records at 100, 900, 2500 and 1800 in the order third, first, second, fourth.
     assert [window for window in group if window != between] == [late, early]
 
 
-def test_a_window_does_not_merge_with_itself() -> None:
+def test_a_single_window_is_not_merged() -> None:
     assert merged(TimeWindow(0, 1), TimeWindow(0, 1)) == []
 
 
 @given(st.lists(TIME_WINDOWS, max_size=12))
-def test_merging_leaves_no_two_windows_that_intersect(windows: list[TimeWindow]) -> None:
+def test_no_two_windows_intersect_after_merging(windows: list[TimeWindow]) -> None:
     groups = merged(*windows)
     gone = {window for group, _ in groups for window in group}
     left = [window for window in set(windows) if window not in gone] + [w for _, w in groups]
@@ -117,7 +119,7 @@ WINDOWS: list[list[Window]] = [
 
 
 @pytest.mark.parametrize("windows", WINDOWS, ids=["time", "count"])
-def test_windows_sort(windows: list[Any]) -> None:
+def test_windows_are_ordered_by_time_or_number(windows: list[Any]) -> None:
     assert sorted([windows[2], windows[0], windows[1]]) == windows
     for at, window in enumerate(windows):
         assert [window <= other for other in windows] == [at <= o for o in range(len(windows))]
@@ -128,7 +130,7 @@ ONE_OF_EACH: list[Any] = [TimeWindow(1, 2), CountWindow(3), GlobalWindow.get()]
 
 
 @pytest.mark.parametrize("window", ONE_OF_EACH, ids=repr)
-def test_windows_are_values(window: Any) -> None:
+def test_windows_are_compared_and_hashed_by_value(window: Any) -> None:
     copy = pickle.loads(pickle.dumps(window))
     assert copy == window
     assert hash(copy) == hash(window)
@@ -138,7 +140,7 @@ def test_windows_are_values(window: Any) -> None:
 
 
 @pytest.mark.parametrize("window", ONE_OF_EACH, ids=repr)
-def test_windows_of_two_kinds_do_not_sort(window: Any) -> None:
+def test_windows_of_different_classes_cannot_be_ordered(window: Any) -> None:
     for other in ONE_OF_EACH:
         if other is not window:
             with pytest.raises(TypeError):
@@ -147,22 +149,22 @@ def test_windows_of_two_kinds_do_not_sort(window: Any) -> None:
                 assert window <= other
 
 
-def test_hashes_are_those_of_numbers_and_so_the_same_in_every_process() -> None:
+def test_hashes_of_windows_are_the_same_in_every_process() -> None:
     assert hash(TimeWindow(1, 2)) == hash((1, 2))
     assert hash(CountWindow(7)) == 7
     assert hash(GlobalWindow.get()) == 0
 
 
-def test_windows_without_an_end_last_for_ever() -> None:
+def test_windows_without_an_end_have_the_largest_timestamp() -> None:
     assert CountWindow(0).max_timestamp() == GlobalWindow.get().max_timestamp() == MAX_LONG_VALUE
 
 
-def test_there_is_one_global_window() -> None:
+def test_global_window_is_a_singleton() -> None:
     assert pickle.loads(pickle.dumps(GlobalWindow.get())) is GlobalWindow.get()
     assert GlobalWindow() == GlobalWindow.get()
 
 
-def test_a_window_of_a_user_needs_its_last_timestamp() -> None:
+def test_max_timestamp_of_a_users_window_is_abstract() -> None:
     class Mine(Window):
         pass
 
@@ -170,7 +172,7 @@ def test_a_window_of_a_user_needs_its_last_timestamp() -> None:
         Mine()  # type: ignore[abstract]
 
 
-def test_they_print_as_in_pyflink() -> None:
+def test_windows_are_printed_as_in_pyflink() -> None:
     assert [repr(window) for window in ONE_OF_EACH] == [
         "TimeWindow(start=1, end=2)",
         "CountWindow(id=3)",

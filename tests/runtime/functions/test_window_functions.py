@@ -36,7 +36,7 @@ def test_functions_work_with_and_without_type_parameters() -> None:
     assert list(CountWithContext().process("k", context, ["a"])) == [("k", 1)]
 
 
-def test_pass_through_gives_the_elements() -> None:
+def test_pass_through_window_function_returns_the_elements() -> None:
     assert list(PassThroughWindowFunction[int]().apply("k", WINDOW, [1, 2])) == [1, 2]
     assert list(PassThroughAllWindowFunction[int]().apply(WINDOW, [1, 2])) == [1, 2]
 
@@ -57,11 +57,11 @@ def test_pass_through_gives_the_elements() -> None:
         (ProcessAllWindowFunction.Context, {"window", "window_state", "global_state"}),
     ],
 )
-def test_a_context_has_what_an_operator_must_give(context: Any, methods: set[str]) -> None:
+def test_a_context_has_the_abstract_methods_of_pyflink(context: Any, methods: set[str]) -> None:
     assert context.__abstractmethods__ == methods
 
 
-def test_clear_may_be_left_out() -> None:
+def test_clear_is_optional() -> None:
     class Nothing(ProcessAllWindowFunction[Any, Any, Any]):
         def process(self, context: Any, elements: Any) -> None:
             return None
@@ -72,6 +72,6 @@ def test_clear_may_be_left_out() -> None:
 
 
 @pytest.mark.parametrize("kind", [WindowFunction, AllWindowFunction])
-def test_contracts_are_abstract(kind: Any) -> None:
+def test_window_functions_are_abstract(kind: Any) -> None:
     with pytest.raises(TypeError, match="abstract"):
         kind()

@@ -15,7 +15,7 @@ from opchain.runtime.functions.window import (
     TimeWindowSerializer,
 )
 
-# The bytes are those of Flink's serializers.
+# The bytes of Flink's serializers.
 WINDOWS: list[tuple[Any, Any, str]] = [
     (TimeWindowSerializer(), TimeWindow(-1, 258), "ffffffffffffffff0000000000000102"),
     (CountWindowSerializer(), CountWindow(7), "0000000000000007"),
@@ -24,7 +24,7 @@ WINDOWS: list[tuple[Any, Any, str]] = [
 
 
 @pytest.mark.parametrize(("serializer", "window", "hexadecimal"), WINDOWS)
-def test_windows_are_written_as_in_flink(serializer: Any, window: Any, hexadecimal: str) -> None:
+def test_windows_are_serialized_as_in_flink(serializer: Any, window: Any, hexadecimal: str) -> None:
     stream = BytesIO()
     serializer.serialize(window, stream)
     assert stream.getvalue().hex() == hexadecimal
@@ -37,7 +37,7 @@ def test_windows_are_written_as_in_flink(serializer: Any, window: Any, hexadecim
         *[(PickledWindowSerializer(), window) for _, window, _ in WINDOWS],
     ],
 )
-def test_windows_come_back_one_after_the_other(serializer: Any, window: Any) -> None:
+def test_consecutive_windows_are_deserialized_from_a_stream(serializer: Any, window: Any) -> None:
     stream = BytesIO()
     serializer.serialize(window, stream)
     serializer.serialize(window, stream)

@@ -1,4 +1,4 @@
-"""Values of a declared type become what PyFlink's coders make of them."""
+"""Values of a declared type are converted as by the coders of PyFlink."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ LENIENT = ("ROW(INT, INT)", "ROW(a STRING, b INT)")
 """A row may be given as a tuple, list, mapping or object, too."""
 
 
-def test_values_become_what_pyflinks_coders_make_of_them() -> None:
+def test_values_are_converted_as_by_the_coders_of_pyflink() -> None:
     module = recorded_values()
     expected = json.loads(gzip.decompress(module.RECORDED.read_bytes()))
 
@@ -80,7 +80,7 @@ def test_values_become_what_pyflinks_coders_make_of_them() -> None:
         (Types.INSTANT(), 1, r"declared as INSTANT, and is an int; convert it to an Instant"),
     ],
 )
-def test_wrong_values_are_named(record_type: Any, value: Any, text: str) -> None:
+def test_the_error_names_a_wrong_value(record_type: Any, value: Any, text: str) -> None:
     convert = coder_converter(record_type)
     assert convert is not None
     with pytest.raises((TypeError, OverflowError, IndexError), match=text):
@@ -101,7 +101,7 @@ def test_wrong_values_are_named(record_type: Any, value: Any, text: str) -> None
         (ZONED_TIMESTAMP, dt.datetime(1930, 1, 1, 1, 2, 3, 4, tzinfo=dt.timezone.utc)),
     ],
 )
-def test_a_value_in_its_form_is_the_same_object(record_type: Any, value: Any) -> None:
+def test_a_value_that_already_has_its_form_is_the_same_object(record_type: Any, value: Any) -> None:
     convert = coder_converter(record_type)
     assert convert is not None
     assert convert(value) is value
@@ -113,14 +113,14 @@ def test_a_decimal_has_no_negative_zero() -> None:
         assert repr(convert(Decimal("-0.00"))) == "Decimal('0.00')"
 
 
-def test_a_row_keeps_its_kind() -> None:
+def test_a_row_keeps_its_row_kind() -> None:
     convert = coder_converter(Types.ROW_NAMED(["a"], [Types.INT()]))
     assert convert is not None
     row = convert(Row.of_kind(RowKind.DELETE, 1.5, "dropped"))
     assert (row.get_row_kind(), row.a, len(row)) == (RowKind.DELETE, 1, 1)
 
 
-def test_pickled_records_stay_as_they_are() -> None:
+def test_records_of_pickled_types_are_not_converted() -> None:
     assert coder_converter(None) is None
     assert coder_converter(Types.PICKLED_BYTE_ARRAY()) is None
     assert form_test(Types.PICKLED_BYTE_ARRAY(), "v", None) == ""
@@ -146,7 +146,7 @@ PAIR = Types.TUPLE([Types.STRING(), Types.LONG()])
         (Types.ROW([Types.INT()]), None, None),
     ],
 )
-def test_a_test_is_as_short_as_what_is_known_allows(
+def test_form_test_omits_checks_that_are_known_to_pass(
     record_type: Any, known: Any, test: str | None
 ) -> None:
     found = form_test(record_type, "v", known)
@@ -157,8 +157,8 @@ def test_a_test_is_as_short_as_what_is_known_allows(
     assert convert is not None
     for value in (("a", 1), ("a", 1.5), ("a",), ("a", 1, 2)):
         if isinstance(known, tuple) and len(known) == 2 and len(value) != 2:
-            continue  # which is known not to come
-        if eval(found, {"v": value}):  # noqa: S307 - what is generated
+            continue  # the type that is known not to occur
+        if eval(found, {"v": value}):  # noqa: S307 - evaluates generated code
             assert convert(value) == value
 
 
@@ -170,7 +170,7 @@ def test_a_test_is_as_short_as_what_is_known_allows(
     ],
     ids=repr,
 )
-def test_a_list_fits_if_each_element_can_be_converted(record_type: Any) -> None:
+def test_a_list_passes_the_form_test_if_all_elements_can_be_converted(record_type: Any) -> None:
     convert = coder_converter(record_type)
     assert convert is not None
     fit = fitting_each(record_type)
@@ -187,6 +187,6 @@ def test_a_list_fits_if_each_element_can_be_converted(record_type: Any) -> None:
 def converts(convert: Any, value: Any) -> bool:
     try:
         convert(value)
-    except Exception:  # noqa: BLE001 - whatever it is, the value cannot be converted
+    except Exception:  # noqa: BLE001 - any error means that the value cannot be converted
         return False
     return True

@@ -11,7 +11,7 @@ from opchain.runtime.types.time_types import ZONED_TIMESTAMP
 
 
 class Sensor:
-    """Of a user; Java reads its pickled attributes as a map."""
+    """A user's class; Java reads its pickled attributes as a map."""
 
     def __init__(self, **attributes: Any) -> None:
         vars(self).update(attributes)
@@ -40,7 +40,7 @@ DELETED = Row.of_kind(RowKind.DELETE, "a", 1)
         Types.MAP(Types.STRING(), Types.PICKLED_BYTE_ARRAY()),
     ],
 )
-def test_some_types_keep_their_records_as_they_are(record_type: Any) -> None:
+def test_records_of_some_types_are_not_converted(record_type: Any) -> None:
     assert converter_to(record_type) is None
 
 
@@ -81,7 +81,9 @@ def test_some_types_keep_their_records_as_they_are(record_type: Any) -> None:
         (Types.MAP(Types.STRING(), TEXTS), {"k": Sensor(id="s1", vc=2)}, {"k": SENSOR}),
     ],
 )
-def test_a_record_gets_the_form_of_its_type(record_type: Any, record: Any, expected: Any) -> None:
+def test_a_record_is_converted_to_the_form_of_its_type(
+    record_type: Any, record: Any, expected: Any
+) -> None:
     convert = converter_to(record_type)
     assert convert is not None
     converted = convert(record)
@@ -110,7 +112,7 @@ def test_a_number_that_is_too_large_is_refused(record_type: Any, record: Any) ->
         convert(record)
 
 
-def test_times_are_cut_to_milliseconds() -> None:
+def test_times_are_truncated_to_milliseconds() -> None:
     moment = dt.datetime(2024, 5, 6, 7, 8, 9, 123456)  # noqa: DTZ001 - as SQL_TIMESTAMP is
     row = converter_to(Types.ROW([Types.SQL_TIMESTAMP(), Types.SQL_TIME(), Types.SQL_TIME()]))
     assert row is not None
@@ -151,7 +153,7 @@ def test_a_value_of_another_class_is_refused(record_type: Any, record: Any, expe
         convert(record)
 
 
-def test_a_rows_kind_stays_and_the_record_too() -> None:
+def test_a_row_keeps_its_kind_and_the_given_record_is_not_changed() -> None:
     convert = converter_to(NAMED)
     assert convert is not None
     converted = convert(DELETED)
@@ -161,7 +163,7 @@ def test_a_rows_kind_stays_and_the_record_too() -> None:
 
 
 @pytest.mark.parametrize("record", [("a",), ("a", 1, 2)])
-def test_a_record_of_another_length_is_refused(record: Any) -> None:
+def test_a_record_with_another_number_of_fields_is_refused(record: Any) -> None:
     convert = converter_to(NAMED)
     assert convert is not None
     with pytest.raises(ValueError, match=f"has {len(record)} fields; its type has 2"):
@@ -183,7 +185,7 @@ def test_times_have_no_zone_and_dates_no_time() -> None:
         assert (type(found), found, nothing) == (type(expected), expected, None)
 
 
-def test_a_type_that_keeps_zones_keeps_microseconds() -> None:
+def test_a_zoned_timestamp_keeps_microseconds() -> None:
     convert = converter_to(ZONED_TIMESTAMP)
     assert convert is not None
     moment = dt.datetime(2020, 1, 1, 1, 30, 0, 1999, tzinfo=dt.timezone.utc)

@@ -26,7 +26,7 @@ PRIMITIVES = {
 
 
 @pytest.mark.parametrize(("java_class", "element_type"), PRIMITIVES.items(), ids=PRIMITIVES)
-def test_every_primitive_has_both_arrays(java_class: str, element_type: Any) -> None:
+def test_every_primitive_type_has_two_array_types(java_class: str, element_type: Any) -> None:
     assert PrimitiveArrayTypeInfo(element_type).java_class == java_class
     assert BasicArrayTypeInfo(element_type).java_class == f"{element_type.java_class}[]"
 
@@ -41,7 +41,7 @@ def test_every_primitive_has_both_arrays(java_class: str, element_type: Any) -> 
         (BasicArrayTypeInfo, Types.ROW([])),
     ],
 )
-def test_arrays_refuse_other_elements(make: Any, element_type: Any) -> None:
+def test_an_array_type_refuses_other_elements(make: Any, element_type: Any) -> None:
     with pytest.raises(
         TypeError, match=r"has no elements of type .*, only of (STRING, )?BYTE, BOOLEAN, SHORT, INT"
     ):
@@ -59,16 +59,16 @@ def test_arrays_refuse_other_elements(make: Any, element_type: Any) -> None:
         lambda: MapTypeInfo(Types.INT(), str),  # type: ignore[arg-type]
     ],
 )
-def test_what_is_no_type_is_refused(make: Any) -> None:
+def test_an_argument_that_is_not_a_type_is_refused(make: Any) -> None:
     with pytest.raises(TypeError, match=r"takes types such as Types\.STRING\(\), not"):
         make()
 
 
-def test_a_list_has_its_element_type_under_two_names() -> None:
+def test_the_element_type_of_a_list_has_two_attributes() -> None:
     made = ListTypeInfo(Types.INT())
     assert made.elem_type is made.element_type
 
 
-def test_containers_leave_their_records_alone() -> None:
+def test_container_types_do_not_convert_records() -> None:
     for made in (ListTypeInfo(Types.SQL_DATE()), MapTypeInfo(Types.INT(), Types.INT())):
         assert not made.need_conversion()

@@ -9,7 +9,7 @@ from opchain.runtime.types.time_types import BigDecimalTypeInfo
 from opchain.runtime.types.types import Types
 
 
-def test_it_is_a_decimal_with_a_precision() -> None:
+def test_a_decimal_type_has_precision_and_scale() -> None:
     kind = BigDecimalTypeInfo.of(5, 2)
     assert (kind.precision, kind.scale, repr(kind)) == (5, 2, "BigDecimal(5, 2)")
     assert kind.java_class == Types.BIG_DEC().java_class
@@ -18,6 +18,6 @@ def test_it_is_a_decimal_with_a_precision() -> None:
 
 
 @pytest.mark.parametrize(("precision", "scale"), [(0, 0), (39, 0), (5, 6), (5, -1)])
-def test_impossible_decimals_are_refused(precision: int, scale: int) -> None:
+def test_invalid_precisions_and_scales_are_refused(precision: int, scale: int) -> None:
     with pytest.raises(ValueError, match=f"a decimal of {precision} digits with scale {scale}"):
         BigDecimalTypeInfo.of(precision, scale)

@@ -17,7 +17,7 @@ from opchain.runtime.types.types import Types
         ([Types.INT(), Types.STRING()], Types.ROW([Types.INT(), Types.STRING()])),
     ],
 )
-def test_a_type_is_accepted_and_not_needed(given: Any, type_info: Any) -> None:
+def test_the_type_of_a_tag_is_optional(given: Any, type_info: Any) -> None:
     assert OutputTag("late", given).type_info == type_info
 
 
@@ -34,18 +34,18 @@ def test_a_tag_pickles_with_its_type() -> None:
     assert repr(copy) == "OutputTag('late')"
 
 
-def test_a_tag_never_changes() -> None:
+def test_a_tag_cannot_be_changed() -> None:
     tag: Any = OutputTag[int]("late")
     with pytest.raises(AttributeError):
         tag.tag_id = "early"
 
 
 @pytest.mark.parametrize("tag_id", ["", None, 5])
-def test_a_tag_has_an_id(tag_id: Any) -> None:
+def test_a_tag_requires_an_id(tag_id: Any) -> None:
     with pytest.raises(ValueError, match="it must be a non-empty string"):
         OutputTag(tag_id)
 
 
-def test_a_type_is_a_type() -> None:
+def test_the_type_of_a_tag_must_be_type_information() -> None:
     with pytest.raises(TypeError, match="the type of OutputTag 'late' is <class 'int'>"):
         OutputTag("late", int)  # type: ignore[arg-type]

@@ -12,7 +12,7 @@ from opchain.runtime.types.printed_form import java_text_of, printer_of
 
 DELETED = Row.of_kind(RowKind.DELETE, "a", 1.5)
 
-# What Java's toString gives for these.
+# The results of Java's toString for these values.
 FORMS: list[tuple[Any, Any, str]] = [
     (Types.STRING(), "a b", "a b"),
     (Types.LONG(), -3, "-3"),
@@ -54,13 +54,13 @@ FORMS: list[tuple[Any, Any, str]] = [
 
 
 @pytest.mark.parametrize(("record_type", "value", "text"), FORMS)
-def test_a_record_looks_as_its_type_says(record_type: Any, value: Any, text: str) -> None:
+def test_a_record_is_printed_as_by_java(record_type: Any, value: Any, text: str) -> None:
     assert printer_of(record_type)(value) == text
 
 
 S, I, MOMENT = Types.STRING(), Types.INT(), datetime(2020, 1, 2, 3, 4, 5, 120000)  # noqa: DTZ001, E741
 
-# What PyFlink 2.3 writes into a file.
+# The texts that PyFlink 2.3 writes into a file.
 IN_FILES: list[tuple[Any, Any, str]] = [
     (
         Types.ROW([S, S, Types.BOOLEAN(), Types.DOUBLE(), Types.MAP(S, I)]),
@@ -88,5 +88,5 @@ IN_FILES: list[tuple[Any, Any, str]] = [
 
 
 @pytest.mark.parametrize(("record_type", "value", "text"), IN_FILES)
-def test_a_row_in_a_file_is_java_s(record_type: Any, value: Any, text: str) -> None:
+def test_a_row_in_a_file_is_written_as_by_java(record_type: Any, value: Any, text: str) -> None:
     assert java_text_of(record_type)(value) == text

@@ -8,7 +8,7 @@ from opchain.runtime.types.type_information import ResultTypeQueryable
 from opchain.runtime.types.types import Types
 
 
-def test_a_source_may_name_its_type() -> None:
+def test_get_produced_type_is_the_type_of_the_source() -> None:
     class Ints(ResultTypeQueryable):
         def get_produced_type(self) -> Any:
             return Types.INT()
@@ -16,6 +16,6 @@ def test_a_source_may_name_its_type() -> None:
     assert Ints().get_produced_type() == Types.INT()
 
 
-def test_it_must_name_one() -> None:
+def test_get_produced_type_is_abstract() -> None:
     with pytest.raises(TypeError, match="abstract"):
         ResultTypeQueryable()  # type: ignore[abstract]

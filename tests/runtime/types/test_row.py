@@ -39,7 +39,7 @@ def test_attributes_cannot_be_set() -> None:
     assert row.name == "Alice"
 
 
-def test_in_looks_at_names_or_else_at_values() -> None:
+def test_in_checks_names_or_in_an_unnamed_row_values() -> None:
     assert "name" in Row(name="Alice")
     assert "Alice" not in Row(name="Alice")
     assert "Alice" in Row("Alice")
@@ -58,14 +58,14 @@ MISSING: list[tuple[Row, Any, type[Exception], str]] = [
 
 
 @pytest.mark.parametrize(("row", "use", "error", "text"), MISSING)
-def test_what_is_not_there_is_an_error(
+def test_a_missing_position_or_name_is_an_error(
     row: Row, use: Any, error: type[Exception], text: str
 ) -> None:
     with pytest.raises(error, match=text):
         use(row)
 
 
-def test_a_row_of_names_is_a_template() -> None:
+def test_a_row_of_names_creates_rows_when_called() -> None:
     person = Row("name", "age")
     assert repr(person) == "<Row('name', 'age')>"
     assert person("Alice", 11) == Row(name="Alice", age=11)
@@ -74,7 +74,7 @@ def test_a_row_of_names_is_a_template() -> None:
         person(1, 2, 3)
 
 
-def test_values_come_with_names_or_without() -> None:
+def test_values_may_be_given_with_or_without_names() -> None:
     with pytest.raises(ValueError, match="not both: got 1 values and the names a, b"):
         Row(1, a=1, b=2)
 
@@ -85,7 +85,7 @@ def test_any_name_can_be_a_field() -> None:
     assert (row.self, row["_values"]) == (1, 3)
 
 
-def test_as_dict_can_go_into_rows_lists_and_dicts() -> None:
+def test_as_dict_converts_nested_rows_lists_and_dicts() -> None:
     row = Row(key=1, value=Row(a=2), rows=[Row(a=3)], map={"k": Row(a=4)}, plain=(5,))
     assert row.as_dict()["value"] == Row(a=2)
     assert row.as_dict(recursive=True) == {
@@ -97,12 +97,12 @@ def test_as_dict_can_go_into_rows_lists_and_dicts() -> None:
     }
 
 
-def test_a_row_without_names_is_no_dict() -> None:
+def test_as_dict_of_a_row_without_names_is_an_error() -> None:
     with pytest.raises(TypeError, match=r"<Row\(1\)> has no field names"):
         Row(1).as_dict()
 
 
-def test_fields_are_picked_by_names() -> None:
+def test_get_fields_by_names_selects_fields() -> None:
     row = Row(a=1, b=2, c=3)
     assert row.get_fields_by_names(["c", "a"]) == [3, 1]
     assert row.get_fields_by_names(["a", "b", "c"]) == [1, 2, 3]
@@ -111,13 +111,13 @@ def test_fields_are_picked_by_names() -> None:
         row.get_fields_by_names(["x", "a", "y"])
 
 
-def test_picked_fields_are_a_copy() -> None:
+def test_get_fields_by_names_returns_a_copy() -> None:
     row = Row(a=1)
     row.get_fields_by_names(["a"])[0] = 5
     assert row == Row(a=1)
 
 
-def test_names_are_set_later() -> None:
+def test_set_field_names_sets_names_later() -> None:
     row = Row(1, 2)
     assert not row.has_field_names()
     row.set_field_names(["a", "b"])
@@ -125,7 +125,7 @@ def test_names_are_set_later() -> None:
     assert row == Row(a=1, b=2)
 
 
-def test_the_kind_is_part_of_the_value() -> None:
+def test_the_row_kind_is_part_of_equality() -> None:
     row = Row.of_kind(RowKind.DELETE, a=1)
     assert row.get_row_kind() is RowKind.DELETE
     assert Row(a=1).get_row_kind() is RowKind.INSERT
@@ -134,7 +134,7 @@ def test_the_kind_is_part_of_the_value() -> None:
     assert row == Row(a=1)
 
 
-def test_kinds_have_short_names() -> None:
+def test_row_kinds_have_short_names() -> None:
     assert [str(kind) for kind in RowKind] == ["+I", "-U", "+U", "-D"]
     assert [kind.value for kind in RowKind] == [0, 1, 2, 3]
     with pytest.raises(UnsupportedFeatureError, match=r"RowKind\.to_j_row_kind\(\)"):
@@ -194,7 +194,7 @@ def test_rows_survive_pickling_and_copying(row: Row, protocol: int) -> None:
         assert twin.get_row_kind() is row.get_row_kind()
 
 
-def test_a_deep_copy_shares_nothing_and_keeps_cycles() -> None:
+def test_a_deep_copy_is_independent_and_keeps_cycles() -> None:
     row = Row(a=[1], b=None)
     row["b"] = row
     twin = copy.deepcopy(row)
@@ -202,7 +202,7 @@ def test_a_deep_copy_shares_nothing_and_keeps_cycles() -> None:
     assert twin.b is twin
 
 
-def test_a_copy_shares_its_values_alone() -> None:
+def test_a_shallow_copy_shares_its_values() -> None:
     row = Row(a=[1])
     twin = copy.copy(row)
     twin["a"] = 2

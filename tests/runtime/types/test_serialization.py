@@ -39,7 +39,7 @@ ENCODED = [
 
 
 @pytest.mark.parametrize(("charset", "text", "encoded"), ENCODED)
-def test_strings_are_encoded_as_java_does(charset: str, text: str, encoded: bytes) -> None:
+def test_strings_are_encoded_as_in_java(charset: str, text: str, encoded: bytes) -> None:
     assert SimpleStringSchema(charset).serialize(text) == encoded
 
 
@@ -56,23 +56,23 @@ DECODED = [
 
 
 @pytest.mark.parametrize(("charset", "encoded", "text"), DECODED)
-def test_strings_are_decoded_as_java_does(charset: str, encoded: bytes, text: str) -> None:
+def test_strings_are_decoded_as_in_java(charset: str, encoded: bytes, text: str) -> None:
     assert SimpleStringSchema(charset).deserialize(encoded) == text
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])), st.sampled_from(["UTF-8", "UTF-16"]))
-def test_every_string_comes_back(text: str, charset: str) -> None:
+def test_encoded_strings_are_decoded_unchanged(text: str, charset: str) -> None:
     schema = SimpleStringSchema(charset)
     assert schema.deserialize(schema.serialize(text)) == text
 
 
 @pytest.mark.parametrize("charset", ["no-such-set", "base64", "rot13"])
-def test_what_is_no_character_set_is_refused(charset: str) -> None:
+def test_an_unknown_character_set_is_refused(charset: str) -> None:
     with pytest.raises(ValueError, match=f"unknown character set '{charset}'"):
         SimpleStringSchema(charset)
 
 
-def test_bytes_stay_as_they_are() -> None:
+def test_bytes_are_not_changed() -> None:
     assert ByteArraySchema().serialize(b"\xff") == b"\xff"
     assert ByteArraySchema().deserialize(b"\xff") == b"\xff"
 
@@ -80,19 +80,19 @@ def test_bytes_stay_as_they_are() -> None:
 @pytest.mark.parametrize(
     "schema", [SimpleStringSchema(), SimpleStringSchema("UTF-16"), ByteArraySchema()]
 )
-def test_schemas_are_values(schema: Any) -> None:
+def test_schemas_are_compared_by_value(schema: Any) -> None:
     assert pickle.loads(pickle.dumps(schema)) == schema
     assert isinstance(schema, SerializationSchema)
     assert isinstance(schema, DeserializationSchema)
     assert not schema.is_end_of_stream(b"")
 
 
-def test_schemas_say_what_they_produce() -> None:
+def test_schemas_have_a_produced_type() -> None:
     assert SimpleStringSchema().get_produced_type() == Types.STRING()
     assert ByteArraySchema().get_produced_type() == Types.PRIMITIVE_ARRAY(Types.BYTE())
 
 
-def test_a_schema_of_ones_own_needs_one_method() -> None:
+def test_a_users_deserialization_schema_needs_one_method() -> None:
     class Length(DeserializationSchema[int]):
         def deserialize(self, message: bytes) -> int:
             return len(message)
@@ -108,11 +108,11 @@ ROW = Row(b"\x01", None, "x", bytearray(b"\x02"))
 
 
 @pytest.mark.parametrize(("index", "message"), [(0, b"\x01"), (1, b""), (3, b"\x02")])
-def test_a_field_becomes_a_message(index: int, message: bytes) -> None:
+def test_a_field_is_serialized_as_a_message(index: int, message: bytes) -> None:
     assert RowFieldExtractorSchema(index).serialize(ROW) == message
 
 
-def test_a_field_that_cannot_become_a_message_is_refused() -> None:
+def test_a_field_that_is_not_a_message_is_refused() -> None:
     with pytest.raises(ValueError, match="Field index must be non-negative, and is -1"):
         RowFieldExtractorSchema(-1)
     with pytest.raises(TypeError, match="the field is 'x'; it must hold bytes"):
@@ -135,7 +135,7 @@ def test_an_encoder_writes_lines(charset: str, written: bytes) -> None:
 
 
 @pytest.mark.parametrize("charset", ["UTF-8", "ASCII", "ISO-8859-1", "UTF-16", "UTF-32", "cp037"])
-def test_a_batch_is_encoded_as_its_records_are(charset: str) -> None:
+def test_a_batch_is_encoded_like_single_records(charset: str) -> None:
     encoder = Encoder.simple_string_encoder(charset)
     records = ["a", "", "é", "\ud800", "\udc00", 1, None]
     one_by_one, at_once = BytesIO(), BytesIO()
@@ -145,13 +145,13 @@ def test_a_batch_is_encoded_as_its_records_are(charset: str) -> None:
     assert at_once.getvalue() == one_by_one.getvalue()
 
 
-def test_an_encoder_needs_a_character_set() -> None:
+def test_an_encoder_requires_a_character_set() -> None:
     with pytest.raises(ValueError, match="unknown character set 'x'"):
         Encoder.simple_string_encoder("x")
 
 
 class Columns(BulkWriter[Row]):
-    """Keeps all rows until the end, and writes their number."""
+    """Keeps all rows until finish, which writes their number."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self.stream = stream
@@ -172,7 +172,7 @@ class ColumnsFactory(RowDataBulkWriterFactory):
         return Columns(stream)
 
 
-def test_a_bulk_writer_is_made_for_each_file() -> None:
+def test_a_bulk_writer_is_created_for_each_file() -> None:
     row_type = Types.ROW([Types.INT()])
     factory = ColumnsFactory(row_type)
     assert factory.get_row_type() is row_type
@@ -185,7 +185,7 @@ def test_a_bulk_writer_is_made_for_each_file() -> None:
     assert stream.getvalue() == b"3"
 
 
-def test_a_declared_type_is_written_as_java_shows_it() -> None:
+def test_a_record_of_a_declared_type_is_written_as_by_java() -> None:
     record_type = Types.TUPLE([Types.STRING(), Types.BOOLEAN()])
     encoder = Encoder.simple_string_encoder().for_type(record_type)
     for each in (encoder, pickle.loads(pickle.dumps(encoder))):

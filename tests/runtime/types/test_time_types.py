@@ -32,14 +32,14 @@ def _zone(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> It
     clock.tzset()
 
 
-def test_the_sql_types_have_factories() -> None:
+def test_sql_types_are_created_by_their_factories() -> None:
     assert SqlTimeTypeInfo.DATE() == DateTypeInfo()
     assert SqlTimeTypeInfo.TIME() == TimeTypeInfo()
     assert SqlTimeTypeInfo.TIMESTAMP() == TimestampTypeInfo()
 
 
 @pytest.mark.parametrize(("day", "internal"), [(date(1970, 1, 2), 1), (date(1969, 12, 31), -1)])
-def test_a_date_is_kept_as_days(day: date, internal: int) -> None:
+def test_a_date_is_stored_as_days(day: date, internal: int) -> None:
     assert DateTypeInfo().to_internal_type(day) == internal
     assert DateTypeInfo().from_internal_type(internal) == day
 
@@ -53,7 +53,7 @@ zoned = settings(
 @pytest.mark.usefixtures("_zone")
 @zoned
 @given(st.times())
-def test_a_time_of_day_comes_back(of_day: time) -> None:
+def test_a_time_of_day_is_converted_and_restored(of_day: time) -> None:
     kept = TimeTypeInfo().to_internal_type(of_day)
     assert TimeTypeInfo().from_internal_type(kept) == of_day
 
@@ -61,13 +61,13 @@ def test_a_time_of_day_comes_back(of_day: time) -> None:
 @pytest.mark.usefixtures("_zone")
 @zoned
 @given(st.datetimes(datetime(1970, 1, 3), datetime(2200, 1, 1)))  # noqa: DTZ001
-def test_a_timestamp_comes_back_to_the_microsecond(stamp: datetime) -> None:
+def test_a_timestamp_is_restored_to_the_microsecond(stamp: datetime) -> None:
     kept = TimestampTypeInfo().to_internal_type(stamp)
     assert TimestampTypeInfo().from_internal_type(kept) == stamp
 
 
 @pytest.mark.usefixtures("_zone")
-def test_a_zone_of_its_own_counts_before_that_of_the_machine() -> None:
+def test_the_zone_of_a_datetime_takes_precedence_over_the_local_one() -> None:
     zone = timezone(timedelta(hours=2))
     assert TimeTypeInfo().to_internal_type(time(3, 0, 0, 5, zone)) == 3_600_000_005
     stamp = datetime(1970, 1, 1, 3, 0, 0, 5, zone)
@@ -75,7 +75,7 @@ def test_a_zone_of_its_own_counts_before_that_of_the_machine() -> None:
 
 
 @pytest.mark.parametrize("kind", [DateTypeInfo(), TimeTypeInfo(), TimestampTypeInfo()])
-def test_none_stays_none(kind: TypeInformation[Any]) -> None:
+def test_none_is_not_converted(kind: TypeInformation[Any]) -> None:
     assert kind.need_conversion()
     assert kind.to_internal_type(None) is None
     assert kind.from_internal_type(None) is None
@@ -89,7 +89,7 @@ def test_none_stays_none(kind: TypeInformation[Any]) -> None:
         (LocalTimeTypeInfo.TimeType.LOCAL_DATE_TIME, "LocalDateTime"),
     ],
 )
-def test_local_times_name_their_java_class(
+def test_local_time_types_have_their_java_classes(
     time_type: LocalTimeTypeInfo.TimeType, java_class: str
 ) -> None:
     made = LocalTimeTypeInfo(time_type)
@@ -98,7 +98,7 @@ def test_local_times_name_their_java_class(
     assert made == LocalTimeTypeInfo(time_type)
 
 
-def test_a_timestamp_that_keeps_its_zone_is_another_type() -> None:
+def test_zoned_timestamp_is_a_type_of_its_own() -> None:
     assert TimestampTypeInfo() != ZONED_TIMESTAMP
     assert repr(ZONED_TIMESTAMP) != repr(TimestampTypeInfo())
     stamp = datetime(1930, 1, 2, 3, 4, 5, 678901, tzinfo=timezone.utc)

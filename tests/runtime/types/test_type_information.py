@@ -18,7 +18,7 @@ def test_every_basic_type_has_a_factory(basic_type: BasicType) -> None:
     assert made.need_conversion() == (basic_type is BasicType.INSTANT)
 
 
-def test_a_type_that_says_nothing_describes_any_object() -> None:
+def test_a_pickled_type_describes_any_object() -> None:
     anything: TypeInformation[object] = TypeInformation()
     record = object()
     assert anything.java_class == "Object"
@@ -27,14 +27,14 @@ def test_a_type_that_says_nothing_describes_any_object() -> None:
 
 
 @pytest.mark.parametrize("millis", [0, 1_500, -1, -1_500])
-def test_an_instant_is_kept_as_microseconds(millis: int) -> None:
+def test_an_instant_is_stored_as_microseconds(millis: int) -> None:
     made = InstantTypeInfo(BasicType.INSTANT)
     instant = Instant.of_epoch_milli(millis)
     assert made.to_internal_type(instant) == millis * 1_000
     assert made.from_internal_type(millis * 1_000) == instant
 
 
-def test_no_instant_stays_none() -> None:
+def test_an_instant_of_none_is_not_converted() -> None:
     made = InstantTypeInfo(BasicType.INSTANT)
     assert made.to_internal_type(None) is None
     assert made.from_internal_type(None) is None

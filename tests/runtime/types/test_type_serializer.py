@@ -19,7 +19,7 @@ class IntegerSerializer(TypeSerializer[int]):
         return int.from_bytes(stream.read(self.size), "big")
 
 
-def test_values_follow_each_other_in_a_stream() -> None:
+def test_consecutive_values_are_deserialized_from_a_stream() -> None:
     stream = BytesIO()
     for value in (5, 6):
         IntegerSerializer(2).serialize(value, stream)
@@ -36,12 +36,12 @@ def test_serializers_are_equal_by_class_and_attributes() -> None:
     assert repr(IntegerSerializer(2)) == "IntegerSerializer()"
 
 
-def test_a_serializer_must_do_both() -> None:
+def test_serialize_and_deserialize_are_abstract() -> None:
     with pytest.raises(TypeError, match="abstract"):
         TypeSerializer()  # type: ignore[abstract]
 
 
-def test_the_void_namespace_takes_no_bytes() -> None:
+def test_the_void_namespace_is_serialized_as_no_bytes() -> None:
     stream = BytesIO()
     VoidNamespaceSerializer().serialize(void, stream)
     assert stream.getvalue() == b""

@@ -17,7 +17,7 @@ VARIABLES = {
 
 
 @pytest.mark.parametrize("name", VARIABLES)
-def test_a_variable_varies_as_its_name_says(name: str) -> None:
+def test_the_variance_of_a_type_variable_is_that_of_its_name(name: str) -> None:
     variable: Any = VARIABLES[name]
     assert variable.__name__ == name
     assert variable.__covariant__ is name.endswith("_co")

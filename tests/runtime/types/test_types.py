@@ -1,4 +1,4 @@
-"""Every factory of Types: what it prints, what Java class it stands for, that it is a value."""
+"""Every factory of Types: its repr, its Java class, and equality by value."""
 
 from __future__ import annotations
 
@@ -65,12 +65,12 @@ FACTORIES: dict[str, tuple[Any, str, str]] = {
 }
 
 
-def test_every_factory_has_a_case() -> None:
+def test_every_factory_is_tested() -> None:
     assert set(FACTORIES) == {name for name in vars(Types) if not name.startswith("_")}
 
 
 @pytest.mark.parametrize(("make", "printed", "java_class"), FACTORIES.values(), ids=FACTORIES)
-def test_a_type_prints_as_in_pyflink_and_is_a_value(
+def test_a_type_is_printed_as_in_pyflink_and_compared_by_value(
     make: Any, printed: str, java_class: str
 ) -> None:
     made = make()
@@ -87,7 +87,7 @@ def test_types_of_different_factories_differ() -> None:
 
 
 @pytest.mark.parametrize("make", [make for make, _, _ in FACTORIES.values()], ids=FACTORIES)
-def test_no_type_has_a_java_object(make: Any) -> None:
+def test_types_have_no_java_object(make: Any) -> None:
     with pytest.raises(UnsupportedFeatureError, match=r"TypeInfo\.get_java_type_info\(\)"):
         make().get_java_type_info()
 

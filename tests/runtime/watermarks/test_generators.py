@@ -23,7 +23,7 @@ SECOND = 1_000_000_000
 
 @dataclass
 class Recorded(WatermarkOutput):
-    """Writes down what a generator says."""
+    """Records the calls of a generator."""
 
     seen: list[int | str] = field(default_factory=list)
 
@@ -39,7 +39,7 @@ class Recorded(WatermarkOutput):
 
 @dataclass
 class Clock:
-    """A clock that a test sets; starts at zero, which is not a special time."""
+    """A clock that a test sets; it starts at zero, which must not be a special time."""
 
     now_ns: int = 0
 
@@ -55,7 +55,7 @@ def emitted(generator: WatermarkGenerator[str], *timestamps: int) -> list[int | 
     return output.seen
 
 
-def test_no_watermarks_are_none() -> None:
+def test_no_watermarks_generator_emits_nothing() -> None:
     assert emitted(NoWatermarksGenerator(), 1, 2) == []
 
 
@@ -73,7 +73,7 @@ BOUNDED = [
 
 
 @pytest.mark.parametrize(("bound_ms", "timestamps", "watermark"), BOUNDED)
-def test_a_bounded_generator_trails_the_greatest_timestamp(
+def test_a_bounded_generator_subtracts_its_bound_from_the_greatest_timestamp(
     bound_ms: int, timestamps: list[int], watermark: int
 ) -> None:
     generator = BoundedOutOfOrdernessWatermarks[str](Duration.of_millis(bound_ms))
@@ -91,7 +91,7 @@ def test_no_record_within_the_bound_is_late(timestamps: list[int], bound_ms: int
         assert output.seen[-1] == greatest - bound_ms - 1
 
 
-def test_watermarks_come_only_when_asked_for() -> None:
+def test_watermarks_are_emitted_only_on_periodic_emit() -> None:
     output = Recorded()
     BoundedOutOfOrdernessWatermarks[str](Duration(0)).on_event("record", 5, output)
     assert output.seen == []
@@ -101,21 +101,21 @@ def test_ascending_timestamps_have_a_bound_of_zero() -> None:
     assert emitted(AscendingTimestampsWatermarks(), 3, 7) == [6]
 
 
-def test_a_generator_is_pickled_with_what_it_has_seen() -> None:
+def test_a_pickled_generator_keeps_the_greatest_timestamp() -> None:
     generator = AscendingTimestampsWatermarks[str]()
     generator.on_event("record", 7, Recorded())
     assert emitted(pickle.loads(pickle.dumps(generator))) == [6]
 
 
-def test_the_time_out_counts_from_the_first_quiet_check() -> None:
+def test_the_idle_timeout_starts_at_the_first_check_without_records() -> None:
     clock = Clock()
     timer = IdlenessTimer(clock, Duration.of_seconds(10))
     timer.activity()
     clock.now_ns = 100 * SECOND
-    assert not timer.check_if_idle()  # there was activity since the last check
+    assert not timer.check_if_idle()  # there were records since the last check
     assert not timer.check_if_idle()  # the timeout starts here
     clock.now_ns += 10 * SECOND
-    assert not timer.check_if_idle()  # exactly the timeout is not longer than it
+    assert not timer.check_if_idle()  # the time must exceed the timeout
     clock.now_ns += 1
     assert timer.check_if_idle()
     assert timer.check_if_idle()
@@ -134,7 +134,7 @@ def test_a_clock_may_start_at_zero() -> None:
     assert timer.check_if_idle()
 
 
-def test_an_idle_input_says_so_once_and_goes_on_with_the_next_record() -> None:
+def test_an_idle_input_is_marked_once_and_active_at_the_next_record() -> None:
     clock, output = Clock(), Recorded()
     generator = WatermarksWithIdleness[str](
         AscendingTimestampsWatermarks(), Duration.of_seconds(1), clock
@@ -156,7 +156,7 @@ def test_an_idle_input_says_so_once_and_goes_on_with_the_next_record() -> None:
     assert output.seen[3:] == ["idle", 19, 19, "idle"]
 
 
-def test_an_input_that_never_gave_a_record_becomes_idle() -> None:
+def test_an_input_that_never_had_a_record_becomes_idle() -> None:
     clock, output = Clock(), Recorded()
     generator = WatermarksWithIdleness[str](NoWatermarksGenerator(), Duration.of_seconds(1), clock)
     generator.on_periodic_emit(output)

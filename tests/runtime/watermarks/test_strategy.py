@@ -67,7 +67,7 @@ STRATEGIES: dict[str, tuple[Any, type]] = {
 
 
 @pytest.mark.parametrize(("make", "generator"), STRATEGIES.values(), ids=STRATEGIES)
-def test_a_strategy_makes_a_generator_for_each_subtask(make: Any, generator: type) -> None:
+def test_a_strategy_creates_a_generator_for_each_subtask(make: Any, generator: type) -> None:
     strategy = make()
     first, second = (strategy.create_watermark_generator(CONTEXT) for _ in range(2))
     assert type(first) is type(second) is generator
@@ -75,7 +75,7 @@ def test_a_strategy_makes_a_generator_for_each_subtask(make: Any, generator: typ
 
 
 @pytest.mark.parametrize("make", [make for make, _ in STRATEGIES.values()], ids=STRATEGIES)
-def test_a_strategy_is_a_value(make: Any) -> None:
+def test_strategies_are_compared_and_hashed_by_value(make: Any) -> None:
     strategy = make().with_timestamp_assigner(SecondField()).with_idleness(FIVE)
     assert strategy == make().with_idleness(FIVE).with_timestamp_assigner(SecondField())
     assert strategy != make()
@@ -89,7 +89,7 @@ def test_different_strategies_differ() -> None:
     assert made[1] != WatermarkStrategy.for_bounded_out_of_orderness(Duration.of_seconds(6))
 
 
-def test_the_bound_reaches_the_generator() -> None:
+def test_the_generator_uses_the_bound_of_the_strategy() -> None:
     seen: list[int] = []
 
     class Output(WatermarkOutput):
@@ -109,7 +109,7 @@ def test_the_bound_reaches_the_generator() -> None:
     assert seen == [4_999]
 
 
-def test_every_step_gives_a_new_strategy_and_keeps_the_rest() -> None:
+def test_every_method_returns_a_new_strategy_with_the_other_settings() -> None:
     assigner = SecondField()
     plain: WatermarkStrategy[Any] = WatermarkStrategy.for_monotonous_timestamps()
     plain = plain.with_timestamp_assigner(assigner)
@@ -124,7 +124,7 @@ def test_every_step_gives_a_new_strategy_and_keeps_the_rest() -> None:
     assert full.alignment.update_interval == Duration.of_seconds(1)
 
 
-def test_the_first_assigner_changes_the_strategy_as_in_pyflink() -> None:
+def test_the_first_timestamp_assigner_changes_the_strategy_as_in_pyflink() -> None:
     strategy: WatermarkStrategy[Any] = WatermarkStrategy.for_monotonous_timestamps()
     assigner = SecondField()
     assert strategy.with_timestamp_assigner(assigner) is strategy
@@ -134,18 +134,18 @@ def test_the_first_assigner_changes_the_strategy_as_in_pyflink() -> None:
     assert other != strategy
 
 
-def test_the_interval_of_alignment_can_be_given() -> None:
+def test_the_update_interval_of_alignment_can_be_set() -> None:
     strategy = WatermarkStrategy.no_watermarks().with_watermark_alignment("group", FIVE, FIVE)
     assert strategy.alignment is not None
     assert strategy.alignment.update_interval == FIVE
 
 
-def test_a_time_out_wraps_the_generator() -> None:
+def test_with_idleness_wraps_the_generator() -> None:
     strategy = WatermarkStrategy.no_watermarks().with_idleness(FIVE)
     assert type(strategy.create_watermark_generator(CONTEXT)) is WatermarksWithIdleness
 
 
-def test_timestamps_come_from_an_object_a_function_or_the_source() -> None:
+def test_timestamps_are_assigned_by_an_object_a_function_or_the_source() -> None:
     for assigner in (SecondField(), timestamp_of_pair):
         plain: WatermarkStrategy[Any] = WatermarkStrategy.no_watermarks()
         strategy = plain.with_timestamp_assigner(assigner)

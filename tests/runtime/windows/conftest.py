@@ -1,4 +1,4 @@
-"""A small stand-in for the window operator: clocks, timers and state behind one trigger."""
+"""A simple window operator: clocks, timers and state for one trigger."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class MemoryReducing(ReducingState[Any]):
 
 @dataclass
 class Panes:
-    """Drives one trigger over the windows of one key, and keeps what it was told."""
+    """Calls one trigger for the windows of one key, and records its calls."""
 
     trigger: Trigger[Any, Any]
     watermark: int = MIN_LONG_VALUE
@@ -77,12 +77,14 @@ class Panes:
         while due := sorted(timer for timer in timers if timer[0] <= to):
             time, window = due[0]
             timers.remove(due[0])
-            if window not in self.merged_away:  # the operator ignores timers of windows it has not
+            if (
+                window not in self.merged_away
+            ):  # the operator ignores timers of windows that it does not have
                 fired.append((time, ask(time, window, Context(self, window)).name))
         return fired
 
     def merge(self, into: Window, *windows: Window) -> None:
-        """What the operator does: it merges, and clears the windows that are gone."""
+        """Merges like the window operator, and clears the windows that are gone."""
         self.trigger.on_merge(into, Context(self, into, windows))
         for window in windows:
             if window != into:
@@ -93,7 +95,7 @@ class Panes:
         self.trigger.clear(window, Context(self, window))
 
     def is_clean(self) -> bool:
-        """No timer and no state is left."""
+        """Whether no timer and no state is left."""
         held = [state for state in self.states.values() if state.stored is not None]
         return not (held or self.event_timers or self.processing_timers)
 

@@ -11,7 +11,7 @@ from opchain.runtime.windows.data_triggers import CountTrigger
 
 
 class PerDecade(WindowAssigner):  # type: ignore[type-arg]
-    """As a PyFlink program writes one: no type parameters, no serializer of its own."""
+    """Written as in PyFlink: without type parameters and without a serializer."""
 
     def assign_windows(self, element: Any, timestamp: int, context: Any) -> Any:
         start = element - element % 10
@@ -29,11 +29,11 @@ class Typed(PerDecade, WindowAssigner[int, TimeWindow]):
 
 
 @pytest.mark.parametrize("kind", [PerDecade, Typed])
-def test_an_assigner_of_a_user_works_with_and_without_type_parameters(kind: Any) -> None:
+def test_a_users_assigner_works_with_and_without_type_parameters(kind: Any) -> None:
     assert kind().assign_windows(1987, 0, None) == [TimeWindow(1980, 1990)]
 
 
-def test_windows_are_pickled_unless_an_assigner_says_how() -> None:
+def test_windows_are_pickled_unless_the_assigner_has_a_serializer() -> None:
     stream = BytesIO()
     PerDecade().get_window_serializer().serialize(TimeWindow(1, 2), stream)
     stream.seek(0)
@@ -49,6 +49,6 @@ def test_windows_are_pickled_unless_an_assigner_says_how() -> None:
         MergingWindowAssigner.MergeCallback,
     ],
 )
-def test_contracts_are_abstract(contract: Any) -> None:
+def test_window_assigners_and_their_contexts_are_abstract(contract: Any) -> None:
     with pytest.raises(TypeError, match="abstract"):
         contract()

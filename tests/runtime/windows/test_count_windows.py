@@ -45,12 +45,12 @@ def windows_of(assigner: Any, records: int) -> list[list[int]]:
     return [[w.id for w in assigner.assign_windows("r", 0, context)] for _ in range(records)]
 
 
-def test_tumbling_windows_fill_one_after_the_other() -> None:
+def test_tumbling_count_windows_are_filled_one_after_the_other() -> None:
     assert windows_of(CountTumblingWindowAssigner.of(3), 7) == [[0], [0], [0], [1], [1], [1], [2]]
 
 
 @given(st.integers(1, 9), st.integers(1, 9))
-def test_sliding_windows_hold_a_full_number_each(size: int, slide: int) -> None:
+def test_sliding_count_windows_have_the_full_size(size: int, slide: int) -> None:
     records = 40
     got = windows_of(CountSlidingWindowAssigner.of(size, slide), records)
     for position, ids in enumerate(got):
@@ -79,12 +79,12 @@ def test_a_window_fires_when_it_is_full_and_drops_its_contents(panes: Any, assig
         (lambda: CountSlidingWindowAssigner.of(2, 0), "Sliding.*window slide is 0"),
     ],
 )
-def test_numbers_must_be_positive(make: Any, message: str) -> None:
+def test_sizes_and_slides_must_be_positive(make: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         make()
 
 
-def test_they_print_as_in_pyflink_and_pickle() -> None:
+def test_count_windows_are_printed_as_in_pyflink_and_can_be_pickled() -> None:
     assert [repr(pickle.loads(pickle.dumps(assigner))) for assigner in ASSIGNERS] == [
         "CountTumblingWindowAssigner(3)",
         "CountSlidingWindowAssigner(3, 2)",

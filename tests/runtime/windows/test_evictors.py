@@ -19,7 +19,7 @@ EVERY = "-5 1 2 3 4 9"
 
 
 def left(evictor: Any, when: str, *, timed: bool = True) -> str:
-    """What is left of elements that have their values as timestamps."""
+    """The elements that are kept; each value is its own timestamp."""
     elements = [TimestampedValue(int(v), int(v) if timed else None) for v in EVERY.split()]
     window: Any = GlobalWindow.get()
     context: Any = None
@@ -45,14 +45,14 @@ EVICTORS: list[tuple[Any, Any, str]] = [
 
 
 @pytest.mark.parametrize(("kind", "arguments", "kept"), EVICTORS)
-def test_evictors_keep_what_flinks_keep_before_or_after(
+def test_evictors_keep_the_elements_of_flink_before_or_after(
     kind: Any, arguments: Any, kept: str
 ) -> None:
     assert [left(kind.of(*arguments), when) for when in ("before", "after")] == [kept, EVERY]
     assert [left(kind.of(*arguments, True), when) for when in ("before", "after")] == [EVERY, kept]
 
 
-def test_time_evictor_measures_from_the_newest_element_wherever_it_stands() -> None:
+def test_time_evictor_measures_from_the_newest_element_at_any_position() -> None:
     elements = [TimestampedValue(t, t) for t in (10, 1, 9, 5)]
     TimeEvictor.of(2).evict_before(elements, 4, GlobalWindow.get(), None)  # type: ignore[arg-type]
     assert [element.value for element in elements] == [10, 9]
@@ -63,13 +63,13 @@ def test_time_evictor_does_nothing_without_timestamps() -> None:
 
 
 @pytest.mark.parametrize("evictor", [TimeEvictor.of(1), DeltaEvictor.of(1, distance)], ids=repr)
-def test_an_empty_window_stays_empty(evictor: Any) -> None:
+def test_evictors_of_an_empty_window_do_nothing(evictor: Any) -> None:
     elements: list[Any] = []
     evictor.evict_before(elements, 0, GlobalWindow.get(), None)
     assert elements == []
 
 
-def test_an_element_knows_whether_it_has_a_timestamp() -> None:
+def test_timestamped_value_knows_whether_it_has_a_timestamp() -> None:
     assert TimestampedValue("a", 5).get_timestamp() == 5
     assert TimestampedValue("a", 5).get_value() == "a"
     assert not TimestampedValue("a").has_timestamp()
@@ -77,7 +77,7 @@ def test_an_element_knows_whether_it_has_a_timestamp() -> None:
         TimestampedValue("a").get_timestamp()
 
 
-def test_a_users_evictor_changes_the_list_it_is_given() -> None:
+def test_a_users_evictor_changes_the_list_of_elements() -> None:
     class OddOnly(Evictor):  # type: ignore[type-arg]
         def evict_before(self, elements: Any, size: int, window: Any, evictor_context: Any) -> None:
             elements[:] = [element for element in elements if element.value % 2]
@@ -88,7 +88,7 @@ def test_a_users_evictor_changes_the_list_it_is_given() -> None:
     assert left(OddOnly(), "before") == "-5 1 3 9"
 
 
-def test_an_evictor_decides_for_both_times() -> None:
+def test_evict_before_and_evict_after_are_abstract() -> None:
     class Half(Evictor[Any, Any]):
         def evict_before(self, elements: Any, size: int, window: Any, evictor_context: Any) -> None:
             pass
@@ -97,7 +97,7 @@ def test_an_evictor_decides_for_both_times() -> None:
         Half()  # type: ignore[abstract]
 
 
-def test_they_print_as_in_flink_and_pickle() -> None:
+def test_evictors_are_printed_as_in_flink_and_can_be_pickled() -> None:
     evictors = [CountEvictor.of(3), TimeEvictor.of(5), DeltaEvictor.of(1.5, distance)]
     assert [repr(pickle.loads(pickle.dumps(evictor))) for evictor in evictors] == [
         "CountEvictor(3)",

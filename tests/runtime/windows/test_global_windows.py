@@ -12,14 +12,14 @@ from opchain.runtime.windows.global_windows import EndOfStreamTrigger, GlobalWin
 WINDOW = GlobalWindow.get()
 
 
-def test_everything_falls_into_one_window() -> None:
+def test_global_windows_assigns_all_records_to_one_window() -> None:
     assigner = GlobalWindows.create()
     assert assigner.assign_windows("a", 5, None) == [WINDOW]  # type: ignore[arg-type]
     assert not assigner.is_event_time()
     assert repr(pickle.loads(pickle.dumps(assigner))) == "GlobalWindows()"
 
 
-def test_the_default_trigger_never_fires(panes: Any) -> None:
+def test_the_default_trigger_of_global_windows_never_fires(panes: Any) -> None:
     trigger = GlobalWindows.create().get_default_trigger()
     assert type(trigger) is NeverTrigger
     pane = panes(trigger)
@@ -32,7 +32,7 @@ def test_the_default_trigger_never_fires(panes: Any) -> None:
     assert pane.is_clean()
 
 
-def test_a_window_can_fire_once_at_the_end_of_the_input(panes: Any) -> None:
+def test_end_of_stream_trigger_fires_once_at_the_end_of_input(panes: Any) -> None:
     trigger = GlobalWindows.create_with_end_of_stream_trigger().get_default_trigger()
     assert type(trigger) is EndOfStreamTrigger
     pane = panes(trigger)
@@ -43,5 +43,5 @@ def test_a_window_can_fire_once_at_the_end_of_the_input(panes: Any) -> None:
 
 
 @pytest.mark.parametrize("trigger", [NeverTrigger(), EndOfStreamTrigger()], ids=repr)
-def test_they_do_not_merge(trigger: NeverTrigger) -> None:
+def test_never_trigger_and_end_of_stream_trigger_cannot_merge(trigger: NeverTrigger) -> None:
     assert not trigger.can_merge()

@@ -54,21 +54,21 @@ PROCESSING_TIME: list[Any] = [
 
 
 @pytest.mark.parametrize("assigner", EVENT_TIME, ids=repr)
-def test_a_record_makes_a_session_from_its_timestamp_over_the_gap(assigner: Any) -> None:
+def test_an_event_time_session_lasts_from_the_timestamp_for_the_gap(assigner: Any) -> None:
     assert assigner.assign_windows((7, "a"), 20, At()) == [TimeWindow(20, 27)]
     assert assigner.is_event_time()
     assert type(assigner.get_default_trigger(None)) is EventTimeTrigger
 
 
 @pytest.mark.parametrize("assigner", PROCESSING_TIME, ids=repr)
-def test_a_record_makes_a_session_from_the_machines_time_over_the_gap(assigner: Any) -> None:
+def test_a_processing_time_session_lasts_from_the_current_time_for_the_gap(assigner: Any) -> None:
     assert assigner.assign_windows((7, "a"), 20, At()) == [TimeWindow(500, 507)]
     assert not assigner.is_event_time()
     assert type(assigner.get_default_trigger(None)) is ProcessingTimeTrigger
 
 
 @pytest.mark.parametrize("assigner", EVENT_TIME + PROCESSING_TIME, ids=repr)
-def test_sessions_that_touch_merge(assigner: Any) -> None:
+def test_adjacent_sessions_are_merged(assigner: Any) -> None:
     callback = Merges()
     windows = [TimeWindow(0, 5), TimeWindow(20, 25), TimeWindow(5, 9)]
     assigner.merge_windows(windows, callback)
@@ -76,7 +76,7 @@ def test_sessions_that_touch_merge(assigner: Any) -> None:
 
 
 @pytest.mark.parametrize("assigner", EVENT_TIME, ids=repr)
-def test_event_time_sessions_need_a_timestamp(assigner: Any) -> None:
+def test_event_time_sessions_require_a_timestamp(assigner: Any) -> None:
     with pytest.raises(ValueError, match="has no timestamp"):
         assigner.assign_windows((7, "a"), MIN_LONG_VALUE, At())
 
@@ -89,17 +89,17 @@ def test_a_gap_must_be_positive(kind: Any, gap: int) -> None:
 
 
 @pytest.mark.parametrize("assigner", [EVENT_TIME[1], PROCESSING_TIME[1]], ids=repr)
-def test_the_gap_of_a_record_must_be_positive(assigner: Any) -> None:
+def test_the_dynamic_gap_of_a_record_must_be_positive(assigner: Any) -> None:
     with pytest.raises(ValueError, match=r"gap of record \(0, 'a'\) is 0 ms; it must be positive"):
         assigner.assign_windows((0, "a"), 20, At())
 
 
-def test_a_gap_comes_from_an_extractor_or_a_callable() -> None:
+def test_a_dynamic_gap_is_computed_by_an_extractor_or_a_callable() -> None:
     with pytest.raises(TypeError, match="expected a SessionWindowTimeGapExtractor or a callable"):
         EventTimeSessionWindows.with_dynamic_gap(5)  # type: ignore[arg-type]
 
 
-def test_they_print_and_pickle() -> None:
+def test_session_windows_are_printed_and_pickled() -> None:
     assigners = [*EVENT_TIME[:2], *PROCESSING_TIME[:2]]
     assert [repr(pickle.loads(pickle.dumps(assigner))) for assigner in assigners] == [
         "EventTimeSessionWindows(7)",
@@ -110,7 +110,7 @@ def test_they_print_and_pickle() -> None:
 
 
 @given(st.lists(st.integers(-100, 100), min_size=1, max_size=20), st.integers(1, 10))
-def test_sessions_are_the_runs_of_records_no_further_apart_than_the_gap(
+def test_sessions_are_runs_of_records_no_further_apart_than_the_gap(
     times: list[int], gap: int
 ) -> None:
     assigner = EventTimeSessionWindows.with_gap(gap)

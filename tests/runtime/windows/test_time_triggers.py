@@ -20,7 +20,7 @@ from opchain.runtime.windows.triggers import (
 WINDOW = TimeWindow(0, 10)
 
 
-def test_event_time_fires_at_the_end_of_the_window_and_then_for_each_late_element(
+def test_event_time_trigger_fires_at_the_end_and_for_each_late_element(
     panes: Any,
 ) -> None:
     pane = panes(EventTimeTrigger.create())
@@ -31,7 +31,7 @@ def test_event_time_fires_at_the_end_of_the_window_and_then_for_each_late_elemen
     assert pane.event_timers == set()
 
 
-def test_event_time_ignores_timers_of_other_times_and_of_the_clock(panes: Any) -> None:
+def test_event_time_trigger_ignores_other_timers(panes: Any) -> None:
     pane = panes(EventTimeTrigger())
     pane.event_timers.add((5, WINDOW))
     pane.processing_timers.add((5, WINDOW))
@@ -40,7 +40,7 @@ def test_event_time_ignores_timers_of_other_times_and_of_the_clock(panes: Any) -
 
 
 @pytest.mark.parametrize(("watermark", "timers"), [(13, {14}), (14, set())])
-def test_event_time_waits_for_a_merged_window_only_if_its_end_is_to_come(
+def test_event_time_trigger_sets_a_timer_for_a_future_end_of_a_merged_window(
     panes: Any, watermark: int, timers: set[int]
 ) -> None:
     pane = panes(EventTimeTrigger())
@@ -53,7 +53,7 @@ def test_event_time_waits_for_a_merged_window_only_if_its_end_is_to_come(
     assert pane.event_timers == {(time, TimeWindow(0, 15)) for time in timers}
 
 
-def test_processing_time_fires_at_the_end_of_the_window_and_never_for_an_element(
+def test_processing_time_trigger_fires_at_the_end_of_the_window_only(
     panes: Any,
 ) -> None:
     pane = panes(ProcessingTimeTrigger.create())
@@ -65,7 +65,7 @@ def test_processing_time_fires_at_the_end_of_the_window_and_never_for_an_element
 
 
 @pytest.mark.parametrize(("now", "timers"), [(13, {14}), (14, set())])
-def test_processing_time_waits_for_a_merged_window_only_if_its_end_is_to_come(
+def test_processing_time_trigger_sets_a_timer_for_the_end_of_a_merged_window(
     panes: Any, now: int, timers: set[int]
 ) -> None:
     pane = panes(ProcessingTimeTrigger())
@@ -74,40 +74,42 @@ def test_processing_time_waits_for_a_merged_window_only_if_its_end_is_to_come(
     assert {time for time, _ in pane.processing_timers} == timers
 
 
-def test_processing_time_ignores_event_time_timers(panes: Any) -> None:
+def test_processing_time_trigger_ignores_event_time_timers(panes: Any) -> None:
     pane = panes(ProcessingTimeTrigger())
     pane.event_timers.add((5, WINDOW))
     assert pane.advance_watermark(7) == [(5, "CONTINUE")]
 
 
-def test_continuous_event_time_fires_at_every_multiple_and_at_the_end(panes: Any) -> None:
+def test_continuous_event_time_trigger_fires_at_multiples_and_at_the_end(panes: Any) -> None:
     pane = panes(ContinuousEventTimeTrigger.of(Duration.of_millis(3)))
     assert pane.elements(WINDOW, 1, 2, 7) == ["CONTINUE"] * 3
     assert pane.advance_watermark(20) == [(3, "FIRE"), (6, "FIRE"), (9, "FIRE")]
     assert pane.element(WINDOW, 4) is TriggerResult.FIRE
 
 
-def test_continuous_event_time_fires_at_the_end_when_that_is_no_multiple(panes: Any) -> None:
+def test_continuous_event_time_trigger_fires_at_an_end_that_is_not_a_multiple(panes: Any) -> None:
     pane = panes(ContinuousEventTimeTrigger.of(4))
     pane.element(WINDOW, 1)
     assert pane.advance_watermark(20) == [(4, "FIRE"), (8, "FIRE"), (9, "FIRE")]
 
 
-def test_continuous_event_time_is_set_by_the_first_element_alone(panes: Any) -> None:
+def test_continuous_event_time_trigger_is_started_by_the_first_element_only(panes: Any) -> None:
     pane = panes(ContinuousEventTimeTrigger.of(Time.milliseconds(4)))
     pane.elements(WINDOW, 5, 1)
     assert pane.advance_watermark(20) == [(8, "FIRE"), (9, "FIRE")]
 
 
 @pytest.mark.parametrize("trigger", [ContinuousEventTimeTrigger, ContinuousProcessingTimeTrigger])
-def test_continuous_triggers_go_on_at_a_timer_that_is_not_theirs(panes: Any, trigger: Any) -> None:
+def test_continuous_triggers_continue_at_a_timer_of_another_trigger(
+    panes: Any, trigger: Any
+) -> None:
     pane = panes(trigger.of(4))
     pane.event_timers.add((5, WINDOW))
     pane.processing_timers.add((5, WINDOW))
     assert pane.advance_watermark(5) + pane.advance_clock(5) == [(5, "CONTINUE")] * 2
 
 
-def test_continuous_processing_time_counts_from_the_clock(panes: Any) -> None:
+def test_continuous_processing_time_trigger_uses_multiples_of_the_interval(panes: Any) -> None:
     pane = panes(ContinuousProcessingTimeTrigger.of(4))
     pane.now = 1
     assert pane.elements(WINDOW, 7) == ["CONTINUE"]
@@ -116,7 +118,7 @@ def test_continuous_processing_time_counts_from_the_clock(panes: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", ["event", "clock"])
-def test_continuous_triggers_of_merged_windows_fire_when_the_first_would_have(
+def test_continuous_triggers_of_merged_windows_fire_at_the_earliest_time(
     panes: Any, kind: str
 ) -> None:
     pane = panes(
@@ -141,13 +143,15 @@ TRIGGERS = {
 
 
 @pytest.mark.parametrize("trigger", TRIGGERS.values(), ids=TRIGGERS.keys())
-def test_time_triggers_merge_and_pickle(trigger: Any) -> None:
+def test_time_triggers_can_merge_and_be_pickled(trigger: Any) -> None:
     assert trigger.can_merge()
     assert repr(pickle.loads(pickle.dumps(trigger))) == repr(trigger)
 
 
 @pytest.mark.parametrize("trigger", [TRIGGERS["processing"], TRIGGERS["continuous processing"]])
-def test_clear_leaves_nothing_of_processing_time(panes: Any, trigger: Any) -> None:
+def test_clear_of_processing_time_triggers_removes_timers_and_state(
+    panes: Any, trigger: Any
+) -> None:
     pane = panes(trigger)
     pane.element(WINDOW, 1)
     assert not pane.is_clean()
@@ -155,14 +159,14 @@ def test_clear_leaves_nothing_of_processing_time(panes: Any, trigger: Any) -> No
     assert pane.is_clean()
 
 
-def test_clear_leaves_nothing_of_event_time(panes: Any) -> None:
+def test_clear_of_event_time_triggers_removes_timers_and_state(panes: Any) -> None:
     pane = panes(TRIGGERS["event"])
     pane.element(WINDOW, 1)
     pane.clear(WINDOW)
     assert pane.is_clean()
 
 
-def test_clear_of_continuous_event_time_leaves_the_timer_of_the_end_as_flink_does(
+def test_clear_of_continuous_event_time_trigger_keeps_the_end_timer_as_in_flink(
     panes: Any,
 ) -> None:
     pane = panes(TRIGGERS["continuous event"])
@@ -173,7 +177,7 @@ def test_clear_of_continuous_event_time_leaves_the_timer_of_the_end_as_flink_doe
     assert pane.is_clean()
 
 
-def test_names_are_flinks() -> None:
+def test_names_of_triggers_are_those_of_flink() -> None:
     assert [repr(trigger) for trigger in TRIGGERS.values()] == [
         "EventTimeTrigger()",
         "ProcessingTimeTrigger()",
@@ -195,7 +199,7 @@ def test_an_interval_must_be_positive(interval: int) -> None:
     offset=st.integers(0, 29),
     steps=st.lists(st.integers(1, 20), max_size=8),
 )
-def test_continuous_event_time_fires_at_each_multiple_after_the_first_element(
+def test_continuous_event_time_trigger_fires_at_each_multiple_after_an_element(
     panes: Any, start: int, size: int, interval: int, offset: int, steps: list[int]
 ) -> None:
     window = TimeWindow(start, start + size)

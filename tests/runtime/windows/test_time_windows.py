@@ -38,7 +38,7 @@ class At(WindowAssigner.WindowAssignerContext):
 
 
 def assigned(assigner: WindowAssigner[Any, TimeWindow], time: int) -> list[tuple[int, int]]:
-    """The windows at a time, by whichever clock the assigner follows; the other one is far off."""
+    """The windows at a time on the clock of the assigner; the other clock is far away."""
     timestamp, now = (time, 10**9) if assigner.is_event_time() else (10**9, time)
     windows = assigner.assign_windows("record", timestamp, At(now))
     return [(window.start, window.end) for window in windows]
@@ -51,7 +51,7 @@ SPANS: list[Any] = [10, Time.milliseconds(10), Duration.of_millis(10), timedelta
 
 @pytest.mark.parametrize("kind", TUMBLING)
 @pytest.mark.parametrize("span", SPANS, ids=repr)
-def test_tumbling_windows_take_any_span(kind: Any, span: Any) -> None:
+def test_the_size_may_be_a_time_duration_or_timedelta(kind: Any, span: Any) -> None:
     assert assigned(kind.of(span), 25) == [(20, 30)]
 
 
@@ -60,13 +60,13 @@ def test_tumbling_windows_take_any_span(kind: Any, span: Any) -> None:
     ("offset", "time", "window"),
     [(0, -1, (-10, 0)), (0, 0, (0, 10)), (3, 2, (-7, 3)), (3, 3, (3, 13)), (-4, 6, (6, 16))],
 )
-def test_tumbling_windows_shift_by_their_offset(
+def test_tumbling_windows_are_shifted_by_their_offset(
     kind: Any, offset: int, time: int, window: tuple[int, int]
 ) -> None:
     assert assigned(kind.of(10, offset), time) == [window]
 
 
-# What Flink 2.3's SlidingEventTimeWindows gives for size 10, slide 3 and offset 1.
+# The windows of Flink 2.3's SlidingEventTimeWindows for size 10, slide 3 and offset 1.
 SLIDES = [
     (-7, [(-8, 2), (-11, -1), (-14, -4)]),
     (0, [(-2, 8), (-5, 5), (-8, 2)]),
@@ -78,7 +78,9 @@ SLIDES = [
 
 @pytest.mark.parametrize("kind", SLIDING)
 @pytest.mark.parametrize(("time", "windows"), SLIDES)
-def test_sliding_windows_are_flinks(kind: Any, time: int, windows: list[tuple[int, int]]) -> None:
+def test_sliding_windows_are_those_of_flink(
+    kind: Any, time: int, windows: list[tuple[int, int]]
+) -> None:
     assert assigned(kind.of(10, 3, 1), time) == windows
 
 
@@ -86,7 +88,7 @@ def test_sliding_windows_are_flinks(kind: Any, time: int, windows: list[tuple[in
 @pytest.mark.parametrize(
     ("time", "windows"), [(-7, []), (0, [(0, 2)]), (7, []), (10, [(10, 12)]), (12, [])]
 )
-def test_records_between_windows_that_do_not_overlap_fall_into_none(
+def test_records_in_a_gap_between_sliding_windows_have_no_window(
     kind: Any, time: int, windows: list[tuple[int, int]]
 ) -> None:
     assert assigned(kind.of(2, 5), time) == windows
@@ -98,7 +100,7 @@ def test_records_between_windows_that_do_not_overlap_fall_into_none(
     shift=st.floats(-1, 1, exclude_min=True, exclude_max=True),
     time=st.integers(-200, 200),
 )
-def test_sliding_windows_are_all_those_that_hold_the_time(
+def test_sliding_windows_are_all_windows_that_contain_the_time(
     size: int, slide: int, shift: float, time: int
 ) -> None:
     offset = int(shift * slide)
@@ -112,7 +114,7 @@ ASSIGNERS: list[Any] = [kind.of(10) for kind in TUMBLING] + [kind.of(10, 3) for 
 
 
 @pytest.mark.parametrize("assigner", ASSIGNERS, ids=repr)
-def test_an_assigner_knows_its_clock(assigner: Any) -> None:
+def test_is_event_time_is_true_for_event_time_assigners_only(assigner: Any) -> None:
     is_event_time = "EventTime" in type(assigner).__name__
     assert assigner.is_event_time() is is_event_time
     trigger = EventTimeTrigger if is_event_time else ProcessingTimeTrigger
@@ -122,14 +124,16 @@ def test_an_assigner_knows_its_clock(assigner: Any) -> None:
 
 
 @pytest.mark.parametrize("assigner", [ASSIGNERS[0], ASSIGNERS[2]], ids=repr)
-def test_event_time_windows_need_a_timestamp(assigner: Any) -> None:
+def test_event_time_windows_require_a_timestamp(assigner: Any) -> None:
     with pytest.raises(ValueError, match=r"'late!' has no timestamp; call assign_timestamps"):
         assigner.assign_windows("late!", MIN_LONG_VALUE, At(0))
 
 
 @pytest.mark.parametrize("kind", TUMBLING)
 @pytest.mark.parametrize(("size", "offset"), [(0, 0), (-10, 0), (10, 10), (10, -10), (10, 11)])
-def test_tumbling_windows_check_size_and_offset(kind: Any, size: int, offset: int) -> None:
+def test_invalid_sizes_and_offsets_of_tumbling_windows_are_refused(
+    kind: Any, size: int, offset: int
+) -> None:
     with pytest.raises(
         ValueError, match=rf"{kind.__name__}: size is {size} ms and offset {offset}"
     ):
@@ -141,7 +145,7 @@ def test_tumbling_windows_check_size_and_offset(kind: Any, size: int, offset: in
     ("size", "slide", "offset"),
     [(0, 3, 0), (-1, 3, 0), (5, 0, 0), (5, -3, 0), (5, 3, 3), (5, 3, -3)],
 )
-def test_sliding_windows_check_size_slide_and_offset(
+def test_invalid_sizes_slides_and_offsets_of_sliding_windows_are_refused(
     kind: Any, size: int, slide: int, offset: int
 ) -> None:
     with pytest.raises(ValueError, match=rf"{kind.__name__}: size is {size} ms, slide {slide} ms"):
@@ -149,12 +153,12 @@ def test_sliding_windows_check_size_slide_and_offset(
 
 
 @pytest.mark.parametrize("span", [1.5, True, "10", None])
-def test_a_size_is_a_span_of_time(span: Any) -> None:
+def test_a_size_that_is_not_a_span_of_time_is_refused(span: Any) -> None:
     with pytest.raises(TypeError, match="a span of time is"):
         TumblingEventTimeWindows.of(span)
 
 
-def test_they_print_as_in_pyflink() -> None:
+def test_time_windows_are_printed_as_in_pyflink() -> None:
     assert [str(assigner) for assigner in ASSIGNERS] == [
         "TumblingEventTimeWindows(10, 0)",
         "TumblingProcessingTimeWindows(10, 0)",
@@ -181,7 +185,7 @@ class OfSubtask(At):
 
 
 @pytest.mark.parametrize("kind", TUMBLING)
-def test_windows_staggered_at_random_start_elsewhere_in_each_subtask_but_the_same_in_each_run(
+def test_random_window_stagger_is_different_per_subtask_and_kept_per_run(
     kind: Any,
 ) -> None:
     def starts() -> list[int]:
@@ -198,12 +202,12 @@ def test_windows_staggered_at_random_start_elsewhere_in_each_subtask_but_the_sam
     assert starts() == starts()
 
 
-def test_naturally_staggered_windows_start_with_the_first_record() -> None:
+def test_natural_window_stagger_starts_with_the_first_record() -> None:
     assigner = TumblingEventTimeWindows.of(1000, window_stagger=WindowStagger.NATURAL)
     (window,) = assigner.assign_windows("r", 7100, OfSubtask(5300, 0))
     assert (window.start, window.end) == (6300, 7300)
 
 
-def test_something_else_than_a_stagger_is_refused() -> None:
+def test_an_object_that_is_not_a_window_stagger_is_refused() -> None:
     with pytest.raises(TypeError, match="window_stagger is 'RANDOM'; use a WindowStagger"):
         TumblingEventTimeWindows.of(1000, 0, "RANDOM")  # type: ignore[arg-type]

@@ -9,7 +9,7 @@ from opchain.runtime.windows.triggers import Trigger, TriggerResult
 
 
 class First(Trigger):  # type: ignore[type-arg]
-    """Fires with the first element; written without type parameters."""
+    """Fires at the first element; written without type parameters."""
 
     def on_element(self, element: Any, timestamp: int, window: Any, ctx: Any) -> TriggerResult:
         return TriggerResult.FIRE
@@ -38,11 +38,13 @@ class Typed(First, Trigger[int, TimeWindow]):
         (TriggerResult.FIRE_AND_PURGE, True, True),
     ],
 )
-def test_a_result_says_what_happens(result: TriggerResult, is_fire: bool, is_purge: bool) -> None:
+def test_a_trigger_result_has_is_fire_and_is_purge(
+    result: TriggerResult, is_fire: bool, is_purge: bool
+) -> None:
     assert (result.is_fire(), result.is_purge()) == (is_fire, is_purge)
 
 
-def test_a_trigger_of_a_user_works_with_and_without_type_parameters(panes: Any) -> None:
+def test_a_users_trigger_works_with_and_without_type_parameters(panes: Any) -> None:
     for trigger in (First(), Typed()):
         assert panes(trigger).element(TimeWindow(0, 1)) is TriggerResult.FIRE
     assert not First().can_merge()
@@ -54,12 +56,14 @@ def test_a_trigger_of_a_user_works_with_and_without_type_parameters(panes: Any) 
     [(First(), "can_merge\\(\\) is false"), (Typed(), "on_merge\\(\\) is missing")],
     ids=repr,
 )
-def test_a_trigger_that_cannot_merge_says_so(panes: Any, trigger: Any, reason: str) -> None:
+def test_on_merge_is_refused_if_a_trigger_cannot_merge(
+    panes: Any, trigger: Any, reason: str
+) -> None:
     with pytest.raises(NotImplementedError, match=f"'{type(trigger).__name__}' .*{reason}"):
         panes(trigger).merge(TimeWindow(0, 2), TimeWindow(0, 1))
 
 
-def test_a_trigger_must_answer_every_question() -> None:
+def test_methods_of_trigger_are_abstract() -> None:
     class Silent(Trigger[Any, Any]):
         pass
 

@@ -26,7 +26,7 @@ WINDOW = TimeWindow(0, 1000)
 
 
 class Says(Trigger[Any, Any]):
-    """Gives the same result to every question."""
+    """Returns the same result from every method."""
 
     def __init__(self, result: TriggerResult) -> None:
         self.result = result
@@ -53,7 +53,7 @@ PURGED = {
 
 
 @pytest.mark.parametrize(("said", "purged"), PURGED.items())
-def test_purging_turns_every_fire_into_fire_and_purge(panes: Any, said: str, purged: str) -> None:
+def test_purging_trigger_turns_fire_into_fire_and_purge(panes: Any, said: str, purged: str) -> None:
     pane = panes(PurgingTrigger.of(Says(TriggerResult[said])))
     pane.event_timers.add((1, WINDOW))
     pane.processing_timers.add((1, WINDOW))
@@ -61,7 +61,7 @@ def test_purging_turns_every_fire_into_fire_and_purge(panes: Any, said: str, pur
     assert pane.advance_watermark(1) + pane.advance_clock(1) == [(1, purged)] * 2
 
 
-def test_purging_merges_and_clears_as_the_other_trigger_does(panes: Any) -> None:
+def test_purging_trigger_merges_and_clears_its_nested_trigger(panes: Any) -> None:
     pane = panes(PurgingTrigger(CountTrigger(3)))
     left, right, both = TimeWindow(0, 2), TimeWindow(1, 3), TimeWindow(0, 3)
     for window in (left, right):
@@ -75,7 +75,7 @@ def test_purging_merges_and_clears_as_the_other_trigger_does(panes: Any) -> None
     assert not PurgingTrigger.of(DeltaTrigger.of(1, max)).can_merge()
 
 
-def test_a_timeout_fires_what_the_other_trigger_holds_back(panes: Any) -> None:
+def test_timeout_trigger_fires_before_its_nested_trigger(panes: Any) -> None:
     pane = panes(ProcessingTimeoutTrigger.of(CountTrigger.of(3), Duration.of_millis(10)), now=100)
     assert pane.elements(WINDOW, 1) == ["CONTINUE"]
     pane.now = 105
@@ -85,7 +85,7 @@ def test_a_timeout_fires_what_the_other_trigger_holds_back(panes: Any) -> None:
     assert pane.is_clean()
 
 
-def test_a_timeout_can_begin_anew_with_each_element(panes: Any) -> None:
+def test_the_timeout_can_be_restarted_by_each_element(panes: Any) -> None:
     pane = panes(ProcessingTimeoutTrigger.of(CountTrigger.of(9), 10, True), now=100)
     pane.element(WINDOW)
     pane.now = 105
@@ -93,7 +93,7 @@ def test_a_timeout_can_begin_anew_with_each_element(panes: Any) -> None:
     assert pane.advance_clock(200) == [(115, "FIRE")]
 
 
-def test_a_timeout_can_leave_the_other_trigger_as_it_is(panes: Any) -> None:
+def test_the_timeout_can_leave_the_nested_trigger_unchanged(panes: Any) -> None:
     trigger = ProcessingTimeoutTrigger.of(CountTrigger.of(3), 10, should_clear_on_timeout=False)
     pane = panes(trigger)
     pane.elements(WINDOW, 1, 1)
@@ -101,7 +101,7 @@ def test_a_timeout_can_leave_the_other_trigger_as_it_is(panes: Any) -> None:
     assert pane.elements(WINDOW, 1) == ["FIRE"]
 
 
-def test_a_timeout_ends_when_the_other_trigger_fires(panes: Any) -> None:
+def test_the_timeout_is_cancelled_when_the_nested_trigger_fires(panes: Any) -> None:
     pane = panes(ProcessingTimeoutTrigger.of(CountTrigger.of(2), 10))
     assert pane.elements(WINDOW, 1, 1) == ["CONTINUE", "FIRE"]
     assert pane.advance_clock(100) == []
@@ -116,32 +116,34 @@ def test_a_timeout_ends_when_the_other_trigger_fires(panes: Any) -> None:
     ],
     ids=repr,
 )
-def test_a_timer_of_the_other_trigger_fires_as_well(panes: Any, nested: Any, result: str) -> None:
+def test_an_event_time_timer_of_the_nested_trigger_fires(
+    panes: Any, nested: Any, result: str
+) -> None:
     pane = panes(ProcessingTimeoutTrigger.of(nested, 10))
     pane.element(WINDOW, 1)
     assert pane.advance_watermark(999)[-1] == (999, result)
 
 
-def test_a_timer_of_the_other_trigger_fires_by_the_clock_too(panes: Any) -> None:
+def test_a_processing_time_timer_of_the_nested_trigger_fires(panes: Any) -> None:
     pane = panes(ProcessingTimeoutTrigger.of(ProcessingTimeTrigger(), 5000))
     pane.element(WINDOW, 1)
     assert pane.advance_clock(999) == [(999, "FIRE")]
     assert pane.is_clean()
 
 
-def test_timeouts_do_not_merge() -> None:
+def test_timeout_trigger_cannot_merge() -> None:
     assert not ProcessingTimeoutTrigger.of(CountTrigger.of(1), 1).can_merge()
 
 
 @pytest.mark.parametrize(
     "wrap", [PurgingTrigger.of, lambda nested: ProcessingTimeoutTrigger.of(nested, 1)]
 )
-def test_only_a_trigger_can_be_wrapped(wrap: Any) -> None:
+def test_an_object_that_is_not_a_trigger_cannot_be_wrapped(wrap: Any) -> None:
     with pytest.raises(TypeError, match="takes a Trigger, not 3"):
         wrap(3)
 
 
-def test_they_are_named_as_in_flink_and_pickle() -> None:
+def test_wrapping_triggers_are_printed_as_in_flink_and_can_be_pickled() -> None:
     triggers = [
         PurgingTrigger.of(CountTrigger.of(3)),
         ProcessingTimeoutTrigger.of(NeverTrigger(), 1),
