@@ -16,7 +16,7 @@ JOB = JobID("0" * 32)
 
 
 class FinishedJob(JobClient):
-    """The client of a job that is over."""
+    """The client of a finished job."""
 
     def get_job_id(self) -> JobID:
         return JOB
@@ -44,12 +44,12 @@ class FinishedJob(JobClient):
         return CompletableFuture.completed(JobExecutionResult(JOB, 5))
 
 
-def test_a_client_must_answer_everything() -> None:
+def test_all_methods_of_a_job_client_are_abstract() -> None:
     with pytest.raises(TypeError, match="abstract"):
         JobClient()  # type: ignore[abstract]
 
 
-def test_answers_come_as_futures() -> None:
+def test_methods_of_a_job_client_return_futures() -> None:
     client: JobClient = FinishedJob()
     assert client.get_job_status().result() is JobStatus.FINISHED
     assert client.get_job_execution_result().result().get_job_id() == client.get_job_id()

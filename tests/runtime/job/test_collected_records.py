@@ -11,7 +11,7 @@ def put(records: CollectedRecords, **found: list[Any]) -> None:
         records.put(uid, values)
 
 
-def test_records_come_epoch_by_epoch_and_end_with_the_job() -> None:
+def test_records_are_read_epoch_by_epoch_until_the_job_ends() -> None:
     records = CollectedRecords()
     put(records, a=[1, 2], b=["x"])
     put(records, a=[3], b=[])
@@ -21,7 +21,7 @@ def test_records_come_epoch_by_epoch_and_end_with_the_job() -> None:
     assert list(records.read("c")) == []
 
 
-def test_a_reader_sees_records_before_the_job_ends() -> None:
+def test_a_reader_gets_records_before_the_job_ends() -> None:
     records = CollectedRecords()
     reading = records.read("a")
     threading.Thread(target=put, args=(records,), kwargs={"a": [1]}).start()
@@ -30,7 +30,7 @@ def test_a_reader_sees_records_before_the_job_ends() -> None:
     assert list(reading) == []
 
 
-def test_the_job_waits_for_a_reader_that_is_far_behind() -> None:
+def test_the_job_waits_for_a_slow_reader() -> None:
     records = CollectedRecords(1)
     put(records, a=[1])
     second = threading.Thread(target=put, args=(records,), kwargs={"a": [2]})
@@ -41,7 +41,7 @@ def test_the_job_waits_for_a_reader_that_is_far_behind() -> None:
     assert not second.is_alive()
 
 
-def test_a_job_that_ends_waits_for_nobody() -> None:
+def test_a_job_that_ends_does_not_wait_for_readers() -> None:
     records = CollectedRecords(1)
     put(records, a=[1])
     waiting = threading.Thread(target=put, args=(records,), kwargs={"a": [2]})

@@ -1,4 +1,4 @@
-"""A job does not resume from checkpoints that are older than its output, unless it is told how."""
+"""A job does not resume from checkpoints that are older than its output, unless duplicates are accepted."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def run(tmp_path: Path) -> CrashRun:
-    """A finished job whose checkpoints are those of a backup, from after its first epoch."""
+    """A finished job with checkpoints from a backup that was made after its first epoch."""
     run = CrashRun(tmp_path)
     run.run(until=1)
     shutil.copytree(tmp_path / "checkpoints", tmp_path / "backup")
@@ -29,7 +29,7 @@ def run(tmp_path: Path) -> CrashRun:
     return run
 
 
-def test_a_backup_of_the_checkpoints_is_refused_with_both_numbers_and_both_ways(
+def test_checkpoints_from_a_backup_are_refused_with_both_remedies(
     run: CrashRun,
 ) -> None:
     before = run.output()
@@ -43,7 +43,9 @@ def test_a_backup_of_the_checkpoints_is_refused_with_both_numbers_and_both_ways(
     assert run.output() == before
 
 
-def test_duplicates_can_be_accepted(run: CrashRun, caplog: pytest.LogCaptureFixture) -> None:
+def test_duplicates_can_be_accepted_by_a_setting(
+    run: CrashRun, caplog: pytest.LogCaptureFixture
+) -> None:
     once = run.output()
     run.accepts_duplicates = True
     with caplog.at_level(logging.WARNING, "opchain.epochs"):
@@ -53,11 +55,13 @@ def test_duplicates_can_be_accepted(run: CrashRun, caplog: pytest.LogCaptureFixt
     assert all(set(twice[name]) == set(once[name]) for name in once)
     assert any(len(twice[name]) > len(once[name]) for name in once)
     run.accepts_duplicates = False
-    run.run()  # the notes are those of the checkpoints again
+    run.run()  # the notes match the checkpoints again
     assert run.output() == twice
 
 
-def test_output_and_notes_can_be_removed_by_hand(run: CrashRun, tmp_path: Path) -> None:
+def test_after_removing_output_and_notes_by_hand_the_job_runs(
+    run: CrashRun, tmp_path: Path
+) -> None:
     once = run.output()
     first = CrashRun(tmp_path / "first")
     first.run(until=1)
@@ -66,7 +70,7 @@ def test_output_and_notes_can_be_removed_by_hand(run: CrashRun, tmp_path: Path) 
             file.unlink()
         for file in (tmp_path / "first" / "out" / sink.name).glob("part-*"):
             shutil.copy(file, sink)
-    for _ in (tmp_path / "out").iterdir():  # one sink after the other is named
+    for _ in (tmp_path / "out").iterdir():  # the error names one sink after the other
         with pytest.raises(CheckpointError) as caught:
             run.run()
         command = str(caught.value).partition("reset the sink's note: ")[2]

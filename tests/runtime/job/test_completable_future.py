@@ -8,7 +8,7 @@ import pytest
 from opchain.runtime.job.client import CompletableFuture
 
 
-def test_a_value_arrives_once() -> None:
+def test_a_future_is_completed_once_with_a_value() -> None:
     future: CompletableFuture[int] = CompletableFuture()
     assert not future.done()
     assert str(future) == "CompletableFuture[not completed]"
@@ -22,7 +22,7 @@ def test_a_value_arrives_once() -> None:
     assert str(future) == "CompletableFuture[completed]"
 
 
-def test_an_error_arrives_once() -> None:
+def test_a_future_is_completed_once_with_an_error() -> None:
     future: CompletableFuture[int] = CompletableFuture()
     error = ValueError("broken")
     assert future.set_exception(error)
@@ -46,27 +46,27 @@ def test_a_cancelled_future_stays_cancelled() -> None:
         future.result()
 
 
-def test_asking_for_the_error_does_not_wait() -> None:
+def test_exception_of_an_incomplete_future_is_none() -> None:
     assert CompletableFuture[int]().exception() is None
 
 
-def test_waiting_has_an_end_where_one_is_given() -> None:
+def test_result_of_an_incomplete_future_times_out() -> None:
     with pytest.raises(TimeoutError):
         CompletableFuture[int]().result(timeout=0)
 
 
-def test_one_that_is_completed_from_the_start() -> None:
+def test_completed_returns_a_completed_future() -> None:
     assert CompletableFuture.completed("x").result() == "x"
 
 
-def test_a_future_of_someone_else_can_be_wrapped() -> None:
+def test_a_concurrent_future_can_be_wrapped() -> None:
     inner: Future[int] = Future()
     future = CompletableFuture(inner)
     inner.set_result(5)
     assert future.result() == 5
 
 
-def test_callbacks_come_when_it_is_done_and_at_once_after() -> None:
+def test_callbacks_run_on_completion_or_at_once_if_already_completed() -> None:
     future: CompletableFuture[int] = CompletableFuture()
     seen: list[int] = []
     future.add_done_callback(lambda done: seen.append(done.result()))
@@ -76,7 +76,7 @@ def test_callbacks_come_when_it_is_done_and_at_once_after() -> None:
     assert seen == [1, 2]
 
 
-def test_exactly_one_of_many_threads_wins() -> None:
+def test_one_of_many_threads_completes_the_future() -> None:
     future: CompletableFuture[int] = CompletableFuture()
     start = threading.Barrier(8)
     wins: list[int] = []

@@ -12,7 +12,7 @@ JOB = JobID("0" * 31 + "1")
 RESULT = JobExecutionResult(JOB, 77, {"words": 5, "lines": 2})
 
 
-def test_a_result_says_what_the_job_left() -> None:
+def test_a_result_has_job_id_runtime_and_accumulators() -> None:
     assert RESULT.get_job_id() == JOB
     assert RESULT.get_net_runtime() == 77
     assert RESULT.is_job_execution_result()
@@ -21,21 +21,21 @@ def test_a_result_says_what_the_job_left() -> None:
     assert RESULT.get_all_accumulator_results() == {"words": 5, "lines": 2}
 
 
-def test_the_accumulators_are_a_copy() -> None:
+def test_accumulators_are_returned_as_a_copy() -> None:
     RESULT.get_all_accumulator_results().clear()
     assert RESULT.get_accumulator_result("words") == 5
 
 
-def test_a_result_prints_in_a_fixed_order() -> None:
+def test_the_repr_is_sorted_by_accumulator_name() -> None:
     assert str(RESULT) == f"Job {JOB} ran for 77 ms.\n  lines: 2\n  words: 5"
     assert str(JobExecutionResult(JOB, 0)) == f"Job {JOB} ran for 0 ms."
 
 
-def test_a_result_is_a_value() -> None:
+def test_results_are_compared_by_value() -> None:
     assert pickle.loads(pickle.dumps(RESULT)) == RESULT
 
 
-def test_an_accumulator_that_failed_is_the_error_of_who_asks_for_it() -> None:
+def test_reading_a_failed_accumulator_raises_its_error() -> None:
     result = JobExecutionResult(JOB, 1, {"words": 5, "mean": FailedAccumulator("it is a Fraction")})
     assert result.get_accumulator_result("words") == 5
     with pytest.raises(AccumulatorError, match=f"'mean' of job {JOB} has no value: it is a Fract"):
@@ -44,6 +44,6 @@ def test_an_accumulator_that_failed_is_the_error_of_who_asks_for_it() -> None:
         result.get_all_accumulator_results()
 
 
-def test_a_result_without_numbers_has_empty_metrics() -> None:
+def test_a_result_without_metrics_has_empty_metrics() -> None:
     assert RESULT.metrics == JobMetrics()
     assert RESULT.metrics.vertices == ()

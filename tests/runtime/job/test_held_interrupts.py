@@ -20,13 +20,13 @@ def interrupt() -> None:
 
 @pytest.fixture(autouse=True)
 def handler() -> Iterator[Any]:
-    """The handler before each test: Python's own."""
+    """Python's default handler before each test."""
     previous = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield signal.default_int_handler
     signal.signal(signal.SIGINT, previous)
 
 
-def test_an_interrupt_is_raised_where_it_is_looked_for() -> None:
+def test_a_held_interrupt_is_raised_by_wait() -> None:
     went_on = False
     with HeldInterrupts() as interrupts:
         interrupt()
@@ -36,7 +36,7 @@ def test_an_interrupt_is_raised_where_it_is_looked_for() -> None:
     assert went_on
 
 
-def test_at_the_end_of_the_block_it_is_raised_at_the_latest(handler: Any) -> None:
+def test_a_held_interrupt_is_raised_at_the_end_of_the_block_at_the_latest(handler: Any) -> None:
     log: list[str] = []
 
     def block() -> None:
@@ -50,7 +50,7 @@ def test_at_the_end_of_the_block_it_is_raised_at_the_latest(handler: Any) -> Non
     assert signal.getsignal(signal.SIGINT) is handler
 
 
-def test_what_is_raised_in_the_block_comes_first(handler: Any) -> None:
+def test_an_exception_of_the_block_takes_precedence_over_a_held_interrupt(handler: Any) -> None:
     def block() -> None:
         with HeldInterrupts():
             interrupt()
@@ -71,7 +71,7 @@ def test_each_interrupt_is_raised_once() -> None:
         interrupts.wait(threading.Event(), longest_s=0)
 
 
-def test_an_interrupt_ends_the_waiting() -> None:
+def test_an_interrupt_ends_a_wait() -> None:
     def come_later() -> None:
         is_waited_for.acquire(timeout=PATIENCE_S)
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
@@ -90,7 +90,7 @@ def test_an_interrupt_ends_the_waiting() -> None:
 
 
 @pytest.mark.parametrize("longest_s", [None, PATIENCE_S])
-def test_waiting_ends_with_the_event(longest_s: float | None) -> None:
+def test_a_wait_ends_when_its_event_is_set(longest_s: float | None) -> None:
     event = threading.Event()
     other = threading.Thread(target=event.set)
     with HeldInterrupts() as interrupts:
@@ -100,7 +100,7 @@ def test_waiting_ends_with_the_event(longest_s: float | None) -> None:
     other.join(PATIENCE_S)
 
 
-def test_the_handler_is_called_at_once_and_need_not_raise() -> None:
+def test_a_users_handler_is_called_at_once_and_need_not_raise() -> None:
     called: list[int] = []
     signal.signal(signal.SIGINT, lambda number, _: called.append(number))
     with HeldInterrupts() as interrupts:
@@ -109,7 +109,7 @@ def test_the_handler_is_called_at_once_and_need_not_raise() -> None:
         interrupts.wait(threading.Event(), longest_s=0)
 
 
-def test_what_a_handler_of_the_users_raises_is_held_as_well() -> None:
+def test_an_exception_of_a_users_handler_is_held() -> None:
     def leave(*_: Any) -> None:
         raise SystemExit(3)
 
@@ -128,7 +128,7 @@ def test_ignored_interrupts_stay_ignored() -> None:
         assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
 
 
-def test_other_threads_leave_the_handler_alone(handler: Any) -> None:
+def test_other_threads_do_not_change_the_handler(handler: Any) -> None:
     found: list[Any] = []
 
     def look() -> None:

@@ -1,4 +1,4 @@
-"""Requests to a running job, from its client and through the folder of its checkpoints."""
+"""Requests to a running job, by its client and through its checkpoint directory."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.parametrize("stops", [True, False])
-def test_a_stop_that_arrives_while_the_job_ends_is_refused_with_the_reason(
+def test_a_stop_request_is_refused_with_the_reason_while_the_job_ends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, stops: bool
 ) -> None:
     monkeypatch.setattr(job_control, "_LOOK_EVERY_S", 1000.0)

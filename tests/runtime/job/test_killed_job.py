@@ -1,4 +1,4 @@
-"""What a bounded job leaves whose driver is killed, as docs/faults.md says, and how to be rid of it."""
+"""What a killed driver of a bounded job leaves behind, as docs/faults.md says, and how to remove it."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def block(language: str) -> str:
 
 
 def be_rid_of_it(folder: Path) -> None:
-    """As the page says."""
+    """Removes it with the commands of docs/faults.md."""
     command = block("sh").replace("OUTPUT", str(folder / "out"))
     subprocess.run(["/bin/sh", "-ec", command], check=True)
 
@@ -84,14 +84,14 @@ NUMBERS = list(range(1, 101))
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL is POSIX's")
-def test_killed_while_it_writes_it_leaves_hidden_files_that_nobody_reads(tmp_path: Path) -> None:
+def test_a_driver_killed_while_tasks_write_leaves_hidden_files_only(tmp_path: Path) -> None:
     assert run(tmp_path, "writing") == -signal.SIGKILL
     assert lines(tmp_path, hidden=False) == []
     left = {file for file in (tmp_path / "out").rglob(".*") if file.is_file()}
     assert left
     assert run(tmp_path) == 0
     assert lines(tmp_path, hidden=False) == NUMBERS
-    # Another run can't know whether the one that wrote them lives.
+    # Another run can't know whether the run that wrote them is alive.
     assert {file for file in (tmp_path / "out").rglob(".*") if file.is_file()} == left
     be_rid_of_it(tmp_path)
     assert lines(tmp_path, hidden=True) == []
@@ -99,7 +99,7 @@ def test_killed_while_it_writes_it_leaves_hidden_files_that_nobody_reads(tmp_pat
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL is POSIX's")
-def test_killed_while_it_commits_it_leaves_a_part_of_its_output(tmp_path: Path) -> None:
+def test_a_driver_killed_during_its_commit_leaves_a_part_of_its_output(tmp_path: Path) -> None:
     assert run(tmp_path, "committing") == -signal.SIGKILL
     shown, hidden = lines(tmp_path, hidden=False), lines(tmp_path, hidden=True)
     assert shown
@@ -109,7 +109,7 @@ def test_killed_while_it_commits_it_leaves_a_part_of_its_output(tmp_path: Path) 
     assert lines(tmp_path, hidden=False) == sorted(shown + NUMBERS)
 
 
-def test_rows_that_wait_for_nobody_are_removed_by_lineage() -> None:
+def test_staged_rows_of_a_killed_job_are_removed_by_lineage() -> None:
     with postgres_server() as server:
         server.run("CREATE TABLE t (id int, name text)")
         for lineage in ("dead", "alive"):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class NotingSink(DiscardingSink):
-    """Notes what is asked of its committers."""
+    """Records the calls of its committers."""
 
     def __init__(self) -> None:
         self.noted = SharedList()
@@ -74,18 +74,18 @@ def job_with(sink: NotingSink) -> Any:
     return job_of(draw, "inlined")
 
 
-def test_only_sinks_that_commit_can_have_orphans() -> None:
+def test_only_sinks_with_committers_can_have_orphans() -> None:
     assert can_have_orphans(job_with(NotingSink()))
     assert not can_have_orphans(
         job_of(lambda env: env.from_collection([1]).sink_to(DiscardingSink()), "inlined")
     )
 
 
-def test_a_committer_that_cannot_remove_any_has_none() -> None:
+def test_a_committer_without_discard_orphans_has_no_orphans() -> None:
     assert not can_have_orphans(job_with(HidingNothing()))
 
 
-def test_each_sink_that_commits_is_asked_once() -> None:
+def test_each_sink_with_a_committer_discards_its_orphans_once() -> None:
     sink = NotingSink()
     discard_orphans(job_with(sink), "lineage")
     assert sorted(map(str, sink.noted)) == sorted(
@@ -93,7 +93,7 @@ def test_each_sink_that_commits_is_asked_once() -> None:
     )
 
 
-def test_only_where_a_job_fails() -> None:
+def test_orphans_are_discarded_only_if_the_job_fails() -> None:
     sink = NotingSink()
     job = job_with(sink)
     with discarded_on_failure(job, "lineage"):
@@ -104,7 +104,7 @@ def test_only_where_a_job_fails() -> None:
     assert len(sink.noted) == 4
 
 
-def test_the_failure_of_the_job_is_what_is_raised() -> None:
+def test_an_error_of_the_clean_up_is_added_to_the_failure_of_the_job() -> None:
     with (
         pytest.raises(ValueError, match="of the job") as failed,
         discarded_on_failure(job_with(NotingSink()), "broken"),
@@ -113,7 +113,7 @@ def test_the_failure_of_the_job_is_what_is_raised() -> None:
     assert failed.value.__notes__ == ["and then sinks could not clean up: OSError: no way"]  # type: ignore[attr-defined]
 
 
-def test_each_sink_hears_of_an_epoch_that_failed() -> None:
+def test_each_sink_is_notified_of_a_failed_epoch() -> None:
     sink = NotingSink()
     abort_epoch(job_with(sink), 7, ValueError())
     assert sink.noted == [7, "closed", 7, "closed"]

@@ -38,7 +38,7 @@ def test_tasks_are_counted_by_stage() -> None:
     assert not second.is_done
 
 
-def test_a_task_that_is_repeated_counts_once() -> None:
+def test_a_repeated_task_is_counted_once() -> None:
     progress = CountedProgress(program())
     for _ in range(2):
         progress.started(0)
@@ -46,7 +46,7 @@ def test_a_task_that_is_repeated_counts_once() -> None:
     assert progress.stages()[0] == StageProgress(FIRST, 1, done=1, records=7)
 
 
-def test_a_job_in_this_process_tells_how_far_it_is(capsys: Any) -> None:
+def test_a_job_in_process_reports_its_progress(capsys: Any) -> None:
     run = local_run(program())
     assert run.progress is not None
     assert [stage.done for stage in run.progress.stages()] == [0, 0]
@@ -60,7 +60,7 @@ def test_a_job_in_this_process_tells_how_far_it_is(capsys: Any) -> None:
     ]
 
 
-def test_what_functions_registered_stays_behind() -> None:
+def test_progress_omits_metrics_that_functions_registered() -> None:
     progress = CountedProgress(program())
     progress.finished(0, COUNTED)
     (operator,) = progress.finished_tasks()[0].operators

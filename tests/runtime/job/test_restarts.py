@@ -1,4 +1,4 @@
-"""When a job that failed starts again."""
+"""Restart strategies: when a failed job starts again."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Job:
-    """Fails at the times that a test gives, by a clock that its pauses move; then it succeeds."""
+    """Fails at the given times, by a clock that its pauses advance; then succeeds."""
 
     def __init__(self, strategy: RestartStrategy, runs_ms: list[int]) -> None:
         self.now_ms = 0
@@ -32,7 +32,7 @@ class Job:
         self.restarts = Restarts(strategy, "job", lambda: self.now_ms)
 
     def run(self) -> int:
-        return self.restarts.run(self._attempt, self)  # type: ignore[arg-type]  # an Event whose time it is
+        return self.restarts.run(self._attempt, self)  # type: ignore[arg-type]  # an Event with a clock
 
     def is_set(self) -> bool:
         return False
@@ -50,12 +50,12 @@ class Job:
         return False
 
 
-def test_without_a_strategy_the_first_failure_ends_a_job() -> None:
+def test_without_a_strategy_the_first_failure_ends_the_job() -> None:
     with pytest.raises(OSError, match="failure 0"):
         Job(RestartStrategy(), [1]).run()
 
 
-def test_a_fixed_delay_is_the_same_before_each_restart_up_to_their_number() -> None:
+def test_a_fixed_delay_is_the_same_before_each_of_a_limited_number_of_restarts() -> None:
     strategy = RestartStrategy("fixed-delay", attempts=3, delay_ms=20)
     job = Job(strategy, [5, 5, 5])
     assert job.run() == 3
@@ -69,7 +69,7 @@ def test_a_fixed_delay_is_the_same_before_each_restart_up_to_their_number() -> N
     assert "restarted 3 times" in raised.value.__notes__[0]
 
 
-def test_a_failure_rate_lets_a_job_fail_for_ever_but_not_often() -> None:
+def test_a_failure_rate_allows_any_number_of_rare_failures() -> None:
     strategy = RestartStrategy("failure-rate", attempts=2, delay_ms=10, interval_ms=100)
     assert Job(strategy, [41] * 50).run() == 50  # every 51 ms
     with pytest.raises(OSError, match="failure 2"):
@@ -96,7 +96,7 @@ def test_an_exponential_delay_grows_to_its_limit_and_is_reset() -> None:
         Job(strategy, [1] * 11).run()
 
 
-def test_jitter_is_within_its_share_and_the_same_every_time() -> None:
+def test_jitter_is_bounded_and_deterministic() -> None:
     strategy = RestartStrategy(
         "exponential-delay", attempts=99, delay_ms=900, most_delay_ms=1000, jitter=0.1
     )
@@ -107,7 +107,7 @@ def test_jitter_is_within_its_share_and_the_same_every_time() -> None:
     assert all(900 <= pause <= 1000 for pause in first.pauses_ms)
 
 
-def test_jitter_makes_no_pause_shorter_than_the_first() -> None:
+def test_jitter_makes_no_delay_shorter_than_the_initial_one() -> None:
     """Flink: `ExponentialDelayRestartBackoffTimeStrategy.calculateActualBackoffTime`."""
     strategy = RestartStrategy(
         "exponential-delay", attempts=99, delay_ms=1000, most_delay_ms=1100, jitter=0.5
@@ -118,7 +118,7 @@ def test_jitter_makes_no_pause_shorter_than_the_first() -> None:
     assert max(job.pauses_ms) == 1100
 
 
-def test_what_another_attempt_would_meet_again_ends_the_job() -> None:
+def test_an_error_that_a_restart_cannot_solve_ends_the_job() -> None:
     def attempt(_: int) -> int:
         raise CheckpointInUseError("somebody else has the place")
 
@@ -126,7 +126,7 @@ def test_what_another_attempt_would_meet_again_ends_the_job() -> None:
         Restarts(RestartStrategy("fixed-delay", attempts=5)).run(attempt, threading.Event())
 
 
-def test_a_job_that_waits_to_start_again_can_be_cancelled() -> None:
+def test_a_job_that_waits_for_its_restart_can_be_cancelled() -> None:
     cancelled = threading.Event()
     restarts = Restarts(RestartStrategy("fixed-delay", attempts=5, delay_ms=10**9))
 
@@ -136,7 +136,7 @@ def test_a_job_that_waits_to_start_again_can_be_cancelled() -> None:
 
     with pytest.raises(TaskFailedError, match="cancelled"):
         restarts.run(attempt, cancelled)
-    with pytest.raises(OSError, match="no connection"):  # one that was cancelled before it failed
+    with pytest.raises(OSError, match="no connection"):  # a job that was cancelled before it failed
         restarts.run(attempt, cancelled)
     assert restarts.count == 1
 
@@ -160,7 +160,7 @@ def restarting(attempts: int) -> StreamExecutionEnvironment:
     return StreamExecutionEnvironment.get_execution_environment(configuration)
 
 
-def test_a_bounded_job_starts_again_from_the_beginning(tmp_path: Path) -> None:
+def test_a_bounded_job_restarts_from_the_beginning(tmp_path: Path) -> None:
     env = restarting(3)
     found = env.from_collection(list(range(10))).map(FailsThreeTimes()).execute_and_collect()
     assert sorted(found) == [(number, 3) for number in range(10)]
@@ -172,7 +172,7 @@ def test_a_bounded_job_starts_again_from_the_beginning(tmp_path: Path) -> None:
 
 
 class Told(logging.Handler):
-    """The messages about restarts, as they come."""
+    """The log messages about restarts."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -183,7 +183,7 @@ class Told(logging.Handler):
             self.messages.put(record.getMessage())
 
 
-def test_the_log_names_failure_operator_and_record_in_few_lines(
+def test_the_log_names_failure_operator_and_record_of_a_restart(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     env = restarting(3)
@@ -195,10 +195,10 @@ def test_the_log_names_failure_operator_and_record_in_few_lines(
     assert first.startswith("job 'DataStream Collect' failed; restart 1 follows in 1 ms")
     assert problem[0] == "  ValueError: attempt 0"
     assert re.fullmatch(r"  in 'Map' \(test_restarts.py:\d+\), at record 7", problem[1])
-    assert len(problem) == 3  # and the task
+    assert len(problem) == 3  # and the line about the task
 
 
-def test_the_log_says_that_an_unbounded_job_in_process_loses_its_state() -> None:
+def test_the_log_warns_that_an_unbounded_job_in_process_loses_its_state() -> None:
     env = restarting(3)
     source: DataGeneratorSource[int] = DataGeneratorSource(lambda n: n, records_per_second=1000)
     numbers = env.from_source(source, WatermarkStrategy.no_watermarks(), "numbers")

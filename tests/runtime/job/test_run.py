@@ -23,7 +23,7 @@ PATIENCE_S = 60
 
 
 class Job:
-    """A job that waits until it is let go or stopped."""
+    """A job that waits until it is released or stopped."""
 
     def __init__(self, failure: BaseException | None = None) -> None:
         self.running = threading.Event()
@@ -50,7 +50,7 @@ def finished(job: Job) -> JobRun:
     return JobRun(job.run, job.stop)
 
 
-def test_a_job_runs_from_created_to_finished() -> None:
+def test_the_status_changes_from_created_to_finished() -> None:
     job = Job()
     run = JobRun(job.run, job.stop)
     assert run.get_job_status().result() is JobStatus.CREATED
@@ -65,7 +65,7 @@ def test_a_job_runs_from_created_to_finished() -> None:
     assert list(run.collected("nothing")) == []
 
 
-def test_a_failed_job_raises_what_it_failed_with_every_time() -> None:
+def test_a_failed_job_raises_its_error_at_every_call() -> None:
     run = finished(Job(ValueError("no"))).run_here()
     assert run.get_job_status().result() is JobStatus.FAILED
     for ask in (run.get_job_execution_result().result, lambda: run.collected("sink")):
@@ -74,7 +74,7 @@ def test_a_failed_job_raises_what_it_failed_with_every_time() -> None:
 
 
 @pytest.mark.parametrize("failure", [None, CancelledElsewhereError("by another call")])
-def test_a_cancelled_job_is_stopped_and_cancelled_not_failed(failure: Exception | None) -> None:
+def test_a_cancelled_job_is_stopped_and_has_the_status_canceled(failure: Exception | None) -> None:
     job = Job(failure)
     run = JobRun(job.run, job.stop).start()
     assert job.running.wait(PATIENCE_S)
@@ -93,7 +93,7 @@ def test_cancelling_a_finished_job_changes_nothing() -> None:
     assert run.get_job_status().result() is JobStatus.FINISHED
 
 
-def test_a_job_may_be_cancelled_when_its_result_is_there() -> None:
+def test_cancelling_in_a_callback_of_the_result_changes_nothing() -> None:
     job = Job()
     run = JobRun(job.run, job.stop)
     run.get_job_execution_result().add_done_callback(lambda _: run.cancel())
@@ -102,7 +102,7 @@ def test_a_job_may_be_cancelled_when_its_result_is_there() -> None:
     assert run.get_job_status().result() is JobStatus.FINISHED
 
 
-def test_control_c_stops_the_job_and_goes_on_to_the_program() -> None:
+def test_control_c_stops_the_job_and_is_raised_in_the_program() -> None:
     job = Job(KeyboardInterrupt())
     run = finished(job)
     with pytest.raises(KeyboardInterrupt):
@@ -113,14 +113,14 @@ def test_control_c_stops_the_job_and_goes_on_to_the_program() -> None:
 
 @pytest.fixture
 def pythons_own_handler() -> Iterator[None]:
-    """Python's handler of Ctrl-C: another test may have started Spark, which has its own."""
+    """Python's default handler of Ctrl-C, since another test may have started Spark with its own handler."""
     previous = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, previous)
 
 
 @pytest.mark.usefixtures("pythons_own_handler")
-def test_control_c_while_the_job_waits_for_others_cancels_it() -> None:
+def test_control_c_cancels_a_job_that_runs_in_a_thread() -> None:
     job = Job()
     run = JobRun(job.run, job.stop, waits_for_others=True)
 
@@ -138,8 +138,8 @@ def test_control_c_while_the_job_waits_for_others_cancels_it() -> None:
 
 
 @pytest.mark.usefixtures("pythons_own_handler")
-def test_control_c_while_the_job_starts_cancels_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It must not get lost in the start of the thread, nor keep it from starting."""
+def test_control_c_during_the_start_cancels_the_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The interrupt must neither be lost while the thread starts nor prevent its start."""
     job = Job()
     run = JobRun(job.run, job.stop, waits_for_others=True)
     start = threading.Thread.start
@@ -163,7 +163,9 @@ def test_a_job_that_was_cancelled_elsewhere_has_not_failed() -> None:
 
 
 @pytest.mark.parametrize("waits_for_others", [False, True])
-def test_a_job_that_waits_for_others_runs_in_a_thread_of_its_own(waits_for_others: bool) -> None:
+def test_a_job_that_waits_for_other_processes_runs_in_its_own_thread(
+    waits_for_others: bool,
+) -> None:
     threads: list[threading.Thread] = []
 
     def run() -> JobOutcome:
@@ -174,7 +176,7 @@ def test_a_job_that_waits_for_others_runs_in_a_thread_of_its_own(waits_for_other
     assert (threads == [threading.main_thread()]) is not waits_for_others
 
 
-def test_an_exit_goes_on_to_the_program() -> None:
+def test_a_system_exit_is_raised_in_the_program() -> None:
     run = finished(Job(SystemExit(1)))
     with pytest.raises(SystemExit):
         run.run_here()
@@ -182,7 +184,7 @@ def test_an_exit_goes_on_to_the_program() -> None:
 
 
 @pytest.mark.parametrize("method", ["trigger_savepoint", "stop_with_savepoint"])
-def test_a_bounded_job_has_no_savepoints(method: str) -> None:
+def test_a_bounded_job_refuses_savepoints(method: str) -> None:
     arguments: list[Any] = [True] if method == "stop_with_savepoint" else []
     with pytest.raises(UnsupportedFeatureError, match=method):
         getattr(finished(Job()), method)(*arguments)
@@ -202,7 +204,9 @@ def test_python_3_10_shows_notes_in_the_message(
     assert str(caught.value) == expected
 
 
-def test_python_3_10_leaves_other_arguments_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_python_3_10_does_not_change_errors_with_other_arguments(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     error = OSError(28, "No space left on device")
     add_note(error, "in 'map'")
     monkeypatch.setattr(sys, "version_info", (3, 10))

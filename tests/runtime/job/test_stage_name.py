@@ -7,7 +7,7 @@ from forms import job_of
 from opchain.runtime.job.progress import stage_name, vertex_name
 
 
-def test_a_stage_names_its_vertices_with_their_parallelism() -> None:
+def test_a_stage_name_has_the_vertices_and_their_parallelism() -> None:
     def draw(env: Any) -> None:
         numbers = env.from_collection([1]).rebalance().map(str).name("text")
         numbers.print()

@@ -1,4 +1,4 @@
-"""The states and which of them are final, as Flink 2.3 has them."""
+"""JobStatus: which states are terminal, as in Flink 2.3."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ OVER_FOR_GOOD = {JobStatus.FAILED, JobStatus.CANCELED, JobStatus.FINISHED}
 
 
 @pytest.mark.parametrize("status", JobStatus)
-def test_three_states_are_final_and_one_is_final_here(status: JobStatus) -> None:
+def test_three_states_are_globally_terminal_and_suspended_is_locally_terminal(
+    status: JobStatus,
+) -> None:
     assert status.is_globally_terminal_state() == (status in OVER_FOR_GOOD)
     assert status.is_terminal_state() == (status in {*OVER_FOR_GOOD, JobStatus.SUSPENDED})
 

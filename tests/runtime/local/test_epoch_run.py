@@ -1,4 +1,4 @@
-"""Unbounded jobs with checkpoints in this process: exactly once over failures, savepoints, other parallelisms, cancels."""
+"""Unbounded jobs with checkpoints in this process: failures, savepoints, changes of parallelism, cancellation."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class ValueAsTime(TimestampAssigner):
 
 
 class Count(KeyedProcessFunction[int, int, str]):
-    """Counts records by key; `before` is called with each record, and may raise."""
+    """Counts records by key; calls `before` with each record, which may raise."""
 
     def __init__(self, before: Callable[[int], None] = lambda value: None) -> None:
         self.before = before
@@ -92,7 +92,7 @@ class Count(KeyedProcessFunction[int, int, str]):
 
 
 class FailsAtMost:
-    """Fails at the records 40, 80, 120 and so on, so many times; each failure leaves a file."""
+    """Fails at the records 40, 80, 120 and so on, up to a number of times; each failure leaves a file."""
 
     def __init__(self, folder: Path, most: int) -> None:
         self.folder = folder
@@ -153,7 +153,7 @@ def written(folder: Path) -> list[tuple[int, ...]]:
 
 
 def require_exact(found: list[tuple[int, ...]]) -> None:
-    """Each number came once, and each key was counted without a gap."""
+    """Each number is written once, and each key is counted without gaps."""
     assert [value for value, *_ in found] == list(range(len(found)))
     for key in range(KEYS):
         of_key = sorted(count for value, count, *_ in found if value % KEYS == key)
@@ -161,7 +161,7 @@ def require_exact(found: list[tuple[int, ...]]) -> None:
 
 
 class Reached:
-    """An epoch listener that lets a test wait until a job has read so many records."""
+    """An epoch listener with which a test waits until a job has read a number of records."""
 
     def __init__(self, env: StreamExecutionEnvironment, records: int) -> None:
         self.left = records
@@ -176,7 +176,7 @@ class Reached:
             self._is_there.set()
 
     def wait(self, client: Any = None) -> None:
-        """Waits; raises what the job raised, if it has failed."""
+        """Waits; if the job has failed, raises its error."""
         if client is not None:
             client.get_job_execution_result().add_done_callback(lambda _: self._is_there.set())
         assert self._is_there.wait(LONGEST_S)
@@ -185,13 +185,13 @@ class Reached:
 
 
 def stop(client: Any, folder: Path, *, drain: bool = False) -> Any:
-    """Stops a job with a savepoint; gives the savepoint when the job has ended."""
+    """Stops a job with a savepoint; returns the savepoint when the job has ended."""
     savepoint = client.stop_with_savepoint(drain, str(folder / "saved")).result(LONGEST_S)
     client.get_job_execution_result().result(LONGEST_S)
     return savepoint
 
 
-def test_a_job_that_fails_three_times_gives_each_record_once(
+def test_a_job_that_fails_three_times_writes_each_record_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     env = environment(tmp_path, RESTARTS, parallelism=2)
@@ -203,11 +203,11 @@ def test_a_job_that_fails_three_times_gives_each_record_once(
     found = written(tmp_path)
     assert len(found) >= 200
     require_exact(found)
-    assert max(attempt for _, _, attempt in found) == 3  # so often it started again
+    assert max(attempt for _, _, attempt in found) == 3  # the number of restarts
     assert len(re.findall(r"restart \d follows .*from its last checkpoint", caplog.text)) == 3
 
 
-def test_without_a_restart_strategy_the_next_run_of_the_program_goes_on(tmp_path: Path) -> None:
+def test_without_a_restart_strategy_the_next_run_of_the_program_resumes(tmp_path: Path) -> None:
     env = environment(tmp_path)
     into_files(counts(env, FailsAtMost(tmp_path, 1)), tmp_path)
     client = env.execute_async("fails")
@@ -226,11 +226,11 @@ def test_without_a_restart_strategy_the_next_run_of_the_program_goes_on(tmp_path
     stop(client, tmp_path)
     require_exact(written(tmp_path))
     again = (tmp_path / "checkpoints" / "spark" / "offsets" / str(begun)).read_text("utf-8")
-    assert last is None or again == logged  # the epoch that failed has read the same
+    assert last is None or again == logged  # the failed epoch has read the same records
 
 
 @pytest.mark.parametrize("parallelism", [1, 3])
-def test_a_savepoint_that_is_taken_while_records_flow_resumes_at_another_parallelism(
+def test_a_savepoint_of_a_running_job_resumes_at_another_parallelism(
     tmp_path: Path, parallelism: int
 ) -> None:
     first, second = tmp_path / "first", tmp_path / "second"
@@ -249,7 +249,7 @@ def test_a_savepoint_that_is_taken_while_records_flow_resumes_at_another_paralle
     stop(client, second)
     resumed = written(second)
     before = resumed[0][0]
-    assert before >= 50  # it goes on, and its source too
+    assert before >= 50  # the job continues, and so does its source
     assert [value for value, *_ in resumed] == list(range(before, before + len(resumed)))
     for key in range(KEYS):
         seen = len(range(key, before, KEYS))
@@ -257,7 +257,7 @@ def test_a_savepoint_that_is_taken_while_records_flow_resumes_at_another_paralle
         assert of_key == list(range(seen + 1, seen + 1 + len(of_key)))
 
 
-def test_a_savepoint_starts_after_the_output_was_archived(tmp_path: Path) -> None:
+def test_a_savepoint_is_resumed_after_the_output_was_archived(tmp_path: Path) -> None:
     def run(settings: dict[str, Any]) -> str:
         env = environment(tmp_path, settings)
         reached = Reached(env, 40)
@@ -288,7 +288,7 @@ env.execute("killed")
 
 
 @pytest.mark.slow
-def test_a_process_that_is_killed_again_and_again_gives_each_record_once(tmp_path: Path) -> None:
+def test_a_repeatedly_killed_process_writes_each_record_once(tmp_path: Path) -> None:
     folder, here = tmp_path / "job", Path(__file__).parent
     offsets = folder / "checkpoints" / "spark" / "offsets"
     for parallelism in (2, 1, 3):
@@ -312,7 +312,7 @@ def test_a_process_that_is_killed_again_and_again_gives_each_record_once(tmp_pat
 
 
 def command(*arguments: object) -> subprocess.CompletedProcess[str]:
-    """The command line in a process of its own, which knows the job's folder and nothing else."""
+    """Runs the command line in its own process, which only knows the folder of the job."""
     return subprocess.run(
         [sys.executable, "-m", "opchain", *map(str, arguments)],
         stdout=subprocess.PIPE,
@@ -324,7 +324,7 @@ def command(*arguments: object) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.slow
-def test_another_process_takes_savepoints_and_cancels(tmp_path: Path) -> None:
+def test_another_process_takes_savepoints_and_cancels_the_job(tmp_path: Path) -> None:
     env = environment(tmp_path)
     into_files(counts(env), tmp_path)
     client = env.execute_async("asked")
@@ -346,7 +346,7 @@ def test_another_process_takes_savepoints_and_cancels(tmp_path: Path) -> None:
     require_exact(written(tmp_path))
 
 
-def test_a_drained_job_fires_its_windows(tmp_path: Path) -> None:
+def test_draining_a_job_fires_its_windows(tmp_path: Path) -> None:
     env = environment(tmp_path, {"execution.checkpointing.interval": "1 h"})
     reached = Reached(env, 0)
     numbers: DataGeneratorSource[int] = DataGeneratorSource(lambda n: n, records_per_second=1000)
@@ -364,7 +364,7 @@ def test_a_drained_job_fires_its_windows(tmp_path: Path) -> None:
 
 
 class EverySecond(KeyedProcessFunction[int, int, tuple[int]]):
-    """Sets a timer of processing time, again and again, and counts how often it came."""
+    """Sets a processing-time timer every second, and counts its firings."""
 
     def open(self, runtime_context: Any) -> None:
         self.fired = runtime_context.get_state(ValueStateDescriptor("fired", Types.LONG()))
@@ -380,7 +380,7 @@ class EverySecond(KeyedProcessFunction[int, int, tuple[int]]):
         yield (self.fired.value(),)
 
 
-def test_timers_of_processing_time_begin_epochs_without_input(tmp_path: Path) -> None:
+def test_processing_time_timers_start_epochs_without_input(tmp_path: Path) -> None:
     env = environment(tmp_path)
     numbers: DataGeneratorSource[int] = DataGeneratorSource(lambda n: n, records_per_second=20)
     stream = env.from_source(numbers, NONE, "numbers").filter(lambda n: n == 0)
@@ -390,7 +390,7 @@ def test_timers_of_processing_time_begin_epochs_without_input(tmp_path: Path) ->
 
 
 def read_available(folder: Path, job_name: str = "files") -> None:
-    """Counts the numbers in the files of `in`."""
+    """Counts the numbers in the files of the folder `in`."""
     env = environment(folder, {"opchain.streaming.trigger": "available-now"})
     lines = FileSource.for_record_stream_format(StreamFormat.text_line_format(), folder / "in")
     watched = lines.monitor_continuously(Duration.of_seconds(1)).build()
@@ -405,7 +405,7 @@ def write_numbers(folder: Path, number: int) -> None:
     (folder / "in" / str(number)).write_text(lines, "utf-8")
 
 
-def test_available_files_are_read_once_over_runs(tmp_path: Path) -> None:
+def test_available_files_are_read_once_in_several_runs(tmp_path: Path) -> None:
     for number in range(3):
         write_numbers(tmp_path, number)
         read_available(tmp_path)
@@ -414,7 +414,7 @@ def test_available_files_are_read_once_over_runs(tmp_path: Path) -> None:
         require_exact(found)
 
 
-def test_a_job_that_continues_from_checkpoints_of_another_is_told(
+def test_a_job_that_continues_from_checkpoints_of_another_job_logs_a_warning(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     write_numbers(tmp_path, 0)
@@ -429,7 +429,7 @@ def test_a_job_that_continues_from_checkpoints_of_another_is_told(
     ("content", "has_checksums"),
     [(b"", True), (b"", False), (b"v1", False), (b"\x80", False), ("[1]", True), ("[3]", True)],
 )
-def test_a_damaged_log_of_offsets_is_an_error(
+def test_a_damaged_offset_log_is_an_error(
     tmp_path: Path, content: bytes | str, *, has_checksums: bool
 ) -> None:
     for number in range(2):
@@ -452,8 +452,8 @@ def test_a_damaged_log_of_offsets_is_an_error(
     require_exact(written(tmp_path))
 
 
-def test_the_checkpoint_knows_its_offset_better_than_the_log(tmp_path: Path) -> None:
-    """A driver that was replaced may plan the first micro-batch once more when it wakes."""
+def test_the_offset_in_the_checkpoint_takes_precedence_over_the_log(tmp_path: Path) -> None:
+    """A replaced driver may plan the first micro-batch again when it wakes."""
     write_numbers(tmp_path, 0)
     read_available(tmp_path)
     log = str(tmp_path / "checkpoints" / "spark")
@@ -466,7 +466,7 @@ def test_the_checkpoint_knows_its_offset_better_than_the_log(tmp_path: Path) -> 
     assert required_offset(log, 0, POSITIONS) == offset
 
 
-def test_an_epoch_that_is_cancelled_leaves_nothing_and_runs_again(
+def test_a_cancelled_epoch_leaves_no_output_and_runs_again(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     entered, released = threading.Event(), threading.Event()
@@ -500,7 +500,7 @@ hooks: dict[str, tuple[threading.Event, threading.Event]] = {}
 
 
 class Blocks:
-    """Does not return from the first record behind the tenth before the test lets it."""
+    """Does not return from the first record after the tenth until the test releases it."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -513,7 +513,7 @@ class Blocks:
 
 
 class GivenTimer:
-    """Stands for threading.Timer: the time is over when a test says so."""
+    """Replaces threading.Timer; the test says when the time is over."""
 
     last: GivenTimer
 
@@ -526,11 +526,11 @@ class GivenTimer:
         GivenTimer.last = self
 
     def cancel(self) -> None:
-        """Nothing runs."""
+        """No thread is running."""
 
 
 class ExpiresOnce:
-    """Lets the time of the epoch's checkpoint be over at the first record behind the tenth, once."""
+    """Ends the timeout of the checkpoint once, at the first record after the tenth."""
 
     def __init__(self, marker: Path) -> None:
         self.marker = marker
@@ -541,7 +541,7 @@ class ExpiresOnce:
             GivenTimer.last.function()
 
 
-def test_a_checkpoint_that_takes_too_long_fails_and_its_epoch_is_run_again(
+def test_a_checkpoint_that_times_out_fails_and_its_epoch_is_run_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("opchain.runtime.job.epochs.Timer", GivenTimer)
@@ -562,7 +562,7 @@ def test_a_checkpoint_that_takes_too_long_fails_and_its_epoch_is_run_again(
 
 
 class Lines(SinkWriter[Any]):
-    """Gathers lines; those of an epoch are one committable."""
+    """Collects lines; those of an epoch are one committable."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -580,7 +580,7 @@ AT_FAILURE: list[Callable[[], object]] = []
 
 
 class FailsOnce(Committer):
-    """Writes a file per epoch; the commit of the second one fails, once."""
+    """Writes a file per epoch; the commit of the second epoch fails once."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -610,7 +610,7 @@ class FailingSink(Sink[Any]):
         return FailsOnce(self.folder)
 
 
-def test_a_commit_that_fails_is_done_again_without_its_epoch(tmp_path: Path) -> None:
+def test_a_failed_commit_is_repeated_without_running_its_epoch_again(tmp_path: Path) -> None:
     env = environment(tmp_path, RESTARTS)
     reached = Reached(env, 100)
     counts(env).sink_to(FailingSink(tmp_path))
@@ -624,10 +624,10 @@ def test_a_commit_that_fails_is_done_again_without_its_epoch(tmp_path: Path) -> 
     assert epochs == list(range(1, len(epochs) + 1))
     assert sum(epoch.records_in for epoch in reached.epochs) == len(found)
     second = (tmp_path / "out" / "2").read_text("utf-8").splitlines()
-    assert {line.split()[-1] for line in second} == {"0"}  # it was not run a second time
+    assert {line.split()[-1] for line in second} == {"0"}  # the epoch was not run a second time
 
 
-def test_records_of_an_epoch_whose_commit_fails_are_collected(tmp_path: Path) -> None:
+def test_records_of_an_epoch_with_a_failed_commit_are_collected(tmp_path: Path) -> None:
     stream = counts(environment(tmp_path, RESTARTS))
     stream.sink_to(FailingSink(tmp_path))
     with stream.execute_and_collect("commits") as records:
@@ -636,7 +636,7 @@ def test_records_of_an_epoch_whose_commit_fails_are_collected(tmp_path: Path) ->
 
 
 class ThreeTens(UnboundedSource[int]):
-    """The numbers to 29, ten in each epoch, and then the end."""
+    """The numbers from 0 to 29, ten in each epoch; then the source ends."""
 
     follows_positions = True
 
@@ -660,7 +660,7 @@ class ThreeTens(UnboundedSource[int]):
 
 
 class IsAwayOnce(OutboxSink[int]):
-    """Writes what it gets to a file; fails once, at the record `last`."""
+    """Writes its records to a file; fails once, at the record `last`."""
 
     def __init__(self, folder: Path, last: int) -> None:
         self.folder = folder
@@ -678,7 +678,7 @@ class IsAwayOnce(OutboxSink[int]):
 
 
 @pytest.mark.parametrize("last", [15, 25])
-def test_an_epoch_whose_commit_fails_loses_no_output_even_if_it_is_the_last_one(
+def test_an_epoch_with_a_failed_commit_loses_no_output_even_if_it_is_the_last(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], last: int
 ) -> None:
     env = environment(tmp_path, RESTARTS)
@@ -750,7 +750,7 @@ def test_a_job_restarts_after_a_failed_checkpoint(
     require_exact(written(tmp_path))
 
 
-def test_from_an_earlier_checkpoint_the_later_epochs_read_the_same_again(tmp_path: Path) -> None:
+def test_after_a_fallback_the_later_epochs_read_the_same_input_again(tmp_path: Path) -> None:
     def run(records: int, settings: dict[str, Any] | None = None) -> Reached:
         retained = {"execution.checkpointing.num-retained": 3}
         env = environment(tmp_path, retained | (settings or {}))
@@ -795,7 +795,7 @@ def bounded_counts(
         return sorted(records)
 
 
-def test_a_bounded_job_leaves_its_state_for_another(tmp_path: Path) -> None:
+def test_a_bounded_job_saves_its_state_for_another_job(tmp_path: Path) -> None:
     saved = str(tmp_path / "saved")
     first = bounded_counts(
         tmp_path / "first", list(range(10)), 1, {"opchain.savepoint-at-end": saved}
@@ -812,7 +812,7 @@ class CountAll(MapPartitionFunction):
         yield sum(1 for _ in values)
 
 
-def test_the_end_of_a_bounded_job_comes_once_though_its_commit_fails_and_it_is_run_again(
+def test_the_output_of_a_bounded_job_is_sent_once_even_if_its_commit_fails(
     tmp_path: Path,
 ) -> None:
     saved = str(tmp_path / "saved")
@@ -828,7 +828,7 @@ def test_the_end_of_a_bounded_job_comes_once_though_its_commit_fails_and_it_is_r
     assert sink.sent() == [10]
 
 
-def test_messages_go_from_kafka_to_kafka_once_though_the_job_fails(
+def test_messages_are_copied_from_kafka_to_kafka_once_even_if_the_job_fails(
     tmp_path: Path, kafka: Kafka
 ) -> None:
     here, there = kafka.topic(partitions=2), kafka.topic()
@@ -869,7 +869,7 @@ class TextAsTime(TimestampAssigner):
 
 
 @pytest.mark.parametrize("parallelism", [1, 2])
-def test_a_partition_that_is_ahead_waits_for_the_other_one_of_its_source(
+def test_a_kafka_partition_that_is_ahead_waits_for_the_other_partition(
     tmp_path: Path, kafka: Kafka, parallelism: int
 ) -> None:
     topic = kafka.topic(partitions=2)

@@ -18,13 +18,13 @@ from opchain.runtime.job.dependencies import (
 from opchain.runtime.local.job import importable, local_files
 
 
-def test_cached_files_lie_where_they_are(tmp_path: Path) -> None:
+def test_cached_files_are_used_in_place(tmp_path: Path) -> None:
     with local_files(JobDependencies(cached_files=(CachedFile(str(tmp_path), "data"),))) as files:
         assert files == {"data": tmp_path}
 
 
 @pytest.mark.parametrize("kind", ["cached file", "Python file"])
-def test_a_file_that_does_not_exist_is_refused(tmp_path: Path, kind: str) -> None:
+def test_a_missing_cached_file_is_refused(tmp_path: Path, kind: str) -> None:
     missing = str(tmp_path / "missing.py")
     dependencies = (
         JobDependencies(cached_files=(CachedFile(missing, "data"),))
@@ -36,7 +36,7 @@ def test_a_file_that_does_not_exist_is_refused(tmp_path: Path, kind: str) -> Non
         files.__enter__()
 
 
-def test_archives_are_unpacked_while_the_job_runs(tmp_path: Path) -> None:
+def test_archives_are_extracted_while_the_job_runs(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "words.txt").write_text("a b", "utf-8")
     archive = shutil.make_archive(str(tmp_path / "words"), "zip", tmp_path / "in")
@@ -52,7 +52,7 @@ def member(name: str, kind: bytes = tarfile.REGTYPE, link: str = "") -> tarfile.
     return found
 
 
-def test_an_archive_of_an_environment_may_link_to_its_interpreter(tmp_path: Path) -> None:
+def test_a_python_archive_may_contain_a_link_to_an_interpreter(tmp_path: Path) -> None:
     archive = tmp_path / "env.tar.gz"
     with tarfile.open(archive, "w:gz") as tar:
         tar.addfile(member("bin/python3", tarfile.SYMTYPE, sys.executable))
@@ -152,7 +152,7 @@ def test_python_files_can_be_imported_while_the_job_runs(
     assert sys.path == before
 
 
-def test_what_the_job_adds_to_the_path_stays(
+def test_paths_that_the_job_adds_to_sys_path_are_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "path", sys.path[:])
@@ -162,6 +162,6 @@ def test_what_the_job_adds_to_the_path_stays(
     assert str(tmp_path) not in sys.path
 
 
-def test_no_dependencies_no_files() -> None:
+def test_without_dependencies_there_are_no_files() -> None:
     with local_files(NO_DEPENDENCIES) as files:
         assert files == {}

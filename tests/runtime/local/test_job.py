@@ -39,7 +39,7 @@ class ReadsAFile(MapFunction[str, str]):
         return self.greeting + value
 
 
-def test_each_subtask_has_a_function_of_its_own() -> None:
+def test_each_subtask_has_its_own_function() -> None:
     def draw(env: Any) -> None:
         seen(env.from_sequence(1, 8).rebalance().map(CountsItsCalls()), "counts")
 
@@ -66,7 +66,7 @@ def test_functions_find_cached_files(tmp_path: Path) -> None:
     assert list(run.collected(uid)) == ["hello you"]
 
 
-def test_what_cannot_travel_fails_before_anything_runs() -> None:
+def test_an_unpicklable_function_fails_before_the_job_runs() -> None:
     lock = threading.Lock()
     job = job_of(lambda env: env.from_collection([1]).map(lambda x: (x, lock)).print())
     with pytest.raises(UnpicklableFunctionError):
@@ -81,14 +81,14 @@ def test_a_job_can_be_cancelled_between_two_buffers() -> None:
         list(run_tasks(job, ship_vertices(job), switch=switch))
 
 
-def test_a_cancelled_job_says_so() -> None:
+def test_a_cancelled_job_has_the_status_canceled() -> None:
     run = local_run(job_of(lambda env: env.from_sequence(1, 10).rebalance().map(str).print()))
     run.cancel()
     run.run_here()
     assert run.get_job_status().result() is JobStatus.CANCELED
 
 
-def test_a_function_that_exits_fails_the_job_and_not_the_program() -> None:
+def test_a_function_that_calls_sys_exit_fails_the_job_and_not_the_program() -> None:
     def leave(value: int) -> int:
         raise SystemExit(3)
 
@@ -106,13 +106,13 @@ class LeavesAtTheEnd(MapFunction[int, int]):
         raise SystemExit(0)
 
 
-def test_a_function_that_leaves_the_process_when_it_is_closed_fails_the_job() -> None:
+def test_a_function_that_calls_sys_exit_in_close_fails_the_job() -> None:
     job = job_of(lambda env: env.from_collection([1]).map(LeavesAtTheEnd()).print())
     with pytest.raises(TaskFailedError, match=r"called sys.exit\(0\)"):
         run_in_process(job)
 
 
-def test_exchanged_buffers_are_spilled_as_on_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_exchanged_buffers_are_spilled_to_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     stores: list[BufferStore] = []
 
     def small() -> BufferStore:
@@ -132,7 +132,7 @@ def test_exchanged_buffers_are_spilled_as_on_spark(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize(("mode", "sent"), [("BATCH", 1000), ("STREAMING", 2000)])
-def test_a_data_set_with_two_readers_is_written_once(mode: str, sent: int) -> None:
+def test_in_batch_mode_an_exchange_with_two_readers_is_written_once(mode: str, sent: int) -> None:
     def draw(env: Any) -> None:
         shared = env.from_sequence(1, 1000).map(str).rebalance()
         for reader in "ab":

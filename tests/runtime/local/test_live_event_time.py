@@ -1,4 +1,4 @@
-"""Unbounded jobs in this process: inputs that fall idle, and sources that wait for each other."""
+"""Unbounded jobs in this process: idle inputs and watermark alignment."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ fired = threading.Event()
 
 
 class Quiet(Source[int]):
-    """Gives nothing until a window has fired."""
+    """Emits no record until a window has fired."""
 
     def splits(self, parallelism: int) -> Any:
         return [[0], *([] for _ in range(parallelism - 1))]
@@ -43,7 +43,7 @@ class Quiet(Source[int]):
 
 
 class Busy(Quiet):
-    """Numbers, one by one, until a window has fired."""
+    """Emits numbers, one by one, until a window has fired."""
 
     def read(self, split: Any, batch_size: int) -> Iterator[Sequence[int]]:
         for number, batch in enumerate(super().read(split, batch_size)):
@@ -69,7 +69,7 @@ def fires(stream: Any) -> None:
 
 
 @pytest.mark.parametrize("where", ["source", "behind an exchange", "a subtask without splits"])
-def test_a_quiet_input_is_not_waited_for(where: str) -> None:
+def test_an_idle_input_does_not_hold_the_watermark_back(where: str) -> None:
     fired.clear()
 
     def draw(env: Any) -> None:
@@ -96,7 +96,7 @@ seen_ahead: list[int] = []
 
 
 class Clocked(Source[int]):
-    """Multiples of a step; notes how far both sources are when it is asked for the next one."""
+    """Multiples of a step; records the progress of both sources when the next one is requested."""
 
     def __init__(self, name: str, step: int, count: int) -> None:
         self.name, self.step, self.count = name, step, count
@@ -130,7 +130,7 @@ def test_a_source_that_is_ahead_waits(drift_ms: int) -> None:
 
 
 def test_a_source_with_a_rate_that_is_ahead_waits_within_its_batches() -> None:
-    """What became due while the source waited is one batch, of which each part must wait."""
+    """Records that became due while the source waited are one batch, of which each part must wait."""
     read_so_far.update(fast=0, slow=0)
     seen_ahead.clear()
     strategy = ASCENDING.with_watermark_alignment("group", Duration.of_millis(100))
@@ -142,7 +142,7 @@ def test_a_source_with_a_rate_that_is_ahead_waits_within_its_batches() -> None:
 
     ran = run_live(draw)
     assert len(ran.records("all")) == 1100
-    # A record may pass the limit, but only one.
+    # Only one record may pass the limit.
     assert max(seen_ahead) <= 100 + 50 + 5
 
 
@@ -168,7 +168,7 @@ slice_sizes: list[int] = []
 
 
 class InOneBatch(Source[int]):
-    """All numbers below 100,000 in one batch, which notes the sizes of its slices."""
+    """All numbers below 100,000 in one batch, which records the sizes of its slices."""
 
     def splits(self, parallelism: int) -> Any:
         return [[0]]
@@ -185,7 +185,7 @@ class Sliced(list[int]):
         return found
 
 
-def test_records_far_from_the_limit_are_not_passed_on_one_by_one() -> None:
+def test_records_far_from_the_alignment_limit_are_processed_in_batches() -> None:
     slice_sizes.clear()
     strategy = ASCENDING.with_watermark_alignment("group", Duration.of_millis(1_000_000))
     ran = run_live(lambda env: seen(env.from_source(InOneBatch(), strategy, "one"), "all"))
@@ -205,7 +205,7 @@ class TwoSplits(Source[int]):
             yield [number * (100 if split == 0 else 1)]
 
 
-def test_a_split_that_is_ahead_waits_and_its_neighbour_does_not() -> None:
+def test_a_split_that_is_ahead_waits_while_another_split_is_read() -> None:
     strategy = ASCENDING.with_watermark_alignment("group", Duration.of_millis(10))
 
     class Endless(TwoSplits):
@@ -215,13 +215,13 @@ def test_a_split_that_is_ahead_waits_and_its_neighbour_does_not() -> None:
     live = LiveRun(job, TaskEnvironment(), StopSwitch())
     found = Ran(job, read_outcome(job, live.buffers())).records("all")
     assert len(found) == 200
-    # The first split is at 99 after its second record, and waits until the other one is at 89.
+    # Split 0 is at 99 after its second record, and waits until split 1 is at 89.
     assert found.index(100) < found.index(10)
     assert found.index(200) > found.index(90)
 
 
-def test_a_group_needs_watermarks() -> None:
-    """A source without watermarks holds nobody back."""
+def test_a_source_without_watermarks_does_not_hold_its_alignment_group_back() -> None:
+    """The other source continues although the first one emits no watermarks."""
     aligned: Any = NONE.with_watermark_alignment("group", Duration.of_millis(1))
     strategy = ASCENDING.with_watermark_alignment("group", Duration.of_millis(1))
 

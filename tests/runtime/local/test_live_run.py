@@ -32,14 +32,14 @@ def endless(env: StreamExecutionEnvironment, function: Any = int) -> Any:
 
 
 def run_live(draw: Any, **settings: Any) -> Ran:
-    """Runs a job that ends as a live one."""
+    """Runs a bounded job as an unbounded one."""
     job = job_of(draw, **settings)
     live = LiveRun(job, TaskEnvironment(), StopSwitch())
     return Ran(job, read_outcome(job, live.buffers()))
 
 
 @pytest.mark.parametrize("parallelism", [1, 3])
-def test_a_job_that_ends_gives_what_it_gives_else(parallelism: int) -> None:
+def test_a_bounded_job_run_as_unbounded_gives_the_same_records(parallelism: int) -> None:
     def draw(env: Any) -> None:
         numbers = env.from_sequence(1, 500)
         counted = numbers.map(lambda n: (n % 7, 1)).key_by(lambda pair: pair[0])
@@ -53,7 +53,7 @@ def test_a_job_that_ends_gives_what_it_gives_else(parallelism: int) -> None:
     assert sum(count == 72 for _, count in counts) == 3  # 500 = 7 * 71 + 3
 
 
-def test_timers_and_watermarks_reach_the_end() -> None:
+def test_the_last_watermark_fires_all_timers() -> None:
     class AtTheEnd(KeyedProcessFunction):
         def process_element(self, value: Any, ctx: Any) -> Any:
             ctx.timer_service().register_event_time_timer(value)
@@ -76,7 +76,7 @@ def notice(value: Any) -> Any:
     return value
 
 
-def test_an_endless_job_gives_results_until_it_is_cancelled(
+def test_an_unbounded_job_emits_results_until_it_is_cancelled(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     def draw(env: Any) -> None:
@@ -113,12 +113,12 @@ def test_the_first_failure_ends_all_tasks(monkeypatch: pytest.MonkeyPatch) -> No
     assert not [thread for thread in started if thread.name.startswith("task ")]
 
 
-def test_jobs_that_end_have_no_endless_source() -> None:
+def test_a_bounded_job_has_no_unbounded_sources() -> None:
     assert job_of(lambda env: env.from_sequence(1, 2).print()).endless_sources == []
 
 
 class Ticks(SourceFunction[int]):
-    """Gives twelve numbers, and nothing more until it is cancelled."""
+    """Emits twelve numbers, and then waits until it is cancelled."""
 
     def open(self, runtime_context: Any) -> None:
         self.cancelled = threading.Event()
@@ -133,7 +133,7 @@ class Ticks(SourceFunction[int]):
 
 
 @pytest.mark.parametrize("timeout_ms", [0, 50])
-def test_records_of_a_source_function_that_never_ends_reach_what_is_behind_it(
+def test_records_of_a_source_function_are_emitted_while_it_runs(
     timeout_ms: int, tmp_path: Path
 ) -> None:
     def arrive(number: int) -> int:
@@ -157,14 +157,14 @@ class Endless(Ticks):
     is_bounded = False
 
 
-def test_on_spark_a_source_function_that_says_that_it_never_ends_is_refused() -> None:
+def test_an_unbounded_source_function_is_refused_on_spark() -> None:
     env = StreamExecutionEnvironment.get_execution_environment()
     env.add_source(Endless(), "ticks").print()
     with pytest.raises(UnsupportedFeatureError, match=r"'Source: ticks' .* never ends"):
         env.execute("ticks")
 
 
-def test_a_source_that_waits_is_idle() -> None:
+def test_a_task_is_idle_while_its_source_waits() -> None:
     def draw(env: Any) -> None:
         slow = DataGeneratorSource(int, count=4, records_per_second=10)
         seen(env.from_source(slow, NONE, "numbers"), "all")
@@ -175,8 +175,8 @@ def test_a_source_that_waits_is_idle() -> None:
         assert vertex.idle_time_ms_per_second > 500 > vertex.busy_time_ms_per_second
 
 
-def test_a_timer_fires_between_the_records_of_a_batch() -> None:
-    """A record takes a millisecond, a batch 3 seconds, and the timer is for the first 100 milliseconds."""
+def test_a_processing_time_timer_fires_between_the_records_of_a_batch() -> None:
+    """A record takes a millisecond, a batch 3 seconds, and the timer is due after 100 milliseconds."""
 
     class Slow(KeyedProcessFunction):
         def open(self, runtime_context: Any) -> None:
@@ -208,7 +208,7 @@ def endless_env() -> StreamExecutionEnvironment:
     return StreamExecutionEnvironment.get_execution_environment(configuration)
 
 
-def test_collected_records_are_read_while_the_job_runs() -> None:
+def test_collected_records_can_be_read_while_the_job_runs() -> None:
     with endless(endless_env()).map(lambda n: [n]).execute_and_collect() as records:
         assert list(islice(records, 3)) == [[0], [1], [2]]
 

@@ -28,7 +28,7 @@ def fails(task: Any) -> bool:
     return False
 
 
-def test_it_fails_the_tasks_that_it_watches() -> None:
+def test_stop_fails_watched_tasks_of_the_past_and_the_future() -> None:
     switch = StopSwitch()
     before, forgotten, after, ended = tasks = [FakeTask() for _ in range(4)]
     ended.processor.close()
@@ -56,7 +56,7 @@ class NeverAnswers(AsyncFunction[int, int]):
 
 
 @pytest.mark.parametrize("capacity", [1, 100])
-def test_a_job_that_waits_for_a_call_for_ever_can_be_cancelled(capacity: int) -> None:
+def test_a_job_that_waits_for_an_endless_async_call_can_be_cancelled(capacity: int) -> None:
     called.clear()
 
     def draw(env: Any) -> None:

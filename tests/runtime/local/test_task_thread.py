@@ -1,4 +1,4 @@
-"""Threads of tasks, and functions that never return."""
+"""TaskThread, and functions that do not return."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ LONGEST_S = 30
 
 
 @pytest.fixture
-def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A job that is stopped has no patience."""
+def no_grace_period(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stopped job waits no time for its threads."""
     monkeypatch.setattr(live_run, "ENDING_S", 0.0)
     monkeypatch.setattr(task_thread, "INTERRUPTED_S", 0.1)
     monkeypatch.setattr(TaskThread.stop, "__defaults__", (0.0,))
 
 
 class Blocker:
-    """A call that does not return, in C code, where Python raises no exception."""
+    """A call in C code that does not return, so that Python cannot interrupt it."""
 
     def __init__(self) -> None:
         self.entered = threading.Event()
@@ -69,7 +69,7 @@ def test_calls_and_the_clean_up_run_in_one_thread() -> None:
     assert cleaned == [first]
 
 
-def test_the_caller_gets_the_exception_of_a_call() -> None:
+def test_an_exception_of_a_call_is_raised_in_the_caller() -> None:
     thread = TaskThread("tasks", lambda: None)
     with pytest.raises(ZeroDivisionError):
         thread.run(lambda: 1 // 0)
@@ -77,7 +77,7 @@ def test_the_caller_gets_the_exception_of_a_call() -> None:
     thread.close()
 
 
-def test_a_stop_between_two_calls_does_nothing() -> None:
+def test_stopping_between_two_calls_does_nothing() -> None:
     thread = TaskThread("tasks", lambda: None)
     thread.stop(0.0)
     thread.run(lambda: None)
@@ -86,7 +86,7 @@ def test_a_stop_between_two_calls_does_nothing() -> None:
     thread.close()
 
 
-def test_a_loop_of_python_is_interrupted() -> None:
+def test_a_loop_in_python_is_interrupted() -> None:
     entered = threading.Event()
     thread = TaskThread("tasks", lambda: None)
     threading.Thread(target=lambda: (entered.wait(), thread.stop(0.0))).start()
@@ -97,7 +97,7 @@ def test_a_loop_of_python_is_interrupted() -> None:
     thread.close()
 
 
-@pytest.mark.usefixtures("at_once")
+@pytest.mark.usefixtures("no_grace_period")
 def test_a_call_that_cannot_be_interrupted_is_abandoned(caplog: pytest.LogCaptureFixture) -> None:
     call, cleaned = Blocker(), threading.Event()
     thread = TaskThread("tasks", cleaned.set)
@@ -113,8 +113,8 @@ def test_a_call_that_cannot_be_interrupted_is_abandoned(caplog: pytest.LogCaptur
     assert cleaned.wait(LONGEST_S)
 
 
-@pytest.mark.usefixtures("at_once")
-def test_threads_that_do_not_end_are_interrupted_then_abandoned(
+@pytest.mark.usefixtures("no_grace_period")
+def test_threads_that_do_not_end_are_interrupted_and_then_abandoned(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     entered, call = threading.Event(), Blocker()
@@ -149,7 +149,7 @@ blockers: dict[str, Blocker] = {}
 
 @pytest.fixture
 def blocker(tmp_path: Path) -> Iterator[Blocker]:
-    """Blocks the function of `blocking`."""
+    """Blocks the function of the `blocking` program."""
     found = blockers[str(tmp_path)] = Blocker()
     yield found
     found.release()
@@ -183,7 +183,7 @@ def require_cancelled(run: JobRun, blocker: Blocker) -> None:
     assert run.get_job_status().result() is JobStatus.CANCELED
 
 
-@pytest.mark.usefixtures("at_once")
+@pytest.mark.usefixtures("no_grace_period")
 @pytest.mark.parametrize("count", [None, 10])
 def test_a_job_whose_function_blocks_can_be_cancelled(
     tmp_path: Path, blocker: Blocker, count: int | None
@@ -193,12 +193,12 @@ def test_a_job_whose_function_blocks_can_be_cancelled(
 
 
 def visible(out: Path) -> list[str]:
-    """The lines of all part files that have been committed."""
+    """The lines of all committed part files."""
     found = (path for path in out.rglob("*") if path.is_file() and ".opchain" not in path.parts)
     return sorted(line for path in found for line in path.read_text("utf-8").split())
 
 
-@pytest.mark.usefixtures("at_once")
+@pytest.mark.usefixtures("no_grace_period")
 @pytest.mark.parametrize("count", [None, 10])
 def test_an_abandoned_thread_writes_no_output_when_its_function_returns(
     tmp_path: Path, blocker: Blocker, monkeypatch: pytest.MonkeyPatch, count: int | None
@@ -228,7 +228,7 @@ def test_an_abandoned_thread_writes_no_output_when_its_function_returns(
     assert "5" not in before_release  # the function has not returned for this record
 
 
-@pytest.mark.usefixtures("at_once")
+@pytest.mark.usefixtures("no_grace_period")
 def test_a_job_with_checkpoints_whose_function_blocks_can_be_cancelled(
     tmp_path: Path, blocker: Blocker, monkeypatch: pytest.MonkeyPatch
 ) -> None:

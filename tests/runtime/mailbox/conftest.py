@@ -1,4 +1,4 @@
-"""Threads for the tests, and a guard: a test that blocks fails by itself instead of hanging."""
+"""Threads for the tests; a test that blocks fails instead of hanging."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ def _fail_instead_of_hanging() -> Iterator[None]:
 
 
 class OtherThreads:
-    """Runs functions on threads of their own."""
+    """Runs functions on other threads."""
 
     def __init__(self) -> None:
         self._threads: list[threading.Thread] = []
 
     def start(self, action: Callable[[], T], name: str | None = None) -> Future[T]:
-        """Begin, and give the result through a future."""
+        """Starts the function; returns a future of its result."""
         future: Future[T] = Future()
 
         def run() -> None:
             try:
                 future.set_result(action())
-            except BaseException as error:  # noqa: BLE001 - raised where the result is asked for
+            except BaseException as error:  # noqa: BLE001 - raised by the future
                 future.set_exception(error)
 
         thread = threading.Thread(target=run, name=name, daemon=True)
@@ -50,7 +50,7 @@ class OtherThreads:
         return future
 
     def run(self, action: Callable[[], T], name: str | None = None) -> T:
-        """Run to the end; what it raises is raised here."""
+        """Runs the function to its end, and raises its error here."""
         return self.start(action, name).result(GUARD_S)
 
     def join(self) -> None:
@@ -67,7 +67,7 @@ def other_threads() -> Iterator[OtherThreads]:
 
 
 class WatchedCondition(threading.Condition):
-    """Tells when a thread begins to wait."""
+    """A condition that sets an event when a thread begins to wait."""
 
     def __init__(self, lock: Any) -> None:
         super().__init__(lock)
@@ -82,7 +82,7 @@ class WatchedCondition(threading.Condition):
 
 @pytest.fixture
 def watch() -> Callable[[Any], WatchedCondition]:
-    """Makes a mailbox tell when its thread begins to wait."""
+    """Replaces the condition of a mailbox by a WatchedCondition."""
 
     def watch(mailbox: Any) -> WatchedCondition:
         condition = WatchedCondition(mailbox._lock)

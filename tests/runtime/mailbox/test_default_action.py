@@ -1,4 +1,4 @@
-"""What a default action may ask of the loop: to suspend it, to resume it, to end."""
+"""The default action controls the loop: it suspends itself, is resumed, and completes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MS = 1_000_000
 
 
 class Input:
-    """A default action that suspends itself whenever it has nothing to process."""
+    """A default action that suspends itself whenever it has no record to process."""
 
     def __init__(self, *records: str) -> None:
         self.records = list(records)
@@ -52,13 +52,13 @@ def test_the_loop_ends_when_all_actions_are_completed() -> None:
     assert processor.is_completed
 
 
-def test_completion_overtakes_mail_which_stays_for_draining() -> None:
+def test_completion_overtakes_mail_which_is_left_for_draining() -> None:
     records = Input("end")
     processor = MailboxProcessor(records)
     records.records.insert(0, "a")
     ran: list[str] = []
     processor.turn()
-    processor.turn()  # asks for the end
+    processor.turn()  # requests completion
     processor.mailbox_executor().execute(lambda: ran.append("mail"), "mail")
     while processor.turn():
         pass
@@ -83,7 +83,7 @@ def test_a_suspended_action_is_not_called_while_mail_runs() -> None:
     assert processor._suspension is not None
 
 
-def test_a_turn_without_input_waits_for_mail_and_does_not_spin(
+def test_a_turn_without_input_waits_for_mail_without_spinning(
     other_threads: OtherThreads, watch: Callable[[Any], WatchedCondition]
 ) -> None:
     mailbox = TaskMailbox()
@@ -106,7 +106,7 @@ def test_a_turn_without_input_waits_for_mail_and_does_not_spin(
     assert not_empty.waits == 1
 
 
-def test_another_thread_resumes_by_mail(
+def test_another_thread_resumes_the_default_action_by_mail(
     other_threads: OtherThreads, watch: Callable[[Any], WatchedCondition]
 ) -> None:
     mailbox = TaskMailbox()
@@ -128,13 +128,13 @@ def test_another_thread_resumes_by_mail(
     assert records.calls == 4  # a, nothing, b, end
 
 
-def test_a_resume_that_comes_before_the_wait_is_not_lost(other_threads: OtherThreads) -> None:
+def test_a_resume_before_the_wait_is_not_lost(other_threads: OtherThreads) -> None:
     records = Input()
     processor = MailboxProcessor(records)
     processor.turn()
     records.records += ["a", "end"]
     other_threads.run(records.resume)
-    while processor.turn():  # would wait forever
+    while processor.turn():  # would wait forever if the resume were lost
         pass
 
     assert records.trace == ["a"]
@@ -152,7 +152,7 @@ def test_the_mailbox_thread_resumes_at_once() -> None:
     assert records.trace == ["a"]
 
 
-def test_mail_that_resumes_lets_the_default_action_run_in_the_same_turn() -> None:
+def test_after_mail_that_resumes_the_default_action_runs_in_the_same_turn() -> None:
     records = Input()
     processor = MailboxProcessor(records)
     processor.turn()
@@ -198,7 +198,7 @@ def test_another_thread_cannot_suspend(other_threads: OtherThreads) -> None:
 
 
 @pytest.mark.parametrize("end", [MailboxProcessor.prepare_close, MailboxProcessor.close])
-def test_resuming_after_the_end_does_nothing(
+def test_resuming_after_the_end_of_the_loop_does_nothing(
     end: Callable[[MailboxProcessor], object], other_threads: OtherThreads
 ) -> None:
     processor = MailboxProcessor(list)  # type: ignore[arg-type]
@@ -208,7 +208,7 @@ def test_resuming_after_the_end_does_nothing(
     assert processor._suspension is not None
 
 
-def test_a_completed_loop_stays_so_when_its_action_is_resumed() -> None:
+def test_a_completed_loop_stays_completed_when_its_action_is_resumed() -> None:
     records = Input()
     processor = MailboxProcessor(records)
     processor.turn()
@@ -220,7 +220,7 @@ def test_a_completed_loop_stays_so_when_its_action_is_resumed() -> None:
     assert records.calls == 1
 
 
-def test_a_loop_completed_while_its_action_waits_ends_although_the_action_then_suspends() -> None:
+def test_a_loop_completed_in_its_action_ends_although_the_action_suspends() -> None:
     def default_action(controller: Controller) -> None:
         controller.all_actions_completed()
         processor.mailbox_executor(0).yield_()
@@ -228,11 +228,11 @@ def test_a_loop_completed_while_its_action_waits_ends_although_the_action_then_s
 
     processor = MailboxProcessor(default_action)
     assert not processor.turn()
-    assert not processor.turn()  # would wait forever
+    assert not processor.turn()  # would wait forever otherwise
 
 
 @pytest.mark.parametrize("missing", ["input", "output"])
-def test_blocked_time_counts_by_what_is_missing(
+def test_suspended_time_is_idle_or_back_pressured_by_its_timer(
     missing: str, other_threads: OtherThreads, watch: Callable[[Any], WatchedCondition]
 ) -> None:
     clock = ManualClock()
@@ -248,7 +248,7 @@ def test_blocked_time_counts_by_what_is_missing(
     processor = MailboxProcessor(suspend, mailbox=mailbox)
     clock.advance(1)  # busy
     processor.turn()
-    clock.advance(2)  # between turns the thread is someone else's
+    clock.advance(2)  # the thread is not in the loop between two turns
 
     def send_once_the_loop_waits() -> None:
         assert not_empty.somebody_waits.wait(60)
@@ -266,7 +266,7 @@ def test_blocked_time_counts_by_what_is_missing(
     assert statistics.busy_ns == 403 * MS
 
 
-def test_blocked_time_without_a_timer_is_busy(
+def test_suspended_time_without_a_timer_is_busy(
     other_threads: OtherThreads, watch: Callable[[Any], WatchedCondition]
 ) -> None:
     clock = ManualClock()

@@ -17,7 +17,7 @@ Context = LegacySourceContext[int]
 
 
 class WatchedLock:
-    """A re-entrant lock that tells when a thread has to wait for it."""
+    """A re-entrant lock that sets an event when a thread has to wait for it."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -77,7 +77,9 @@ def tasks() -> Iterator[Callable[..., SourceTask]]:
         assert task.source.join(60), "the source did not end"
 
 
-def test_the_source_runs_to_its_end_beside_the_loop(tasks: Callable[..., SourceTask]) -> None:
+def test_the_source_runs_to_its_end_in_parallel_to_the_loop(
+    tasks: Callable[..., SourceTask],
+) -> None:
     threads: list[str] = []
 
     def run(ctx: Context) -> None:
@@ -109,7 +111,7 @@ def test_the_default_action_starts_the_source_once(tasks: Callable[..., SourceTa
     assert task.trace == ["mail", "mail", "mail", "finished"]
 
 
-def test_the_end_of_the_source_is_mail_and_runs_in_the_tasks_thread(
+def test_the_end_of_the_source_is_mail_that_runs_in_the_task_thread(
     tasks: Callable[..., SourceTask],
 ) -> None:
     ran: list[tuple[int, bool]] = []
@@ -120,7 +122,7 @@ def test_the_end_of_the_source_is_mail_and_runs_in_the_tasks_thread(
     assert ran == [(threading.get_ident(), True)]
 
 
-def test_elements_are_delivered_under_the_lock(tasks: Callable[..., SourceTask]) -> None:
+def test_elements_are_delivered_while_the_lock_is_held(tasks: Callable[..., SourceTask]) -> None:
     owned: list[bool] = []
     task = tasks(lambda ctx: ctx.collect(1), deliver=lambda _: owned.append(task.lock.is_owned()))
     while task.processor.turn():
@@ -150,7 +152,7 @@ def test_no_element_is_delivered_while_mail_runs(tasks: Callable[..., SourceTask
     assert task.out == [1]
 
 
-def test_a_snapshot_sees_an_element_and_its_offset_or_neither(
+def test_a_snapshot_contains_an_element_and_its_offset_or_neither(
     tasks: Callable[..., SourceTask],
 ) -> None:
     offset = 0
@@ -204,7 +206,7 @@ def test_an_error_downstream_fails_the_loop(tasks: Callable[..., SourceTask]) ->
 
 
 class EndlessSource:
-    """Four ways to notice a cancellation."""
+    """A source with several ways to notice a cancellation."""
 
     def __init__(self) -> None:
         self.has_started = threading.Event()
@@ -282,7 +284,7 @@ def test_code_that_catches_every_exception_does_not_catch_the_cancellation(
     assert task.source.join(60)
 
 
-def test_what_a_cancelled_source_raises_is_kept_and_fails_nothing(
+def test_an_error_of_a_cancelled_source_is_kept_and_does_not_fail_the_task(
     tasks: Callable[..., SourceTask],
 ) -> None:
     socket_closed = threading.Event()
@@ -299,7 +301,7 @@ def test_what_a_cancelled_source_raises_is_kept_and_fails_nothing(
     assert isinstance(task.source.error, OSError)
 
 
-def test_cancel_is_called_once(tasks: Callable[..., SourceTask]) -> None:
+def test_the_cancel_function_is_called_once(tasks: Callable[..., SourceTask]) -> None:
     calls: list[str] = []
     task = tasks(EndlessSource().asks, cancel=lambda: calls.append("cancel"))
     task.processor.turn()
@@ -308,7 +310,7 @@ def test_cancel_is_called_once(tasks: Callable[..., SourceTask]) -> None:
     assert calls == ["cancel"]
 
 
-def test_a_source_cancelled_before_it_started_never_runs(tasks: Callable[..., SourceTask]) -> None:
+def test_a_source_cancelled_before_its_start_never_runs(tasks: Callable[..., SourceTask]) -> None:
     ran: list[Context] = []
     task = tasks(ran.append)
     assert task.source.join(0)
@@ -321,7 +323,7 @@ def test_a_source_cancelled_before_it_started_never_runs(tasks: Callable[..., So
 
 
 @pytest.mark.parametrize("fails", [False, True])
-def test_a_source_that_ends_after_its_task_bothers_nobody(
+def test_a_source_that_ends_after_its_task_has_no_effect(
     tasks: Callable[..., SourceTask], fails: bool
 ) -> None:
     task_is_closed = threading.Event()
@@ -339,7 +341,7 @@ def test_a_source_that_ends_after_its_task_bothers_nobody(
     assert isinstance(task.source.error, KeyError) == fails
 
 
-def test_joining_tells_whether_the_source_still_runs(tasks: Callable[..., SourceTask]) -> None:
+def test_join_returns_whether_the_source_has_ended(tasks: Callable[..., SourceTask]) -> None:
     may_end = threading.Event()
     task = tasks(lambda _: may_end.wait(60))
     task.processor.turn()

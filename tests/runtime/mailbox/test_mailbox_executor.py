@@ -31,10 +31,10 @@ def fail() -> None:
     raise ZeroDivisionError
 
 
-# Sending
+# Sending mail
 
 
-def test_any_thread_sends_and_the_task_runs(
+def test_any_thread_sends_mail_and_the_mailbox_thread_runs_it(
     mailbox: TaskMailbox, other_threads: OtherThreads
 ) -> None:
     executor = MailboxExecutor(mailbox, 0)
@@ -46,7 +46,7 @@ def test_any_thread_sends_and_the_task_runs(
     assert ran_in == [threading.get_ident()]
 
 
-def test_mail_carries_what_the_executor_was_told(mailbox: TaskMailbox) -> None:
+def test_mail_has_description_priority_and_lock_of_its_executor(mailbox: TaskMailbox) -> None:
     lock = threading.RLock()
     executor = MailboxExecutor(mailbox, 7, lock)
     executor.execute(fail, "first")
@@ -60,7 +60,7 @@ def test_mail_carries_what_the_executor_was_told(mailbox: TaskMailbox) -> None:
 
 @pytest.mark.parametrize("send", [MailboxExecutor.execute, MailboxExecutor.submit])
 @pytest.mark.parametrize("end", [TaskMailbox.quiesce, TaskMailbox.close])
-def test_an_ending_task_rejects_mail(
+def test_a_closed_mailbox_rejects_mail(
     mailbox: TaskMailbox,
     send: Callable[[MailboxExecutor, Any, str], object],
     end: Callable[[TaskMailbox], object],
@@ -73,7 +73,7 @@ def test_an_ending_task_rejects_mail(
 # Futures
 
 
-def test_a_result_arrives_in_the_thread_that_asked(
+def test_a_submitted_result_is_received_in_the_submitting_thread(
     mailbox: TaskMailbox, other_threads: OtherThreads
 ) -> None:
     executor = MailboxExecutor(mailbox, 0)
@@ -84,7 +84,7 @@ def test_a_result_arrives_in_the_thread_that_asked(
     assert answer.result(60) == threading.get_ident()
 
 
-def test_an_error_goes_to_the_future_and_not_to_the_task(mailbox: TaskMailbox) -> None:
+def test_an_error_is_raised_by_the_future_and_not_in_the_task(mailbox: TaskMailbox) -> None:
     executor = MailboxExecutor(mailbox, 0)
     future = executor.submit(fail, "fails")
     executor.yield_()
@@ -92,7 +92,9 @@ def test_an_error_goes_to_the_future_and_not_to_the_task(mailbox: TaskMailbox) -
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
-def test_an_exit_goes_to_both(mailbox: TaskMailbox, error: type[BaseException]) -> None:
+def test_a_system_exit_is_raised_by_the_future_and_in_the_task(
+    mailbox: TaskMailbox, error: type[BaseException]
+) -> None:
     def leave() -> None:
         raise error
 
@@ -114,10 +116,10 @@ def test_a_cancelled_command_does_not_run(mailbox: TaskMailbox) -> None:
         future.result(0)
 
 
-# Waiting
+# Waiting for mail
 
 
-def test_a_waiting_operator_sees_its_own_mail_and_that_downstream(mailbox: TaskMailbox) -> None:
+def test_yield_runs_mail_of_the_operator_and_of_operators_downstream(mailbox: TaskMailbox) -> None:
     ran: list[int] = []
     for priority in (MIN_PRIORITY, 0, 1, 2, 3, MAX_PRIORITY):
         MailboxExecutor(mailbox, priority).execute(lambda p=priority: ran.append(p), "m")  # type: ignore[misc]
@@ -129,7 +131,7 @@ def test_a_waiting_operator_sees_its_own_mail_and_that_downstream(mailbox: TaskM
     assert mailbox.size() == 3
 
 
-def test_an_operator_waits_for_mail_queued_behind_it() -> None:
+def test_yield_waits_for_mail_queued_behind_other_mail() -> None:
     trace: list[str] = []
     processor = MailboxProcessor(lambda _: trace.append("default"))
     executor = processor.mailbox_executor(0)
@@ -146,7 +148,7 @@ def test_an_operator_waits_for_mail_queued_behind_it() -> None:
     assert trace == ["a begins", "b", "a ends", "default"]
 
 
-def test_an_operator_waits_for_another_thread(
+def test_yield_waits_for_mail_of_another_thread(
     mailbox: TaskMailbox,
     other_threads: OtherThreads,
     watch: Callable[[Any], WatchedCondition],
@@ -165,7 +167,7 @@ def test_an_operator_waits_for_another_thread(
     other.result(60)
 
 
-def test_trying_to_yield_without_mail_is_false(mailbox: TaskMailbox) -> None:
+def test_try_yield_without_mail_returns_false(mailbox: TaskMailbox) -> None:
     executor = MailboxExecutor(mailbox, 0)
     assert not executor.try_yield()
     MailboxExecutor(mailbox, MIN_PRIORITY).execute(fail, "for the task")
@@ -174,7 +176,7 @@ def test_trying_to_yield_without_mail_is_false(mailbox: TaskMailbox) -> None:
 
 
 @pytest.mark.parametrize("wait", [MailboxExecutor.yield_, MailboxExecutor.try_yield])
-def test_an_error_of_mail_leaves_the_yield_with_its_type(
+def test_an_error_in_mail_is_raised_by_yield_with_its_type(
     mailbox: TaskMailbox, wait: Callable[[MailboxExecutor], object]
 ) -> None:
     executor = MailboxExecutor(mailbox, 0)
@@ -187,7 +189,7 @@ def test_an_error_of_mail_leaves_the_yield_with_its_type(
     "operation",
     [MailboxExecutor.yield_, MailboxExecutor.try_yield],
 )
-def test_only_the_task_waits_and_looks(
+def test_only_the_mailbox_thread_may_yield(
     mailbox: TaskMailbox,
     operation: Callable[[MailboxExecutor], object],
     other_threads: OtherThreads,
@@ -200,7 +202,7 @@ def test_only_the_task_waits_and_looks(
 
 
 @pytest.mark.parametrize("wait", [MailboxExecutor.yield_, MailboxExecutor.try_yield])
-def test_a_task_can_forbid_waiting(wait: Callable[[MailboxExecutor], object]) -> None:
+def test_a_task_can_forbid_yield(wait: Callable[[MailboxExecutor], object]) -> None:
     processor = MailboxProcessor(lambda _: None, allow_yield=False)
     executor = processor.mailbox_executor(2)
     executor.execute(fail, "must not run")
@@ -208,7 +210,7 @@ def test_a_task_can_forbid_waiting(wait: Callable[[MailboxExecutor], object]) ->
         wait(executor)
 
 
-def test_a_yield_that_could_never_end_is_an_error(mailbox: TaskMailbox) -> None:
+def test_a_yield_that_could_never_return_is_an_error(mailbox: TaskMailbox) -> None:
     mailbox.quiesce()
     with pytest.raises(MailboxClosedError, match="none can come"):
         MailboxExecutor(mailbox, 3).yield_()

@@ -10,7 +10,7 @@ from opchain.runtime.testing.operator_harness import ManualClock
 MS = 1_000_000
 
 
-def test_latency_is_from_put_to_run() -> None:
+def test_mail_latency_is_measured_from_put_to_run() -> None:
     clock = ManualClock(50)
     mailbox = TaskMailbox(clock.now_ns)
     metrics = MailboxMetrics(clock.now_ns)
@@ -25,7 +25,7 @@ def test_latency_is_from_put_to_run() -> None:
     assert statistics.latencies_ns == (3 * MS, 6 * MS)
 
 
-def test_latency_is_that_of_the_latest_mails() -> None:
+def test_mail_latency_is_that_of_the_latest_mails() -> None:
     clock = ManualClock()
     metrics = MailboxMetrics(clock.now_ns)
     slow, fast = Mail(list, 0, "slow"), Mail(list, 0, "fast")
@@ -39,7 +39,7 @@ def test_latency_is_that_of_the_latest_mails() -> None:
     assert set(metrics.statistics().latencies_ns) == {0}
 
 
-def test_time_is_busy_unless_idle_or_back_pressured() -> None:
+def test_time_is_busy_unless_it_is_idle_or_back_pressured() -> None:
     clock = ManualClock(1000)
     metrics = MailboxMetrics(clock.now_ns)
     clock.advance(1)

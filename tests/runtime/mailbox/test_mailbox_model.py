@@ -1,8 +1,8 @@
-"""The mailbox and its loop against a list.
+"""The mailbox and its loop, compared with a list as a model.
 
-Hypothesis schedules what three threads do: mail of any priority, whose commands send more mail, wait
-for mail, and suspend the loop; turns of the loop, whose default action does the same. After every
-step the mailbox holds what the list holds, and the same things have run in the same order.
+Hypothesis schedules three threads. They put mail of any priority, whose commands put more mail, wait for mail, and
+suspend the loop. They also run turns of the loop, whose default action does the same. After every step the mailbox
+contains the mail of the list, and the same mail has run in the same order.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class ModelMail:
 
 
 class Model:
-    """What a mailbox and its loop are, without threads, batches and flags."""
+    """A mailbox and its loop without threads, batches and flags."""
 
     def __init__(self) -> None:
         self.first: list[ModelMail] = []
@@ -110,7 +110,7 @@ class Model:
     def turn(self, default_action: Script) -> bool:
         left_in_batch = list(self.queue)
         for _ in range(len(self.mails())):
-            # Of the queue, only what was there when the turn began.
+            # Only the mail that was queued when the turn began.
             left_in_batch = [mail for mail in left_in_batch if mail in self.queue]
             if self.first:
                 mail = self.first.pop(0)
@@ -147,7 +147,7 @@ class MailboxAgainstModel(RuleBasedStateMachine):
         dropped = [mail.description for mail in self.processor.close()]
         assert [self.short(name) for name in dropped] == self.model.mails()
 
-    # The same as the model does, with the real thing
+    # The real mailbox, with the operations of the model
 
     def send(self, send: Send) -> None:
         self.sent += 1
@@ -187,7 +187,7 @@ class MailboxAgainstModel(RuleBasedStateMachine):
     def short(description: str) -> str:
         return "suspend" if description == "suspend the mailbox loop" else description
 
-    # What happens
+    # Rules
 
     @rule(thread=st.integers(0, 2), send=sends(SCRIPTS))
     def some_thread_sends(self, thread: int, send: Send) -> None:

@@ -51,7 +51,7 @@ def loop() -> Loop:
     return Loop()
 
 
-# Turns
+# Turns of the loop
 
 
 def test_without_mail_a_turn_is_one_default_action(loop: Loop) -> None:
@@ -72,13 +72,13 @@ def test_mail_that_sends_itself_does_not_starve_the_default_action(loop: Loop) -
     assert loop.turns(3) == ["timer", "default"] * 3
 
 
-def test_a_turn_runs_only_the_mail_that_was_waiting(loop: Loop) -> None:
+def test_a_turn_runs_only_mail_that_was_in_the_mailbox_at_its_start(loop: Loop) -> None:
     loop.send("a", lambda: loop.send("sent by a"))
     loop.send("b")
     assert loop.turns(2) == ["a", "b", "default", "sent by a", "default"]
 
 
-def test_mail_run_by_waiting_mail_does_not_run_again(loop: Loop) -> None:
+def test_mail_run_by_yield_does_not_run_again(loop: Loop) -> None:
     executor = loop.processor.mailbox_executor()
 
     def wait_for_both() -> None:
@@ -91,7 +91,7 @@ def test_mail_run_by_waiting_mail_does_not_run_again(loop: Loop) -> None:
     assert loop.turns(2) == ["waits", "a", "b", "default", "default"]
 
 
-def test_a_generator_drives_the_loop_and_yields_between_turns(loop: Loop) -> None:
+def test_a_generator_can_run_the_loop_turn_by_turn(loop: Loop) -> None:
     def task() -> object:
         while loop.processor.turn():
             yield len(loop.trace)
@@ -105,9 +105,7 @@ def test_a_generator_drives_the_loop_and_yields_between_turns(loop: Loop) -> Non
     assert loop.trace == ["default", "mail", "default"]
 
 
-def test_a_turn_with_mail_belongs_to_the_mailbox_thread(
-    loop: Loop, other_threads: OtherThreads
-) -> None:
+def test_a_turn_must_run_in_the_mailbox_thread(loop: Loop, other_threads: OtherThreads) -> None:
     loop.send("a")
     with pytest.raises(NotMailboxThreadError, match="thread 'intruder' cannot create a batch"):
         other_threads.run(loop.processor.turn, name="intruder")
@@ -131,7 +129,7 @@ def test_mail_runs_under_the_lock() -> None:
 
 
 @pytest.mark.parametrize("other_thread", [False, True])
-def test_a_suspended_loop_goes_on_when_run_again(
+def test_a_suspended_loop_continues_when_it_is_run_again(
     loop: Loop, other_thread: bool, other_threads: OtherThreads
 ) -> None:
     suspend = loop.processor.suspend
@@ -149,7 +147,7 @@ def test_a_suspended_loop_goes_on_when_run_again(
     assert not loop.processor.is_completed
 
 
-def test_suspending_overtakes_queued_mail(loop: Loop) -> None:
+def test_suspend_overtakes_queued_mail(loop: Loop) -> None:
     for number in range(100):
         loop.send(str(number))
     loop.processor.suspend()
@@ -159,7 +157,7 @@ def test_suspending_overtakes_queued_mail(loop: Loop) -> None:
     assert loop.mailbox.size() == 100
 
 
-def test_completion_is_for_good(loop: Loop) -> None:
+def test_a_completed_loop_stays_completed(loop: Loop) -> None:
     loop.send("a")
     loop.processor.all_actions_completed()
     for _ in range(2):
@@ -171,7 +169,7 @@ def test_completion_is_for_good(loop: Loop) -> None:
     assert loop.processor.is_completed
 
 
-def test_a_completed_loop_without_mail_runs_no_default_action(loop: Loop) -> None:
+def test_a_completed_loop_without_mail_does_not_run_its_default_action(loop: Loop) -> None:
     loop.processor.all_actions_completed()
     assert not loop.processor.turn()
     assert not loop.mailbox.has_mail()
@@ -181,7 +179,7 @@ def test_a_completed_loop_without_mail_runs_no_default_action(loop: Loop) -> Non
 
 @pytest.mark.parametrize("by", [MailboxProcessor.suspend, MailboxProcessor.all_actions_completed])
 @pytest.mark.parametrize("waiting", ["default action", "mail"])
-def test_the_loop_ends_when_a_waiting_operator_meets_the_control_mail(
+def test_the_loop_ends_when_yield_runs_the_control_mail(
     by: Callable[[MailboxProcessor], None], waiting: str
 ) -> None:
     trace: list[str] = []
@@ -205,17 +203,17 @@ def test_the_loop_ends_when_a_waiting_operator_meets_the_control_mail(
     assert trace == [waiting]
 
 
-def test_control_after_the_end_does_nothing(loop: Loop) -> None:
+def test_control_methods_after_the_end_do_nothing(loop: Loop) -> None:
     loop.processor.prepare_close()
     loop.processor.suspend()
     loop.processor.all_actions_completed()
     assert loop.mailbox.size() == 0
 
 
-# Single steps
+# Single steps of the loop
 
 
-def test_a_step_is_one_mail_or_one_default_action(loop: Loop) -> None:
+def test_a_step_runs_one_mail_or_one_default_action(loop: Loop) -> None:
     loop.send("a", lambda: loop.send("sent by a"))
     loop.send("b")
     traces = []
@@ -233,7 +231,7 @@ def test_a_step_never_waits(loop: Loop) -> None:
     assert loop.trace == ["a"]
 
 
-def test_steps_go_on_after_a_suspension(loop: Loop) -> None:
+def test_steps_continue_after_a_suspension(loop: Loop) -> None:
     loop.processor.suspend()
     assert loop.processor.run_mailbox_step()
     assert loop.processor.run_mailbox_step()
@@ -248,7 +246,7 @@ def test_a_step_can_complete_the_loop(loop: Loop) -> None:
     assert loop.trace == []
 
 
-def test_a_step_belongs_to_the_mailbox_thread(loop: Loop, other_threads: OtherThreads) -> None:
+def test_a_step_must_run_in_the_mailbox_thread(loop: Loop, other_threads: OtherThreads) -> None:
     with pytest.raises(NotMailboxThreadError):
         other_threads.run(loop.processor.run_mailbox_step)
 
@@ -256,7 +254,7 @@ def test_a_step_belongs_to_the_mailbox_thread(loop: Loop, other_threads: OtherTh
 # Metrics
 
 
-def test_mail_is_counted_and_timed_also_when_a_waiting_operator_runs_it() -> None:
+def test_mail_run_by_yield_is_counted_and_timed_too() -> None:
     clock = ManualClock()
     processor = MailboxProcessor(lambda _: None, mailbox=TaskMailbox(clock.now_ns))
     executor = processor.mailbox_executor(1)
@@ -282,7 +280,7 @@ def fail_far_away() -> None:
     raise UserError("lost connection")
 
 
-def test_an_error_of_another_thread_fails_the_loop_before_any_other_mail(
+def test_an_error_reported_by_another_thread_fails_the_loop_before_other_mail(
     loop: Loop, other_threads: OtherThreads
 ) -> None:
     def work() -> None:
@@ -311,7 +309,7 @@ def test_a_reported_error_keeps_its_type(loop: Loop, error: BaseException) -> No
     assert caught.value is error
 
 
-def test_an_error_that_comes_too_late_is_not_lost(loop: Loop) -> None:
+def test_an_error_reported_after_close_is_raised_in_the_reporting_thread(loop: Loop) -> None:
     loop.processor.close()
     error = UserError("too late")
     with pytest.raises(MailboxClosedError, match="error reported by thread 'MainThread'") as caught:
@@ -319,7 +317,7 @@ def test_an_error_that_comes_too_late_is_not_lost(loop: Loop) -> None:
     assert caught.value.__cause__ is error
 
 
-def test_mail_behind_a_failed_one_is_kept(loop: Loop) -> None:
+def test_mail_behind_failed_mail_is_kept(loop: Loop) -> None:
     loop.send("fails", fail_far_away)
     loop.send("b")
     with pytest.raises(UserError):
@@ -328,16 +326,16 @@ def test_mail_behind_a_failed_one_is_kept(loop: Loop) -> None:
     assert loop.turns(1) == ["fails", "b", "default"]
 
 
-def test_an_error_of_the_default_action_leaves_the_loop() -> None:
+def test_an_error_of_the_default_action_is_raised_by_the_loop() -> None:
     processor = MailboxProcessor(lambda _: fail_far_away())
     with pytest.raises(UserError):
         list(iter(processor.turn, False))
 
 
-# The end
+# Draining and closing
 
 
-def test_draining_runs_what_is_waiting_and_no_more(loop: Loop) -> None:
+def test_drain_runs_the_queued_mail_only(loop: Loop) -> None:
     loop.send("a", lambda: loop.send("sent by a"))
     loop.send("b")
     loop.processor.drain()
@@ -353,14 +351,14 @@ def test_a_quiesced_mailbox_is_drained(loop: Loop) -> None:
     assert loop.trace == ["a"]
 
 
-def test_draining_stops_when_a_mail_has_run_the_others(loop: Loop) -> None:
+def test_drain_stops_if_a_mail_has_run_the_others(loop: Loop) -> None:
     loop.send("waits", loop.processor.mailbox_executor().yield_)
     loop.send("a")
     loop.processor.drain()
     assert loop.trace == ["waits", "a"]
 
 
-def test_what_draining_did_not_reach_is_dropped_by_closing(loop: Loop) -> None:
+def test_mail_that_was_not_drained_is_dropped_by_close(loop: Loop) -> None:
     loop.send("fails", fail_far_away)
     future = loop.processor.mailbox_executor().submit(list, "submitted")
     loop.processor.prepare_close()
@@ -372,7 +370,7 @@ def test_what_draining_did_not_reach_is_dropped_by_closing(loop: Loop) -> None:
     assert loop.mailbox.state is MailboxState.CLOSED
 
 
-def test_closing_drops_every_mail_whatever_one_of_them_raises(loop: Loop) -> None:
+def test_close_drops_all_mail_even_if_one_of_them_raises(loop: Loop) -> None:
     futures = [loop.processor.mailbox_executor().submit(list, "submitted") for _ in range(3)]
     loop.mailbox._queue[1].on_drop = fail_far_away
     with pytest.raises(UserError):
@@ -381,7 +379,7 @@ def test_closing_drops_every_mail_whatever_one_of_them_raises(loop: Loop) -> Non
     futures[1].cancel()
 
 
-def test_closing_wakes_whoever_waits_for_a_submitted_result(
+def test_close_cancels_submitted_results_that_others_wait_for(
     loop: Loop, other_threads: OtherThreads
 ) -> None:
     submitted = threading.Event()

@@ -6,7 +6,7 @@ from opchain.runtime.mailbox.timer_service import PeriodTimer
 from opchain.runtime.testing.operator_harness import ManualClock
 
 
-def test_adds_up_periods_and_nothing_between_them() -> None:
+def test_a_timer_adds_up_its_periods_without_the_time_between_them() -> None:
     clock = ManualClock(5)
     timer = PeriodTimer(clock.now_ns)
     for spent_ms, between_ms in [(3, 100), (4, 1000)]:
@@ -16,7 +16,7 @@ def test_adds_up_periods_and_nothing_between_them() -> None:
     assert timer.total_ns == 7_000_000
 
 
-def test_a_period_that_has_not_ended_counts_up_to_now() -> None:
+def test_an_open_period_counts_up_to_now() -> None:
     clock = ManualClock()
     timer = PeriodTimer(clock.now_ns)
     with timer:
@@ -26,7 +26,7 @@ def test_a_period_that_has_not_ended_counts_up_to_now() -> None:
     assert timer.total_ns == 3_000_000
 
 
-def test_a_period_ends_with_an_error_too() -> None:
+def test_an_error_ends_the_period() -> None:
     clock = ManualClock()
     timer = PeriodTimer(clock.now_ns)
 
@@ -41,7 +41,7 @@ def test_a_period_ends_with_an_error_too() -> None:
     assert timer.total_ns == 1_000_000
 
 
-def test_a_period_does_not_start_twice() -> None:
+def test_a_period_cannot_start_twice() -> None:
     timer = PeriodTimer(ManualClock().now_ns)
     with timer, pytest.raises(AssertionError, match="already started"), timer:
         pass

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Operator:
-    """An operator with timers by a manual clock, whose mail runs when the test says so."""
+    """An operator with timers on a manual clock, whose mail runs when the test calls run_mail."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ def operator() -> Operator:
 # One timer
 
 
-def test_a_callback_is_mail_that_waits_to_be_run(operator: Operator) -> None:
+def test_a_callback_is_mail_that_runs_later(operator: Operator) -> None:
     operator.service.register_timer(110, operator.callback("t"))
     operator.clock.advance_to(109)
     assert operator.mailbox.size() == 0
@@ -69,12 +69,12 @@ def test_a_callback_is_mail_that_waits_to_be_run(operator: Operator) -> None:
 
 
 @pytest.mark.parametrize("at_ms", [99, 100])
-def test_a_timer_for_now_or_earlier_fires_soon(operator: Operator, at_ms: int) -> None:
+def test_a_timer_for_the_present_or_the_past_fires_soon(operator: Operator, at_ms: int) -> None:
     operator.service.register_timer(at_ms, operator.callback("t"))
     assert operator.run_mail() == [("t", at_ms, 100)]
 
 
-def test_timers_fire_by_time_then_registration(operator: Operator) -> None:
+def test_timers_fire_in_the_order_of_time_and_registration(operator: Operator) -> None:
     for name, at_ms in [("c", 120), ("a", 110), ("d", 120), ("b", 115)]:
         operator.service.register_timer(at_ms, operator.callback(name))
     operator.clock.advance_to(130)
@@ -88,7 +88,7 @@ def test_an_error_of_a_callback_keeps_its_type_and_names_the_timer(operator: Ope
     assert caught.value.__notes__ == ["while running mail 'processing-time timer at 100'"]
 
 
-def test_a_timer_that_rearms_itself_leaves_the_input_its_turns() -> None:
+def test_a_timer_that_registers_itself_again_does_not_starve_the_default_action() -> None:
     clock = ManualClock()
     trace: list[str] = []
     processor = MailboxProcessor(lambda _: trace.append("record"))
@@ -104,7 +104,7 @@ def test_a_timer_that_rearms_itself_leaves_the_input_its_turns() -> None:
     assert trace == ["timer", "record"] * 3
 
 
-def test_timers_of_one_task_share_a_clock_and_keep_their_priorities() -> None:
+def test_operators_of_one_task_share_a_clock_but_not_a_priority() -> None:
     mailbox, clock = TaskMailbox(), ManualClock(0)
     upstream = Operator(mailbox, clock, priority=0)
     downstream = Operator(mailbox, clock, priority=1)
@@ -132,7 +132,7 @@ def test_a_cancelled_timer_does_not_fire(operator: Operator) -> None:
     assert not timer.cancel()
 
 
-def test_a_timer_is_cancelled_even_after_its_mail_was_put(operator: Operator) -> None:
+def test_a_timer_can_be_cancelled_after_its_mail_was_put(operator: Operator) -> None:
     timer = operator.service.register_timer(110, operator.callback("t"))
     operator.clock.advance_to(110)
     assert operator.mailbox.size() == 1
@@ -150,7 +150,7 @@ def test_a_timer_that_has_fired_cannot_be_cancelled(operator: Operator) -> None:
 # Repeating
 
 
-def test_a_fixed_rate_makes_up_for_missed_periods_in_the_order_of_time(operator: Operator) -> None:
+def test_a_fixed_rate_catches_up_missed_periods_in_order(operator: Operator) -> None:
     operator.service.schedule_at_fixed_rate(operator.callback("rate"), 5, 10)
     operator.service.register_timer(120, operator.callback("t"))
     operator.clock.advance_to(126)
@@ -190,7 +190,7 @@ def schedule(operator: Operator, kind: Callable[..., TimerHandle], *args: object
 
 
 @pytest.mark.parametrize("kind", SCHEDULES)
-def test_a_repeated_timer_may_start_at_once(
+def test_a_repeated_timer_may_fire_at_once(
     operator: Operator, kind: Callable[..., TimerHandle]
 ) -> None:
     timer = schedule(operator, kind, operator.callback("t"), 0, 10)
@@ -219,17 +219,17 @@ def test_a_repeated_timer_can_cancel_itself(
 
 @pytest.mark.parametrize("kind", SCHEDULES)
 @pytest.mark.parametrize("period_ms", [0, -1])
-def test_a_period_is_positive(
+def test_a_period_must_be_positive(
     operator: Operator, kind: Callable[..., TimerHandle], period_ms: int
 ) -> None:
     with pytest.raises(ValueError, match=f"the period of a timer is {period_ms} ms"):
         schedule(operator, kind, operator.callback("t"), 10, period_ms)
 
 
-# The end
+# Quiescing and closing
 
 
-def test_a_quiesced_service_fires_no_more_but_mail_already_put_runs(operator: Operator) -> None:
+def test_a_quiesced_service_fires_no_timers_except_mail_already_put(operator: Operator) -> None:
     operator.service.register_timer(110, operator.callback("put"))
     operator.service.register_timer(120, operator.callback("registered"))
     operator.service.schedule_with_fixed_delay(operator.callback("repeated"), 10, 5)
@@ -247,7 +247,7 @@ def test_a_quiesced_service_fires_no_more_but_mail_already_put_runs(operator: Op
 
 
 @pytest.mark.parametrize("kind", SCHEDULES)
-def test_a_timer_of_a_closed_mailbox_fires_for_nobody(
+def test_a_timer_of_a_closed_mailbox_does_not_fire(
     operator: Operator, kind: Callable[..., TimerHandle]
 ) -> None:
     schedule(operator, kind, operator.callback("t"), 10, 10)
@@ -256,11 +256,11 @@ def test_a_timer_of_a_closed_mailbox_fires_for_nobody(
     assert operator.clock.waiting_calls == 0
 
 
-# By the system's clock
+# With the system clock
 
 
 class SystemTimers:
-    """A processor whose timers really come from another thread, on a clock set by hand."""
+    """A processor whose timers fire in another thread, on a clock set by hand."""
 
     def __init__(self) -> None:
         self.now_ms = 100
@@ -281,7 +281,7 @@ def system() -> Iterator[SystemTimers]:
     system.timers.shutdown()
 
 
-def test_the_timer_thread_puts_and_the_mailbox_thread_runs(
+def test_the_timer_thread_puts_mail_and_the_mailbox_thread_runs_it(
     system: SystemTimers, watch: Callable[[TaskMailbox], WatchedCondition]
 ) -> None:
     watch(system.mailbox)
@@ -290,7 +290,7 @@ def test_the_timer_thread_puts_and_the_mailbox_thread_runs(
     assert system.fired == [(50, threading.get_ident())]
 
 
-def test_timers_are_registered_from_any_thread(
+def test_timers_can_be_registered_from_any_thread(
     system: SystemTimers, other_threads: OtherThreads
 ) -> None:
     other_threads.run(lambda: system.service.register_timer(50, system.callback))
@@ -298,7 +298,7 @@ def test_timers_are_registered_from_any_thread(
     assert system.fired == [(50, threading.get_ident())]
 
 
-def test_a_fixed_rate_is_kept_by_the_timer_thread(system: SystemTimers) -> None:
+def test_the_timer_thread_keeps_a_fixed_rate(system: SystemTimers) -> None:
     system.now_ms = 131
     system.service.schedule_at_fixed_rate(system.callback, -30, 10)
     for _ in range(3):

@@ -7,7 +7,7 @@ import pytest
 from opchain.runtime.mailbox.timer_service import SteppedClock
 
 
-def test_time_stands_still_by_itself() -> None:
+def test_time_changes_only_when_it_is_advanced() -> None:
     clock = SteppedClock(7)
     assert (clock.current_processing_time(), clock.now_ns()) == (7, 7_000_000)
     clock.advance(3)
@@ -17,7 +17,7 @@ def test_time_stands_still_by_itself() -> None:
 
 
 @pytest.mark.parametrize("move", [lambda c: c.advance(-1), lambda c: c.advance_to(6)])
-def test_time_does_not_go_back(move: object) -> None:
+def test_time_cannot_go_back(move: object) -> None:
     clock = SteppedClock(7)
     with pytest.raises(ValueError, match="the clock shows 7 and cannot go back to 6"):
         move(clock)  # type: ignore[operator]
@@ -48,7 +48,7 @@ def test_a_call_registered_by_a_call_is_made_in_the_same_advance() -> None:
     assert made == [1, 5, 9]
 
 
-def test_a_call_for_now_or_earlier_is_made_at_once() -> None:
+def test_a_call_for_the_present_or_the_past_is_made_at_once() -> None:
     clock = SteppedClock(7)
     made: list[str] = []
     assert not clock.call_at(7, lambda: made.append("now")).is_waiting
@@ -85,7 +85,7 @@ def test_timers_registered_while_another_thread_advances_all_fire() -> None:
     assert sorted(made) == list(range(200))
 
 
-def test_it_tells_when_the_first_call_is_due() -> None:
+def test_next_call_time_is_that_of_the_first_call() -> None:
     clock = SteppedClock()
     assert clock.next_call_at() is None
     first, _ = clock.call_at(5, lambda: None), clock.call_at(9, lambda: None)
@@ -94,7 +94,7 @@ def test_it_tells_when_the_first_call_is_due() -> None:
     assert clock.next_call_at() == 9
 
 
-def test_a_clock_that_is_held_makes_calls_that_are_due_in_the_order_of_their_times() -> None:
+def test_a_held_clock_makes_due_calls_in_the_order_of_their_times() -> None:
     clock = SteppedClock(7, is_held=True)
     called: list[tuple[str, int]] = []
     for name, at_ms in (("later", 6), ("first", 3), ("next", 8)):

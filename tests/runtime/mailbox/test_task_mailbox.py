@@ -43,10 +43,10 @@ def take_batch(mailbox: TaskMailbox) -> list[str]:
     return [mail.description for mail in iter(mailbox.try_take_from_batch, None)]
 
 
-# Order
+# The order of mail
 
 
-def test_mail_leaves_in_the_order_it_came() -> None:
+def test_mail_is_taken_in_the_order_in_which_it_was_put() -> None:
     assert take_all(filled("a", "b", "c")) == ["a", "b", "c"]
 
 
@@ -62,7 +62,9 @@ def test_mail_leaves_in_the_order_it_came() -> None:
     ],
 )
 @pytest.mark.parametrize("batched", [False, True])
-def test_priority_filters_and_does_not_order(priority: int, seen: list[str], batched: bool) -> None:
+def test_priority_filters_mail_and_does_not_order_it(
+    priority: int, seen: list[str], batched: bool
+) -> None:
     mailbox = TaskMailbox()
     mailbox.put(mail("task", MIN_PRIORITY))
     mailbox.put(mail("head", 0))
@@ -77,7 +79,7 @@ def test_priority_filters_and_does_not_order(priority: int, seen: list[str], bat
 
 @pytest.mark.parametrize("from_mailbox_thread", [True, False])
 @pytest.mark.parametrize("batched", [True, False])
-def test_mail_put_first_overtakes_all(
+def test_mail_put_first_overtakes_all_other_mail(
     from_mailbox_thread: bool, batched: bool, other_threads: OtherThreads
 ) -> None:
     mailbox = filled(*(f"queued {i}" for i in range(100)))
@@ -110,7 +112,7 @@ def test_priority_filters_mail_put_first_too() -> None:
     assert take_all(mailbox) == ["task"]
 
 
-def test_a_batch_is_what_was_waiting_when_it_was_created() -> None:
+def test_a_batch_contains_mail_that_was_queued_at_its_creation() -> None:
     mailbox = filled("a", "b")
     assert mailbox.create_batch() == 2
     mailbox.put(mail("c"))
@@ -121,7 +123,7 @@ def test_a_batch_is_what_was_waiting_when_it_was_created() -> None:
     assert mailbox.create_batch() == 0
 
 
-def test_the_rest_of_a_batch_leads_the_next_one() -> None:
+def test_the_rest_of_a_batch_is_taken_before_the_next_one() -> None:
     mailbox = filled("a", "b")
     mailbox.create_batch()
     mailbox.try_take_from_batch()
@@ -131,7 +133,7 @@ def test_the_rest_of_a_batch_leads_the_next_one() -> None:
     assert take_batch(mailbox) == ["b", "c"]
 
 
-def test_a_batch_changes_nothing_for_take() -> None:
+def test_a_batch_does_not_change_the_order_of_take() -> None:
     mailbox = filled("a", "b")
     mailbox.create_batch()
     mailbox.put(mail("c"))
@@ -140,7 +142,7 @@ def test_a_batch_changes_nothing_for_take() -> None:
     assert take_all(mailbox) == ["b", "c"]
 
 
-def test_a_batch_is_consumed_without_the_lock(other_threads: OtherThreads) -> None:
+def test_a_batch_is_taken_without_the_lock(other_threads: OtherThreads) -> None:
     mailbox = filled("a", "b")
     mailbox.create_batch()
     lock_is_held, may_release = threading.Event(), threading.Event()
@@ -159,10 +161,10 @@ def test_a_batch_is_consumed_without_the_lock(other_threads: OtherThreads) -> No
     holder.result(60)
 
 
-# The flag
+# has_new_mail
 
 
-def test_the_flag_is_an_attribute_and_not_a_property() -> None:
+def test_has_new_mail_is_an_attribute_and_not_a_property() -> None:
     assert type(TaskMailbox.__dict__["has_new_mail"]).__name__ == "member_descriptor"
 
 
@@ -181,7 +183,7 @@ EMPTYINGS: dict[str, Callable[[TaskMailbox], object]] = {
 
 @pytest.mark.parametrize("fill", FILLINGS.values(), ids=FILLINGS.keys())
 @pytest.mark.parametrize("empty", EMPTYINGS.values(), ids=EMPTYINGS.keys())
-def test_the_flag_is_up_exactly_while_there_is_mail(
+def test_has_new_mail_is_true_exactly_while_there_is_mail(
     fill: Callable[[TaskMailbox], object], empty: Callable[[TaskMailbox], object]
 ) -> None:
     mailbox = TaskMailbox()
@@ -192,7 +194,7 @@ def test_the_flag_is_up_exactly_while_there_is_mail(
     assert (mailbox.has_new_mail, mailbox.has_mail(), mailbox.size()) == (False, False, 0)
 
 
-def test_the_flag_stays_up_for_mail_that_was_passed_over() -> None:
+def test_has_new_mail_stays_true_for_mail_skipped_by_priority() -> None:
     mailbox = TaskMailbox()
     mailbox.put(mail("task", MIN_PRIORITY))
     mailbox.put(mail("tail", 1))
@@ -201,7 +203,7 @@ def test_the_flag_stays_up_for_mail_that_was_passed_over() -> None:
 
 
 class QueueLookedAt(deque[Mail]):
-    """Lets something happen just before or just after the mailbox looks whether mail is queued."""
+    """Calls a function just before or just after the mailbox checks whether mail is queued."""
 
     before: Callable[[], object] | None = None
     after: Callable[[], object] | None = None
@@ -218,7 +220,7 @@ class QueueLookedAt(deque[Mail]):
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])
-def test_mail_put_while_the_flag_is_lowered_is_not_overlooked(
+def test_mail_put_while_has_new_mail_becomes_false_is_not_overlooked(
     moment: str, other_threads: OtherThreads
 ) -> None:
     mailbox = filled("a")
@@ -227,9 +229,9 @@ def test_mail_put_while_the_flag_is_lowered_is_not_overlooked(
     mailbox._queue = queue
     setattr(queue, moment, lambda: other_threads.run(lambda: mailbox.put(mail("b"))))
 
-    mailbox.try_take_from_batch()  # takes the last one, without the lock, and lowers the flag
+    mailbox.try_take_from_batch()  # takes the last mail without the lock, and sets has_new_mail to False
 
-    assert getattr(queue, moment) is None  # the put did happen in that moment
+    assert getattr(queue, moment) is None  # the put happened in that moment
     assert mailbox.has_new_mail
     assert take_all(mailbox) == ["b"]
 
@@ -243,7 +245,7 @@ def test_take_waits_for_mail_of_its_priority(
     def put_once_the_mailbox_waits() -> None:
         assert not_empty.somebody_waits.wait(60)
         not_empty.somebody_waits.clear()
-        mailbox.put(mail("upstream", 0))  # wakes it, and is not for it
+        mailbox.put(mail("upstream", 0))  # wakes the thread, but has too low a priority
         assert not_empty.somebody_waits.wait(60)
         mailbox.put(mail("own", 1))
 
@@ -255,7 +257,7 @@ def test_take_waits_for_mail_of_its_priority(
 
 
 @pytest.mark.parametrize("put", [TaskMailbox.put, TaskMailbox.put_first])
-def test_waiting_for_mail_takes_none(
+def test_wait_for_mail_takes_no_mail(
     put: Callable[[TaskMailbox, Mail], None],
     other_threads: OtherThreads,
     watch: Callable[[Any], WatchedCondition],
@@ -270,7 +272,7 @@ def test_waiting_for_mail_takes_none(
     putter = other_threads.start(put_once_the_mailbox_waits)
     mailbox.wait_for_mail()
     putter.result(60)
-    mailbox.wait_for_mail()  # there is still mail: returns at once
+    mailbox.wait_for_mail()  # there is still mail, so this returns at once
     assert take_all(mailbox) == ["a"]
 
 
@@ -292,7 +294,7 @@ FOR_THE_MAILBOX_THREAD: dict[str, Callable[[TaskMailbox], object]] = {
 @pytest.mark.parametrize(
     "operation", FOR_THE_MAILBOX_THREAD.values(), ids=FOR_THE_MAILBOX_THREAD.keys()
 )
-def test_only_the_mailbox_thread_takes(
+def test_only_the_mailbox_thread_takes_mail(
     operation: Callable[[TaskMailbox], object], other_threads: OtherThreads
 ) -> None:
     mailbox = filled("a")
@@ -302,7 +304,7 @@ def test_only_the_mailbox_thread_takes(
     assert take_all(mailbox) == ["a"]
 
 
-def test_any_thread_puts_and_looks(other_threads: OtherThreads) -> None:
+def test_any_thread_may_put_mail_and_check_for_it(other_threads: OtherThreads) -> None:
     mailbox = TaskMailbox()
 
     def put() -> tuple[int, MailboxState, bool]:
@@ -325,7 +327,7 @@ def frequent_switches() -> Iterator[None]:
 
 @pytest.mark.usefixtures("frequent_switches")
 @pytest.mark.parametrize("taking", ["take", "batch"])
-def test_threads_that_put_at_once_lose_and_reorder_nothing(
+def test_mail_put_concurrently_is_neither_lost_nor_reordered(
     taking: str, other_threads: OtherThreads
 ) -> None:
     mailbox = TaskMailbox()
@@ -359,7 +361,7 @@ def test_threads_that_put_at_once_lose_and_reorder_nothing(
     assert not mailbox.has_new_mail
 
 
-def test_nobody_puts_while_something_runs_exclusively(other_threads: OtherThreads) -> None:
+def test_no_thread_puts_mail_while_run_exclusively_runs(other_threads: OtherThreads) -> None:
     mailbox = TaskMailbox()
     about_to_put = threading.Event()
 
@@ -381,14 +383,14 @@ def test_nobody_puts_while_something_runs_exclusively(other_threads: OtherThread
     assert take_all(mailbox) == ["first", "second", "from another thread"]
 
 
-def test_mail_is_stamped_as_it_is_put() -> None:
+def test_mail_is_timestamped_when_it_is_put() -> None:
     mailbox = TaskMailbox(clock_ns=count(100).__next__)
     mailbox.put(mail("a"))
     mailbox.put_first(mail("b"))
     assert [mail.put_at_ns for mail in mailbox.drain()] == [101, 100]
 
 
-# What a mailbox allows while open, quiesced and closed
+# Methods allowed while the mailbox is open, quiesced and closed
 
 STATES: dict[str, Callable[[TaskMailbox], object]] = {
     "open": lambda _: None,
@@ -410,7 +412,7 @@ TAKES: dict[str, Callable[[TaskMailbox], object]] = {
 @pytest.mark.parametrize(
     ("state", "allowed"), [("open", True), ("quiesced", False), ("closed", False)]
 )
-def test_which_states_accept_mail(
+def test_mail_is_accepted_only_by_an_open_mailbox(
     state: str, allowed: bool, operation: Callable[[TaskMailbox], object]
 ) -> None:
     mailbox = filled("a")
@@ -431,7 +433,7 @@ def test_which_states_accept_mail(
 @pytest.mark.parametrize(
     ("state", "allowed"), [("open", True), ("quiesced", True), ("closed", False)]
 )
-def test_which_states_give_mail_out(
+def test_mail_can_be_taken_until_the_mailbox_is_closed(
     state: str, allowed: bool, operation: Callable[[TaskMailbox], Mail]
 ) -> None:
     mailbox = filled("a")
@@ -444,7 +446,7 @@ def test_which_states_give_mail_out(
 
 
 @pytest.mark.parametrize("wait", [lambda m: m.take(0), lambda m: m.wait_for_mail()])
-def test_waiting_for_mail_that_cannot_come_is_an_error(
+def test_waiting_for_mail_that_cannot_be_put_is_an_error(
     wait: Callable[[TaskMailbox], object],
 ) -> None:
     mailbox = TaskMailbox()
@@ -457,11 +459,11 @@ def test_waiting_for_mail_that_cannot_come_is_an_error(
 def test_a_closed_mailbox_stays_closed(last: str) -> None:
     mailbox = filled("a")
     mailbox.close()
-    assert not STATES[last](mailbox)  # nothing is dropped twice
+    assert not STATES[last](mailbox)  # no mail is dropped twice
     assert mailbox.state is MailboxState.CLOSED
 
 
-def test_closing_gives_back_what_was_waiting_in_its_order() -> None:
+def test_close_returns_the_queued_mail_in_order() -> None:
     mailbox = filled("a", "b")
     mailbox.create_batch()
     mailbox.put(mail("c"))

@@ -18,7 +18,7 @@ def take_all(queue: TimerQueue) -> list[ScheduledCall]:
 
 
 @given(st.lists(st.tuples(st.integers(0, 20), st.booleans()), max_size=300))
-def test_gives_out_what_is_not_cancelled_by_time_then_registration(
+def test_timers_are_taken_in_the_order_of_time_and_registration(
     timers: list[tuple[int, bool]],
 ) -> None:
     queue = TimerQueue()
@@ -36,7 +36,7 @@ def test_gives_out_what_is_not_cancelled_by_time_then_registration(
     assert len(queue) == 0
 
 
-def test_a_call_that_was_given_out_cannot_be_cancelled() -> None:
+def test_a_timer_that_was_taken_cannot_be_cancelled() -> None:
     queue = TimerQueue()
     queue.add(1, nothing)
     call = queue.take_next()
@@ -45,7 +45,7 @@ def test_a_call_that_was_given_out_cannot_be_cancelled() -> None:
     assert len(queue) == 1
 
 
-def test_cancelling_twice_counts_once() -> None:
+def test_cancelling_a_timer_twice_counts_once() -> None:
     queue = TimerQueue()
     call = queue.add(1, nothing)
     queue.add(2, nothing)
@@ -54,7 +54,7 @@ def test_cancelling_twice_counts_once() -> None:
     assert len(queue) == 1
 
 
-def test_timers_cancelled_long_before_their_time_do_not_pile_up() -> None:
+def test_cancelled_timers_do_not_accumulate() -> None:
     queue = TimerQueue()
     kept = queue.add(10**9, nothing)
     for number in range(10_000):
@@ -63,11 +63,11 @@ def test_timers_cancelled_long_before_their_time_do_not_pile_up() -> None:
     assert take_all(queue) == [kept]
 
 
-def test_the_order_outlives_the_sweep_of_cancelled_timers() -> None:
+def test_the_order_is_kept_when_cancelled_timers_are_swept() -> None:
     queue = TimerQueue()
     calls = [queue.add(at_ms * 7919 % 1009, nothing) for at_ms in range(1000)]
     for number, call in enumerate(calls):
         if number % 4:
             queue.cancel(call)
-    assert len(queue._heap) < 1000  # it was swept
+    assert len(queue._heap) < 1000  # the queue was swept
     assert [call.at_ms for call in take_all(queue)] == sorted(call.at_ms for call in calls[::4])

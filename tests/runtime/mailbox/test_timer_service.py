@@ -17,7 +17,7 @@ THE_END_OF_TIME = 2**63 - 1
 
 
 class Timers:
-    """A system timer service on a clock set by hand; what it calls arrives on a queue."""
+    """A system timer service on a clock set by hand; its calls are put into a queue."""
 
     def __init__(self) -> None:
         self.now_ms = 100
@@ -38,7 +38,7 @@ def timers() -> Iterator[Timers]:
     timers.service.shutdown()
 
 
-def test_calls_in_the_order_of_time_in_a_thread_of_its_own(timers: Timers) -> None:
+def test_calls_are_made_in_the_order_of_time_in_a_timer_thread(timers: Timers) -> None:
     names: list[str] = []
     first_is_running, may_go_on = threading.Event(), threading.Event()
 
@@ -57,7 +57,7 @@ def test_calls_in_the_order_of_time_in_a_thread_of_its_own(timers: Timers) -> No
     assert names == ["timers under test"]
 
 
-def test_calls_once_the_millisecond_of_the_timer_is_over(timers: Timers) -> None:
+def test_a_call_is_made_once_the_millisecond_of_its_timer_is_over(timers: Timers) -> None:
     timers.call("now", 100)
     timers.call("past", 99)
     assert timers.next_called() == "past"
@@ -69,7 +69,7 @@ def test_calls_once_the_millisecond_of_the_timer_is_over(timers: Timers) -> None
     assert timers.next_called() == "wake up and look at the clock"
 
 
-def test_an_earlier_timer_overtakes_one_being_waited_for(timers: Timers) -> None:
+def test_an_earlier_timer_overtakes_the_one_that_is_waited_for(timers: Timers) -> None:
     timers.call("never", THE_END_OF_TIME)  # longer than a lock can wait
     timers.call("at once", 0)
     assert timers.next_called() == "at once"
@@ -85,7 +85,7 @@ def test_a_cancelled_call_is_not_made(timers: Timers) -> None:
     assert timers.called.empty()
 
 
-def test_the_real_clock_makes_a_call_by_itself() -> None:
+def test_the_real_clock_makes_a_call() -> None:
     service = SystemTimerService()
     called_at_ms: SimpleQueue[int] = SimpleQueue()
     at_ms = wall_clock_ms() + 5
@@ -101,7 +101,7 @@ def test_without_timers_there_is_no_thread() -> None:
     service.shutdown()
 
 
-def test_shutting_down_ends_the_thread_and_makes_no_more_calls(timers: Timers) -> None:
+def test_shutdown_ends_the_thread_and_makes_no_more_calls(timers: Timers) -> None:
     timers.call("a", 0)
     timers.call("never", 1000)
     assert timers.next_called() == "a"
@@ -118,7 +118,7 @@ def test_shutting_down_ends_the_thread_and_makes_no_more_calls(timers: Timers) -
     timers.service.shutdown()  # again
 
 
-def test_shutting_down_waits_for_the_call_being_made(
+def test_shutdown_waits_for_the_call_in_progress(
     timers: Timers, other_threads: OtherThreads
 ) -> None:
     is_running, may_go_on = threading.Event(), threading.Event()
