@@ -16,7 +16,7 @@ MakeOperator = Callable[..., OperatorCounts]
 
 @pytest.fixture
 def make_operator() -> MakeOperator:
-    """Numbers of an operator of a subtask, all of them 0 but for those that are given."""
+    """Metrics of an operator of a subtask; all are 0 except the given ones."""
 
     def make(**numbers: Any) -> OperatorCounts:
         return OperatorCounts(
@@ -29,7 +29,7 @@ def make_operator() -> MakeOperator:
 
 @pytest.fixture
 def make_task(make_operator: MakeOperator) -> MakeTask:
-    """Numbers of a task that ran for a second, all of them 0 but for those that are given."""
+    """Metrics of a task that ran for a second; all are 0 except the given ones."""
 
     def make(subtask: int = 0, **numbers: Any) -> TaskMetrics:
         defaults = {

@@ -1,4 +1,4 @@
-"""The hottest keys of an exchange: exact for few records, close for many, in bounded memory."""
+"""Hot keys of an exchange: exact for few records, approximate for many, in bounded memory."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def skewed(count: int) -> list[str]:
     return [f"word {int(draw.paretovariate(0.8))}" for _ in range(count)]
 
 
-def test_few_records_are_counted_one_by_one() -> None:
+def test_keys_of_few_records_are_counted_exactly() -> None:
     hot = sampled(["a", "b", "a", 7, "a", "b"], 2)
     assert hot.records == 6
     assert hot.keys == (
@@ -49,7 +49,7 @@ def test_few_records_are_counted_one_by_one() -> None:
 
 
 @pytest.mark.parametrize("batch", [1, 10, 1_000, 8_192])
-def test_of_many_records_counts_are_close_and_always_the_same(batch: int) -> None:
+def test_counts_of_many_records_are_close_and_deterministic(batch: int) -> None:
     keys = skewed(200_000)
     hot = sampled(keys, batch)
     assert hot == sampled(keys, batch)
@@ -60,7 +60,7 @@ def test_of_many_records_counts_are_close_and_always_the_same(batch: int) -> Non
     assert hot.groups[0][0] == key_group("word 1", 128)
 
 
-def test_a_hot_key_among_a_million_different_ones_is_found_in_bounded_memory() -> None:
+def test_a_hot_key_among_a_million_keys_is_found_in_bounded_memory() -> None:
     keys = [str(number) if number % 20 else "hot" for number in range(1_000_000)]
     sample = KeySample(ROUTER)
     for begin in range(0, len(keys), BATCH):
@@ -72,15 +72,15 @@ def test_a_hot_key_among_a_million_different_ones_is_found_in_bounded_memory() -
     assert key[2] == pytest.approx(50_000, rel=0.35)
 
 
-def test_keys_in_turn_are_even() -> None:
-    """A sample that took every n-th record would see one key alone where n keys come in turn."""
+def test_keys_that_alternate_have_even_counts() -> None:
+    """A sample of every n-th record would see only one of n alternating keys."""
     for different in (17, 251):
         hot = sampled([number % different for number in range(500_000)])
         assert all(count < 500_000 / different + 500_000 * 0.02 for _, _, count in hot.keys)
 
 
 class Plain:
-    """With an address in its repr."""
+    """Has an address in its repr."""
 
 
 @dataclass
@@ -107,7 +107,7 @@ def test_keys_need_neither_hash_nor_repr() -> None:
     assert max(map(len, texts)) == 80
 
 
-def test_several_tasks_and_epochs_add_up_by_target() -> None:
+def test_counts_of_several_tasks_and_epochs_are_added_by_target() -> None:
     one = HotKeys(4, 10, (("'a'", 1, 6), ("'b'", 2, 4)), ((1, 6), (2, 4)))
     other = HotKeys(4, 7, (("'b'", 2, 7),), ((2, 7),))
     elsewhere = HotKeys(2, 1, (("'a'", 1, 1),), ((1, 1),))
@@ -123,7 +123,7 @@ class First(KeyedProcessFunction):
 
 
 @pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
-def test_a_job_knows_the_hot_keys_of_each_keyed_vertex(mode: str) -> None:
+def test_job_metrics_have_the_hot_keys_of_each_keyed_vertex(mode: str) -> None:
     configuration = Configuration()
     configuration.set_string("execution.target", "local")
     configuration.set_string("execution.runtime-mode", mode)

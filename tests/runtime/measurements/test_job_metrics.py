@@ -50,7 +50,7 @@ def metrics(job: Any, tasks: dict[int, TaskMetrics]) -> JobMetrics:
     return merge_task_metrics(job, tasks)
 
 
-def test_vertices_operators_and_subtasks_come_in_the_order_of_the_plan(metrics: JobMetrics) -> None:
+def test_vertices_operators_and_subtasks_are_in_plan_order(metrics: JobMetrics) -> None:
     assert [vertex.name for vertex in metrics.vertices] == ["read -> parse", "count"]
     assert [operator.name for operator in metrics.operators] == ["read", "parse", "count"]
     assert [task.subtask for task in metrics.vertex("read -> parse").subtasks] == [0, 1]
@@ -69,7 +69,7 @@ def test_a_vertex_is_found_by_name_or_id(metrics: JobMetrics, name: str) -> None
     assert metrics.vertex(name).records_in == 8
 
 
-def test_an_unknown_name_is_told_the_known_ones(metrics: JobMetrics) -> None:
+def test_the_error_about_an_unknown_name_lists_the_known_ones(metrics: JobMetrics) -> None:
     with pytest.raises(KeyError, match="no operator has the name 'nope'; there are: 'read', 'pars"):
         metrics.operator("nope")
     with pytest.raises(KeyError, match="no vertex has the name 'read'; there are: 'read -> parse'"):
@@ -78,7 +78,7 @@ def test_an_unknown_name_is_told_the_known_ones(metrics: JobMetrics) -> None:
         JobMetrics().operator("x")
 
 
-def test_a_name_of_several_is_told_their_ids(metrics: JobMetrics) -> None:
+def test_the_error_about_an_ambiguous_name_lists_the_ids(metrics: JobMetrics) -> None:
     doubled = JobMetrics((metrics.vertices[1], metrics.vertices[1]))
     with pytest.raises(
         KeyError, match="2 operators have the name 'count'; use the id: id-count, id"
@@ -90,7 +90,7 @@ def test_accumulators_are_merged_over_vertices(job: Any, tasks: dict[int, TaskMe
     assert merge_task_accumulators(job, tasks) == {"n": 321}
 
 
-def test_all_numbers_are_json(metrics: JobMetrics) -> None:
+def test_all_values_can_be_written_as_json(metrics: JobMetrics) -> None:
     data = metrics.as_dict()
     assert json.loads(json.dumps(data, allow_nan=False)) == data
     first = data["vertices"][0]
@@ -101,7 +101,7 @@ def test_all_numbers_are_json(metrics: JobMetrics) -> None:
     assert first["operators"][1]["metrics"]["numRecordsIn"] == 8
 
 
-def test_metrics_are_a_value_and_brief_in_messages(metrics: JobMetrics) -> None:
+def test_job_metrics_are_compared_by_value_and_have_a_short_repr(metrics: JobMetrics) -> None:
     assert pickle.loads(pickle.dumps(metrics)) == metrics
     assert repr(metrics) == "<JobMetrics: 2 vertices, 3 operators>"
     assert str(metrics) == metrics.table()

@@ -36,10 +36,10 @@ from opchain.runtime.metrics.metric_types import (
     ],
     ids=["counts", "meters", "distributions", "histograms", "gauges", "one gauge", "mixed"],
 )
-def test_each_kind_is_merged_in_its_way(values: list[Any], merged: Any) -> None:
+def test_each_kind_of_metric_is_merged_in_its_way(values: list[Any], merged: Any) -> None:
     assert merge_values(values) == merged
 
 
-def test_values_one_by_one_are_plain() -> None:
+def test_per_subtask_values_are_converted_to_plain_values() -> None:
     values = PerSubtask((3, GaugeFailure("KeyError(1)"), MeterValue(1, 0.5)))
     assert values.as_plain() == [3, {"error": "KeyError(1)"}, {"count": 1, "rate": 0.5}]

@@ -21,7 +21,7 @@ def of(*values: int) -> HistogramValue:
     return histogram.snapshot()
 
 
-def test_records_add_up(make_operator: Any) -> None:
+def test_records_of_subtasks_are_added(make_operator: Any) -> None:
     merged = metrics(
         make_operator(records_in=6, records_out=3), make_operator(records_in=2, records_out=1)
     )
@@ -30,7 +30,7 @@ def test_records_add_up(make_operator: Any) -> None:
     assert repr(merged) == "<OperatorMetrics of 'parse': 8 in, 4 out>"
 
 
-def test_the_least_watermark_counts_for_each_input(make_operator: Any) -> None:
+def test_the_minimum_watermark_of_the_subtasks_counts_for_each_input(make_operator: Any) -> None:
     merged = metrics(
         make_operator(input_watermarks=(5, 40), output_watermark=5),
         make_operator(input_watermarks=(30, 7), output_watermark=7),
@@ -44,7 +44,7 @@ def test_the_least_watermark_counts_for_each_input(make_operator: Any) -> None:
     assert values["currentOutputWatermark"] == 5
 
 
-def test_a_source_has_no_input_watermark_and_one_input_no_number(make_operator: Any) -> None:
+def test_a_source_has_no_input_watermark_and_a_single_input_no_number(make_operator: Any) -> None:
     source = metrics(make_operator(), make_operator())
     assert source.input_watermarks == ()
     assert not [name for name in source.values() if name.startswith("currentInput")]
@@ -54,7 +54,7 @@ def test_a_source_has_no_input_watermark_and_one_input_no_number(make_operator: 
     ]
 
 
-def test_rates_of_subtasks_that_run_side_by_side_add_up(make_operator: Any) -> None:
+def test_rates_of_parallel_subtasks_are_added(make_operator: Any) -> None:
     merged = metrics(
         make_operator(records_in=10, records_out=4),
         make_operator(records_in=6, records_out=0),
@@ -66,11 +66,11 @@ def test_rates_of_subtasks_that_run_side_by_side_add_up(make_operator: Any) -> N
     assert values["numRecordsOutPerSecond"] == 2.0
 
 
-def test_a_task_of_no_time_has_no_rate() -> None:
+def test_a_task_with_no_elapsed_time_has_no_rate() -> None:
     assert rate([5, 4], (0.0, 2.0)) == 2.0
 
 
-def test_what_functions_registered_is_merged_by_name(make_operator: Any) -> None:
+def test_registered_metrics_are_merged_by_name(make_operator: Any) -> None:
     merged = metrics(
         make_operator(registered={"seen": 3, "size": GaugeValue(8)}),
         make_operator(registered={"seen": 4, "size": GaugeValue(9), "late": 1}),
@@ -79,7 +79,7 @@ def test_what_functions_registered_is_merged_by_name(make_operator: Any) -> None
     assert merged.values()["late"] == 1
 
 
-def test_flinks_own_names_win_over_those_of_functions(make_operator: Any) -> None:
+def test_names_of_flink_take_precedence_over_registered_names(make_operator: Any) -> None:
     merged = metrics(make_operator(records_in=5, registered={"numRecordsIn": 77}))
     assert merged.values()["numRecordsIn"] == 5
     assert merged.registered == {"numRecordsIn": 77}
@@ -95,7 +95,7 @@ def test_latencies_are_merged_by_source(make_operator: Any) -> None:
 
 
 @pytest.mark.parametrize("parallelism", [1, 3])
-def test_nothing_counted_is_all_zeros(make_operator: Any, parallelism: int) -> None:
+def test_without_counts_all_values_are_zero(make_operator: Any, parallelism: int) -> None:
     merged = metrics(*[make_operator()] * parallelism)
     assert merged.skew == 1.0
     assert {value for name, value in merged.values().items() if name.startswith("num")} == {0}

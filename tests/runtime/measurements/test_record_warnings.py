@@ -72,14 +72,16 @@ def test_a_bounded_job_warns_once_and_shows_a_column(
     assert [line.split()[-1] for line in lines if line.strip().startswith("sums")] == ["3"] * 3
 
 
-def test_a_job_without_late_records_says_nothing(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_job_without_late_records_logs_no_warning(caplog: pytest.LogCaptureFixture) -> None:
     env = local()
     counted(env.from_collection([1, 2, 30])).collect_async()
     assert "dropped late" not in env.execute().metrics.table()
     assert warnings_in(caplog) == []
 
 
-def test_records_for_a_late_side_output_are_not_dropped(caplog: pytest.LogCaptureFixture) -> None:
+def test_records_for_a_late_side_output_are_not_counted_as_dropped(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     env = local()
     tag: Any = OutputTag("late")
     keyed = (
@@ -124,7 +126,7 @@ def test_an_interval_join_counts_its_late_records(
     assert "side_output_left_late_data()" in warning
 
 
-def test_a_warning_comes_again_when_ten_times_as_many_were_dropped(
+def test_the_warning_is_repeated_when_ten_times_as_many_were_dropped(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     job = job_of(lambda env: seen(counted(env.from_collection(TIMES)), "out"))
@@ -145,10 +147,10 @@ def test_a_warning_comes_again_when_ten_times_as_many_were_dropped(
 
 
 @pytest.mark.parametrize("restarts", [False, True])
-def test_epochs_are_added_up(
+def test_dropped_records_of_epochs_are_added(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, *, restarts: bool
 ) -> None:
-    """A process that takes over a task counts from 0; the totals of the run do not."""
+    """A process that takes over a task counts from 0; the totals of the run continue."""
 
     def draw(env: StreamExecutionEnvironment) -> None:
         seen(counted(given(env, "times")), "out")
@@ -166,7 +168,7 @@ def test_epochs_are_added_up(
     ]
 
 
-def test_a_live_job_warns(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_unbounded_job_in_process_warns(caplog: pytest.LogCaptureFixture) -> None:
     job = job_of(lambda env: seen(counted(env.from_collection(TIMES)), "out"), batch_size=1)
     live = LiveRun(job, TaskEnvironment(), StopSwitch())
     read_outcome(job, live.buffers())
@@ -174,7 +176,7 @@ def test_a_live_job_warns(caplog: pytest.LogCaptureFixture) -> None:
     assert "dropped 3 of 6 records as late" in warning
 
 
-def test_files_read_one_after_the_other_are_explained(
+def test_the_warning_about_files_read_one_after_the_other_gives_the_cause(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     for name in ("a", "b"):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def of(counts: int, watermark: int) -> TaskMetrics:
-    """An epoch with so many times the numbers of TASK."""
+    """An epoch with multiples of the metrics of TASK."""
     sums = ("records", "bytes", "buffers")
     fields: dict[str, Any] = {
         f"{name}_{way}": counts * getattr(TASK, f"{name}_{way}")
@@ -37,10 +37,10 @@ def test_time_between_epochs_is_idle() -> None:
     spread = over_span(TASK, 5_000)
     assert (spread.elapsed_ns, spread.idle_ns) == (5_000, 4_400)
     assert spread.busy_ns == TASK.busy_ns
-    assert over_span(TASK, 10) == TASK  # clocks of two processes
+    assert over_span(TASK, 10) == TASK  # the clocks of two processes differ
 
 
-def test_counts_and_times_add_up_and_watermarks_are_the_latest() -> None:
+def test_counts_and_times_are_added_and_the_latest_watermarks_kept() -> None:
     totals = RunTotals()
     totals.add({0: of(1, 99), 1: of(5, 10)})
     assert totals.tasks == {0: TASK, 1: of(5, 10)}

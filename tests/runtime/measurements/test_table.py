@@ -50,11 +50,11 @@ PLAIN = """\
 
 
 def _narrow(text: str) -> str:
-    """Without the width of columns, on which versions of rich differ."""
+    """Replaces column widths, which differ between versions of rich."""
     return re.sub(r"--+|  +", "  ", text)
 
 
-def test_the_plain_table_is_ascii_and_as_wide_as_it_must_be(metrics: JobMetrics) -> None:
+def test_the_plain_table_is_ascii_and_as_wide_as_its_content(metrics: JobMetrics) -> None:
     assert _narrow(table.plain_table(metrics)) == _narrow(PLAIN)
 
 
@@ -70,7 +70,7 @@ def test_a_wide_terminal_shows_the_same_words(metrics: JobMetrics) -> None:
     ("width", "given_up"),
     [(60, 3), (80, 1), (200, 0)],
 )
-def test_a_narrow_terminal_gives_up_columns_before_names(
+def test_a_narrow_terminal_drops_columns_before_names_are_cut(
     metrics: JobMetrics, width: int, given_up: int
 ) -> None:
     lines = without_colour(on_terminal(metrics, width)).splitlines()
@@ -80,7 +80,7 @@ def test_a_narrow_terminal_gives_up_columns_before_names(
     assert max(map(len, lines)) <= width
 
 
-def test_nothing_counted_is_the_header_alone() -> None:
+def test_without_counts_the_table_is_only_a_header() -> None:
     header, rule = JobMetrics().table().splitlines()
     assert header.split() == PLAIN.splitlines()[0].split()
     assert set(rule.strip()) == {"-"}
@@ -95,7 +95,7 @@ def test_nothing_counted_is_the_header_alone() -> None:
         ("\x1b[31m red", " [31m red"),
     ],
 )
-def test_names_are_one_line_of_bounded_length(name: str, shown: str) -> None:
+def test_names_are_shown_on_one_line_of_bounded_length(name: str, shown: str) -> None:
     assert table._cut(name) == shown
 
 
@@ -110,14 +110,14 @@ def test_names_are_one_line_of_bounded_length(name: str, shown: str) -> None:
         (5000 * 1024**4, "5000.0 TiB"),
     ],
 )
-def test_sizes_are_read_at_a_glance(size: int, shown: str) -> None:
+def test_sizes_are_shown_with_binary_units(size: int, shown: str) -> None:
     assert table.size_text(size) == shown
 
 
 @pytest.mark.parametrize(
     ("busy", "shown"), [(0.0, "0 %"), (994.9, "99 %"), (1000.0, "100 %"), (math.nan, "?")]
 )
-def test_busy_is_in_percent(busy: float, shown: str) -> None:
+def test_busy_time_is_shown_in_percent(busy: float, shown: str) -> None:
     assert table._busy(busy) == shown
 
 

@@ -7,13 +7,13 @@ from opchain.runtime.metrics.histogram import Histogram
 from opchain.runtime.metrics.metric_types import MeterValue
 
 
-def test_busy_is_what_is_neither_idle_nor_back_pressured(make_task: Any) -> None:
+def test_busy_time_is_neither_idle_nor_back_pressured(make_task: Any) -> None:
     task = make_task(elapsed_ns=2_500_000_000, idle_ns=500_000_000, back_pressured_ns=1)
     assert task.busy_ns == 1_999_999_999
     assert task.seconds == 2.5
 
 
-def test_the_numbers_travel_and_are_small(make_task: Any, make_operator: Any) -> None:
+def test_pickled_task_metrics_are_small(make_task: Any, make_operator: Any) -> None:
     latency = Histogram()
     for number in range(100):
         latency.update(number)

@@ -45,7 +45,9 @@ def tasks(draw: Any) -> TaskMetrics:
 
 
 @given(st.lists(tasks(), min_size=1, max_size=6))
-def test_counts_add_up_and_shares_of_time_are_a_thousand(subtasks: list[TaskMetrics]) -> None:
+def test_counts_are_added_and_shares_of_time_sum_up_to_a_second(
+    subtasks: list[TaskMetrics],
+) -> None:
     merged = vertex(*subtasks)
     values = merged.values()
     for name, flinks in zip(COUNTS, FLINKS, strict=True):
@@ -68,7 +70,7 @@ def test_the_order_of_subtasks_changes_no_number(subtasks: list[TaskMetrics], ra
     assert shuffled == pytest.approx(merged)
 
 
-def test_times_are_weighted_by_how_long_a_task_ran(make_task: Any) -> None:
+def test_times_are_weighted_by_the_elapsed_time_of_a_task(make_task: Any) -> None:
     merged = vertex(
         make_task(elapsed_ns=3 * SECOND, idle_ns=3 * SECOND),
         make_task(elapsed_ns=1 * SECOND, back_pressured_ns=SECOND // 2),
@@ -78,14 +80,14 @@ def test_times_are_weighted_by_how_long_a_task_ran(make_task: Any) -> None:
     assert merged.busy_time_ms_per_second == 125.0
 
 
-def test_one_source_on_a_thread_of_its_own_leaves_busy_time_unknown(make_task: Any) -> None:
+def test_one_source_on_its_own_thread_makes_busy_time_unknown(make_task: Any) -> None:
     merged = vertex(make_task(knows_busy_time=False), make_task())
     assert math.isnan(merged.busy_time_ms_per_second)
     assert math.isnan(merged.values()["busyTimeMsPerSecond"])
     assert merged.values()["idleTimeMsPerSecond"] == 0.0
 
 
-def test_a_task_of_no_time_has_no_shares_and_no_rates(make_task: Any) -> None:
+def test_a_task_with_no_elapsed_time_has_no_shares_and_rates(make_task: Any) -> None:
     values = vertex(make_task(elapsed_ns=0, records_in=5)).values()
     assert values["busyTimeMsPerSecond"] == 0.0
     assert values["numRecordsInPerSecond"] == 0.0
@@ -105,7 +107,7 @@ def test_mail_is_counted_per_second_and_its_latency_merged(make_task: Any) -> No
     assert merged.values()["mailboxLatencyMs"].mean == 2.0
 
 
-def test_the_skew_is_that_of_records_in(make_task: Any) -> None:
+def test_the_skew_is_that_of_input_records(make_task: Any) -> None:
     merged = vertex(make_task(records_in=9, records_out=1), make_task(records_in=0, records_out=1))
     assert merged.skew == 2.0
     assert merged.parallelism == 2

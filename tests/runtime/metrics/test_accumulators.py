@@ -37,7 +37,7 @@ def of(name: str, values: list[int]) -> Any:
 
 @pytest.mark.parametrize("name", VALUE_OF)
 @given(values=INTEGERS)
-def test_the_local_value_is_that_of_all_values(name: str, values: list[int]) -> None:
+def test_the_local_value_is_that_of_all_added_values(name: str, values: list[int]) -> None:
     local = of(name, values).get_local_value()
     assert local == VALUE_OF[name](values)
     assert list(local) == list(VALUE_OF[name](values)) if isinstance(local, dict) else True
@@ -45,7 +45,9 @@ def test_the_local_value_is_that_of_all_values(name: str, values: list[int]) -> 
 
 @pytest.mark.parametrize("name", VALUE_OF)
 @given(a=INTEGERS, b=INTEGERS)
-def test_merging_is_as_if_one_had_taken_all(name: str, a: list[int], b: list[int]) -> None:
+def test_merging_equals_adding_all_values_to_one_accumulator(
+    name: str, a: list[int], b: list[int]
+) -> None:
     merged, other = of(name, a), of(name, b)
     merged.merge(other)
     assert merged.get_local_value() == VALUE_OF[name](a + b)
@@ -53,14 +55,14 @@ def test_merging_is_as_if_one_had_taken_all(name: str, a: list[int], b: list[int
 
 
 @pytest.mark.parametrize("name", VALUE_OF)
-def test_resetting_forgets(name: str) -> None:
+def test_reset_local_forgets_all_values(name: str) -> None:
     accumulator = of(name, [3, 5])
     accumulator.reset_local()
     assert accumulator.get_local_value() == VALUE_OF[name]([])
 
 
 @pytest.mark.parametrize("name", VALUE_OF)
-def test_a_clone_and_a_pickle_share_nothing(name: str) -> None:
+def test_clones_and_pickles_are_independent(name: str) -> None:
     accumulator = of(name, [3, 5])
     copies = accumulator.clone(), pickle.loads(pickle.dumps(accumulator))
     accumulator.add(1)
@@ -86,7 +88,7 @@ def test_a_local_value_is_a_copy(name: str) -> None:
         (kinds.DoubleMaximum(0.5), 0.5),
     ],
 )
-def test_some_begin_where_they_are_told(accumulator: Any, value: float) -> None:
+def test_numeric_accumulators_take_an_initial_value(accumulator: Any, value: float) -> None:
     assert accumulator.get_local_value() == value
     assert type(accumulator.get_local_value()) is type(value)
     assert repr(accumulator) == f"{type(accumulator).__name__}({value!r})"

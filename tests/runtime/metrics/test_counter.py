@@ -5,7 +5,7 @@ import pickle
 from opchain.runtime.metrics.metric_types import Counter
 
 
-def test_a_counter_counts_up_and_down() -> None:
+def test_a_counter_is_incremented_and_decremented() -> None:
     counter = Counter()
     counter.inc()
     counter.inc(5)
@@ -20,7 +20,7 @@ def test_a_counter_may_be_negative() -> None:
     assert counter.get_count() == -4
 
 
-def test_a_snapshot_does_not_go_on_counting() -> None:
+def test_a_snapshot_does_not_change_with_its_counter() -> None:
     counter = Counter()
     counter.inc()
     snapshot = pickle.loads(pickle.dumps(counter.snapshot()))

@@ -48,7 +48,7 @@ def test_few_different_values_are_counted_exactly(values: list[int]) -> None:
 @pytest.mark.slow
 @settings(max_examples=30)
 @given(st.lists(st.integers(-(10**9), 10**9), min_size=MOST_EXACT + 1, unique=True, max_size=2000))
-def test_many_different_values_are_known_to_one_percent(values: list[int]) -> None:
+def test_quantiles_of_many_different_values_are_exact_to_one_percent(values: list[int]) -> None:
     taken = of(values)
     assert taken.exact == {}
     assert sum(taken.buckets.values()) == taken.count == len(values)
@@ -58,14 +58,16 @@ def test_many_different_values_are_known_to_one_percent(values: list[int]) -> No
 
 @settings(max_examples=60)
 @given(values_of_any_number, values_of_any_number, values_of_any_number)
-def test_merging_is_as_if_one_had_taken_all(a: list[int], b: list[int], c: list[int]) -> None:
+def test_merging_equals_updating_one_histogram_with_all_values(
+    a: list[int], b: list[int], c: list[int]
+) -> None:
     together = of(a + b + c)
     assert of(a).merged(of(b)).merged(of(c)) == together
     assert of(a).merged(of(b).merged(of(c))) == together
     assert of(c).merged(of(a)).merged(of(b)) == together
 
 
-def test_memory_is_bounded() -> None:
+def test_the_memory_of_a_histogram_is_bounded() -> None:
     taken = Histogram()
     for number in range(200_000):
         taken.update(number * 1e3 + 0.5)
@@ -84,7 +86,7 @@ def test_the_extremes_of_floats_have_buckets(extreme: float) -> None:
     assert histogram._middle(histogram._bucket(extreme)) == pytest.approx(extreme, rel=0.011)
 
 
-def test_a_snapshot_stays_as_it_is() -> None:
+def test_a_snapshot_does_not_change_with_its_histogram() -> None:
     taken = Histogram()
     taken.update(1)
     before = taken.snapshot()
@@ -92,12 +94,12 @@ def test_a_snapshot_stays_as_it_is() -> None:
     assert before == of([1])
 
 
-def test_nothing_has_no_quantile_and_no_mean() -> None:
+def test_an_empty_histogram_has_no_quantiles_and_no_mean() -> None:
     assert of([]).quantile(0.5) is None
     assert of([]).mean is None
 
 
-def test_a_value_is_plain_and_pickles() -> None:
+def test_a_value_is_converted_to_plain_values_and_pickled() -> None:
     value = of(list(range(101)))
     assert value.as_plain() == {
         "count": 101,
@@ -112,12 +114,12 @@ def test_a_value_is_plain_and_pickles() -> None:
 
 
 @pytest.mark.parametrize("quantile", [-0.1, 1.1, math.nan])
-def test_a_quantile_is_a_share(quantile: float) -> None:
+def test_a_quantile_must_be_between_0_and_1(quantile: float) -> None:
     with pytest.raises(ValueError, match="it must be between 0 and 1"):
         of([1]).quantile(quantile)
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
-def test_only_finite_numbers_are_taken(value: float) -> None:
+def test_only_finite_numbers_are_accepted(value: float) -> None:
     with pytest.raises(ValueError, match="takes finite numbers, not"):
         Histogram().update(value)

@@ -31,7 +31,7 @@ class Hollow(LongCounter):
 
 
 @given(st.lists(st.integers(0, 99), max_size=8))
-def test_what_subtasks_and_operators_counted_adds_up(counts: list[int]) -> None:
+def test_accumulators_of_subtasks_and_operators_are_merged(counts: list[int]) -> None:
     merged = merge_accumulators(
         sent("words", LongCounter(count), f"operator {number}")
         for number, count in enumerate(counts)
@@ -39,7 +39,7 @@ def test_what_subtasks_and_operators_counted_adds_up(counts: list[int]) -> None:
     assert merged == ({"words": sum(counts)} if counts else {})
 
 
-def test_lists_keep_the_order_of_the_subtasks_and_names_that_of_their_coming() -> None:
+def test_lists_are_ordered_by_subtask_and_names_by_first_occurrence() -> None:
     first, second = ListAccumulator(), ListAccumulator()
     first.add("a")
     second.add("b")
@@ -47,7 +47,7 @@ def test_lists_keep_the_order_of_the_subtasks_and_names_that_of_their_coming() -
     assert list(merged.items()) == [("z", ["a", "b"]), ("y", 1)]
 
 
-def test_different_kinds_of_one_name_have_no_value_and_hurt_no_other() -> None:
+def test_accumulators_of_different_kinds_under_one_name_have_no_value() -> None:
     merged = merge_accumulators(
         [
             sent("n", LongCounter(1), "parse"),
@@ -61,7 +61,7 @@ def test_different_kinds_of_one_name_have_no_value_and_hurt_no_other() -> None:
     )
 
 
-def test_an_accumulator_that_raises_has_no_value() -> None:
+def test_an_accumulator_that_raises_in_merge_or_get_has_no_value() -> None:
     merged = merge_accumulators(
         [
             sent("merge", Unwilling(1)),

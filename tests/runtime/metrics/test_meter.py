@@ -17,18 +17,18 @@ class Clock:
         return self.now
 
 
-def test_all_events_are_counted() -> None:
+def test_mark_event_counts_all_events() -> None:
     meter = Meter()
     meter.mark_event()
     meter.mark_event(9)
     assert meter.get_count() == 10
 
 
-def test_a_young_meter_averages_over_its_age() -> None:
+def test_a_new_meter_averages_over_its_age() -> None:
     clock = Clock()
     meter = Meter(60, clock)
     meter.mark_event(3)
-    assert meter.get_rate() == 0.0  # of no time at all
+    assert meter.get_rate() == 0.0  # its age is 0
     clock.now += 0.5
     assert meter.get_rate() == 6.0
     clock.now += 9.5
@@ -36,7 +36,7 @@ def test_a_young_meter_averages_over_its_age() -> None:
     assert meter.get_rate() == 1.0
 
 
-def test_an_old_meter_looks_back_over_its_span() -> None:
+def test_an_old_meter_averages_over_its_span() -> None:
     clock = Clock()
     meter = Meter(10, clock)
     for _ in range(100):
@@ -81,7 +81,7 @@ def test_the_rate_is_that_of_the_whole_seconds_in_the_span(
     assert meter.get_rate() == (expected / length if length else 0.0)
 
 
-def test_subtasks_rates_add_up() -> None:
+def test_rates_of_subtasks_are_added() -> None:
     merged = MeterValue(10, 2.5).merged(MeterValue(4, 0.5))
     assert merged == MeterValue(14, 3.0)
     assert merged.as_plain() == {"count": 14, "rate": 3.0}
@@ -89,6 +89,6 @@ def test_subtasks_rates_add_up() -> None:
 
 
 @pytest.mark.parametrize("span", [0, -1])
-def test_a_span_is_positive(span: int) -> None:
+def test_a_span_must_be_positive(span: int) -> None:
     with pytest.raises(ValueError, match=f"is {span} seconds; it must be at least 1"):
         Meter(span)

@@ -28,7 +28,7 @@ def group() -> MetricGroup:
         ("histogram", Histogram),
     ],
 )
-def test_a_name_stands_for_one_metric(method: str, kind: type) -> None:
+def test_a_name_returns_the_same_metric_each_time(method: str, kind: type) -> None:
     root = group()
     metric = getattr(root, method)("words")
     assert type(metric) is kind
@@ -37,7 +37,7 @@ def test_a_name_stands_for_one_metric(method: str, kind: type) -> None:
     assert getattr(root.add_group("sub"), method)("words") is not metric
 
 
-def test_a_group_of_one_name_is_the_same_group() -> None:
+def test_add_group_returns_the_same_group_for_the_same_name() -> None:
     root = group()
     root.add_group("a").add_group("b").counter("n").inc()
     root.add_group("a").add_group("b").counter("n").inc()
@@ -56,7 +56,7 @@ def test_the_snapshot_has_all_metrics_below_the_operator() -> None:
     }
 
 
-def test_key_and_value_are_two_groups_and_a_variable() -> None:
+def test_add_group_with_key_and_value_adds_two_groups_and_a_variable() -> None:
     root = group()
     below = root.add_group("country", "it").add_group("city", "Rome")
     assert below.get_scope_components() == (
@@ -79,20 +79,20 @@ def test_key_and_value_are_two_groups_and_a_variable() -> None:
     assert root.get_scope_components() == ("host", "job", "parse", "0")
 
 
-def test_variables_are_a_copy() -> None:
+def test_get_all_variables_returns_a_copy() -> None:
     root = group()
     root.get_all_variables().clear()
     assert root.get_all_variables() == {"<job_name>": "job"}
 
 
-def test_a_gauge_takes_the_new_function() -> None:
+def test_a_gauge_registered_again_uses_the_new_function() -> None:
     root = group()
     root.gauge("g", lambda: 1)
     root.gauge("g", lambda: 2)
     assert root.snapshot() == {"g": GaugeValue(2)}
 
 
-def test_the_span_of_a_meter_is_checked() -> None:
+def test_an_invalid_span_of_a_meter_is_refused() -> None:
     with pytest.raises(ValueError, match="it must be at least 1"):
         group().meter("m", 0)
 
@@ -117,7 +117,7 @@ def test_the_span_of_a_meter_is_checked() -> None:
         ),
     ],
 )
-def test_a_name_has_one_kind(first: Any, second: Any, found: str) -> None:
+def test_a_name_cannot_have_metrics_of_two_kinds(first: Any, second: Any, found: str) -> None:
     root = group()
     first(root)
     with pytest.raises(TypeError, match=f"'host.job.parse.0.x' was requested {found}"):
@@ -132,11 +132,11 @@ def test_a_name_has_one_kind(first: Any, second: Any, found: str) -> None:
         lambda g: g.add_group("key", 3),
     ],
 )
-def test_names_are_texts(call: Any) -> None:
+def test_names_must_be_strings(call: Any) -> None:
     with pytest.raises(TypeError, match="the name of a metric or group must be a str, not"):
         call(group())
 
 
-def test_a_gauge_is_a_function() -> None:
+def test_a_gauge_requires_a_function() -> None:
     with pytest.raises(TypeError, match="gauge 'g': expected a function without arguments, not 3"):
         group().gauge("g", 3)  # type: ignore[arg-type]

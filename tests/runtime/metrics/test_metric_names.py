@@ -25,9 +25,9 @@ from opchain.runtime.metrics import metric_group as metric_names
         ("NUM_LATE_RECORDS_DROPPED", "numLateRecordsDropped"),
     ],
 )
-def test_the_names_are_flinks(name: str, flinks: str) -> None:
+def test_the_names_are_those_of_flink(name: str, flinks: str) -> None:
     assert getattr(metric_names, name) == flinks
 
 
-def test_inputs_are_numbered_from_1_in_names() -> None:
+def test_inputs_are_numbered_from_1() -> None:
     assert metric_names.input_watermark_name(1) == "currentInput2Watermark"

@@ -18,16 +18,16 @@ from opchain.runtime.metrics.metric_types import (
 
 
 @pytest.mark.parametrize("value", [3, 0.5, "text", True, None])
-def test_what_is_plain_stays(value: Any) -> None:
+def test_plain_values_are_kept(value: Any) -> None:
     assert plain_value(value) is value
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
-def test_json_has_no_such_numbers(value: float) -> None:
+def test_nan_and_infinity_become_none(value: float) -> None:
     assert plain_value(value) is None
 
 
-def test_all_values_become_json() -> None:
+def test_all_values_can_be_written_as_json() -> None:
     values = {
         "busy": math.nan,
         "distribution": DistributionValue(1, 2, 2, 2),

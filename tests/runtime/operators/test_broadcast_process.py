@@ -1,4 +1,4 @@
-"""Broadcast state beside a stream with and without key."""
+"""Broadcast state of a keyed or non-keyed stream."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SIDE = OutputTag("side")
 
 
 class Factors(BroadcastProcessFunction[Any, Any, Any]):
-    """Broadcast (name, factor); a record (name, number) is multiplied by the factor of its time."""
+    """Broadcast (name, factor); a record (name, number) is multiplied by the factor at its arrival."""
 
     def process_element(self, value: Any, ctx: BroadcastProcessFunction.ReadOnlyContext) -> Any:
         factor = ctx.get_broadcast_state(RULES).get(value[0])
@@ -44,7 +44,7 @@ def harness_of(function: Any = None, **settings: Any) -> TwoInputOperatorHarness
     return TwoInputOperatorHarness(function or Factors(), broadcast_state=[RULES], **settings)
 
 
-def test_a_record_sees_the_state_of_its_arrival() -> None:
+def test_a_record_sees_the_broadcast_state_at_its_arrival() -> None:
     with harness_of() as harness:
         harness.process_element1(("a", 1), 5)
         harness.process_element2(("a", 10), 6)
@@ -59,7 +59,7 @@ def test_a_record_sees_the_state_of_its_arrival() -> None:
         ]
 
 
-def test_contexts_tell_the_time() -> None:
+def test_contexts_have_timestamp_watermark_and_processing_time() -> None:
     with harness_of() as harness:
         harness.process_both_watermarks(3)
         harness.set_processing_time(4)
@@ -67,7 +67,7 @@ def test_contexts_tell_the_time() -> None:
         assert harness.values() == [(5, 3, 4)]
 
 
-def test_the_element_side_cannot_write() -> None:
+def test_process_element_cannot_write_broadcast_state() -> None:
     class Writes(Factors):
         def process_element(self, value: Any, ctx: Any) -> Any:
             ctx.get_broadcast_state(RULES).put("a", 1)
@@ -77,7 +77,7 @@ def test_the_element_side_cannot_write() -> None:
 
 
 @pytest.mark.parametrize("side", ["element", "broadcast"])
-def test_a_state_has_one_descriptor(side: str) -> None:
+def test_a_broadcast_state_can_be_requested_with_one_descriptor_only(side: str) -> None:
     descriptor = MapStateDescriptor("rules", Types.STRING(), Types.STRING())
 
     class Asks(Factors):
@@ -96,7 +96,7 @@ def test_a_state_has_one_descriptor(side: str) -> None:
         (harness.process_element1 if side == "element" else harness.process_element2)("a")
 
 
-def test_every_subtask_starts_with_the_state_after_a_rescale() -> None:
+def test_every_subtask_restores_the_broadcast_state_after_rescaling() -> None:
     parts = [harness_of(parallelism=2, subtask=n, max_parallelism=8) for n in range(2)]
     for part in parts:
         part.open()
@@ -111,7 +111,7 @@ def test_every_subtask_starts_with_the_state_after_a_rescale() -> None:
 
 
 class Monitor(KeyedBroadcastProcessFunction[Any, Any, Any, Any]):
-    """Keeps the last record per key; the broadcast side lists, changes and clears them."""
+    """Keeps the last record per key; the broadcast side lists, changes and clears these records."""
 
     def open(self, runtime_context: RuntimeContext) -> None:
         self.last = runtime_context.get_state(LAST)
@@ -158,7 +158,7 @@ def keyed_harness(function: Any = None, **settings: Any) -> KeyedTwoInputOperato
     )
 
 
-def test_the_broadcast_side_goes_over_the_state_of_all_keys() -> None:
+def test_apply_to_keyed_state_visits_all_keys() -> None:
     with keyed_harness() as harness:
         for key in "bac":
             harness.process_element1((key, 10), 1)
@@ -188,7 +188,7 @@ def test_timers_see_keyed_and_broadcast_state() -> None:
 
 
 @pytest.mark.parametrize("does", ["uses state", "applies, then uses state"])
-def test_the_broadcast_side_has_no_key(does: str) -> None:
+def test_process_broadcast_element_has_no_current_key(does: str) -> None:
     class Uses(Monitor):
         def process_broadcast_element(self, value: Any, ctx: Any) -> Any:
             if does != "uses state":
@@ -201,7 +201,7 @@ def test_the_broadcast_side_has_no_key(does: str) -> None:
             harness.process_element2(7)
 
 
-def test_the_time_domain_belongs_to_timers() -> None:
+def test_time_domain_exists_in_timer_contexts_only() -> None:
     class Asks(Monitor):
         def process_element(self, value: Any, ctx: Any) -> Any:
             ctx.time_domain()
@@ -213,7 +213,7 @@ def test_the_time_domain_belongs_to_timers() -> None:
         harness.process_element1(("a", 1))
 
 
-def test_keyed_and_broadcast_state_survive_a_rescale_together() -> None:
+def test_keyed_and_broadcast_state_survive_rescaling_together() -> None:
     with keyed_harness(max_parallelism=8) as before:
         for key in "abcd":
             before.process_element1((key, 10), 1)

@@ -30,7 +30,7 @@ class Spread(CoFlatMapFunction[int, str, Any]):
 
 
 class Joined(CoMapFunction[Any, Any, Any]):
-    """The last value of the other side of the same key."""
+    """The last value of the other input with the same key."""
 
     def open(self, runtime_context: Any) -> None:
         self.left = runtime_context.get_state(ValueStateDescriptor("l", Types.LONG()))
@@ -49,7 +49,7 @@ class Joined(CoMapFunction[Any, Any, Any]):
     ("function", "results"),
     [(Sides(), [(2, 10), ("ab", 20)]), (Spread(), [(0, 10), (1, 10), ("a", 20), ("b", 20)])],
 )
-def test_both_sides_emit_and_none_is_nothing(function: Any, results: list[Any]) -> None:
+def test_both_methods_emit_and_none_emits_nothing(function: Any, results: list[Any]) -> None:
     with TwoInputOperatorHarness(function) as harness:
         harness.process_element1(2, 10)
         harness.process_element1(0, 11)
@@ -59,7 +59,7 @@ def test_both_sides_emit_and_none_is_nothing(function: Any, results: list[Any]) 
         assert harness.operator.current_key is None
 
 
-def test_both_sides_share_the_state_of_a_key() -> None:
+def test_both_inputs_share_the_state_of_a_key() -> None:
     first = lambda pair: pair[0]  # noqa: E731
     with KeyedTwoInputOperatorHarness(Joined(), first, first) as harness:
         harness.process_element1(("a", 1))

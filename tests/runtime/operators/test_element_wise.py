@@ -40,14 +40,14 @@ class Count(FlatMapFunction[int, int]):
         (specs.FlatMapSpec(range), [0, 1, 2, 0, 1]),
     ],
 )
-def test_functions_and_callables_give_the_same(spec: Any, results: list[int]) -> None:
+def test_functions_and_callables_give_the_same_records(spec: Any, results: list[int]) -> None:
     with OneInputOperatorHarness(spec) as harness:
         harness.process_elements([(3, 30), (2, 20), (0, 0)])
         assert harness.values() == results
         assert {record.timestamp for record in harness.records()} <= {30, 20, 0}
 
 
-def test_what_a_generator_yielded_before_it_failed_is_out() -> None:
+def test_records_yielded_before_a_failure_are_emitted() -> None:
     def fails_late(value: int) -> Any:
         yield value
         raise ValueError("late")
@@ -69,7 +69,7 @@ class Running(MapFunction[tuple[str, int], tuple[str, int]]):
         return value[0], self.sum.value() or 0
 
 
-def test_a_rich_function_sees_the_state_of_the_record_s_key() -> None:
+def test_a_rich_function_uses_the_state_of_the_key_of_its_record() -> None:
     with KeyedOneInputOperatorHarness(Running(), lambda pair: pair[0]) as harness:
         for record in (("a", 1), ("b", 10), ("a", 2)):
             harness.process_element(record)
@@ -77,8 +77,8 @@ def test_a_rich_function_sees_the_state_of_the_record_s_key() -> None:
         assert harness.operator.current_key == "a"
 
 
-def test_a_plain_callable_needs_no_key() -> None:
-    """So no key is computed for it, and an invalid one does no harm."""
+def test_for_a_plain_callable_no_key_is_computed() -> None:
+    """So a record with an invalid key does no harm."""
     spec = specs.MapSpec(lambda x: x)
     with KeyedOneInputOperatorHarness(spec, lambda x: 1 // x) as harness:
         harness.process_element(0)

@@ -1,4 +1,4 @@
-"""CheckpointedFunctions: their states, whether they are restored, which checkpoint is taken."""
+"""CheckpointedFunction: its states, is_restored, and the id of the checkpoint."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BUFFER: ListStateDescriptor[Any] = ListStateDescriptor("buffer")
 
 
 class Buffers(MapFunction[Any, Any], CheckpointedFunction):
-    """Keeps what it has seen in memory, and in a list when a checkpoint is taken."""
+    """Keeps its records in memory, and in a list state when a checkpoint is taken."""
 
     def __init__(self) -> None:
         self.seen: list[Any] = []
@@ -43,13 +43,13 @@ class Buffers(MapFunction[Any, Any], CheckpointedFunction):
         return list(self.seen)
 
 
-def test_a_fresh_function_is_initialized_before_it_is_opened() -> None:
+def test_initialize_state_is_called_before_open() -> None:
     function = Buffers()
     with OneInputOperatorHarness(function):
         assert function.events == [(False, None), "open"]
 
 
-def test_what_it_puts_into_its_state_comes_back() -> None:
+def test_state_written_by_snapshot_state_is_restored() -> None:
     function = Buffers()
     with OneInputOperatorHarness(function, clock=ManualClock(77)) as before:
         before.process_element(1)
@@ -64,7 +64,7 @@ def test_what_it_puts_into_its_state_comes_back() -> None:
 
 
 @pytest.mark.parametrize("is_keyed", [True, False])
-def test_keyed_state_can_be_made_at_once_where_there_are_keys(is_keyed: bool) -> None:
+def test_initialize_state_can_create_keyed_state_on_a_keyed_stream(is_keyed: bool) -> None:
     class Keyed(Buffers):
         def initialize_state(self, context: FunctionInitializationContext) -> None:
             self.count = context.get_keyed_state_store().get_state(ValueStateDescriptor("count"))

@@ -17,7 +17,7 @@ SIDE = OutputTag("side")
 
 
 class Pairs(ProcessJoinFunction[Any, Any, Any]):
-    """Shows the numbers of a pair; the three times go to the side."""
+    """Emits the numbers of a pair, and its three timestamps to the side output."""
 
     def __init__(self) -> None:
         self.life: list[str] = []
@@ -54,7 +54,7 @@ def join(lower: int, upper: int, **spec: Any) -> KeyedTwoInputOperatorHarness:
     ],
 )
 @pytest.mark.parametrize("left_comes_first", [True, False])
-def test_bounds_belong_to_the_interval_or_not(
+def test_bounds_are_inclusive_unless_excluded(
     bounds: dict[str, bool], partners: list[int], left_comes_first: bool
 ) -> None:
     with join(-2, 2, **bounds) as harness:
@@ -67,7 +67,7 @@ def test_bounds_belong_to_the_interval_or_not(
         assert harness.values() == [(10, time) for time in partners]
 
 
-def test_keys_do_not_meet() -> None:
+def test_records_with_different_keys_are_not_joined() -> None:
     with join(-5, 5) as harness:
         harness.process_element1(("a", 1), 10)
         harness.process_element2(("b", 2), 10)
@@ -76,7 +76,7 @@ def test_keys_do_not_meet() -> None:
         assert harness.values() == []
 
 
-def test_a_pair_carries_the_later_time_also_on_the_side() -> None:
+def test_a_pair_has_the_later_timestamp_also_in_side_outputs() -> None:
     with join(-5, 5) as harness:
         harness.process_element1(("a", 1), 10)
         harness.process_element2(("a", 2), 7)
@@ -89,7 +89,7 @@ def test_a_pair_carries_the_later_time_also_on_the_side() -> None:
     ("lower", "upper", "left_is_gone_at", "right_is_gone_at"),
     [(-2, 3, 13, 12), (1, 3, 13, 10), (-4, -2, 10, 14), (0, 0, 10, 10)],
 )
-def test_records_wait_as_long_as_a_partner_may_come(
+def test_records_are_kept_until_no_partner_can_arrive(
     lower: int, upper: int, left_is_gone_at: int, right_is_gone_at: int
 ) -> None:
     for gone_at, is_left in ((left_is_gone_at, True), (right_is_gone_at, False)):
@@ -102,7 +102,7 @@ def test_records_wait_as_long_as_a_partner_may_come(
             assert harness.event_time_timer_count() == 0
 
 
-def test_the_slower_input_decides_what_is_late() -> None:
+def test_the_slower_input_decides_which_records_are_late() -> None:
     left, right = OutputTag("left"), OutputTag("right")
     with join(-5, 5, left_late_tag=left, right_late_tag=right) as harness:
         harness.process_watermark1(20)
@@ -110,7 +110,7 @@ def test_the_slower_input_decides_what_is_late() -> None:
         harness.process_watermark2(10)
         harness.process_element1(("a", 2), 9)
         harness.process_element2(("a", 3), 8)
-        harness.process_element1(("a", 4), 10)  # as late as the watermark is not late
+        harness.process_element1(("a", 4), 10)  # a record at the watermark is not late
         assert harness.records(left) == [(("a", 2), 9)]
         assert harness.records(right) == [(("a", 3), 8)]
         assert harness.values() == []
@@ -128,7 +128,7 @@ def test_late_records_without_a_tag_are_dropped() -> None:
 
 
 @pytest.mark.parametrize("timestamp", [None, -(2**63)])
-def test_a_record_without_timestamp_is_refused(timestamp: int | None) -> None:
+def test_a_record_without_a_timestamp_is_refused(timestamp: int | None) -> None:
     with join(-5, 5) as harness:
         for take in (harness.process_element1, harness.process_element2):
             with pytest.raises(ValueError, match=r"record \('a', 1\) has no timestamp"):
@@ -144,7 +144,7 @@ def test_the_function_is_opened_and_closed() -> None:
 
 
 @pytest.mark.parametrize("parallelism", [1, 2, 3])
-def test_a_restart_keeps_what_waits_and_how_long(parallelism: int) -> None:
+def test_buffered_records_and_their_timers_survive_a_restart(parallelism: int) -> None:
     keys = "abcdef"
     with join(-5, 5, harness={"max_parallelism": 8}) as harness:
         for key in keys:
@@ -171,7 +171,7 @@ def test_a_restart_keeps_what_waits_and_how_long(parallelism: int) -> None:
     assert sorted(found) == [(key, pair) for key in keys for pair in ((1, 4), (3, 4))]
 
 
-def test_a_buffer_is_sorted_by_time() -> None:
+def test_buffered_records_are_sorted_by_timestamp() -> None:
     buffer = TimeBuffer()
     assert [buffer.add(time, name) for time, name in ((5, "a"), (1, "b"), (5, "c"), (3, "d"))] == [
         True,
@@ -187,7 +187,7 @@ def test_a_buffer_is_sorted_by_time() -> None:
     assert buffer.times == [1, 3]
 
 
-def test_in_processing_time_records_meet_by_their_arrival() -> None:
+def test_in_processing_time_records_are_joined_by_arrival() -> None:
     with join(-2, 3, is_event_time=False) as harness:
         harness.set_processing_time(10)
         harness.process_element1(("a", 1))
@@ -200,13 +200,13 @@ def test_in_processing_time_records_meet_by_their_arrival() -> None:
         harness.set_processing_time(15)
         harness.process_element1(("a", 4))
         assert harness.values() == [(1, 2), (4, 2), (4, 3)]
-        # All are too old for what may come now.
+        # All are too old to be joined with later records.
         harness.set_processing_time(100)
         assert harness.operator.left.buffers == {}  # type: ignore[attr-defined]
         assert harness.operator.right.buffers == {}  # type: ignore[attr-defined]
 
 
-def test_in_processing_time_nothing_is_late_and_results_have_no_timestamps() -> None:
+def test_in_processing_time_no_record_is_late_and_results_have_no_timestamps() -> None:
     with join(0, 0, is_event_time=False) as harness:
         harness.process_watermark1(100)
         harness.process_watermark2(100)

@@ -1,4 +1,4 @@
-"""Keyed process functions in a harness: keys, state, timers, contexts, side outputs, rescaling."""
+"""Keyed process functions in a harness: keys, state, timers, contexts, side outputs and rescaling."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SIDE = OutputTag("side")
 
 
 class CountUntilTimer(KeyedProcessFunction[Any, Any, Any]):
-    """Counts per key; a record (key, time) sets both timers of that time."""
+    """Counts per key; a record (key, time) sets a timer of each clock for that time."""
 
     def open(self, runtime_context: RuntimeContext) -> None:
         self.count = runtime_context.get_state(COUNT)
@@ -55,7 +55,7 @@ def count_harness(**settings: Any) -> KeyedOneInputOperatorHarness:
     return KeyedOneInputOperatorHarness(CountUntilTimer(), itemgetter(0), **settings)
 
 
-def test_records_and_timers_see_their_key_s_state() -> None:
+def test_records_and_timers_use_the_state_of_their_key() -> None:
     with count_harness() as harness:
         for key, time in (("a", 5), ("b", 7), ("a", 5)):
             harness.process_element((key, time), 1)
@@ -69,7 +69,7 @@ def test_records_and_timers_see_their_key_s_state() -> None:
         assert list(harness.keys("count")) == ["b"]
 
 
-def test_results_of_a_processing_timer_have_no_timestamp_but_on_side_outputs() -> None:
+def test_results_of_processing_time_timers_have_timestamps_in_side_outputs_only() -> None:
     with count_harness() as harness:
         harness.process_element(("a", 5), 1)
         harness.clear_output()
@@ -78,14 +78,14 @@ def test_results_of_a_processing_timer_have_no_timestamp_but_on_side_outputs() -
         assert harness.records(SIDE) == [(5, 5)]
 
 
-def test_records_keep_their_timestamps_on_the_way() -> None:
+def test_results_keep_the_timestamp_of_their_record() -> None:
     with count_harness() as harness:
         harness.process_element(("a", 5), 42)
         harness.process_element(("a", 5))
         assert harness.records() == [(("in", "a", 42), 42), (("in", "a", MIN_LONG_VALUE), None)]
 
 
-def test_at_the_end_of_the_input_event_timers_fire_and_processing_timers_do_not() -> None:
+def test_at_the_end_of_input_event_time_timers_fire_and_others_do_not() -> None:
     with count_harness() as harness:
         harness.process_element(("a", 5), 1)
         harness.clear_output()
@@ -95,7 +95,7 @@ def test_at_the_end_of_the_input_event_timers_fire_and_processing_timers_do_not(
         assert len(harness.records()) == 1
 
 
-def test_the_time_domain_belongs_to_timers() -> None:
+def test_time_domain_exists_in_timer_contexts_only() -> None:
     class Asks(KeyedProcessFunction[Any, Any, Any]):
         def process_element(self, value: Any, ctx: Any) -> Any:
             yield ctx.time_domain()
@@ -107,7 +107,7 @@ def test_the_time_domain_belongs_to_timers() -> None:
         harness.process_element(("a", 1))
 
 
-def test_a_timer_for_the_past_fires_with_the_next_watermark() -> None:
+def test_an_event_time_timer_for_the_past_fires_with_the_next_watermark() -> None:
     with count_harness() as harness:
         harness.process_watermark(100)
         harness.process_element(("a", 5), 1)
@@ -117,7 +117,7 @@ def test_a_timer_for_the_past_fires_with_the_next_watermark() -> None:
         assert harness.records()[0].timestamp == 5
 
 
-def test_functions_may_return_none_or_lists() -> None:
+def test_process_element_and_on_timer_may_return_none_or_lists() -> None:
     class Returns(KeyedProcessFunction[Any, Any, Any]):
         def process_element(self, value: Any, ctx: Any) -> Any:
             ctx.timer_service().register_event_time_timer(1)
@@ -145,7 +145,7 @@ def test_state_cannot_be_used_in_open() -> None:
         KeyedOneInputOperatorHarness(TooEarly(), itemgetter(0)).open()
 
 
-def test_the_timer_service_tells_both_times_and_takes_timers_back() -> None:
+def test_the_timer_service_returns_both_times_and_deletes_timers() -> None:
     seen: list[Any] = []
 
     class Looks(KeyedProcessFunction[Any, Any, Any]):
@@ -171,12 +171,12 @@ def test_the_timer_service_tells_both_times_and_takes_timers_back() -> None:
 
 
 @pytest.mark.parametrize("time", ["7", None])
-def test_a_timer_s_time_is_a_number(time: Any) -> None:
+def test_the_time_of_a_timer_must_be_a_number(time: Any) -> None:
     with count_harness() as harness, pytest.raises(TypeError):
         harness.process_element(("a", time), 1)
 
 
-def test_timers_may_register_timers_that_fire_in_the_same_pass() -> None:
+def test_timers_registered_in_on_timer_fire_in_the_same_pass_if_due() -> None:
     class CountsDown(KeyedProcessFunction[Any, Any, Any]):
         def process_element(self, value: Any, ctx: Any) -> Any:
             ctx.timer_service().register_event_time_timer(value[1])
@@ -204,7 +204,7 @@ ACTIONS = st.lists(
 
 
 @given(ACTIONS, st.integers(0, 25), st.integers(1, 3), st.integers(1, 3))
-def test_a_restart_at_another_parallelism_changes_nothing(
+def test_a_restart_at_another_parallelism_gives_the_same_results(
     actions: list[tuple[str, str, int]], stop: int, before: int, after: int
 ) -> None:
     def run(parts: list[KeyedOneInputOperatorHarness], todo: list[Any], start: int) -> list[Any]:
@@ -241,7 +241,7 @@ def test_a_restart_at_another_parallelism_changes_nothing(
 
 
 class Joins(KeyedCoProcessFunction[Any, Any, Any, Any]):
-    """Keeps what comes on the left; the right asks for it. Both sides set a timer."""
+    """Keeps records of the left input, which records of the right one read. Both set a timer."""
 
     def open(self, runtime_context: RuntimeContext) -> None:
         self.kept = runtime_context.get_list_state(ListStateDescriptor("kept"))
@@ -259,7 +259,7 @@ class Joins(KeyedCoProcessFunction[Any, Any, Any, Any]):
         yield ctx.time_domain(), timestamp, ctx.get_current_key()
 
 
-def test_both_inputs_share_state_and_timers_by_key() -> None:
+def test_both_inputs_share_state_and_timers_of_a_key() -> None:
     with KeyedTwoInputOperatorHarness(Joins(), itemgetter(0), itemgetter("key")) as harness:
         harness.process_element1(("a", 1), 1)
         harness.process_element1(("b", 2), 1)

@@ -1,4 +1,4 @@
-"""Rich map, filter, flat map, reduce and co-functions on keyed streams: their state is their key's."""
+"""Rich map, filter, flat map, reduce and co-functions on keyed streams use the state of their key."""
 
 from __future__ import annotations
 
@@ -75,19 +75,19 @@ class CountingReduce(Counting, ReduceFunction[Any]):
 
 
 @pytest.mark.parametrize("function", [CountingMap(), CountingFlatMap()])
-def test_each_key_counts_for_itself(function: Any) -> None:
+def test_each_key_has_its_own_count(function: Any) -> None:
     with KeyedOneInputOperatorHarness(function, itemgetter(0)) as harness:
         harness.process_elements([(record, None) for record in RECORDS])
         assert harness.values() == COUNTS
 
 
-def test_a_reduce_may_count_per_key() -> None:
+def test_a_reduce_function_may_use_keyed_state() -> None:
     with KeyedOneInputOperatorHarness(CountingReduce(), itemgetter(0)) as harness:
         harness.process_elements([(record, None) for record in RECORDS])
         assert harness.values() == [("a", 1), ("b", 1), ("a", 1), (1, 0), (True, 0), (1, 1)]
 
 
-def test_a_filter_may_remember_per_key() -> None:
+def test_a_filter_function_may_use_keyed_state() -> None:
     with KeyedOneInputOperatorHarness(FirstOnly(), itemgetter(0)) as harness:
         harness.process_elements([(record, 7) for record in RECORDS])
         assert harness.records() == [
@@ -104,6 +104,6 @@ def test_connected_keyed_streams_share_their_state(function: Any) -> None:
         assert harness.values() == [1, 2, 1]
 
 
-def test_the_same_functions_need_a_key() -> None:
+def test_without_a_key_these_functions_are_refused() -> None:
     with pytest.raises(StateError, match=r"'Map' \(test harness\) uses the value state 'count'"):
         OneInputOperatorHarness(CountingMap()).open()

@@ -23,20 +23,20 @@ class Recorder:
 
 @pytest.mark.parametrize("action", ["register", "delete"])
 @pytest.mark.parametrize("domain", ["event", "processing"])
-def test_timers_have_no_namespace(action: str, domain: str) -> None:
+def test_timers_are_registered_without_a_namespace(action: str, domain: str) -> None:
     recorder: Any = Recorder()
     method = f"{action}_{domain}_time_timer"
     getattr(KeyedTimerService(recorder), method)(5)
     assert recorder.calls == [(method, VOID, 5)]
 
 
-def test_clocks() -> None:
+def test_both_clocks_are_read() -> None:
     recorder: Any = Recorder()
     service = KeyedTimerService(recorder)
     assert (service.current_watermark(), service.current_processing_time()) == (7, 8)
 
 
-def test_numpy_integers_are_whole_numbers_too() -> None:
+def test_numpy_integers_are_accepted_as_times() -> None:
     numpy = pytest.importorskip("numpy")
     recorder: Any = Recorder()
     KeyedTimerService(recorder).register_event_time_timer(numpy.int64(5))
@@ -51,7 +51,7 @@ def test_the_fraction_of_a_time_is_dropped() -> None:
 
 @pytest.mark.parametrize("time", [None, "5"])
 @pytest.mark.parametrize("action", ["register", "delete"])
-def test_a_time_that_is_no_number_is_named(action: str, time: Any) -> None:
+def test_the_error_names_a_time_that_is_not_a_number(action: str, time: Any) -> None:
     recorder: Any = Recorder()
     with pytest.raises(TypeError, match=f"for {time!r}: its time must be a number of milliseconds"):
         getattr(KeyedTimerService(recorder), f"{action}_event_time_timer")(time)

@@ -26,7 +26,7 @@ class Sized(MapBatchesFunction):
         return [(self.calls, *batch)]
 
 
-def test_records_gather_until_a_watermark() -> None:
+def test_records_are_collected_until_a_watermark() -> None:
     with OneInputOperatorHarness(Sized()) as harness:
         harness.process_elements([(1, 10), (2, 20)])
         assert harness.records() == []
@@ -36,7 +36,7 @@ def test_records_gather_until_a_watermark() -> None:
         assert harness.records() == [((1, 1, 2), None), ((2, 3), None)]
 
 
-def test_one_to_one_keeps_timestamps() -> None:
+def test_one_to_one_functions_keep_timestamps() -> None:
     def yielded(batch: list[int]) -> Any:
         yield [-batch[0]]
         yield [-value for value in batch[1:]]
@@ -48,7 +48,7 @@ def test_one_to_one_keeps_timestamps() -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_batch_is_what_a_task_has_at_hand(form: str) -> None:
+def test_a_batch_has_the_records_that_a_task_processes_together(form: str) -> None:
     def draw(env: StreamExecutionEnvironment) -> None:
         sizes = env.from_sequence(1, 10).map(lambda n: n).map_batches(lambda batch: [len(batch)])
         seen(sizes, "sizes")
@@ -59,7 +59,7 @@ def test_a_batch_is_what_a_task_has_at_hand(form: str) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_no_batch_reaches_over_a_watermark(form: str) -> None:
+def test_no_batch_contains_a_watermark(form: str) -> None:
     def draw(env: StreamExecutionEnvironment) -> None:
         strategy: Any = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(
             lambda value, _: value
@@ -83,7 +83,9 @@ def summed(batch: pa.RecordBatch) -> Any:
     ("output_type", "expected"),
     [(None, [Row(sum=6), Row(sum=0), Row(sum=1)]), (Types.LONG(), [6, 0, 1])],
 )
-def test_columns(form: str, output_type: Any, expected: list[Any]) -> None:
+def test_columns_are_passed_to_the_function_as_arrow_batches(
+    form: str, output_type: Any, expected: list[Any]
+) -> None:
     def draw(env: StreamExecutionEnvironment) -> None:
         rows = env.from_collection([(1,), (2,), (3,)], ROW)
         seen(rows.map_batches(summed, output_type, "arrow"), "sums")
@@ -112,7 +114,9 @@ def test_columns(form: str, output_type: Any, expected: list[Any]) -> None:
     ],
 )
 @pytest.mark.parametrize("form", FORMS)
-def test_what_is_no_batch(form: str, function: Any, options: dict[str, Any], said: str) -> None:
+def test_a_result_that_is_not_a_batch_is_refused(
+    form: str, function: Any, options: dict[str, Any], said: str
+) -> None:
     def draw(env: StreamExecutionEnvironment) -> None:
         numbers = env.from_collection([1, 2], Types.LONG())
         seen(numbers.map_batches(function, **options), "results")
@@ -123,7 +127,7 @@ def test_what_is_no_batch(form: str, function: Any, options: dict[str, Any], sai
     assert "in 'Map Batches' (test_map_batches.py:" in notes_of(error)
 
 
-def test_none_is_nothing() -> None:
+def test_a_result_of_none_is_an_empty_batch() -> None:
     with OneInputOperatorHarness(MapBatchesSpec(lambda _: None)) as harness:
         harness.process_element(1)
         harness.end_input()

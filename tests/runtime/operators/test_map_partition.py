@@ -27,7 +27,7 @@ class Nothing(MapPartitionFunction[Any, Any]):
         return None
 
 
-def test_a_partition_is_evaluated_when_the_input_has_ended() -> None:
+def test_a_partition_is_evaluated_at_the_end_of_input() -> None:
     with OneInputOperatorHarness(Sum()) as harness:
         harness.process_elements([(("a", 1), 5), (("b", 2), 6)])
         harness.process_watermark(10)
@@ -48,7 +48,7 @@ def test_an_empty_partition_is_evaluated_too() -> None:
     assert calls == [[]]
 
 
-def test_values_can_be_gone_through_once() -> None:
+def test_values_can_be_iterated_once() -> None:
     class Twice(MapPartitionFunction[Any, Any]):
         def map_partition(self, values: Iterable[Any]) -> Any:
             yield len(list(values)), len(list(values))
@@ -59,7 +59,7 @@ def test_values_can_be_gone_through_once() -> None:
         assert harness.values() == [(1, 0)]
 
 
-def test_each_key_is_evaluated_before_the_last_watermark_goes_on() -> None:
+def test_each_key_is_evaluated_before_the_last_watermark_is_emitted() -> None:
     with KeyedOneInputOperatorHarness(Sum(), itemgetter(0)) as harness:
         harness.process_elements([(("b", 1), 5), (("a", 2), None), (("b", 3), 6)])
         harness.process_watermark(10)
@@ -73,7 +73,7 @@ def test_each_key_is_evaluated_before_the_last_watermark_goes_on() -> None:
         assert harness.state_entry_count() == 0
 
 
-def test_what_a_key_has_gathered_survives_a_restart() -> None:
+def test_collected_records_of_a_key_survive_a_restart() -> None:
     with KeyedOneInputOperatorHarness(Sum(), itemgetter(0)) as before:
         before.process_element(("a", 1))
         snapshot = before.snapshot()
@@ -83,7 +83,7 @@ def test_what_a_key_has_gathered_survives_a_restart() -> None:
         assert harness.values() == [("a", 3)]
 
 
-def test_a_function_may_yield_nothing() -> None:
+def test_a_function_may_return_none() -> None:
     with KeyedOneInputOperatorHarness(Nothing(), itemgetter(0)) as harness:
         harness.process_element(("a", 1))
         harness.end_input()

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Count(FlatMapFunction):
-    """The value with the number of records of its key so far, over all inputs."""
+    """The value with the number of records of its key on all inputs so far."""
 
     def __init__(self, tag: str) -> None:
         self.tag = tag
@@ -30,7 +30,7 @@ class Count(FlatMapFunction):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_each_input_has_its_function(form: str) -> None:
+def test_each_input_has_its_own_function(form: str) -> None:
     def draw(env: StreamExecutionEnvironment) -> None:
         numbers, words = env.from_collection([1, 2]), env.from_collection(["a b", "c"])
         merged = multiple_input([numbers, words], [lambda value: [value] * 2, str.split])
@@ -92,7 +92,7 @@ def test_an_error_names_the_operator_and_the_record(form: str) -> None:
     assert "at record 0" in notes_of(error)
 
 
-def test_none_is_no_iterable() -> None:
+def test_a_result_of_none_is_refused() -> None:
     def draw(env: StreamExecutionEnvironment) -> None:
         seen(multiple_input([env.from_collection([1])], [lambda value: None]), "out")
 

@@ -1,4 +1,4 @@
-"""`on_error`: generated and interpreted code agree on what fails, what is emitted, and what is counted."""
+"""`on_error`: generated and interpreted code agree on failures, results and counts."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_a_failing_record_goes_to_the_side_output(form: str, shape: str) -> None
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_skip_continues(form: str) -> None:
+def test_skip_continues_with_the_next_record(form: str) -> None:
     def draw(env: StreamExecutionEnvironment) -> None:
         seen(env.from_collection(TEXTS).map(int).on_error("skip"), "main")
 
@@ -98,7 +98,7 @@ def test_skip_continues(form: str) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_failure_downstream_is_not_taken_for_this_one(form: str) -> None:
+def test_an_error_in_an_operator_downstream_is_not_caught(form: str) -> None:
     def draw(env: StreamExecutionEnvironment) -> None:
         doubled = env.from_collection(["1"]).map(int).on_error("skip")
         seen(doubled.map(lambda number: 1 // (number - 1)), "main")
@@ -106,14 +106,14 @@ def test_a_failure_downstream_is_not_taken_for_this_one(form: str) -> None:
     assert isinstance(failure_of(draw, form), ZeroDivisionError)
 
 
-def test_fail_is_the_default_again() -> None:
+def test_fail_restores_the_default() -> None:
     def draw(env: StreamExecutionEnvironment) -> None:
         seen(env.from_collection(TEXTS).map(int).on_error("skip").on_error("fail"), "main")
 
     assert isinstance(failure_of(draw), ValueError)
 
 
-def test_what_cannot_be_guarded_is_refused() -> None:
+def test_operators_that_cannot_have_on_error_are_refused() -> None:
     texts = StreamExecutionEnvironment.get_execution_environment().from_collection(TEXTS)
     with pytest.raises(
         UnsupportedFeatureError, match=r"on_error\(\).*calls no function with single"

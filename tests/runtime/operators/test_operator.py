@@ -17,7 +17,7 @@ from opchain.runtime.testing.operator_harness import (
 
 
 class Plus(MapFunction[int, int]):
-    """Adds what it was opened with."""
+    """Adds the number with which it was opened."""
 
     def __init__(self) -> None:
         self.log: list[str] = []
@@ -54,7 +54,7 @@ def test_an_output_without_readers_drops_everything() -> None:
     assert output.current_watermark == 5
 
 
-def test_everything_goes_to_every_reader_in_their_order() -> None:
+def test_everything_is_sent_to_every_reader_in_their_order() -> None:
     log: list[Any] = []
     output = Output(
         watermark_receivers=[lambda w: log.append(("a", w)), lambda w: log.append(("b", w))],
@@ -73,7 +73,7 @@ def test_everything_goes_to_every_reader_in_their_order() -> None:
 # One input
 
 
-def test_a_function_is_opened_used_and_closed() -> None:
+def test_a_function_is_opened_called_and_closed() -> None:
     function = Plus()
     with OneInputOperatorHarness(function) as harness:
         harness.process_element(1, 10)
@@ -81,7 +81,7 @@ def test_a_function_is_opened_used_and_closed() -> None:
     assert function.log == ["open Map", "close"]
 
 
-def test_marks_pass_by_the_function() -> None:
+def test_watermarks_and_statuses_are_forwarded_without_the_function() -> None:
     with OneInputOperatorHarness(Plus()) as harness:
         harness.process_element(1)
         harness.process_watermark(7)
@@ -99,7 +99,7 @@ def test_a_batch_is_processed_record_by_record(timestamps: Any) -> None:
         assert harness.records() == [(2, timestamps and 10), (3, None)]
 
 
-def test_a_plain_operator_takes_no_records() -> None:
+def test_the_base_operator_processes_no_records() -> None:
     with OneInputOperatorHarness(Plus()) as harness:
         operator = harness.operator
         bare = StreamOperator(operator.program, operator.context, Output())
@@ -109,12 +109,12 @@ def test_a_plain_operator_takes_no_records() -> None:
                 bare.input(number)(1, None)
 
 
-def test_an_operator_says_who_it_is() -> None:
+def test_the_repr_shows_class_name_and_task() -> None:
     with OneInputOperatorHarness(Plus()) as harness:
         assert repr(harness.operator) == "<MapOperator 'Map' (test harness)>"
 
 
-def test_records_of_generated_code_are_counted_by_the_batch() -> None:
+def test_generated_code_counts_records_per_batch() -> None:
     with OneInputOperatorHarness(Plus()) as harness:
         harness.operator.count(4, 3)
         harness.operator.count(1, 0)
@@ -124,7 +124,7 @@ def test_records_of_generated_code_are_counted_by_the_batch() -> None:
 # Two inputs
 
 
-def test_each_input_has_a_method() -> None:
+def test_each_input_calls_its_own_method() -> None:
     with TwoInputOperatorHarness(Pair()) as harness:
         harness.process_element1(7, 1)
         harness.process_element2(8, 2)
@@ -142,8 +142,10 @@ def test_each_input_has_a_method() -> None:
         ([(1, True), (2, True), (2, True), (2, False), (2, 3)], [True, False, 3]),
     ],
 )
-def test_marks_of_two_inputs_are_combined(marks: list[Any], passed: list[Any]) -> None:
-    """A number is a watermark, True and False say idle and active; what comes out, in order.
+def test_watermarks_and_statuses_of_two_inputs_are_combined(
+    marks: list[Any], passed: list[Any]
+) -> None:
+    """A number is a watermark, True is idle and False is active.
 
     Flink: IndexedCombinedWatermarkStatus.
     """
@@ -178,7 +180,7 @@ class YieldsInOpen(MapFunction[int, int]):
 @pytest.mark.parametrize(
     ("function", "method"), [(YieldsInClose(), "close"), (YieldsInOpen(), "open")]
 )
-def test_a_method_that_cannot_emit_must_not_yield(function: Any, method: str) -> None:
+def test_a_method_that_cannot_emit_must_not_be_a_generator(function: Any, method: str) -> None:
     error = failure_of(lambda env: env.from_collection([1]).map(function).print())
     assert type(error) is TypeError
     assert f"{method}() contains a yield" in str(error)

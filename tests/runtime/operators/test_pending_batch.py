@@ -10,7 +10,7 @@ from opchain.runtime.state.keys.key_identity import key_identity
 
 
 class Target:
-    """Keeps copies of what it is handed."""
+    """Keeps copies of the batches that it receives."""
 
     def __init__(self) -> None:
         self.batches: list[Any] = []
@@ -29,7 +29,7 @@ class Target:
         (True, str, ([1, 2], [10, None], ["1", "2"])),
     ],
 )
-def test_columns_that_the_target_wants_are_filled(
+def test_timestamps_and_keys_are_collected_if_the_target_needs_them(
     carries: bool, select: Any, expected: tuple[Any, ...]
 ) -> None:
     target = Target()
@@ -40,7 +40,7 @@ def test_columns_that_the_target_wants_are_filled(
     assert target.batches == [expected]
 
 
-def test_the_lists_stay_the_same_since_generated_code_holds_them() -> None:
+def test_flush_keeps_the_list_objects_that_generated_code_uses() -> None:
     batch = PendingBatch(Target(), carries_timestamps=True, select_key=str)
     lists = batch.values, batch.timestamps, batch.keys
     batch.append(1, 2)
@@ -54,7 +54,7 @@ def test_the_lists_stay_the_same_since_generated_code_holds_them() -> None:
 
 
 @pytest.mark.parametrize("end", ["flush", "finish"])
-def test_nothing_is_handed_over_where_nothing_waits(end: str) -> None:
+def test_an_empty_batch_is_not_written(end: str) -> None:
     target = Target()
     batch = PendingBatch(target, carries_timestamps=False, select_key=None)
     getattr(batch, end)()
@@ -64,7 +64,7 @@ def test_nothing_is_handed_over_where_nothing_waits(end: str) -> None:
     assert target.batches == [([1], None, None)]
 
 
-def test_a_key_that_fails_leaves_no_half_record() -> None:
+def test_a_failing_key_selector_leaves_no_partial_record() -> None:
     target = Target()
     batch = PendingBatch(target, carries_timestamps=True, select_key=lambda value: 1 // value)
     with pytest.raises(ZeroDivisionError):
@@ -85,7 +85,7 @@ def combining(target: Target, select: Any, reduce: Any, *, carries: bool = False
     )
 
 
-def test_records_of_a_key_are_folded_in_their_order_and_sent_with_it() -> None:
+def test_records_of_a_key_are_combined_in_order_and_sent_with_the_key() -> None:
     target = Target()
     batch = combining(target, lambda word: word[0], lambda a, b: a + b, carries=True)
     for word in ("ab", "cd", "ae", "ce", "af"):
@@ -100,7 +100,7 @@ def test_records_of_a_key_are_folded_in_their_order_and_sent_with_it() -> None:
     assert len(target.batches) == 1
 
 
-def test_keys_are_told_apart_as_java_does() -> None:
+def test_keys_are_distinguished_as_in_java() -> None:
     target = Target()
     batch = combining(target, lambda value: value, lambda a, b: (a, b))
     for value in (1, True, 1.0, [1], [1]):
@@ -111,7 +111,9 @@ def test_keys_are_told_apart_as_java_does() -> None:
     assert pairs[-1] == ([1], ([1], [1]))
 
 
-def test_too_many_keys_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_combined_records_are_flushed_when_there_are_too_many_keys(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(pending_batch, "COMBINED_KEYS", 3)
     target = Target()
     batch = combining(target, lambda value: value, max)
@@ -127,7 +129,7 @@ def test_too_many_keys_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(("key_field", "expected"), [(0, ("a", 3)), (1, (3, "a"))])
-def test_sums_leave_as_pairs(key_field: int, expected: Any) -> None:
+def test_combined_sums_are_sent_as_pairs(key_field: int, expected: Any) -> None:
     target = Target()
     batch = CombiningBatch(
         target,
@@ -142,7 +144,7 @@ def test_sums_leave_as_pairs(key_field: int, expected: Any) -> None:
     assert target.batches == [([("a", expected)], None, ["a"])]
 
 
-def test_keys_that_rarely_repeat_go_on_uncounted_for_a_while(
+def test_keys_that_rarely_repeat_are_passed_on_uncombined_for_a_while(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(pending_batch, "COMBINED_KEYS", 4)

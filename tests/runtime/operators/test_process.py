@@ -17,7 +17,7 @@ SIDE = OutputTag("side")
 
 
 class Asks(ProcessFunction[Any, Any]):
-    """Yields what its context knows."""
+    """Yields the attributes of its context."""
 
     def process_element(self, value: Any, ctx: ProcessFunction.Context) -> Any:
         clocks = ctx.timer_service()
@@ -60,11 +60,11 @@ class Nothing(ProcessFunction[Any, Any]):
         (None, False),
     ],
 )
-def test_a_pair_that_begins_with_a_tag_is_for_a_side_output(result: Any, is_one: bool) -> None:
+def test_only_a_pair_that_begins_with_an_output_tag_is_tagged(result: Any, is_one: bool) -> None:
     assert is_tagged(result) is is_one
 
 
-def test_results_keep_their_order_and_the_record_s_timestamp() -> None:
+def test_results_keep_their_order_and_the_timestamp_of_the_record() -> None:
     found: list[Any] = []
     output = Output(
         collect=lambda value, time: found.append(("main", value, time)),
@@ -76,7 +76,7 @@ def test_results_keep_their_order_and_the_record_s_timestamp() -> None:
     assert len(found) == 4
 
 
-def test_the_context_knows_the_record_and_the_clocks() -> None:
+def test_the_context_has_timestamp_processing_time_and_watermark() -> None:
     with OneInputOperatorHarness(Asks()) as harness:
         harness.process_element("a", 3)
         harness.process_watermark(7)
@@ -85,7 +85,7 @@ def test_the_context_knows_the_record_and_the_clocks() -> None:
         assert harness.values() == [("a", 3, -(2**63), 0), ("b", -(2**63), 7, 100)]
 
 
-def test_none_is_no_result() -> None:
+def test_a_result_of_none_emits_nothing() -> None:
     with OneInputOperatorHarness(Nothing()) as harness:
         harness.process_element(1)
         assert harness.values() == []
@@ -98,7 +98,7 @@ def test_none_is_no_result() -> None:
         *("register_processing_time_timer", "delete_processing_time_timer"),
     ],
 )
-def test_timers_need_a_key(method: str) -> None:
+def test_timers_require_a_keyed_stream(method: str) -> None:
     with (
         OneInputOperatorHarness(SetsTimer(method)) as harness,
         pytest.raises(TypeError, match=r"'Process' .* for 5, but its stream has no key.*key_by"),
@@ -106,7 +106,7 @@ def test_timers_need_a_key(method: str) -> None:
         harness.process_element(1)
 
 
-def test_two_inputs_have_a_method_each() -> None:
+def test_each_of_two_inputs_calls_its_own_method() -> None:
     with TwoInputOperatorHarness(Both()) as harness:
         harness.process_element1("a", 1)
         harness.process_element2("b", 2)

@@ -30,7 +30,7 @@ def initial(word: str) -> str:
 
 
 @pytest.mark.parametrize("spec", [ReduceSpec(Longest()), ReduceSpec(Longest().reduce)])
-def test_every_record_gives_the_new_state_of_its_key(spec: ReduceSpec) -> None:
+def test_every_record_emits_the_new_reduced_value_of_its_key(spec: ReduceSpec) -> None:
     with KeyedOneInputOperatorHarness(spec, initial) as harness:
         for time, word in enumerate(("be", "or", "bear", "b", "orange")):
             harness.process_element(word, time)
@@ -46,9 +46,7 @@ def join_until_b(joined: Any, value: Any) -> Any:
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("parallelism", [1, 2])
-def test_after_none_the_next_record_is_the_first_one_of_its_key(
-    form: str, parallelism: int
-) -> None:
+def test_after_a_result_of_none_the_next_record_starts_over(form: str, parallelism: int) -> None:
     def draw(env: Any) -> None:
         pairs = [("k", text) for text in "abcd"] + [("empty", "a"), ("empty", "b")]
         keyed = env.from_collection(pairs).key_by(lambda pair: pair[0])
@@ -67,7 +65,7 @@ def test_after_none_the_next_record_is_the_first_one_of_its_key(
         assert batch.records(name) == [("k", "cd")]
 
 
-def test_a_state_of_none_does_not_reach_the_function() -> None:
+def test_a_reduced_value_of_none_is_not_passed_to_the_function() -> None:
     calls: list[Any] = []
 
     def reduce(one: Any, other: Any) -> Any:
@@ -81,7 +79,7 @@ def test_a_state_of_none_does_not_reach_the_function() -> None:
     assert calls == [(1, 2), (3, 4)]
 
 
-def test_the_key_is_the_record_s_and_not_the_state_s() -> None:
+def test_the_key_is_that_of_the_record_and_not_of_the_reduced_value() -> None:
     with KeyedOneInputOperatorHarness(ReduceSpec(lambda a, b: a + b), lambda x: x % 2) as harness:
         for value in (1, 3, 5, 2):
             harness.process_element(value)
@@ -90,7 +88,7 @@ def test_the_key_is_the_record_s_and_not_the_state_s() -> None:
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("parallelism", [1, 3])
-def test_batch_mode_gives_each_key_once_with_the_last_timestamp(
+def test_batch_mode_emits_each_key_once_with_its_last_timestamp(
     form: str, parallelism: int
 ) -> None:
     strategy: Any = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(
@@ -106,14 +104,14 @@ def test_batch_mode_gives_each_key_once_with_the_last_timestamp(
     ran = run_form(draw, form, mode="BATCH", parallelism=parallelism)
     assert sorted(ran.records("sums")) == [15, 18, 22]
     assert set(ran.timestamps("sums")) == {MAX_LONG_VALUE}
-    # The results are not late: the last watermark comes behind them.
+    # The results are not late: the last watermark is emitted after them.
     assert sorted(ran.records("behind")) == [
         (total, MAX_LONG_VALUE, -(2**63)) for total in (15, 18, 22)
     ]
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_batch_mode_gives_keys_in_the_order_in_which_they_came(form: str) -> None:
+def test_batch_mode_emits_keys_in_the_order_of_their_first_records(form: str) -> None:
     def draw(env: Any) -> None:
         words = env.from_collection(["be", "or", "bear", "a", "orange"])
         seen(words.key_by(initial).reduce(Longest()), "words")
@@ -123,7 +121,7 @@ def test_batch_mode_gives_keys_in_the_order_in_which_they_came(form: str) -> Non
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
-def test_none_is_a_key(mode: str, form: str) -> None:
+def test_none_is_a_valid_key(mode: str, form: str) -> None:
     def draw(env: Any) -> None:
         seen(env.from_sequence(1, 3).key_by(lambda _: None).reduce(max), "greatest")
 
@@ -132,7 +130,9 @@ def test_none_is_a_key(mode: str, form: str) -> None:
 
 @pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
 @pytest.mark.parametrize("form", FORMS)
-def test_a_reduce_that_changes_its_argument_changes_nobody_elses(form: str, mode: str) -> None:
+def test_a_reduce_function_that_changes_its_argument_affects_no_other_reader(
+    form: str, mode: str
+) -> None:
     def add(one: list[int], other: list[int]) -> list[int]:
         one.extend(other)
         return one
@@ -149,7 +149,7 @@ def test_a_reduce_that_changes_its_argument_changes_nobody_elses(form: str, mode
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_batch_results_of_many_keys_have_all_their_fields(form: str) -> None:
+def test_batch_mode_results_of_many_keys_have_all_their_fields(form: str) -> None:
     keys = BATCH_SIZE + 10
 
     def draw(env: Any) -> None:
@@ -169,7 +169,7 @@ def test_batch_results_of_many_keys_have_all_their_fields(form: str) -> None:
 @pytest.mark.parametrize(
     ("key_field", "pairs"), [(0, [("a", 1), ("b", 2)]), (1, [(1, "a"), (2, "b")])]
 )
-def test_sums_that_generated_code_keeps_are_in_the_snapshot(key_field: int, pairs: Any) -> None:
+def test_sums_kept_by_generated_code_are_in_the_snapshot(key_field: int, pairs: Any) -> None:
     spec = ReduceSpec(lambda a, _: a)
     with KeyedOneInputOperatorHarness(spec, lambda pair: pair[key_field]) as harness:
         sums = harness.operator.keep_sums(("sum", "key") if key_field else ("key", "sum"))

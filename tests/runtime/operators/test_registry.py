@@ -23,7 +23,7 @@ def test_every_spec_has_an_operator() -> None:
     assert kinds - WITHOUT_CLASS == OPERATORS.keys() | BATCH_OPERATORS.keys()
 
 
-def test_a_spec_without_one_is_refused_by_name() -> None:
+def test_the_error_names_a_spec_without_an_operator() -> None:
     @dataclass(frozen=True)
     class NewSpec(specs.OperatorSpec):
         kind = "novelty"

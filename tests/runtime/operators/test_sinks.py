@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Writer(SinkWriter[Any]):
-    """Writes down what it is asked to do."""
+    """Records the calls of its methods."""
 
     def __init__(self, log: list[Any]) -> None:
         self.log = log
@@ -48,7 +48,7 @@ class LogSink(Sink[Any]):
 # Writers
 
 
-def test_a_writer_is_made_fed_flushed_asked_and_closed() -> None:
+def test_the_methods_of_a_writer_are_called_in_order() -> None:
     sink = LogSink()
     with OneInputOperatorHarness(specs.SinkWriterSpec(sink)) as harness:
         harness.process_element("a", 5)
@@ -62,7 +62,7 @@ def test_a_writer_is_made_fed_flushed_asked_and_closed() -> None:
 
 
 @pytest.mark.parametrize(("timestamps", "expected"), [(None, [None, None]), ([7, None], [7, None])])
-def test_a_batch_is_written_record_by_record_unless_the_writer_knows_better(
+def test_a_batch_is_written_record_by_record_unless_write_batch_is_overridden(
     timestamps: Any, expected: list[int | None]
 ) -> None:
     sink = LogSink()
@@ -74,14 +74,14 @@ def test_a_batch_is_written_record_by_record_unless_the_writer_knows_better(
     ]
 
 
-def test_a_writer_that_was_never_made_is_not_closed() -> None:
+def test_a_writer_that_was_never_created_is_not_closed() -> None:
     sink = LogSink()
     OneInputOperatorHarness(specs.SinkWriterSpec(sink)).close()
     assert sink.log == []
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_writer_is_closed_when_what_feeds_it_fails(form: str, tmp_path: Path) -> None:
+def test_a_writer_is_closed_when_an_operator_upstream_fails(form: str, tmp_path: Path) -> None:
     def draw(env: Any) -> None:
         env.from_sequence(0, 3).map(lambda x: 1 // x).sink_to(Files(tmp_path))
 
@@ -94,7 +94,7 @@ def test_a_writer_is_closed_when_what_feeds_it_fails(form: str, tmp_path: Path) 
 
 
 class Files(Sink[Any]):
-    """Leaves a file for each thing that happens to it."""
+    """Writes a file for each call."""
 
     has_committer = True
 
@@ -156,8 +156,8 @@ def test_all_committables_are_committed_together_and_once(form: str, tmp_path: P
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_job_that_fails_commits_nothing(form: str, tmp_path: Path) -> None:
-    """Not even of the subtask that had succeeded."""
+def test_a_failed_job_commits_nothing(form: str, tmp_path: Path) -> None:
+    """Not even the committables of the subtask that succeeded."""
 
     def draw(env: Any) -> None:
         env.from_sequence(1, 4).map(lambda x: 1 // (x - 4)).sink_to(Files(tmp_path))
@@ -165,7 +165,7 @@ def test_a_job_that_fails_commits_nothing(form: str, tmp_path: Path) -> None:
     run = local_run(job_of(draw, form, parallelism=2)).run_here()
     assert isinstance(run.get_job_execution_result().exception(), ZeroDivisionError)
     assert sorted(path.name for path in tmp_path.iterdir()) == [
-        *("closed 0", "closed 1", "committer closed"),  # which was asked for what is left over
+        *("closed 0", "closed 1", "committer closed"),  # the committer is asked to discard orphans
     ]
 
 
@@ -192,7 +192,7 @@ def test_a_job_that_fails_commits_nothing(form: str, tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_committer_that_fails_fails_the_job_and_is_closed(
+def test_an_error_of_the_committer_fails_the_job_and_the_committer_is_closed(
     fails: str, raised: str, notes: list[str], tmp_path: Path
 ) -> None:
     def draw(env: Any) -> None:
@@ -206,7 +206,7 @@ def test_a_committer_that_fails_fails_the_job_and_is_closed(
     assert (tmp_path / "committer closed").exists()
 
 
-def test_a_committer_operator_hands_committables_to_the_driver() -> None:
+def test_a_committer_operator_sends_committables_to_the_driver() -> None:
     with OneInputOperatorHarness(specs.SinkCommitterSpec(LogSink())) as harness:
         harness.process_element("one")
         harness.process_element("two")
@@ -214,12 +214,12 @@ def test_a_committer_operator_hands_committables_to_the_driver() -> None:
         assert harness.values() == []
 
 
-# Collecting
+# Collecting sinks
 
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("batch_size", [1, 3, 4096])
-def test_collected_records_come_in_order_and_once(batch_size: int, form: str) -> None:
+def test_collected_records_are_in_order_and_complete(batch_size: int, form: str) -> None:
     ran = run_form(
         lambda env: env.from_sequence(1, 2_500).map(lambda x: -x).collect_async(),
         form,
@@ -231,7 +231,7 @@ def test_collected_records_come_in_order_and_once(batch_size: int, form: str) ->
 
 
 @pytest.mark.parametrize(("limit", "sent"), [(None, 5), (2, 2), (3, 3), (9, 5)])
-def test_records_beyond_the_limit_stay_in_the_task(limit: int | None, sent: int) -> None:
+def test_records_beyond_the_limit_are_not_sent_to_the_driver(limit: int | None, sent: int) -> None:
     with OneInputOperatorHarness(specs.CollectSinkSpec(limit=limit)) as harness:
         for number in range(5):
             harness.process_element(number)
@@ -240,7 +240,7 @@ def test_records_beyond_the_limit_stay_in_the_task(limit: int | None, sent: int)
         )
 
 
-# Functions
+# Sink functions
 
 
 class Sees(SinkFunction[Any]):
@@ -264,7 +264,7 @@ class Sees(SinkFunction[Any]):
         self.log.append("close")
 
 
-def test_a_sink_function_sees_the_record_and_the_clocks() -> None:
+def test_a_sink_function_gets_record_timestamp_and_clocks() -> None:
     function = Sees()
     with OneInputOperatorHarness(specs.LegacySinkSpec(function)) as harness:
         harness.process_element("a", 5)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Shares(Source[Any]):
-    """Split n of each subtask gives the batch size, the split and the parallelism."""
+    """Each subtask reads two splits; a record has the batch size, the split and the parallelism."""
 
     def splits(self, parallelism: int) -> Sequence[Sequence[Any]]:
         return [
@@ -54,14 +54,14 @@ def test_each_subtask_reads_its_splits(form: str) -> None:
         ),
     ],
 )
-def test_every_way_to_begin_gives_its_records_without_timestamps(begin: Any, form: str) -> None:
+def test_sources_of_the_environment_emit_records_without_timestamps(begin: Any, form: str) -> None:
     ran = run_form(lambda env: seen(begin(env), "all"), form)
     assert ran.records("all") == [1, 2, 3]
     assert ran.timestamps("all") == [None] * 3
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_source_without_records_ends_like_any_other(form: str) -> None:
+def test_a_source_without_records_ends(form: str) -> None:
     def draw(env: Any) -> None:
         stream = env.from_source(Shares(), WatermarkStrategy.no_watermarks(), "shares")
         seen(stream.rebalance().map(str), "all")
@@ -87,7 +87,7 @@ class Lives(SourceFunction[int]):
         self.log.append("close")
 
 
-def test_a_source_function_has_a_life() -> None:
+def test_a_source_function_is_opened_run_and_closed() -> None:
     function = Lives()
     task = StreamTask(job_of(lambda env: env.add_source(function).print()), 0, iter(()))
     assert task.chain.head.source is function  # type: ignore[attr-defined]

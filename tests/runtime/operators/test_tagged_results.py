@@ -1,4 +1,4 @@
-"""Results (tag, value): which go to a side output. The expectations are PyFlink 2.3's."""
+"""Results (tag, value): which ones are sent to a side output, as in PyFlink 2.3."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Maps(MapFunction[Any, Any]):
 
 
 class KeyedMaps(Maps):
-    """Uses state, so its key has to be set."""
+    """Uses state, so that its key has to be set."""
 
     def open(self, runtime_context: Any) -> None:
         self.count = runtime_context.get_state(ValueStateDescriptor("count", Types.LONG()))
@@ -143,7 +143,7 @@ CASES: dict[str, Any] = {
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("case", CASES)
-def test_a_tagged_result_goes_to_the_side_output(case: str, form: str) -> None:
+def test_a_tagged_result_is_sent_to_its_side_output(case: str, form: str) -> None:
     make, expected = CASES[case]
 
     def draw(env: StreamExecutionEnvironment) -> None:
@@ -156,7 +156,7 @@ def test_a_tagged_result_goes_to_the_side_output(case: str, form: str) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_batch_reduce_emits_a_tagged_result_to_the_side(form: str) -> None:
+def test_batch_reduce_sends_a_tagged_result_to_its_side_output(form: str) -> None:
     def draw(env: StreamExecutionEnvironment) -> None:
         stream = numbers(env).key_by(parity).reduce(lambda a, b: (TAG, b))
         seen(stream, "main", reads_timestamps=False)
@@ -167,13 +167,13 @@ def test_a_batch_reduce_emits_a_tagged_result_to_the_side(form: str) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_pair_with_a_tag_is_a_record_where_no_side_output_is_read(form: str) -> None:
+def test_without_side_outputs_a_pair_with_a_tag_is_a_record(form: str) -> None:
     ran = run_form(lambda env: seen(numbers(env).map(odd_aside), "main"), form)
     assert ran.records("main") == [(TAG, 10), 2, (TAG, 30), 4]
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_result_for_a_side_output_that_nobody_reads_is_dropped(form: str) -> None:
+def test_a_result_for_a_side_output_without_readers_is_dropped(form: str) -> None:
     def draw(env: StreamExecutionEnvironment) -> None:
         stream = numbers(env).flat_map(both)
         seen(stream, "main")
@@ -184,7 +184,7 @@ def test_a_result_for_a_side_output_that_nobody_reads_is_dropped(form: str) -> N
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_records_are_counted_on_both_ways(form: str) -> None:
+def test_records_of_main_and_side_outputs_are_counted(form: str) -> None:
     def draw(env: StreamExecutionEnvironment) -> None:
         stream = numbers(env).map(odd_aside).name("aside")
         seen(stream, "main")

@@ -38,7 +38,7 @@ class Tenfold(TimestampAssigner[int]):
 
 
 class Punctuated(WatermarkGenerator[int]):
-    """A watermark behind each record; idle behind each 0."""
+    """Emits a watermark after each record; is idle after each 0."""
 
     def on_event(self, event: int, event_timestamp: int, output: WatermarkOutput) -> None:
         if event:
@@ -64,10 +64,10 @@ class Sees(ProcessFunction[Any, Any]):
         yield value, ctx.timestamp(), ctx.timer_service().current_watermark()
 
 
-# What lets watermarks through
+# WatermarkEmitter
 
 
-def test_only_watermarks_that_are_ahead_pass() -> None:
+def test_only_increasing_watermarks_are_emitted() -> None:
     output = CapturedOutput()
     emitter = WatermarkEmitter(output)
     for timestamp in (3, 3, 2, MIN_LONG_VALUE, 4):
@@ -75,7 +75,7 @@ def test_only_watermarks_that_are_ahead_pass() -> None:
     assert output.elements == [EmittedWatermark(3), EmittedWatermark(4)]
 
 
-def test_idleness_passes_once_and_a_watermark_ends_it() -> None:
+def test_idleness_is_emitted_once_and_ended_by_a_watermark() -> None:
     output = CapturedOutput()
     emitter = WatermarkEmitter(output)
     emitter.mark_active()
@@ -100,7 +100,7 @@ def harness_of(strategy: Any) -> OneInputOperatorHarness:
 @pytest.mark.parametrize(
     "assigner", [Tenfold(), lambda value, _: value * 10, lambda value, so_far: value * 10]
 )
-def test_records_get_their_timestamps(assigner: Any) -> None:
+def test_records_get_the_timestamps_of_the_assigner(assigner: Any) -> None:
     with harness_of(copy(MONOTONOUS).with_timestamp_assigner(assigner)) as harness:
         harness.process_element(1)
         harness.process_element(2, 99)
@@ -112,7 +112,7 @@ def _timestamp_of(value: int) -> int:
 
 
 class AssignerAndFunction:
-    """Has the method of a TimestampAssigner without being one, and can be called with other results."""
+    """Has the method of a TimestampAssigner without being one, and is callable with another result."""
 
     def extract_timestamp(self, value: int, _so_far: int) -> int:
         return _timestamp_of(value)
@@ -122,7 +122,7 @@ class AssignerAndFunction:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_the_method_of_any_object_gives_the_timestamps(form: str) -> None:
+def test_any_object_with_extract_timestamp_can_assign_timestamps(form: str) -> None:
     strategy = copy(MONOTONOUS).with_timestamp_assigner(AssignerAndFunction())
 
     def draw(env: Any) -> None:
@@ -132,7 +132,7 @@ def test_the_method_of_any_object_gives_the_timestamps(form: str) -> None:
 
 
 class Seven:
-    """An integer of another library."""
+    """An integer type of another library."""
 
     def __index__(self) -> int:
         return 7
@@ -149,7 +149,7 @@ def stamped(form: str, timestamp: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_any_number_is_a_timestamp_without_its_fraction(form: str) -> None:
+def test_the_fraction_of_a_timestamp_is_dropped(form: str) -> None:
     assert stamped(form, Seven()) == [7]
     assert stamped(form, 5.9) == [5]
     assert stamped(form, -5.9) == [-5]
@@ -158,7 +158,7 @@ def test_any_number_is_a_timestamp_without_its_fraction(form: str) -> None:
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("timestamp", ["5", None])
-def test_what_is_no_number_is_no_timestamp(form: str, timestamp: Any) -> None:
+def test_a_timestamp_that_is_not_a_number_is_an_error(form: str, timestamp: Any) -> None:
     message = (
         f"assigner 'lambda.*' returned {timestamp!r} for the record 'x'; a timestamp is an int"
     )
@@ -166,14 +166,14 @@ def test_what_is_no_number_is_no_timestamp(form: str, timestamp: Any) -> None:
         stamped(form, timestamp)
 
 
-def test_an_assigner_is_told_the_timestamp_so_far() -> None:
+def test_an_assigner_gets_the_previous_timestamp() -> None:
     with harness_of(copy(MONOTONOUS).with_timestamp_assigner(lambda _, so_far: so_far)) as harness:
         harness.process_element("a", 7)
         harness.process_element("b")
         assert harness.records() == [("a", 7), ("b", MIN_LONG_VALUE)]
 
 
-def test_without_an_assigner_records_keep_theirs() -> None:
+def test_without_an_assigner_records_keep_their_timestamps() -> None:
     with harness_of(MONOTONOUS) as harness:
         harness.process_element("a", 7)
         harness.process_element("b")
@@ -185,7 +185,7 @@ def test_without_an_assigner_records_keep_theirs() -> None:
 
 
 @pytest.mark.parametrize(("strategy", "watermarks"), [(MONOTONOUS, [29, 49]), (BOUNDED, [24, 44])])
-def test_a_periodic_generator_is_asked_behind_each_batch(
+def test_a_periodic_generator_is_called_after_each_batch(
     strategy: Any, watermarks: list[int]
 ) -> None:
     with harness_of(strategy.with_timestamp_assigner(Tenfold())) as harness:
@@ -198,7 +198,7 @@ def test_a_periodic_generator_is_asked_behind_each_batch(
         assert [mark.timestamp for mark in marks] == watermarks
 
 
-def test_a_punctuated_generator_speaks_behind_each_record() -> None:
+def test_a_punctuated_generator_is_called_after_each_record() -> None:
     with harness_of(copy(PUNCTUATED).with_timestamp_assigner(Tenfold())) as harness:
         for value in (1, 0, 2):
             harness.process_element(value)
@@ -210,7 +210,7 @@ def test_a_punctuated_generator_speaks_behind_each_record() -> None:
         assert harness.statuses() == [True, False]
 
 
-def test_watermarks_and_idleness_of_others_end_here_but_not_the_last() -> None:
+def test_watermarks_and_statuses_from_upstream_are_dropped_except_the_last_one() -> None:
     with harness_of(copy(PUNCTUATED).with_timestamp_assigner(Tenfold())) as harness:
         harness.process_watermark(500)
         harness.process_status(is_idle=True)
@@ -223,16 +223,16 @@ def test_watermarks_and_idleness_of_others_end_here_but_not_the_last() -> None:
         assert harness.elements()[-1] == EmittedWatermark(MAX_LONG_VALUE)
 
 
-def test_nothing_follows_the_last_watermark() -> None:
-    """What the generator has kept back until then comes too late."""
+def test_no_watermark_follows_the_last_one() -> None:
+    """A watermark that the generator still holds would be too late."""
     with harness_of(copy(MONOTONOUS).with_timestamp_assigner(Tenfold())) as harness:
         harness.process_element(5)
         harness.end_input()
         assert harness.elements() == [EmittedRecord(5, 50), EmittedWatermark(MAX_LONG_VALUE)]
 
 
-def test_a_time_out_never_comes_in_a_bounded_job() -> None:
-    """It would make what is late depend on the machine's speed."""
+def test_an_idleness_timeout_has_no_effect_in_a_bounded_job() -> None:
+    """With it, the speed of the machine would decide which records are late."""
     strategy = (
         copy(MONOTONOUS).with_timestamp_assigner(Tenfold()).with_idleness(Duration.of_millis(1))
     )
@@ -243,7 +243,7 @@ def test_a_time_out_never_comes_in_a_bounded_job() -> None:
         assert harness.statuses() == []
 
 
-def test_generated_code_tells_the_greatest_timestamp_of_a_batch() -> None:
+def test_generated_code_passes_the_greatest_timestamp_of_a_batch() -> None:
     with harness_of(MONOTONOUS) as harness:
         operator: Any = harness.operator
         for greatest in (30, MIN_LONG_VALUE, 20):
@@ -274,7 +274,7 @@ strategies = st.tuples(st.sampled_from(sorted(ASSIGNERS)), st.sampled_from(sorte
 
 def strategy_of(names: tuple[str, str]) -> Any:
     assigner, strategy = ASSIGNERS[names[0]], GENERATORS[names[1]]
-    # A strategy without an assigner would be changed, also for the later forms and examples.
+    # Copied, since assigning timestamps may change a strategy without an assigner.
     return strategy if assigner is None else copy(strategy).with_timestamp_assigner(assigner)
 
 
@@ -286,7 +286,7 @@ def strategy_of(names: tuple[str, str]) -> Any:
     batch_size=st.integers(1, 9),
     mode=st.sampled_from(["STREAMING", "BATCH"]),
 )
-def test_every_form_sees_the_same_timestamps_and_watermarks(
+def test_all_forms_have_the_same_timestamps_and_watermarks(
     source: Any, behind: list[str], again: Any, batch_size: int, mode: str
 ) -> None:
     def draw(env: Any) -> None:
@@ -312,7 +312,7 @@ def test_every_form_sees_the_same_timestamps_and_watermarks(
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_batch_mode_has_timestamps_and_no_event_time_before_the_end(form: str) -> None:
+def test_batch_mode_has_timestamps_and_no_watermark_before_the_end(form: str) -> None:
     def draw(env: Any) -> None:
         source = CollectionSource([1, 2])
         stream = env.from_source(
@@ -327,7 +327,7 @@ def test_batch_mode_has_timestamps_and_no_event_time_before_the_end(form: str) -
 
 @pytest.mark.parametrize(("interval", "watermark"), [(200, 9), (0, MIN_LONG_VALUE)])
 @pytest.mark.parametrize("form", FORMS)
-def test_without_an_interval_there_is_no_periodic_watermark(
+def test_without_an_auto_watermark_interval_there_is_no_periodic_watermark(
     form: str, interval: int, watermark: int
 ) -> None:
     def draw(env: Any) -> None:
@@ -340,7 +340,7 @@ def test_without_an_interval_there_is_no_periodic_watermark(
     assert records == [(1, 10, MIN_LONG_VALUE), (2, 20, watermark)]
 
 
-def test_a_strategy_that_needs_every_record_is_called_and_others_are_written_out() -> None:
+def test_generated_code_inlines_strategies_that_do_not_need_every_record() -> None:
     def source(strategy: Any, **settings: Any) -> str:
         def draw(env: Any) -> None:
             env.from_source(CollectionSource([1]), strategy, "numbers").process(Sees()).print()

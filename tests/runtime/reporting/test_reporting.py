@@ -1,4 +1,4 @@
-"""What Prometheus, an OTLP receiver and an OpenLineage server get of jobs: read by their own parsers."""
+"""Metrics and events for Prometheus, OTLP and OpenLineage, read by the parsers of these projects."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ LONGEST_S = 60
 
 
 def parsed(text: str) -> dict[str, list[Any]]:
-    """The samples by name, as Prometheus' own parser reads them."""
+    """The samples by name, as the parser of Prometheus reads them."""
     from prometheus_client.parser import text_string_to_metric_families  # noqa: PLC0415
 
     found: dict[str, list[Any]] = {}
@@ -55,7 +55,7 @@ def parsed(text: str) -> dict[str, list[Any]]:
 
 
 def total(samples: list[Any], **labels: str) -> float:
-    """The sum of those samples that have the labels."""
+    """The sum of the samples with the given labels."""
     return sum(sample.value for sample in samples if labels.items() <= sample.labels.items())
 
 
@@ -77,7 +77,7 @@ def job_program(folder: Path) -> JobProgram:
 
 
 class EpochsByHand:
-    """An unbounded job whose epochs a test runs one by one, with reporters."""
+    """An unbounded job with reporters, whose epochs a test runs one by one."""
 
     def __init__(self, folder: Path, *makers: Callable[[JobSamples], Reporter]) -> None:
         self.epochs = EpochRun(
@@ -133,19 +133,21 @@ def scraped(running: EpochsByHand) -> dict[str, list[Any]]:
         return parsed(answer.read().decode())
 
 
-def test_prometheus_reads_flinks_names_of_an_unbounded_job(by_hand: EpochsByHand) -> None:
+def test_prometheus_gets_the_metrics_of_an_unbounded_job_under_flinks_names(
+    by_hand: EpochsByHand,
+) -> None:
     by_hand.run_epoch([1, 2, 3, 25, 26], lags=(30, 12))
     by_hand.run_epoch([4, 27], lags=(5, 0))
     by_hand.restarts.count = 2
     found = scraped(by_hand)
     operator = "flink_taskmanager_job_task_operator_"
     assert total(found[f"{operator}numRecordsIn"], operator_name="pair") == 7
-    assert total(found["flink_taskmanager_job_task_numRecordsIn"]) == 14  # of both tasks
+    assert total(found["flink_taskmanager_job_task_numRecordsIn"]) == 14  # the sum of both tasks
     assert total(found[f"{operator}numLateRecordsDropped"], operator_name="sums") == 1
     assert total(found[f"{operator}pendingRecords"]) == 5
     assert total(found[f"{operator}pendingRecordsOfPartition"], partition="visits-0") == 5
     (lag,) = found[f"{operator}watermarkLag"]
-    assert lag.value > 1e9  # event time is that of 2023
+    assert lag.value > 1e9  # the event time is in 2023
     job = "flink_jobmanager_job_"
     assert total(found[f"{job}numRestarts"]) == 2
     assert total(found[f"{job}runningState"]) == 1
@@ -159,7 +161,7 @@ def test_prometheus_reads_flinks_names_of_an_unbounded_job(by_hand: EpochsByHand
     assert name == by_hand.job.job_name
 
 
-def test_dashboard_and_alerts_ask_for_what_jobs_report(by_hand: EpochsByHand) -> None:
+def test_dashboard_and_alerts_use_metrics_that_jobs_report(by_hand: EpochsByHand) -> None:
     import yaml  # noqa: PLC0415 - comes with the tools of the docs
 
     by_hand.run_epoch([1, 2, 3, 25, 26], lags=(30, 12))
@@ -180,7 +182,7 @@ def test_dashboard_and_alerts_ask_for_what_jobs_report(by_hand: EpochsByHand) ->
     assert labels <= {label for each in reported.values() for one in each for label in one.labels}
 
 
-def test_an_otlp_receiver_gets_metrics_and_a_trace_per_epoch(tmp_path: Path) -> None:
+def test_an_otlp_receiver_gets_metrics_and_one_trace_per_epoch(tmp_path: Path) -> None:
     otlp = OtlpReceiver()
     with receiving(otlp.take) as address:
         names = job_program(tmp_path)
@@ -208,7 +210,7 @@ def test_an_otlp_receiver_gets_metrics_and_a_trace_per_epoch(tmp_path: Path) -> 
     assert status == "CANCELED"
 
 
-def test_openlineage_hears_of_start_epochs_and_end(tmp_path: Path) -> None:
+def test_openlineage_gets_events_for_start_epochs_and_end(tmp_path: Path) -> None:
     events = JsonReceiver()
     with receiving(events.take) as address:
         names = job_program(tmp_path)
@@ -242,8 +244,8 @@ def file_job(tmp_path: Path, settings: dict[str, str], *, fail: bool = False) ->
     return env
 
 
-def test_a_bounded_job_by_its_settings(tmp_path: Path) -> None:
-    """Textfile, OTLP and OpenLineage of one job, all asked for by configuration keys."""
+def test_a_bounded_job_reports_to_all_configured_receivers(tmp_path: Path) -> None:
+    """Textfile, OTLP and OpenLineage of one job, all enabled by configuration keys."""
     otlp, events = OtlpReceiver(), JsonReceiver()
     textfile = tmp_path / "job.prom"
     with receiving(otlp.take) as collector, receiving(events.take) as lineage:
@@ -289,7 +291,7 @@ def test_a_failure_is_reported(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_receiver_that_is_not_there_ends_no_job(
+def test_an_unreachable_receiver_does_not_end_the_job(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     env = file_job(tmp_path, {"opchain.openlineage.url": "http://127.0.0.1:9"})
@@ -304,13 +306,13 @@ def test_a_receiver_that_is_not_there_ends_no_job(
         ("127.0.0.1:99999", "where no server can listen"),
     ],
 )
-def test_an_address_that_cannot_be_is_refused(tmp_path: Path, address: str, said: str) -> None:
+def test_an_invalid_address_is_refused(tmp_path: Path, address: str, said: str) -> None:
     env = file_job(tmp_path, {"opchain.metrics.prometheus.address": address})
     with pytest.raises(UnsupportedFeatureError, match=re.escape(said)):
         env.execute("refused")
 
 
-def test_metrics_of_spark_need_spark(tmp_path: Path) -> None:
+def test_reporting_to_sparks_metrics_system_is_refused_in_process(tmp_path: Path) -> None:
     env = file_job(tmp_path, {"opchain.metrics.spark": "true"})
     with pytest.raises(UnsupportedFeatureError, match="this job runs in this process"):
         env.execute("refused")
@@ -332,7 +334,7 @@ def test_a_reporter_that_fails_is_logged_once(
     assert len(failures) == 1
 
 
-def test_readers_of_a_textfile_never_see_half_of_it(tmp_path: Path) -> None:
+def test_readers_of_a_textfile_never_see_a_partial_file(tmp_path: Path) -> None:
     path = tmp_path / "job.prom"
     job = EpochsByHand(tmp_path / "job", lambda _: PrometheusTextfile(str(path)))
     job.run_epoch([1, 2])
@@ -355,13 +357,13 @@ def test_readers_of_a_textfile_never_see_half_of_it(tmp_path: Path) -> None:
         "https://h:0",
     ],
 )
-def test_an_openlineage_url_that_is_not_one_is_refused(tmp_path: Path, url: str) -> None:
+def test_an_invalid_openlineage_url_is_refused(tmp_path: Path, url: str) -> None:
     env = file_job(tmp_path, {"opchain.openlineage.url": url})
     with pytest.raises(GraphError, match=r"opchain.openlineage.url is '.*http://marquez:5000"):
         env.execute("job")
 
 
-def test_watched_folders_and_hybrid_sources_are_inputs(tmp_path: Path) -> None:
+def test_watched_folders_and_hybrid_sources_are_reported_as_inputs(tmp_path: Path) -> None:
     folders = [str(tmp_path / name) for name in ("old", "new")]
     old, new = (
         FileSource.for_record_stream_format(StreamFormat.text_line_format(), folder)

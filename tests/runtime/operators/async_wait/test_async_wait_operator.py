@@ -1,4 +1,4 @@
-"""The operator in steps: calls end, and the clock moves, when the test says so."""
+"""The async wait operator in steps: the test says when calls end and the clock advances."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Benches = Callable[..., Bench]
 
 
 class Fetch(AsyncFunction[Any, Any]):
-    """Never called in these tests but where real calls are asked for: then it gives the value back."""
+    """Never called in these tests unless they request real calls: then it returns the value."""
 
     def __init__(self) -> None:
         self.is_closed = False
@@ -42,7 +42,7 @@ class FetchOrGuess(Fetch):
 # Order
 
 
-def test_ordered_results_wait_for_those_before_them(benches: Benches) -> None:
+def test_ordered_results_wait_for_earlier_ones(benches: Benches) -> None:
     bench = benches(Fetch())
     bench.operator.process_element("a", 1)
     bench.operator.process_element("b", 2)
@@ -52,7 +52,7 @@ def test_ordered_results_wait_for_those_before_them(benches: Benches) -> None:
     assert bench.out == [("A", 1), ("AA", 1), ("B", 2)]
 
 
-def test_unordered_results_come_as_they_come(benches: Benches) -> None:
+def test_unordered_results_are_emitted_when_their_calls_end(benches: Benches) -> None:
     bench = benches(Fetch(), is_ordered=False)
     bench.put("a", "b")
     bench.calls[1].returns(["B"])
@@ -62,7 +62,7 @@ def test_unordered_results_come_as_they_come(benches: Benches) -> None:
 
 
 @pytest.mark.parametrize("is_ordered", [True, False])
-def test_marks_keep_their_place(benches: Benches, is_ordered: bool) -> None:
+def test_watermarks_and_statuses_keep_their_place(benches: Benches, is_ordered: bool) -> None:
     bench = benches(Fetch(), is_ordered=is_ordered)
     bench.operator.process_watermark(1)
     bench.put("a")
@@ -77,7 +77,7 @@ def test_marks_keep_their_place(benches: Benches, is_ordered: bool) -> None:
     assert bench.operator.current_watermark == 5
 
 
-def test_a_latency_marker_waits_as_long_as_a_record(benches: Benches) -> None:
+def test_a_latency_marker_waits_for_earlier_records(benches: Benches) -> None:
     bench = benches(Fetch())
     bench.put("a")
     marker = LatencyMarker(0, "source", 0)
@@ -90,7 +90,7 @@ def test_a_latency_marker_waits_as_long_as_a_record(benches: Benches) -> None:
 # Capacity
 
 
-def test_a_full_queue_waits_in_the_mailbox(benches: Benches) -> None:
+def test_a_full_queue_makes_the_operator_yield_to_the_mailbox(benches: Benches) -> None:
     bench = benches(Fetch(), capacity=2)
     bench.put("a", "b")
     bench.once_it_waits(lambda: bench.calls[0].returns(["A"]))
@@ -99,7 +99,7 @@ def test_a_full_queue_waits_in_the_mailbox(benches: Benches) -> None:
     assert [call.values for call in bench.calls] == ["a", "b", "c"]
 
 
-def test_a_mark_takes_a_place_too(benches: Benches) -> None:
+def test_a_watermark_takes_a_place_in_the_queue_too(benches: Benches) -> None:
     bench = benches(Fetch(), capacity=1)
     bench.put("a")
     bench.once_it_waits(lambda: bench.calls[0].returns(["A"]))
@@ -107,7 +107,7 @@ def test_a_mark_takes_a_place_too(benches: Benches) -> None:
     assert bench.out == [("A", None), ("watermark", 3)]
 
 
-def test_mail_of_operators_upstream_waits(benches: Benches) -> None:
+def test_mail_of_operators_upstream_does_not_run_while_the_operator_waits(benches: Benches) -> None:
     bench = benches(Fetch(), capacity=1)
     ran: list[str] = []
     bench.processor.mailbox_executor(-1).execute(lambda: ran.append("upstream"), "upstream")
@@ -118,10 +118,10 @@ def test_mail_of_operators_upstream_waits(benches: Benches) -> None:
     assert ran == ["downstream"]
 
 
-# The end
+# The end of input
 
 
-def test_the_end_waits_for_all_calls(benches: Benches) -> None:
+def test_the_end_of_input_waits_for_all_calls(benches: Benches) -> None:
     bench = benches(Fetch(), real_calls=True)
     bench.put(*range(20))
     bench.operator.process_watermark(99)
@@ -130,7 +130,7 @@ def test_the_end_waits_for_all_calls(benches: Benches) -> None:
     assert bench.out == [*((number, None) for number in range(20)), ("watermark", 99)]
 
 
-def test_retries_go_on_at_the_end(benches: Benches) -> None:
+def test_retries_continue_at_the_end_of_input(benches: Benches) -> None:
     bench = benches(
         Fetch(),
         timeout_ms=100,
@@ -169,7 +169,7 @@ def test_a_result_after_the_end_of_the_task_is_dropped(benches: Benches) -> None
 # Errors
 
 
-def test_an_error_fails_the_task_as_it_is(benches: Benches) -> None:
+def test_an_error_of_a_call_fails_the_task_unchanged(benches: Benches) -> None:
     bench = benches(Fetch())
     bench.put("a", "b")
     error = ConnectionError("no route")
@@ -181,7 +181,7 @@ def test_an_error_fails_the_task_as_it_is(benches: Benches) -> None:
         frame.f_locals["value"]
         for frame in frames
         if frame.f_locals.get("self") is bench.operator and "value" in frame.f_locals
-    ]  # what the message of a failed task calls the record
+    ]  # the frames that give a failed task the name of the record
     assert shown == ["b"]
 
 
@@ -194,18 +194,18 @@ def _steps(error: BaseException) -> list[Any]:
     return steps
 
 
-def test_a_wrong_result_fails_the_task(benches: Benches) -> None:
+def test_a_result_that_is_not_iterable_fails_the_task(benches: Benches) -> None:
     bench = benches(Fetch())
     bench.put("a")
     with pytest.raises(TypeError, match="return an iterable"):
         bench.calls[0].returns(None)
 
 
-# Objects
+# Object reuse
 
 
 @pytest.mark.parametrize("object_reuse", [True, False])
-def test_records_are_kept_private_where_objects_are_reused(
+def test_records_are_copied_if_object_reuse_is_enabled(
     benches: Benches, object_reuse: bool
 ) -> None:
     bench = benches(Fetch(), object_reuse=object_reuse)
@@ -215,11 +215,11 @@ def test_records_are_kept_private_where_objects_are_reused(
     assert bench.calls[0].values == ([1] if object_reuse else [1, 2])
 
 
-# All together
+# Random actions
 
 
 class Script:
-    """Runs random actions, and remembers what came in."""
+    """Runs random actions, and records its inputs."""
 
     def __init__(self, *, is_ordered: bool, capacity: int) -> None:
         retries: FixedDelayRetryStrategy[Any] = FixedDelayRetryStrategy(
@@ -239,7 +239,7 @@ class Script:
 
     def record(self, _number: int) -> None:
         self.bench.once_it_waits(self.end_all)
-        # A record's timestamp tells when it came.
+        # The timestamp of a record is its arrival time.
         self.came.append((f"record {len(self.came)}", len(self.came)))
         self.bench.operator.process_element(*self.came[-1])
 
@@ -264,7 +264,7 @@ class Script:
         return [call for call in self.bench.calls if not (call.has_ended or call.is_cancelled)]
 
     def end_all(self) -> None:
-        self.bench.advance(4)  # those that pause try again
+        self.bench.advance(4)  # calls that wait for a retry are called again
         for call in self.under_way():
             call.returns([call.values])
 
@@ -289,7 +289,7 @@ class Script:
     is_ordered=st.booleans(),
     capacity=st.integers(1, 5),
 )
-def test_every_record_comes_out_once_and_between_its_watermarks(
+def test_every_record_is_emitted_once_and_between_its_watermarks(
     actions: list[tuple[str, int]], is_ordered: bool, capacity: int
 ) -> None:
     script = Script(is_ordered=is_ordered, capacity=capacity)

@@ -18,7 +18,7 @@ TIMEOUT_MS = 10
 
 
 class Bench:
-    """Deadlines on a clock that is moved by hand; `due` has the items with the times they were due at."""
+    """Deadlines on a manual clock; `due` has the items with the times at which they were due."""
 
     def __init__(self) -> None:
         self.processor = MailboxProcessor(lambda controller: None)
@@ -45,7 +45,7 @@ def bench() -> Iterator[Bench]:
     bench.processor.close()
 
 
-def test_an_item_is_due_when_its_time_is_over(bench: Bench) -> None:
+def test_an_item_is_due_when_its_timeout_is_over(bench: Bench) -> None:
     bench.deadlines.add("a")
     bench.advance(TIMEOUT_MS - 1)
     assert bench.due == []
@@ -55,7 +55,7 @@ def test_an_item_is_due_when_its_time_is_over(bench: Bench) -> None:
     assert bench.clock.waiting_calls == 0
 
 
-def test_what_is_removed_is_never_due(bench: Bench) -> None:
+def test_a_removed_item_is_never_due(bench: Bench) -> None:
     bench.deadlines.add("a")
     bench.advance(3)
     bench.deadlines.add("b")
@@ -65,7 +65,7 @@ def test_what_is_removed_is_never_due(bench: Bench) -> None:
     assert bench.due == [("b", 3 + TIMEOUT_MS)]
 
 
-def test_one_timer_serves_all(bench: Bench) -> None:
+def test_one_timer_serves_all_items(bench: Bench) -> None:
     for item in "abc":
         bench.deadlines.add(item)
         bench.advance(1)
@@ -78,7 +78,7 @@ def test_one_timer_serves_all(bench: Bench) -> None:
     st.lists(st.tuples(st.integers(0, 8), st.integers(0, 15)), max_size=20),
 )
 def test_each_item_is_due_exactly_at_its_time(items: list[tuple[int, int]]) -> None:
-    """Items come `gap` ms apart, and are removed after `lifetime` ms, if they are not due before."""
+    """Items are added every `gap` ms and removed after `lifetime` ms unless they were due before."""
     bench = Bench()
     removals: dict[int, list[str]] = {}
     expected = []

@@ -18,7 +18,7 @@ def test_a_record_emits_its_results_with_its_timestamp(results: list[str]) -> No
     assert emitted == [(result, 7) for result in results]
 
 
-def test_a_mark_is_complete_from_the_start() -> None:
+def test_a_watermark_is_complete_from_the_start() -> None:
     passed: list[str] = []
     mark = QueuedMark(lambda: passed.append("watermark"))
     assert mark.is_done

@@ -35,7 +35,7 @@ def put_in(ends: Ends) -> Any:
     return lambda result, error: ends.put((result, error))
 
 
-def test_a_call_ends_with_its_result(loop_thread: EventLoopThread, ends: Ends) -> None:
+def test_a_call_returns_its_result(loop_thread: EventLoopThread, ends: Ends) -> None:
     async def fetch() -> str:
         await asyncio.sleep(0)
         return threading.current_thread().name
@@ -47,7 +47,7 @@ def test_a_call_ends_with_its_result(loop_thread: EventLoopThread, ends: Ends) -
 @pytest.mark.parametrize(
     "error", [ValueError("bad"), SystemExit(3), KeyboardInterrupt(), asyncio.CancelledError()]
 )
-def test_a_call_ends_with_its_error_of_any_kind(
+def test_a_call_raises_its_error_of_any_type(
     loop_thread: EventLoopThread, ends: Ends, error: BaseException
 ) -> None:
     async def fail() -> None:
@@ -62,8 +62,8 @@ def test_a_call_ends_with_its_error_of_any_kind(
     assert ends.get(timeout=PATIENCE_S) == ("still here", None)
 
 
-def test_calls_run_at_the_same_time(loop_thread: EventLoopThread, ends: Ends) -> None:
-    """Each call waits for all the others: one after the other they would never end."""
+def test_calls_run_concurrently(loop_thread: EventLoopThread, ends: Ends) -> None:
+    """Each call waits for all the others, so they would never end one after the other."""
     started: list[int] = []
     all_started = asyncio.Event()
 
@@ -79,7 +79,7 @@ def test_calls_run_at_the_same_time(loop_thread: EventLoopThread, ends: Ends) ->
     assert sorted(ends.get(timeout=PATIENCE_S)[0] for _ in range(5)) == [0, 1, 2, 3, 4]
 
 
-def test_as_many_blocking_calls_run_at_once_as_there_are_threads(
+def test_as_many_blocking_calls_run_concurrently_as_there_are_threads(
     loop_thread: EventLoopThread, ends: Ends
 ) -> None:
     meeting = threading.Barrier(4, timeout=PATIENCE_S)
@@ -92,7 +92,7 @@ def test_as_many_blocking_calls_run_at_once_as_there_are_threads(
     assert sorted(ends.get(timeout=PATIENCE_S)[0] for _ in range(4)) == [0, 1, 2, 3]
 
 
-def test_a_cancelled_call_cleans_up_and_reports_nothing(
+def test_a_cancelled_call_runs_its_clean_up_and_reports_no_result(
     loop_thread: EventLoopThread, ends: Ends
 ) -> None:
     started, cleaned_up = threading.Event(), threading.Event()
@@ -115,7 +115,7 @@ def test_a_cancelled_call_cleans_up_and_reports_nothing(
     assert ends.get(timeout=PATIENCE_S) == ("next", None)
 
 
-def test_a_call_that_is_cancelled_before_it_starts_never_runs(
+def test_a_call_cancelled_before_its_start_never_runs(
     loop_thread: EventLoopThread, ends: Ends
 ) -> None:
     is_held, release = threading.Event(), threading.Event()
@@ -139,7 +139,7 @@ def test_a_call_that_is_cancelled_before_it_starts_never_runs(
     assert ends.empty()
 
 
-def test_stopping_cancels_what_runs_the_users_own_tasks_too() -> None:
+def test_stop_cancels_all_running_tasks_including_those_of_the_user() -> None:
     cancelled: list[str] = []
     started = threading.Event()
 
@@ -166,7 +166,7 @@ def test_stopping_cancels_what_runs_the_users_own_tasks_too() -> None:
     assert "calls" not in {other.name for other in threading.enumerate()}
 
 
-def test_stopping_twice_or_before_the_start_is_nothing() -> None:
+def test_stopping_twice_or_before_the_start_does_nothing() -> None:
     thread = EventLoopThread("calls", 1)
     thread.stop()
     thread.start()
@@ -174,7 +174,7 @@ def test_stopping_twice_or_before_the_start_is_nothing() -> None:
     thread.stop()
 
 
-def test_a_call_that_blocks_the_loop_is_left_behind_with_a_warning(
+def test_a_call_that_blocks_the_event_loop_is_abandoned_with_a_warning(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(calls, "STOPPING_S", 0.01)
@@ -198,7 +198,7 @@ def test_a_call_that_blocks_the_loop_is_left_behind_with_a_warning(
 
 def test_a_thread_may_be_stopped_before_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     class StartsLate(threading.Thread):
-        """Starts when another thread waits for it."""
+        """Starts only when another thread joins it."""
 
         def start(self) -> None:
             pass

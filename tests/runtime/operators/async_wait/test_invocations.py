@@ -35,7 +35,7 @@ async def letters(value: str) -> list[str]:
 
 
 @pytest.mark.parametrize("function", [Letters(), letters], ids=["function", "coroutine function"])
-def test_one_record_per_call(function: Any) -> None:
+def test_an_invocation_for_one_record_has_its_results(function: Any) -> None:
     invocation = invocation_of(function)
     assert invocation.batch_size == 1
     argument = invocation.argument(["a b"])
@@ -44,7 +44,7 @@ def test_one_record_per_call(function: Any) -> None:
     assert invocation.results_of_call(returned, argument) == [["a", "b"]]
 
 
-def test_several_records_per_call() -> None:
+def test_an_invocation_for_a_batch_has_the_results_of_each_record() -> None:
     invocation = invocation_of(LettersOfAll())
     assert invocation.batch_size == 3
     argument = invocation.argument(["a b", "c"])
@@ -52,12 +52,12 @@ def test_several_records_per_call() -> None:
     assert invocation.results_of_call(returned, argument) == [["a", "b"], ["c"]]
 
 
-def test_timeout_may_give_results_instead() -> None:
+def test_timeout_may_return_results() -> None:
     assert invocation_of(Letters()).results_in_place("a") == [["no a"]]
     assert invocation_of(LettersOfAll()).results_in_place(["a", "b"]) == [["no a"], ["no b"]]
 
 
-def test_a_coroutine_function_has_no_results_in_place() -> None:
+def test_timeout_of_a_coroutine_function_raises_a_timeout_error() -> None:
     with pytest.raises(TimeoutError, match="'letters' gave no result for 'a' within the timeout"):
         invocation_of(letters).results_in_place("a")
 
@@ -75,12 +75,12 @@ def test_results_must_be_iterable(returned: Any, what: str) -> None:
         invocation_of(LettersOfAll()).results_of_call([["a"], returned], ["a", "b"])
 
 
-def test_the_results_in_place_must_be_iterable_too() -> None:
+def test_results_of_timeout_must_be_iterable_too() -> None:
     with pytest.raises(TypeError, match=r"'Letters.timeout' returned None for 'none'"):
         invocation_of(Letters()).results_in_place("none")
 
 
-def test_a_batch_has_results_for_each_record() -> None:
+def test_a_batch_must_have_results_for_each_record() -> None:
     with pytest.raises(
         ValueError,
         match=r"'LettersOfAll.timeout' returned results for 2 records, but was called with 3",
@@ -88,6 +88,6 @@ def test_a_batch_has_results_for_each_record() -> None:
         invocation_of(LettersOfAll()).results_in_place(["a", "b", "c"])
 
 
-def test_generators_are_read_once() -> None:
+def test_results_of_generators_are_stored() -> None:
     ((results,),) = [invocation_of(Letters()).results_of_call((c for c in "ab"), "x")]
     assert [list(results), list(results)] == [["a", "b"], ["a", "b"]]

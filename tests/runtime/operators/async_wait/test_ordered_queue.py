@@ -7,11 +7,11 @@ from opchain.runtime.operators.async_wait.queues import OrderedQueue
 
 
 @given(STEPS)
-def test_elements_leave_in_the_order_in_which_they_came(steps: list[Step]) -> None:
+def test_elements_are_emitted_in_the_order_of_arrival(steps: list[Step]) -> None:
     trace = Trace(OrderedQueue())
     trace.run(steps)
     trace.take_all()
-    # The model: the longest beginning in which every record is complete.
+    # The model: the longest prefix in which every record is complete.
     expected = []
     for number, kind in enumerate(trace.kinds):
         if kind == "record" and number not in trace.completed:
@@ -22,7 +22,7 @@ def test_elements_leave_in_the_order_in_which_they_came(steps: list[Step]) -> No
 
 
 @given(STEPS)
-def test_nothing_is_lost(steps: list[Step]) -> None:
+def test_no_element_is_lost(steps: list[Step]) -> None:
     trace = Trace(OrderedQueue())
     trace.run(steps)
     trace.complete_all()

@@ -1,4 +1,4 @@
-"""Time-outs, retries and batches of the async wait operator, in steps."""
+"""Timeouts, retries and batches of the async wait operator, in steps."""
 
 from __future__ import annotations
 
@@ -43,10 +43,12 @@ class FetchAll(AsyncBatchFunction[Any, Any]):
         return [[f"guess of {value}"] for value in values]
 
 
-# Time-outs
+# Timeouts
 
 
-def test_a_call_that_takes_too_long_is_cancelled_and_replaced(benches: Benches) -> None:
+def test_a_call_that_times_out_is_cancelled_and_replaced_by_timeout_results(
+    benches: Benches,
+) -> None:
     bench = benches(FetchOrGuess(), timeout_ms=10)
     bench.operator.process_element("a", 7)
     bench.advance(9)
@@ -58,14 +60,14 @@ def test_a_call_that_takes_too_long_is_cancelled_and_replaced(benches: Benches) 
     assert bench.values == ["guess of a"]
 
 
-def test_without_a_replacement_the_task_fails(benches: Benches) -> None:
+def test_without_timeout_results_the_task_fails(benches: Benches) -> None:
     bench = benches(Fetch(), timeout_ms=10)
     bench.put("a")
     with pytest.raises(TimeoutError, match="'Fetch' gave no result for 'a'"):
         bench.advance(10)
 
 
-def test_a_result_in_time_stops_the_clock(benches: Benches) -> None:
+def test_a_result_in_time_cancels_the_timeout(benches: Benches) -> None:
     bench = benches(Fetch(), timeout_ms=10)
     bench.put("a")
     bench.advance(9)
@@ -74,7 +76,7 @@ def test_a_result_in_time_stops_the_clock(benches: Benches) -> None:
     assert bench.values == ["A"]
 
 
-def test_no_timeout_never_ends(benches: Benches) -> None:
+def test_a_timeout_of_0_never_ends_a_call(benches: Benches) -> None:
     bench = benches(Fetch(), timeout_ms=0)
     bench.put("a")
     bench.advance(1000)
@@ -86,7 +88,7 @@ def test_no_timeout_never_ends(benches: Benches) -> None:
 # Retries
 
 
-def test_results_ask_for_a_retry_until_they_are_good(benches: Benches) -> None:
+def test_a_call_is_retried_until_its_results_satisfy_the_predicate(benches: Benches) -> None:
     strategy = FixedDelayRetryStrategy(3, 10, result_predicate=lambda results: not results)
     bench = benches(Fetch(), timeout_ms=1000, retry_strategy=strategy)
     bench.put("a")
@@ -99,7 +101,7 @@ def test_results_ask_for_a_retry_until_they_are_good(benches: Benches) -> None:
     assert bench.values == ["A"]
 
 
-def test_the_last_attempts_results_are_taken_as_they_are(benches: Benches) -> None:
+def test_the_results_of_the_last_attempt_are_emitted_whatever_they_are(benches: Benches) -> None:
     strategy = FixedDelayRetryStrategy(1, 10, result_predicate=lambda results: True)
     bench = benches(Fetch(), timeout_ms=1000, retry_strategy=strategy)
     bench.put("a")
@@ -109,7 +111,7 @@ def test_the_last_attempts_results_are_taken_as_they_are(benches: Benches) -> No
     assert bench.values == ["second"]
 
 
-def test_the_last_attempts_error_fails_the_task(benches: Benches) -> None:
+def test_the_error_of_the_last_attempt_fails_the_task(benches: Benches) -> None:
     strategy = FixedDelayRetryStrategy(
         1, 10, exception_predicate=lambda error: isinstance(error, OSError)
     )
@@ -122,7 +124,7 @@ def test_the_last_attempts_error_fails_the_task(benches: Benches) -> None:
 
 
 @pytest.mark.parametrize("error", [ValueError("bad"), SystemExit(1)])
-def test_an_error_that_the_predicate_does_not_name_fails_at_once(
+def test_an_error_that_the_predicate_does_not_match_fails_at_once(
     benches: Benches, error: BaseException
 ) -> None:
     strategy = FixedDelayRetryStrategy(
@@ -134,7 +136,7 @@ def test_an_error_that_the_predicate_does_not_name_fails_at_once(
         bench.calls[0].raises(error)
 
 
-def test_pauses_are_those_of_the_strategy(benches: Benches) -> None:
+def test_delays_between_attempts_are_those_of_the_strategy(benches: Benches) -> None:
     strategy = ExponentialBackoffDelayRetryStrategy(
         3, 2, 5, 2.0, exception_predicate=lambda error: True
     )
@@ -162,7 +164,7 @@ def test_the_timeout_ends_retries(benches: Benches, is_paused: bool) -> None:
     if is_paused:
         bench.calls[1].raises(OSError())
     bench.advance(2)
-    # The predicate would want another attempt, but the time is over.
+    # The predicate would retry, but the timeout is over.
     assert bench.values == ["guess of a"]
     bench.advance(100)
     assert len(bench.calls) == 2
@@ -172,7 +174,7 @@ def test_the_timeout_ends_retries(benches: Benches, is_paused: bool) -> None:
 # Batches
 
 
-def test_records_gather_to_a_batch(benches: Benches) -> None:
+def test_records_are_collected_into_batches(benches: Benches) -> None:
     bench = benches(FetchAll())
     bench.put(1, 2, 3, 4)
     assert [call.values for call in bench.calls] == [[1, 2, 3]]
@@ -191,7 +193,7 @@ def test_a_watermark_ends_a_batch(benches: Benches) -> None:
     assert [call.values for call in bench.calls] == [[1], [2, 3, 4]]
 
 
-def test_a_batch_is_called_before_the_operator_waits_for_a_place(benches: Benches) -> None:
+def test_a_batch_is_called_before_the_operator_waits_for_capacity(benches: Benches) -> None:
     bench = benches(FetchAll(), capacity=2)
     bench.once_it_waits(lambda: bench.calls[0].returns([["one"], ["two"]]))
     bench.put(1, 2, 3)
@@ -199,14 +201,14 @@ def test_a_batch_is_called_before_the_operator_waits_for_a_place(benches: Benche
     assert bench.values == ["one", "two"]
 
 
-def test_the_end_of_the_input_calls_for_the_rest(benches: Benches) -> None:
+def test_the_end_of_input_calls_the_last_partial_batch(benches: Benches) -> None:
     bench = benches(FetchAll(), real_calls=True)
     bench.put(1, 2, 3, 4, 5)
     bench.operator.end_input(0)
     assert bench.values == [1, 2, 3, 4, 5]
 
 
-def test_only_the_records_that_need_it_are_called_for_again(benches: Benches) -> None:
+def test_only_records_without_good_results_are_retried(benches: Benches) -> None:
     strategy = FixedDelayRetryStrategy(1, 10, result_predicate=lambda results: not results)
     bench = benches(FetchAll(), timeout_ms=100, retry_strategy=strategy, is_ordered=False)
     bench.put(1, 2, 3)
@@ -219,7 +221,7 @@ def test_only_the_records_that_need_it_are_called_for_again(benches: Benches) ->
     bench.operator.end_input(0)
 
 
-def test_after_an_error_all_are_called_for_again(benches: Benches) -> None:
+def test_after_an_error_all_records_of_the_batch_are_retried(benches: Benches) -> None:
     strategy = FixedDelayRetryStrategy(1, 10, exception_predicate=lambda error: True)
     bench = benches(FetchAll(), timeout_ms=100, retry_strategy=strategy)
     bench.put(1, 2, 3)
@@ -228,7 +230,7 @@ def test_after_an_error_all_are_called_for_again(benches: Benches) -> None:
     assert bench.calls[1].values == [1, 2, 3]
 
 
-def test_a_batch_that_takes_too_long_is_replaced_for_those_who_wait(benches: Benches) -> None:
+def test_a_batch_that_times_out_is_replaced_for_the_pending_records(benches: Benches) -> None:
     strategy = FixedDelayRetryStrategy(9, 3, result_predicate=lambda results: not results)
     bench = benches(FetchAll(), timeout_ms=10, retry_strategy=strategy)
     bench.put(1, 2, 3)

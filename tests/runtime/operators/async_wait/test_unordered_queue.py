@@ -7,7 +7,7 @@ from opchain.runtime.operators.async_wait.queues import UnorderedQueue
 
 
 def between_watermarks(kinds: list[str], numbers: list[int]) -> list[set[int] | int]:
-    """The numbers in their order, those between two watermarks as a set: there order is free."""
+    """The numbers in order; those between two watermarks as a set, since their order is free."""
     found: list[set[int] | int] = [set()]
     for number in numbers:
         if kinds[number] == "watermark":
@@ -19,7 +19,7 @@ def between_watermarks(kinds: list[str], numbers: list[int]) -> list[set[int] | 
 
 
 @given(STEPS)
-def test_nothing_is_lost_and_no_record_passes_a_watermark(steps: list[Step]) -> None:
+def test_no_record_is_lost_or_passes_a_watermark(steps: list[Step]) -> None:
     trace = Trace(UnorderedQueue())
     trace.run(steps)
     trace.complete_all()
@@ -31,11 +31,11 @@ def test_nothing_is_lost_and_no_record_passes_a_watermark(steps: list[Step]) -> 
 
 
 @given(STEPS)
-def test_all_that_may_leave_leaves(steps: list[Step]) -> None:
+def test_all_complete_elements_up_to_the_next_watermark_are_emitted(steps: list[Step]) -> None:
     trace = Trace(UnorderedQueue())
     trace.run(steps)
     trace.take_all()
-    # The model: what is complete, up to the first watermark with a waiting record before it.
+    # The model: complete elements up to the first watermark that waits for a record before it.
     expected = set()
     is_held_back = False
     for number, kind in enumerate(trace.kinds):
@@ -50,7 +50,7 @@ def test_all_that_may_leave_leaves(steps: list[Step]) -> None:
     assert len(trace.queue) == len(trace.kinds) - len(expected)
 
 
-def test_records_leave_in_the_order_in_which_their_calls_end() -> None:
+def test_records_are_emitted_in_the_order_in_which_their_calls_end() -> None:
     trace = Trace(UnorderedQueue())
     trace.run([("record", 0)] * 3)
     for number in (2, 0, 1):
@@ -59,7 +59,7 @@ def test_records_leave_in_the_order_in_which_their_calls_end() -> None:
     assert trace.left == [2, 0, 1]
 
 
-def test_a_marker_passes_waiting_records_and_a_watermark_does_not() -> None:
+def test_a_latency_marker_passes_waiting_records_and_a_watermark_does_not() -> None:
     trace = Trace(UnorderedQueue())
     trace.run([("record", 0), ("marker", 0), ("watermark", 0), ("marker", 0), ("take", 0)])
     assert trace.left == [1]
@@ -68,7 +68,7 @@ def test_a_marker_passes_waiting_records_and_a_watermark_does_not() -> None:
     assert trace.left == [1, 0, 2, 3]
 
 
-def test_two_watermarks_in_a_row_need_no_records_between_them() -> None:
+def test_two_consecutive_watermarks_need_no_records_between_them() -> None:
     trace = Trace(UnorderedQueue())
     trace.run([("watermark", 0), ("watermark", 0), ("take", 0), ("watermark", 0), ("take", 0)])
     assert trace.left == [0, 1, 2]

@@ -1,4 +1,4 @@
-"""What the tests of window operators share: a harness around a WindowSpec, and a function that tells all."""
+"""Fixtures of the window operator tests: a harness around a WindowSpec, and a window function."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LATE = OutputTag("late")
 
 
 class Tell(ProcessWindowFunction[Any, Any, Any, Any]):
-    """The key, the window and its elements, the numbers of (key, number) records only."""
+    """Emits the key, the window, and the numbers of its (key, number) records."""
 
     def process(self, key: Any, context: Any, elements: Iterable[Any]) -> Iterator[Any]:
         yield key, context.window(), [number for _, number in elements]
@@ -27,7 +27,7 @@ class Tell(ProcessWindowFunction[Any, Any, Any, Any]):
 def harness_of(
     assigner: Any, trigger: Any = None, *, harness: dict[str, Any] | None = None, **spec: Any
 ) -> KeyedOneInputOperatorHarness:
-    """Windows over (key, number) records; late ones go to the tag `late`."""
+    """Windows over (key, number) records; late records are sent to the tag `late`."""
     if not spec.keys() & {"reduce", "aggregate", "function"}:
         spec["function"] = Tell()
     window = WindowSpec(

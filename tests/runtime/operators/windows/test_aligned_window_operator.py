@@ -22,7 +22,7 @@ FIRST, SECOND = TimeWindow(0, 10), TimeWindow(10, 20)
 
 
 class SameTrigger(EventTimeTrigger):
-    """The default trigger under another name, so that the general operator runs."""
+    """The default trigger in a subclass, for which the general operator is chosen."""
 
 
 CHEAP, GENERAL = EventTimeTrigger(), SameTrigger()
@@ -34,7 +34,7 @@ def fired(harness: KeyedOneInputOperatorHarness) -> list[Any]:
     return values
 
 
-def test_keys_come_in_the_order_in_which_they_came_to_the_window(windows: Windows) -> None:
+def test_keys_fire_in_the_order_of_their_first_records_in_the_window(windows: Windows) -> None:
     with windows(TEN) as harness:
         assert isinstance(harness.operator, AlignedWindowOperator)
         for key, time in (("b", 15), ("c", 1), ("a", 12), ("b", 2), ("c", 3)):
@@ -48,14 +48,14 @@ def test_keys_come_in_the_order_in_which_they_came_to_the_window(windows: Window
         ]
 
 
-def test_watermarks_are_passed_on_after_what_they_fired(windows: Windows) -> None:
+def test_a_watermark_is_forwarded_after_the_windows_that_it_fires(windows: Windows) -> None:
     with windows(TEN, reduce=lambda a, b: b) as harness:
         harness.process_element(("a", 1), 5)
         harness.process_watermark(9)
         assert harness.elements() == [(("a", 1), 9), (9,)]
 
 
-def test_nothing_is_left_of_windows_that_are_over(windows: Windows) -> None:
+def test_no_state_is_left_of_expired_windows(windows: Windows) -> None:
     for lateness, over in ((0, 9), (5, 14)):
         with windows(TEN, allowed_lateness_ms=lateness) as harness:
             harness.process_element(("a", 1), 5)
@@ -66,7 +66,7 @@ def test_nothing_is_left_of_windows_that_are_over(windows: Windows) -> None:
             assert harness.operator.panes == {}  # type: ignore[attr-defined]
 
 
-def test_records_between_two_windows_are_ignored_until_the_watermark_passes_them(
+def test_records_in_a_gap_between_windows_are_late_once_the_watermark_passes(
     windows: Windows,
 ) -> None:
     for trigger in (CHEAP, GENERAL):
@@ -94,7 +94,7 @@ def test_a_function_may_change_the_list_that_it_gets(windows: Windows) -> None:
 
 
 def some_history(harness: KeyedOneInputOperatorHarness) -> None:
-    """A window that fired and is kept, one that is open, and a few keys."""
+    """A window that fired and is kept, an open window, and a few keys."""
     for key in "abcdef":
         harness.process_element((key, 1), 5)
     harness.process_watermark(9)
@@ -107,7 +107,7 @@ def some_history(harness: KeyedOneInputOperatorHarness) -> None:
 @pytest.mark.parametrize("lateness", [0, 20])
 @pytest.mark.parametrize("before", [CHEAP, GENERAL])
 @pytest.mark.parametrize("after", [CHEAP, GENERAL])
-def test_either_operator_goes_on_from_the_snapshot_of_either(
+def test_both_operators_restore_the_snapshots_of_each_other(
     windows: Windows, before: Any, after: Any, lateness: int
 ) -> None:
     with windows(TEN, before, allowed_lateness_ms=lateness) as harness:
@@ -134,13 +134,13 @@ def finished(harness: KeyedOneInputOperatorHarness) -> list[Any]:
     return fired(harness)
 
 
-def test_a_snapshot_has_the_timers_of_the_general_operator(windows: Windows) -> None:
+def test_a_snapshot_has_the_same_timers_as_one_of_the_general_operator(windows: Windows) -> None:
     snapshots = []
     for trigger in (CHEAP, GENERAL):
         with windows(TEN, trigger, allowed_lateness_ms=20) as harness:
             some_history(harness)
             snapshots.append(harness.snapshot())
-            assert harness.snapshot() == snapshots[-1]  # taking one changes nothing
+            assert harness.snapshot() == snapshots[-1]  # taking a snapshot changes nothing
     assert snapshots[0].keyed == snapshots[1].keyed
     counts = []
     for snapshot in snapshots:
@@ -150,7 +150,7 @@ def test_a_snapshot_has_the_timers_of_the_general_operator(windows: Windows) -> 
 
 
 @pytest.mark.parametrize("parallelism", [1, 2, 3])
-def test_subtasks_that_had_come_less_far_bring_windows_that_fire(
+def test_after_rescaling_windows_fire_for_keys_of_the_slower_subtask_only(
     windows: Windows, parallelism: int
 ) -> None:
     """One of two subtasks has fired [0, 10), the other has not: each key continues where it was."""
@@ -187,7 +187,7 @@ def test_subtasks_that_had_come_less_far_bring_windows_that_fire(
         assert sorted(fired_now, key=repr) == sorted([*expected, ("a", FIRST, [1, 2])], key=repr)
 
 
-def test_restored_windows_of_another_size_fire_when_their_time_comes(windows: Windows) -> None:
+def test_restored_windows_of_another_size_fire_at_their_end(windows: Windows) -> None:
     with windows(TEN, allowed_lateness_ms=5) as harness:
         for key in "ab":
             harness.process_element((key, 1), 5)

@@ -39,7 +39,7 @@ TEN = TumblingEventTimeWindows.of(10)
 
 
 class Daily(TumblingEventTimeWindows):
-    """Windows of one's own, which may override anything."""
+    """A user's window assigner, which may override any method."""
 
 
 class Clears(ProcessWindowFunction[Any, Any, Any, Any]):
@@ -109,7 +109,7 @@ class Clears(ProcessWindowFunction[Any, Any, Any, Any]):
         (MergingWindowOperator, {"assigner": ProcessingTimeSessionWindows.with_gap(3)}, False),
     ],
 )
-def test_the_cheap_operator_runs_what_it_can(
+def test_the_window_operator_is_chosen_by_assigner_trigger_and_functions(
     kind: type, spec: dict[str, Any], is_batch: bool
 ) -> None:
     assigner = spec.get("assigner", TEN)

@@ -48,7 +48,7 @@ BUFFERED = BufferedContents()
         (REDUCED, ["a", None], "aNone", ("aNone",)),
     ],
 )
-def test_what_a_window_keeps_and_shows(
+def test_contents_hold_and_return_the_elements_or_the_aggregate(
     contents: Contents, records: list[Any], held: Any, elements: Any
 ) -> None:
     kept = None
@@ -66,13 +66,13 @@ def test_what_a_window_keeps_and_shows(
         (BUFFERED, [1, 2], [0], [1, 2, 0]),
     ],
 )
-def test_contents_of_windows_that_merge(
+def test_contents_of_merged_windows_are_combined(
     contents: Contents, held: Any, others: Any, merged: Any
 ) -> None:
     assert contents.merge(held, others) == merged
 
 
-def test_a_result_of_none_is_nothing() -> None:
+def test_an_aggregate_result_of_none_is_no_element() -> None:
     assert AGGREGATED.elements((0, 0)) is None
     assert AGGREGATED.elements(None) is None
 
@@ -88,13 +88,13 @@ def test_a_result_of_none_is_nothing() -> None:
         (BUFFERED, [], []),
     ],
 )
-def test_what_an_evictor_leaves_is_folded_at_once(
+def test_elements_kept_by_an_evictor_are_aggregated_at_once(
     contents: Contents, records: list[Any], elements: Any
 ) -> None:
     assert contents.fold(records) == elements
 
 
-def test_a_function_gets_a_list_of_its_own() -> None:
+def test_a_window_function_gets_its_own_copy_of_the_elements() -> None:
     held = [1]
     BUFFERED.elements(held).append(2)  # type: ignore[union-attr]
     assert held == [1]
@@ -108,7 +108,9 @@ def test_a_function_gets_a_list_of_its_own() -> None:
         ({"function": print}, BufferedContents),
     ],
 )
-def test_the_shape_of_a_spec_decides(shape: dict[str, Any], kind: type) -> None:
+def test_the_functions_of_a_spec_decide_the_kind_of_contents(
+    shape: dict[str, Any], kind: type
+) -> None:
     assigner = TumblingEventTimeWindows.of(10)
     spec = WindowSpec(assigner=assigner, trigger=assigner.get_default_trigger(), **shape)
     assert type(contents_of(spec)) is kind

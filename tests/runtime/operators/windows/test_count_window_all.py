@@ -13,7 +13,9 @@ from opchain.datastream import ProcessWindowFunction, StreamExecutionEnvironment
     ("window", "expected"),
     [((3,), [6, 15]), ((2, 1), [3, 5, 7, 9, 11, 13]), ((3, 2), [6, 12, 18])],
 )
-def test_a_window_has_so_many_records(window: tuple[int, ...], expected: Any, form: str) -> None:
+def test_a_count_window_has_a_fixed_number_of_records(
+    window: tuple[int, ...], expected: Any, form: str
+) -> None:
     def draw(env: StreamExecutionEnvironment) -> None:
         numbers = env.from_collection([1, 2, 3, 4, 5, 6, 7])
         seen(numbers.count_window_all(*window).reduce(lambda a, b: a + b), "sums")
@@ -29,7 +31,7 @@ class Numbered(ProcessWindowFunction[Any, Any, Any, Any]):
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
-def test_each_key_has_windows_of_its_own(mode: str, form: str) -> None:
+def test_each_key_has_its_own_windows(mode: str, form: str) -> None:
     values = [(number * number % 5, number) for number in range(40)]
 
     def draw(env: StreamExecutionEnvironment) -> None:

@@ -29,7 +29,7 @@ TEN, FIRST, SIDE = TumblingEventTimeWindows.of(10), TimeWindow(0, 10), OutputTag
 
 
 class SameTrigger(EventTimeTrigger):
-    """The default trigger under another name, so that the general operator runs."""
+    """The default trigger in a subclass, for which the general operator is chosen."""
 
 
 TRIGGERS = pytest.mark.parametrize("trigger", [EventTimeTrigger(), SameTrigger()])
@@ -92,7 +92,7 @@ RECORDS = [("a", 1), ("a", 2)]
         ({"reduce": lambda a, b: a + b, "function": PassThroughWindowFunction()}, ("a", 1, "a", 2)),
     ],
 )
-def test_each_kind_of_function_gets_what_it_takes(
+def test_each_kind_of_function_gets_its_arguments(
     windows: Windows, trigger: Any, shape: dict[str, Any], result: Any
 ) -> None:
     with windows(TEN, trigger, **shape) as harness:
@@ -102,7 +102,7 @@ def test_each_kind_of_function_gets_what_it_takes(
 
 
 @TRIGGERS
-def test_a_function_may_give_nothing(windows: Windows, trigger: Any) -> None:
+def test_a_window_function_may_return_none(windows: Windows, trigger: Any) -> None:
     for shape in ({"function": lambda _key, _window, _records: None}, {"aggregate": Count()}):
         with windows(TEN, trigger, **shape) as harness:
             harness.process_element(("a", 1), 5)
@@ -117,9 +117,7 @@ class ToTheSide(ProcessWindowFunction[Any, Any, str, Any]):
 
 
 @TRIGGERS
-def test_side_outputs_carry_the_last_timestamp_of_the_window(
-    windows: Windows, trigger: Any
-) -> None:
+def test_side_outputs_have_the_last_timestamp_of_the_window(windows: Windows, trigger: Any) -> None:
     with windows(TEN, trigger, function=ToTheSide()) as harness:
         harness.process_elements([(("a", 1), 5), (("b", 1), 12)])
         harness.end_input()
@@ -137,7 +135,7 @@ class Clears(Process):
 
 @TRIGGERS
 @pytest.mark.parametrize("lateness", [0, 5])
-def test_a_function_is_told_when_a_window_is_over(
+def test_clear_is_called_when_a_window_expires(
     windows: Windows, trigger: Any, lateness: int
 ) -> None:
     function = Clears()
@@ -148,7 +146,7 @@ def test_a_function_is_told_when_a_window_is_over(
         assert function.cleared == [FIRST, FIRST]
 
 
-def test_only_a_clear_of_ones_own_counts() -> None:
+def test_has_clear_is_true_if_clear_is_overridden() -> None:
     assert has_clear(Clears())
     for function in (Process(), ProcessAll(), Apply(), len, None):
         assert not has_clear(function)

@@ -22,14 +22,14 @@ TEN = TumblingEventTimeWindows.of(10)
 
 
 class SameTrigger(EventTimeTrigger):
-    """The default trigger under another name, so that the general operator runs."""
+    """The default trigger in a subclass, for which the general operator is chosen."""
 
 
 TRIGGERS = pytest.mark.parametrize("trigger", [EventTimeTrigger(), SameTrigger()])
 
 
 class Notes:
-    """Writes down the functions' lives."""
+    """Records the calls of open and close."""
 
     def __init__(self) -> None:
         self.life: list[str] = []
@@ -86,7 +86,7 @@ def test_functions_are_opened_and_closed_once(
 
 
 @TRIGGERS
-def test_the_key_at_hand_is_known_to_messages(windows: Windows, trigger: Any) -> None:
+def test_the_current_key_is_known_to_error_messages(windows: Windows, trigger: Any) -> None:
     """At a record that `add` refuses, and at a window whose result fails."""
     with windows(TEN, trigger, aggregate=Aggregate()) as harness:
         assert harness.operator.current_key is None
@@ -100,7 +100,7 @@ def test_the_key_at_hand_is_known_to_messages(windows: Windows, trigger: Any) ->
         assert harness.operator.current_key == "b"
 
 
-def test_a_staggered_offset_survives_a_restore(windows: Any) -> None:
+def test_a_window_stagger_offset_survives_a_restore(windows: Any) -> None:
     def staggered(now: int, snapshots: Any = None) -> Any:
         assigner = TumblingEventTimeWindows.of(1000, window_stagger=WindowStagger.NATURAL)
         clock = ManualClock(now)

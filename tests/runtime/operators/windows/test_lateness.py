@@ -26,7 +26,7 @@ EVENT, PROCESSING = True, False
         (EVENT, 0, GlobalWindow.get(), MAX_LONG_VALUE),
     ],
 )
-def test_a_window_is_dropped_after_its_last_timestamp_and_the_lateness(
+def test_a_window_expires_after_its_last_timestamp_and_the_allowed_lateness(
     is_event_time: bool, allowed: int, window: TimeWindow, time: int
 ) -> None:
     assert Lateness(is_event_time, allowed).cleanup_time(window) == time
@@ -42,7 +42,7 @@ def test_a_window_is_dropped_after_its_last_timestamp_and_the_lateness(
         (PROCESSING, 0, 100, False),
     ],
 )
-def test_a_window_is_late_when_the_watermark_is_where_it_is_dropped(
+def test_a_window_is_late_when_the_watermark_reaches_its_expiration(
     is_event_time: bool, allowed: int, watermark: int, is_late: bool
 ) -> None:
     assert Lateness(is_event_time, allowed).is_window_late(TimeWindow(0, 10), watermark) is is_late
@@ -60,13 +60,13 @@ def test_a_window_is_late_when_the_watermark_is_where_it_is_dropped(
         (EVENT, 3, MAX_LONG_VALUE, MAX_LONG_VALUE, True),
     ],
 )
-def test_a_skipped_record_is_late_when_the_watermark_is_past_it_and_the_lateness(
+def test_a_record_without_a_window_is_late_after_the_allowed_lateness(
     is_event_time: bool, allowed: int, timestamp: int | None, watermark: int, is_late: bool
 ) -> None:
     assert Lateness(is_event_time, allowed).is_element_late(timestamp, watermark) is is_late
 
 
-def test_a_window_after_the_end_of_time_is_refused() -> None:
+def test_a_window_beyond_the_largest_timestamp_is_refused() -> None:
     with pytest.raises(ValueError, match="ends after the largest timestamp"):
         Lateness(EVENT, 0).cleanup_time(TimeWindow(MAX_LONG_VALUE, MAX_LONG_VALUE + 2))
 
@@ -78,7 +78,7 @@ def test_a_window_after_the_end_of_time_is_refused() -> None:
         (TumblingProcessingTimeWindows.of(10), Lateness(PROCESSING, 7)),
     ],
 )
-def test_the_rules_of_a_spec(
+def test_the_lateness_of_a_spec_has_its_clock_and_allowed_lateness(
     assigner: TumblingEventTimeWindows | TumblingProcessingTimeWindows, rules: Lateness
 ) -> None:
     spec = WindowSpec(

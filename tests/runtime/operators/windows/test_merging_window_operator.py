@@ -29,7 +29,7 @@ SESSIONS = EventTimeSessionWindows.with_gap(10)
 
 
 class SameTrigger(EventTimeTrigger):
-    """The default trigger under another name, so that MergingWindowOperator runs."""
+    """The default trigger in a subclass, for which MergingWindowOperator is chosen."""
 
 
 def fired(harness: KeyedOneInputOperatorHarness) -> list[Any]:
@@ -59,16 +59,16 @@ def test_sessions_grow_until_the_gap_is_over(windows: Windows) -> None:
         assert active_windows(harness) == {}
 
 
-def test_a_session_has_one_timer_however_often_it_grows(windows: Windows) -> None:
+def test_a_session_has_one_timer_even_if_it_grows(windows: Windows) -> None:
     with windows(SESSIONS, SameTrigger()) as harness:
         harness.process_elements(records(0, 8, 15, 15, 3))
         assert harness.event_time_timer_count() == 1
     with windows(SESSIONS, SameTrigger(), allowed_lateness_ms=5) as harness:
         harness.process_elements(records(0, 8, 15, 15, 3))
-        assert harness.event_time_timer_count() == 2  # one to fire, one to drop
+        assert harness.event_time_timer_count() == 2  # one timer to fire, one to drop
 
 
-def test_a_record_between_two_sessions_makes_them_one(windows: Windows) -> None:
+def test_a_record_between_two_sessions_merges_them(windows: Windows) -> None:
     with windows(SESSIONS, SameTrigger()) as harness:
         harness.process_elements(records(20, 0, 21, 10))
         assert harness.state_entry_count() == 2  # the contents, and the windows in flight
@@ -77,7 +77,7 @@ def test_a_record_between_two_sessions_makes_them_one(windows: Windows) -> None:
 
 
 class Sum(AggregateFunction[Any, tuple[str, int], tuple[str, int]]):
-    """Sums up, and tells merged accumulators by an x."""
+    """Adds numbers, and marks merged accumulators by an x."""
 
     def create_accumulator(self) -> tuple[str, int]:
         return "", 0
@@ -99,7 +99,7 @@ class Sum(AggregateFunction[Any, tuple[str, int], tuple[str, int]]):
         ({"reduce": lambda a, b: (a[0] + b[0], a[1] + b[1])}, ("aaaa", 51)),
     ],
 )
-def test_what_was_folded_is_merged(
+def test_aggregates_of_merged_windows_are_merged(
     windows: Windows, shape: dict[str, Any], result: tuple[str, int]
 ) -> None:
     with windows(SESSIONS, **shape) as harness:
@@ -108,7 +108,7 @@ def test_what_was_folded_is_merged(
         assert harness.records() == [(result, 30)]
 
 
-def test_a_session_that_has_fired_and_grows_fires_at_its_new_end(windows: Windows) -> None:
+def test_a_fired_session_that_grows_fires_again_at_its_new_end(windows: Windows) -> None:
     with windows(SESSIONS, allowed_lateness_ms=20) as harness:
         harness.process_elements(records(0))
         harness.process_watermark(9)
@@ -123,13 +123,13 @@ def test_a_session_that_has_fired_and_grows_fires_at_its_new_end(windows: Window
         assert harness.state_entry_count() == harness.event_time_timer_count() == 0
 
 
-def test_a_late_record_that_meets_a_session_is_in_time(
+def test_a_late_record_is_accepted_if_it_extends_an_open_session(
     windows: Windows, late: OutputTag[Any]
 ) -> None:
     with windows(SESSIONS) as harness:
         harness.process_elements(records(10))
         harness.process_watermark(15)
-        harness.process_elements(records(3, 5))  # over by themselves
+        harness.process_elements(records(3, 5))  # late on their own
         harness.process_watermark(19)
         assert fired(harness) == [("a", 3, 20, [10, 3, 5])]
         harness.process_elements(records(9))
@@ -137,7 +137,7 @@ def test_a_late_record_that_meets_a_session_is_in_time(
         assert active_windows(harness) == {}
 
 
-def test_sessions_of_the_clock(windows: Windows) -> None:
+def test_processing_time_sessions_follow_the_clock(windows: Windows) -> None:
     with windows(ProcessingTimeSessionWindows.with_gap(10)) as harness:
         for now, number in ((0, 1), (7, 2)):
             harness.set_processing_time(now)
@@ -155,14 +155,14 @@ class GapOfRecord(SessionWindowTimeGapExtractor[tuple[str, int]]):
         return element[1]
 
 
-def test_gaps_that_depend_on_the_record(windows: Windows) -> None:
+def test_session_gaps_may_depend_on_the_record(windows: Windows) -> None:
     with windows(EventTimeSessionWindows.with_dynamic_gap(GapOfRecord())) as harness:
         harness.process_elements([(("a", 3), 0), (("a", 9), 2), (("a", 2), 12), (("a", 1), 11)])
         harness.end_input()
         assert fired(harness) == [("a", 0, 14, [2, 3, 9, 1])]
 
 
-def test_a_window_as_large_as_one_that_grew_keeps_its_contents(windows: Windows) -> None:
+def test_a_window_equal_to_a_grown_one_keeps_its_contents(windows: Windows) -> None:
     """Flink loses the first record here."""
     with windows(EventTimeSessionWindows.with_dynamic_gap(lambda record: record[1])) as harness:
         harness.process_elements([(("a", 2), 0), (("a", 3), 1), (("a", 4), 0)])
@@ -170,7 +170,7 @@ def test_a_window_as_large_as_one_that_grew_keeps_its_contents(windows: Windows)
         assert fired(harness) == [("a", 0, 4, [2, 3, 4])]
 
 
-def test_counts_of_triggers_are_added_up(windows: Windows) -> None:
+def test_counts_of_count_triggers_are_added_when_windows_merge(windows: Windows) -> None:
     with windows(SESSIONS, PurgingTrigger(CountTrigger(4))) as harness:
         harness.process_elements(records(0, 20, 21))
         assert fired(harness) == []
@@ -181,7 +181,7 @@ def test_counts_of_triggers_are_added_up(windows: Windows) -> None:
         assert harness.state_entry_count() == harness.event_time_timer_count() == 0
 
 
-def test_a_continuous_trigger_fires_when_the_first_of_the_merged_would(windows: Windows) -> None:
+def test_after_a_merge_a_continuous_trigger_fires_at_the_earliest_time(windows: Windows) -> None:
     with windows(SESSIONS, ContinuousEventTimeTrigger.of(7)) as harness:
         harness.process_elements(records(8, 1))
         harness.process_watermark(13)
@@ -202,7 +202,7 @@ class AsksForWindowState(ProcessWindowFunction[Any, Any, Any, Any]):
             context.window_state().get_state(ValueStateDescriptor("of the window"))
 
 
-def test_windows_that_merge_have_no_state_of_their_own(windows: Windows) -> None:
+def test_merging_windows_refuse_window_state(windows: Windows) -> None:
     with windows(SESSIONS, function=AsksForWindowState()) as harness:
         harness.process_elements(records(0, 50))
         harness.process_watermark(20)
@@ -222,7 +222,7 @@ class Shrinks(EventTimeSessionWindows):
             callback.merge(found, TimeWindow(found[0].start, found[0].start + 1))
 
 
-def test_a_merge_into_the_past_is_refused(windows: Windows) -> None:
+def test_a_merge_into_an_expired_window_is_refused(windows: Windows) -> None:
     with windows(Shrinks(10), EventTimeTrigger()) as harness:
         harness.process_elements(records(0))
         harness.process_watermark(5)

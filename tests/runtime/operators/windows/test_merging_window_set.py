@@ -21,7 +21,7 @@ SESSIONS = EventTimeSessionWindows.with_gap(3)
 
 
 class Sessions:
-    """A set with its mapping, and what it said about merging."""
+    """A set with its mapping, and the merges that it reported."""
 
     def __init__(self, assigner: MergingWindowAssigner[Any, Any] = SESSIONS) -> None:
         self.set: MergingWindowSet[TimeWindow] = MergingWindowSet(assigner, {})
@@ -40,7 +40,7 @@ class Sessions:
         }
 
 
-def test_windows_apart_have_state_of_their_own() -> None:
+def test_separate_windows_have_their_own_state() -> None:
     sessions = Sessions()
     assert sessions.add(0, 4) == TimeWindow(0, 4)
     assert sessions.add(5, 8) == TimeWindow(5, 8)
@@ -48,7 +48,7 @@ def test_windows_apart_have_state_of_their_own() -> None:
     assert sessions.merges == []
 
 
-def test_a_window_that_grows_keeps_its_state_where_it_is() -> None:
+def test_a_window_that_grows_keeps_its_state_window() -> None:
     sessions = Sessions()
     sessions.add(1, 4)
     assert sessions.add(0, 2) == TimeWindow(0, 4)
@@ -64,7 +64,7 @@ def test_a_window_inside_another_changes_nothing() -> None:
     assert sessions.merges == []
 
 
-def test_a_window_that_joins_two_moves_the_contents_of_one_of_them() -> None:
+def test_a_window_that_joins_two_keeps_the_state_window_of_one_of_them() -> None:
     sessions = Sessions()
     sessions.add(10, 13)
     sessions.add(1, 4)
@@ -80,7 +80,7 @@ def test_a_window_that_joins_two_moves_the_contents_of_one_of_them() -> None:
     ]
 
 
-def test_a_window_as_large_as_one_that_grew_goes_into_it() -> None:
+def test_a_window_equal_to_a_grown_one_is_merged_into_it() -> None:
     """Flink loses the contents of [0, 2) here."""
     sessions = Sessions()
     sessions.add(0, 2)
@@ -122,14 +122,16 @@ class MergesWrongly(MergingWindowAssigner[Any, TimeWindow]):
 @pytest.mark.parametrize(
     "group", [(TimeWindow(7, 8),), (TimeWindow(0, 4),)], ids=["unknown", "alone"]
 )
-def test_an_assigner_that_merges_what_it_should_not_is_found(group: tuple[TimeWindow, ...]) -> None:
+def test_an_assigner_that_merges_unknown_or_single_windows_is_refused(
+    group: tuple[TimeWindow, ...],
+) -> None:
     with pytest.raises(ValueError, match="call merge only with windows from its argument"):
         Sessions(MergesWrongly(*group)).add(0, 4)
 
 
 @given(st.lists(st.tuples(st.integers(0, 40), st.integers(1, 8)), max_size=20))
-def test_every_record_is_in_the_one_session_that_holds_it(records: list[tuple[int, int]]) -> None:
-    """State windows followed through all merges hold what the definition says."""
+def test_state_windows_hold_the_records_of_the_session(records: list[tuple[int, int]]) -> None:
+    """Records moved along with their state windows through all merges are those of the definition."""
     sessions = Sessions(DynamicEventTimeSessionWindows(lambda record: record[1]))
     contents: dict[TimeWindow, list[tuple[int, int]]] = {}
 

@@ -29,7 +29,7 @@ LAST = ValueStateDescriptor("last")
 
 
 class Scripted(Trigger[Any, Any]):
-    """Calls `on_element` as given with the context, and notes what each timer is told."""
+    """Calls the given `on_element` with the context, and records the timers that fire."""
 
     def __init__(self, on_element: Callable[[Any], Any], on_merge: Any = None) -> None:
         self.script = on_element
@@ -62,7 +62,7 @@ class Scripted(Trigger[Any, Any]):
 TEN, FIRST = TumblingEventTimeWindows.of(10), TimeWindow(0, 10)
 
 
-def test_the_clocks_and_the_metrics(windows: Windows) -> None:
+def test_the_context_has_both_clocks_and_the_metric_group(windows: Windows) -> None:
     trigger = Scripted(
         lambda ctx: (
             ctx.get_current_watermark(),
@@ -103,7 +103,7 @@ def test_timers_of_both_clocks_belong_to_the_window(windows: Windows) -> None:
         assert harness.values() == [("a", earliest, [1]), ("a", latest, [1])]
 
 
-def test_state_is_kept_by_key_and_window(windows: Windows) -> None:
+def test_trigger_state_is_kept_by_key_and_window(windows: Windows) -> None:
     def on_element(ctx: Any) -> Any:
         last = ctx.get_partitioned_state(LAST)
         before = last.value()
@@ -117,7 +117,7 @@ def test_state_is_kept_by_key_and_window(windows: Windows) -> None:
         assert trigger.notes == [None, 1, None, None, 2]
 
 
-def test_merged_windows_bring_their_state_along(windows: Windows) -> None:
+def test_trigger_state_of_merged_windows_is_merged(windows: Windows) -> None:
     def on_element(ctx: Any) -> Any:
         state = ctx.get_partitioned_state(COUNT)
         state.add(1)
@@ -136,7 +136,7 @@ def test_merged_windows_bring_their_state_along(windows: Windows) -> None:
         ]
 
 
-def test_state_that_cannot_be_merged_is_refused(windows: Windows) -> None:
+def test_trigger_state_that_cannot_be_merged_is_refused(windows: Windows) -> None:
     trigger = Scripted(
         lambda ctx: ctx.get_partitioned_state(LAST).update(1),
         lambda ctx: ctx.merge_partitioned_state(LAST),
@@ -147,7 +147,7 @@ def test_state_that_cannot_be_merged_is_refused(windows: Windows) -> None:
             harness.process_element(("a", 1), 2)
 
 
-def test_the_trigger_clears_when_the_window_is_over(windows: Windows) -> None:
+def test_clear_of_the_trigger_is_called_when_the_window_expires(windows: Windows) -> None:
     trigger = Scripted(lambda _: None)
     with windows(TEN, trigger) as harness:
         harness.process_element(("a", 1), 1)

@@ -33,7 +33,7 @@ TEN = TumblingEventTimeWindows.of(10)
 
 
 class SameTrigger(EventTimeTrigger):
-    """The default trigger under another name, so that the general operator runs."""
+    """The default trigger in a subclass, for which the general operator is chosen."""
 
 
 TRIGGERS = pytest.mark.parametrize("trigger", [EventTimeTrigger(), SameTrigger()])
@@ -41,7 +41,7 @@ FIRINGS = ValueStateDescriptor("firings")
 
 
 class CountFirings(ProcessWindowFunction[Any, Any, str, Any]):
-    """How often this window fired, and how often any window of the key did."""
+    """How often this window fired, and how often all windows of the key fired."""
 
     def process(self, key: str, context: Any, elements: Iterable[Any]) -> Iterator[Any]:
         counts = []
@@ -56,7 +56,9 @@ class CountFirings(ProcessWindowFunction[Any, Any, str, Any]):
 
 
 @TRIGGERS
-def test_state_of_a_window_and_of_all_windows_of_a_key(windows: Windows, trigger: Any) -> None:
+def test_window_state_and_global_state_of_a_key_are_separate(
+    windows: Windows, trigger: Any
+) -> None:
     with windows(TEN, trigger, function=CountFirings(), allowed_lateness_ms=15) as harness:
         harness.process_elements([(("a", 1), 5), (("b", 1), 5), (("a", 1), 15)])
         harness.process_watermark(9)
@@ -80,7 +82,7 @@ class Clocks(ProcessWindowFunction[Any, Any, str, Any]):
 
 
 @TRIGGERS
-def test_both_clocks(windows: Windows, trigger: Any) -> None:
+def test_the_context_has_watermark_and_processing_time(windows: Windows, trigger: Any) -> None:
     with windows(TEN, trigger, function=Clocks()) as harness:
         harness.set_processing_time(77)
         harness.process_element(("a", 1), 5)
@@ -130,7 +132,7 @@ class EachKind(ProcessAllWindowFunction[Any, Any, Any]):
 
 
 @TRIGGERS
-def test_all_kinds_of_state(windows: Windows, trigger: Any) -> None:
+def test_all_kinds_of_state_are_available(windows: Windows, trigger: Any) -> None:
     with windows(TEN, trigger, function=EachKind(), is_all=True) as harness:
         harness.process_element(("a", 1), 5)
         harness.process_watermark(9)
@@ -145,7 +147,7 @@ def test_all_kinds_of_state(windows: Windows, trigger: Any) -> None:
 
 
 class AsksTheContext(WindowAssigner[Any, TimeWindow]):
-    """Windows as wide as the clock shows, from how many records the key had before."""
+    """Windows as long as the processing time, whose start is the number of earlier records of the key."""
 
     def assign_windows(self, element: Any, timestamp: int, context: Any) -> list[TimeWindow]:
         runtime_context = context.get_runtime_context()
@@ -162,7 +164,7 @@ class AsksTheContext(WindowAssigner[Any, TimeWindow]):
         return True
 
 
-def test_an_assigner_may_use_the_clock_and_state_of_the_key(windows: Windows) -> None:
+def test_a_window_assigner_may_use_the_clock_and_keyed_state(windows: Windows) -> None:
     with windows(AsksTheContext()) as harness:
         harness.set_processing_time(5)
         harness.process_elements([(("a", 1), 0), (("a", 2), 0), (("b", 3), 0)])

@@ -45,14 +45,14 @@ EVERYTHING = GlobalWindow.get()
 
 
 def fired(harness: KeyedOneInputOperatorHarness) -> list[Any]:
-    """What came out since the last look."""
+    """The results since the last call."""
     values = harness.values()
     harness.clear_output()
     return values
 
 
 class Asks(Trigger[Any, Any]):
-    """Gives the results that it was made with, in turn; sets event-time timers where told to."""
+    """Returns the given results in turn; sets the given event-time timers."""
 
     def __init__(self, *results: TriggerResult | None, timers: tuple[int, ...] = ()) -> None:
         self.results = list(results)
@@ -82,7 +82,7 @@ CONTINUE, FIRE, PURGE, FIRE_AND_PURGE = (
 )
 
 
-def test_a_trigger_says_what_happens_with_each_record(windows: Windows) -> None:
+def test_the_trigger_result_decides_about_each_record(windows: Windows) -> None:
     asks = Asks(CONTINUE, FIRE, PURGE, FIRE, FIRE_AND_PURGE, CONTINUE, FIRE)
     with windows(TEN, asks) as harness:
         assert isinstance(harness.operator, WindowOperator)
@@ -102,7 +102,7 @@ def test_a_window_without_contents_fires_nothing(windows: Windows) -> None:
         assert fired(harness) == []
 
 
-def test_a_trigger_that_gives_no_result_is_told_so(windows: Windows) -> None:
+def test_a_trigger_that_returns_none_is_refused(windows: Windows) -> None:
     with (
         windows(TEN, Asks(None)) as harness,
         pytest.raises(
@@ -112,7 +112,7 @@ def test_a_trigger_that_gives_no_result_is_told_so(windows: Windows) -> None:
         harness.process_element(("a", 1), 5)
 
 
-def test_everything_is_dropped_when_a_window_is_over(windows: Windows) -> None:
+def test_all_state_of_an_expired_window_is_dropped(windows: Windows) -> None:
     asks = Asks(CONTINUE, CONTINUE, CONTINUE)
     with windows(TEN, asks, allowed_lateness_ms=5) as harness:
         harness.process_element(("a", 1), 5)
@@ -123,7 +123,7 @@ def test_everything_is_dropped_when_a_window_is_over(windows: Windows) -> None:
         assert harness.event_time_timer_count() == 0
 
 
-def test_timers_of_a_trigger_that_does_not_clean_up_find_nothing(windows: Windows) -> None:
+def test_timers_left_by_a_trigger_do_not_fire_an_expired_window(windows: Windows) -> None:
     with windows(TEN, Asks(CONTINUE, CONTINUE, FIRE, timers=(12,))) as harness:
         harness.process_element(("a", 1), 5)
         harness.process_watermark(20)
@@ -144,7 +144,7 @@ def test_count_triggers_count_per_key_and_window(
         assert fired(harness) == []
 
 
-def test_a_purging_trigger_leaves_nothing_to_fire_again(windows: Windows) -> None:
+def test_a_purging_trigger_leaves_no_contents(windows: Windows) -> None:
     with windows(TEN, PurgingTrigger(EventTimeTrigger()), allowed_lateness_ms=20) as harness:
         harness.process_element(("a", 1), 5)
         harness.process_watermark(9)
@@ -162,7 +162,7 @@ def test_continuous_triggers_fire_at_multiples_and_at_the_end(windows: Windows) 
         assert harness.state_entry_count() == harness.event_time_timer_count() == 0
 
 
-def test_a_continuous_trigger_of_the_clock_in_a_window_that_never_ends(windows: Windows) -> None:
+def test_a_continuous_processing_time_trigger_fires_in_a_global_window(windows: Windows) -> None:
     with windows(GlobalWindows.create(), ContinuousProcessingTimeTrigger.of(10)) as harness:
         harness.set_processing_time(3)
         harness.process_element(("a", 1))
@@ -172,7 +172,7 @@ def test_a_continuous_trigger_of_the_clock_in_a_window_that_never_ends(windows: 
         assert fired(harness) == [("a", EVERYTHING, [1]), ("a", EVERYTHING, [1, 2])]
 
 
-def test_a_time_out_fires_what_a_count_has_not_reached(windows: Windows) -> None:
+def test_a_timeout_trigger_fires_before_the_count_is_reached(windows: Windows) -> None:
     trigger = ProcessingTimeoutTrigger.of(PurgingTrigger(CountTrigger(3)), 10)
     with windows(GlobalWindows.create(), trigger) as harness:
         for number in range(4):
@@ -190,7 +190,9 @@ def test_a_delta_trigger_measures_from_the_last_element_that_fired(windows: Wind
         assert fired(harness) == [("a", EVERYTHING, [1, 4, 7]), ("a", EVERYTHING, [12, 14])]
 
 
-def test_the_window_of_everything_fires_at_the_end_where_it_is_told_to(windows: Windows) -> None:
+def test_global_windows_fire_at_the_end_of_input_with_the_end_of_stream_trigger(
+    windows: Windows,
+) -> None:
     for assigner, expected in (
         (GlobalWindows.create(), []),
         (GlobalWindows.create_with_end_of_stream_trigger(), [("a", EVERYTHING, [1, 2])]),
@@ -221,10 +223,10 @@ def test_processing_time_windows_follow_the_clock(windows: Windows) -> None:
         harness.set_processing_time(10)
         harness.process_element(("a", 3))
         harness.end_input()
-        assert fired(harness) == []  # as in Flink: the clock never reached its end
+        assert fired(harness) == []  # as in Flink: the clock never reached the end of the window
 
 
-def test_sliding_windows_of_the_clock(windows: Windows) -> None:
+def test_processing_time_sliding_windows_follow_the_clock(windows: Windows) -> None:
     with windows(SlidingProcessingTimeWindows.of(10, 5), allowed_lateness_ms=100) as harness:
         harness.set_processing_time(12)
         harness.process_element(("a", 1))
@@ -238,7 +240,7 @@ def test_sliding_windows_of_the_clock(windows: Windows) -> None:
         assert harness.state_entry_count() == 0
 
 
-def test_count_windows_are_full_when_they_fire(windows: Windows) -> None:
+def test_count_windows_fire_when_they_are_full(windows: Windows) -> None:
     with windows(CountTumblingWindowAssigner.of(2)) as harness:
         for record in (("a", 1), ("b", 2), ("a", 3), ("a", 4)):
             harness.process_element(record)
@@ -252,7 +254,7 @@ def test_count_windows_are_full_when_they_fire(windows: Windows) -> None:
         ]
 
 
-def test_late_records_leave_by_the_side_with_their_time(
+def test_late_records_are_sent_to_the_side_output_with_their_timestamp(
     windows: Windows, late: OutputTag[Any]
 ) -> None:
     with windows(TEN, PurgingTrigger(EventTimeTrigger()), allowed_lateness_ms=3) as harness:
@@ -274,7 +276,9 @@ def test_dropped_records_are_counted_in_the_metrics(windows: Windows) -> None:
         assert metrics["numLateRecordsDropped"] == 2
 
 
-def test_lateness_beyond_the_end_of_time_keeps_windows_to_the_end(windows: Windows) -> None:
+def test_allowed_lateness_beyond_the_largest_timestamp_keeps_windows_to_the_end(
+    windows: Windows,
+) -> None:
     trigger = PurgingTrigger(EventTimeTrigger())
     with windows(TEN, trigger, allowed_lateness_ms=MAX_LONG_VALUE) as harness:
         harness.process_element(("a", 1), 5)
@@ -292,7 +296,7 @@ def test_lateness_beyond_the_end_of_time_keeps_windows_to_the_end(windows: Windo
         (MAX_LONG_VALUE, "ends after the largest timestamp"),
     ],
 )
-def test_absurd_timestamps_are_refused(
+def test_missing_and_too_large_timestamps_are_refused(
     windows: Windows, timestamp: int | None, message: str
 ) -> None:
     for trigger in (EventTimeTrigger(), PurgingTrigger(EventTimeTrigger())):
@@ -301,7 +305,7 @@ def test_absurd_timestamps_are_refused(
 
 
 @pytest.mark.parametrize("key", [True, 1.0, ("a", None), [1, 2]])
-def test_the_function_gets_the_key_as_it_was_selected(windows: Windows, key: Any) -> None:
+def test_the_window_function_gets_the_key_as_it_was_selected(windows: Windows, key: Any) -> None:
     for trigger in (EventTimeTrigger(), PurgingTrigger(EventTimeTrigger())):
         with windows(TEN, trigger) as harness:
             harness.process_elements([((key, 1), 5), ((1, 2), 6)])

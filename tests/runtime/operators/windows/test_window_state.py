@@ -39,7 +39,7 @@ def shown(harness: KeyedOneInputOperatorHarness) -> list[list[int]]:
         ),
     ],
 )
-def test_evictors_take_records_out_for_good(
+def test_evicted_records_are_removed_from_the_window(
     windows: Windows, evictor: Any, firings: list[list[int]]
 ) -> None:
     with windows(EVERYTHING, CountTrigger(2), evictor=evictor) as harness:
@@ -47,7 +47,7 @@ def test_evictors_take_records_out_for_good(
         assert shown(harness) == firings
 
 
-def test_evictors_work_on_windows_that_end_and_merge(windows: Windows) -> None:
+def test_evictors_are_used_in_tumbling_and_merging_windows(windows: Windows) -> None:
     for assigner in (TEN, EventTimeSessionWindows.with_gap(4)):
         with windows(assigner, evictor=CountEvictor.of(2)) as harness:
             harness.process_elements((("a", time), time) for time in (8, 2, 5, 3))
@@ -68,7 +68,7 @@ def add(a: tuple[str, int], b: tuple[str, int]) -> tuple[str, int]:
         ({"aggregate": Count(), "function": lambda _key, _window, counts: counts}, [2, 3, 3]),
     ],
 )
-def test_incremental_functions_see_the_records_that_are_left(
+def test_aggregating_functions_get_the_records_that_an_evictor_kept(
     windows: Windows, shape: dict[str, Any], results: list[Any]
 ) -> None:
     with windows(EVERYTHING, CountTrigger(2), evictor=CountEvictor.of(3), **shape) as harness:
@@ -79,7 +79,7 @@ def test_incremental_functions_see_the_records_that_are_left(
 @pytest.mark.parametrize(
     ("shape", "results"), [({"reduce": add}, []), ({"aggregate": Count()}, [0])]
 )
-def test_an_evictor_that_leaves_nothing(
+def test_evicting_all_records_emits_an_empty_aggregate_but_no_reduced_value(
     windows: Windows, shape: dict[str, Any], results: list[Any]
 ) -> None:
     with windows(TEN, evictor=CountEvictor.of(0), **shape) as harness:
@@ -90,7 +90,7 @@ def test_an_evictor_that_leaves_nothing(
 
 
 class Notes(Evictor[Any, Any]):
-    """Writes down what it is told."""
+    """Records the arguments of its methods."""
 
     def __init__(self) -> None:
         self.notes: list[Any] = []
@@ -116,7 +116,7 @@ class Notes(Evictor[Any, Any]):
         self.notes.append(size)
 
 
-def test_an_evictor_sees_the_timestamps_and_the_clocks(windows: Windows) -> None:
+def test_an_evictor_gets_timestamps_watermark_and_processing_time(windows: Windows) -> None:
     notes = Notes()
     with windows(TEN, evictor=notes) as harness:
         harness.set_processing_time(77)
@@ -126,7 +126,7 @@ def test_an_evictor_sees_the_timestamps_and_the_clocks(windows: Windows) -> None
     assert notes.notes == [(records, 2, 9, 12, 77, "0"), 2]
 
 
-def test_a_purge_drops_what_an_evictor_left(windows: Windows) -> None:
+def test_a_purge_drops_records_that_an_evictor_kept(windows: Windows) -> None:
     trigger = PurgingTrigger(CountTrigger(2))
     with windows(EVERYTHING, trigger, evictor=CountEvictor.of(1)) as harness:
         harness.process_elements((("a", number), number) for number in range(4))
