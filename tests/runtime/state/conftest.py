@@ -1,4 +1,4 @@
-"""Runs the contract of keyed state over each backend: the modules below know none but the name of one."""
+"""Runs the tests of keyed state with each backend: the modules below refer to one backend class by name."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CONTRACT = frozenset(
 HASH_MAP_ALONE = frozenset(
     {
         "test_values_are_not_copied",
-        "test_what_cannot_be_pickled_is_named",
+        "test_the_error_names_a_value_that_cannot_be_pickled",
     }
 )
 NAME = HashMapKeyedStateBackend.__name__
@@ -33,7 +33,7 @@ HAS_ROCKSDB = importlib.util.find_spec("rocksdict") is not None
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    is_property = hasattr(metafunc.function, "hypothesis")  # test_disk_backend has some of its own
+    is_property = hasattr(metafunc.function, "hypothesis")  # test_disk_backend has tests of its own
     if (
         metafunc.module.__name__.rpartition(".")[2] not in CONTRACT
         or metafunc.function.__name__ in HASH_MAP_ALONE
@@ -51,7 +51,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def state_backend(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: Any
 ) -> Iterator[None]:
-    """Has a module's backends be of the kind that the parameter names; closes those on disk."""
+    """Replaces the backends of a module by the kind that the parameter names; closes disk backends."""
     if getattr(request, "param", "hashmap") == "hashmap":
         yield
         return

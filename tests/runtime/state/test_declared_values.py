@@ -1,4 +1,4 @@
-"""States refuse what PyFlink 2.3 fails with, and keep what it takes, as it was given."""
+"""States refuse values that PyFlink 2.3 fails with, and keep accepted values unchanged."""
 
 from __future__ import annotations
 
@@ -67,21 +67,21 @@ def state_of(descriptor: Any, *, ttl: bool) -> Any:
 
 @pytest.mark.parametrize("ttl", [False, True])
 @pytest.mark.parametrize(("descriptor", "write", "message"), REFUSED)
-def test_what_the_type_cannot_hold_is_refused(
+def test_a_value_that_its_declared_type_cannot_hold_is_refused(
     descriptor: Any, write: Callable[[Any], object], message: str, ttl: bool
 ) -> None:
     with pytest.raises((TypeError, OverflowError), match=message):
         write(state_of(descriptor, ttl=ttl))
 
 
-def test_broadcast_state_refuses_too() -> None:
+def test_broadcast_state_refuses_such_values_too() -> None:
     state = SubtaskStateStore().get_broadcast_state(MapStateDescriptor("rules", STRING, INT))
     with pytest.raises(TypeError, match="state 'rules': 'text' is declared as INT"):
         state.put("a", "text")
     assert state.is_empty()
 
 
-def test_what_is_taken_stays_as_it_is_given() -> None:
+def test_an_accepted_value_is_kept_unchanged() -> None:
     value = state_of(VALUE(INT), ttl=False)
     value.update(1.7)
     assert value.value() == 1.7

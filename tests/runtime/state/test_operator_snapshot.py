@@ -30,7 +30,7 @@ def lists(mode: ListMode, *parts: list[bytes]) -> list[OperatorSnapshot]:
 
 
 @given(st.integers(1, 8), st.integers(1, 8))
-def test_each_key_group_goes_to_the_subtask_that_owns_it(before: int, after: int) -> None:
+def test_each_key_group_is_assigned_to_the_subtask_that_owns_it(before: int, after: int) -> None:
     snapshots = [
         OperatorSnapshot(
             keyed={group: b"k%d" % group for group in key_group_range(GROUPS, before, index)},
@@ -44,7 +44,7 @@ def test_each_key_group_goes_to_the_subtask_that_owns_it(before: int, after: int
         assert share.keyed[owned[0]] == b"k%d" % owned[0]
 
 
-def test_split_lists_stay_where_they_are_at_the_same_parallelism() -> None:
+def test_split_lists_keep_their_subtask_at_the_same_parallelism() -> None:
     snapshots = lists(ListMode.SPLIT, [b"1", b"2", b"3"], [])
     assert [s.operator.lists["l"][1] for s in given_out(snapshots, 2)] == [[b"1", b"2", b"3"], []]
 
@@ -52,7 +52,7 @@ def test_split_lists_stay_where_they_are_at_the_same_parallelism() -> None:
 @given(
     st.lists(st.lists(st.binary(max_size=1), max_size=4), min_size=1, max_size=4), st.integers(1, 6)
 )
-def test_split_lists_are_dealt_out_evenly(parts: list[list[bytes]], after: int) -> None:
+def test_split_lists_are_distributed_evenly(parts: list[list[bytes]], after: int) -> None:
     if len(parts) == after:
         return
     shares = [s.operator.lists["l"][1] for s in given_out(lists(ListMode.SPLIT, *parts), after)]
@@ -60,19 +60,19 @@ def test_split_lists_are_dealt_out_evenly(parts: list[list[bytes]], after: int) 
     assert max(map(len, shares)) - min(map(len, shares)) <= 1
 
 
-def test_union_lists_go_whole_to_everyone() -> None:
+def test_each_subtask_gets_the_whole_union_list() -> None:
     for after in (1, 2, 3):
         for share in given_out(lists(ListMode.UNION, [b"1"], [b"2"]), after):
             assert share.operator.lists["l"] == (ListMode.UNION, [b"1", b"2"])
 
 
-def test_a_list_that_one_subtask_alone_has_is_given_out_too() -> None:
+def test_a_list_of_a_single_subtask_is_distributed_too() -> None:
     snapshots = [OperatorSnapshot(), *lists(ListMode.SPLIT, [b"1", b"2"])]
     shares = given_out(snapshots, 1)
     assert shares[0].operator.lists["l"] == (ListMode.SPLIT, [b"1", b"2"])
 
 
-def test_everyone_gets_a_copy_of_each_broadcast_state() -> None:
+def test_each_subtask_gets_a_copy_of_each_broadcast_state() -> None:
     snapshots = [
         OperatorSnapshot(operator=OperatorStateSnapshot(maps={"m": b"of 0"})),
         OperatorSnapshot(operator=OperatorStateSnapshot(maps={"m": b"of 1", "n": b"n"})),
@@ -85,11 +85,11 @@ def test_everyone_gets_a_copy_of_each_broadcast_state() -> None:
     ]
 
 
-def test_nothing_comes_of_no_snapshots() -> None:
+def test_without_snapshots_there_is_no_state() -> None:
     assert given_out([], 2) == [OperatorSnapshot(), OperatorSnapshot()]
 
 
-def test_a_chain_begins_with_its_last_whole_snapshot() -> None:
+def test_a_chain_starts_with_its_last_full_snapshot() -> None:
     old = OperatorSnapshot({1: b"old"}, {1: b"old"})
     whole = OperatorSnapshot({1: b"a"}, {2: b"t"})
     state = OperatorStateSnapshot(maps={"rules": b"new"})

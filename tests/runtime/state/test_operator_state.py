@@ -19,7 +19,7 @@ def store() -> SubtaskStateStore:
     return SubtaskStateStore("'rules' (job.py:3)")
 
 
-def test_a_list_needs_no_key(store: SubtaskStateStore) -> None:
+def test_a_list_state_needs_no_key(store: SubtaskStateStore) -> None:
     state = store.get_list_state(LIST)
     assert list(state.get()) == []
     state.add(1)
@@ -52,7 +52,9 @@ def test_a_broadcast_state_is_a_map(store: SubtaskStateStore) -> None:
     state.remove("missing")
 
 
-def test_the_reading_side_follows_and_cannot_write(store: SubtaskStateStore) -> None:
+def test_the_read_only_view_of_a_broadcast_state_shows_later_changes(
+    store: SubtaskStateStore,
+) -> None:
     state = store.get_broadcast_state(RULES)
     reader = state.read_only()
     state.put("a", 1)
@@ -70,7 +72,7 @@ def test_the_reading_side_follows_and_cannot_write(store: SubtaskStateStore) -> 
     assert store.get_broadcast_state(RULES).get("a") == 1
 
 
-def test_iterators_show_the_entries_of_their_time(store: SubtaskStateStore) -> None:
+def test_iterators_return_the_entries_at_their_creation(store: SubtaskStateStore) -> None:
     state = store.get_broadcast_state(RULES)
     reader = state.read_only()
 
@@ -94,7 +96,7 @@ def test_iterators_show_the_entries_of_their_time(store: SubtaskStateStore) -> N
         assert list(earlier) == before
 
 
-def test_names_are_known(store: SubtaskStateStore) -> None:
+def test_registered_names_are_listed(store: SubtaskStateStore) -> None:
     store.get_list_state(LIST)
     store.get_union_list_state(ListStateDescriptor("union"))
     store.get_broadcast_state(RULES)
@@ -102,12 +104,12 @@ def test_names_are_known(store: SubtaskStateStore) -> None:
     assert store.get_registered_broadcast_state_names() == {"rules"}
 
 
-def test_a_list_and_a_broadcast_state_may_share_a_name(store: SubtaskStateStore) -> None:
+def test_a_list_and_a_broadcast_state_may_have_the_same_name(store: SubtaskStateStore) -> None:
     store.get_list_state(ListStateDescriptor("same")).add(1)
     assert store.get_broadcast_state(MapStateDescriptor("same")).is_empty()
 
 
-def test_a_name_used_for_another_state_is_an_error(store: SubtaskStateStore) -> None:
+def test_requesting_a_name_for_another_kind_of_state_is_an_error(store: SubtaskStateStore) -> None:
     store.get_list_state(LIST)
     store.get_broadcast_state(RULES)
     with pytest.raises(
@@ -120,7 +122,7 @@ def test_a_name_used_for_another_state_is_an_error(store: SubtaskStateStore) -> 
         store.get_broadcast_state(MapStateDescriptor("rules", Types.LONG()))
 
 
-def test_a_snapshot_restores_everything(store: SubtaskStateStore) -> None:
+def test_all_operator_states_are_restored(store: SubtaskStateStore) -> None:
     store.get_list_state(LIST).add_all([1, [2]])
     store.get_union_list_state(ListStateDescriptor("union")).add("u")
     store.get_broadcast_state(RULES).put("a", [1])
@@ -137,7 +139,7 @@ def test_a_snapshot_restores_everything(store: SubtaskStateStore) -> None:
     assert list(restored.get_broadcast_state(RULES).items()) == [("a", [1])]
 
 
-def test_a_restored_list_of_another_mode_is_an_error(store: SubtaskStateStore) -> None:
+def test_restoring_a_list_with_another_mode_is_an_error(store: SubtaskStateStore) -> None:
     store.get_list_state(LIST).add(1)
     restored = SubtaskStateStore()
     restored.restore(store.snapshot())
@@ -145,7 +147,7 @@ def test_a_restored_list_of_another_mode_is_an_error(store: SubtaskStateStore) -
         restored.get_union_list_state(LIST)
 
 
-def test_what_cannot_be_pickled_is_named(store: SubtaskStateStore) -> None:
+def test_the_error_names_a_value_that_cannot_be_pickled(store: SubtaskStateStore) -> None:
     store.get_list_state(LIST).add(n for n in ())
     with pytest.raises(
         StateError, match=r"'rules' \(job.py:3\): operator state 'list' can't be saved"
@@ -154,11 +156,11 @@ def test_what_cannot_be_pickled_is_named(store: SubtaskStateStore) -> None:
 
 
 class Gone:
-    """A class that will not be there."""
+    """A class that does not exist any more when it is unpickled."""
 
 
 @pytest.mark.parametrize("kind", ["list", "broadcast"])
-def test_a_class_that_is_gone_is_named_with_its_state(
+def test_a_class_that_cannot_be_imported_is_named_with_its_state(
     store: SubtaskStateStore, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if kind == "list":

@@ -1,4 +1,4 @@
-"""The backend on disk gives what the hash map backend gives; conftest runs the tests of that one over it, too."""
+"""The disk backend gives the results of the hash map backend; conftest runs the tests of the latter for both."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ EPOCHS = st.lists(st.lists(OPERATIONS, max_size=12), min_size=1, max_size=4)
 
 
 class Kinds:
-    """Makes backends of both kinds, and closes them."""
+    """Creates backends of both kinds, and closes them."""
 
     def __init__(self, closes: ExitStack, folder: str) -> None:
         self.closes = closes
@@ -82,7 +82,7 @@ class Kinds:
 
 
 def work(backend: Any, operation: tuple[str, Any, Any]) -> Any:
-    """Does something to a key; gives what is seen of it."""
+    """Applies an operation to a key; returns its results."""
     name, key, argument = operation
     backend.set_current_key(key)
     if name == "value":
@@ -134,7 +134,7 @@ def contents(backend: Any) -> dict[str, dict[Any, list[Any]]]:
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(epochs=EPOCHS, data=st.data())
-def test_both_backends_agree_and_read_each_other(
+def test_both_backends_agree_and_restore_each_others_snapshots(
     cached: int, epochs: list[Any], data: st.DataObject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(disk_entries, "_CACHE_ENTRIES", cached)
@@ -155,7 +155,7 @@ def test_both_backends_agree_and_read_each_other(
                     chains[kind] = [backend.snapshot()]
                 else:
                     chains[kind].append(backend.snapshot_changes())
-            if data.draw(st.booleans()):  # continues in the other one
+            if data.draw(st.booleans()):  # continues with the other backend
                 for kind, other in (("hashmap", "rocksdb"), ("rocksdb", "hashmap")):
                     running[kind] = kinds.backend(kind)
                     running[kind].restore([joined(chains[other])])
@@ -176,13 +176,13 @@ def joined(chain: list[dict[int, bytes]]) -> dict[int, bytes]:
     return with_changes(parts).keyed
 
 
-def test_nothing_is_left_on_disk(tmp_path: Path) -> None:
+def test_no_file_is_left_on_disk_after_close(tmp_path: Path) -> None:
     backend = DiskKeyedStateBackend(store=RocksDBTables((str(tmp_path),), "the operator"))
     backend.close()
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_restore_over_what_was_cleared_leaves_nothing_of_it(tmp_path: Path) -> None:
+def test_a_restore_leaves_none_of_the_previous_contents(tmp_path: Path) -> None:
     in_memory = HashMapKeyedStateBackend()
     for number in range(10):
         in_memory.set_current_key(number)

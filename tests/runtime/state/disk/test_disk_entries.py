@@ -14,7 +14,7 @@ VALUE: ValueStateDescriptor[Any] = ValueStateDescriptor("value")
 MAP: MapStateDescriptor[Any, Any] = MapStateDescriptor("map")
 
 
-def test_more_than_is_kept_at_hand_comes_back_in_order(
+def test_more_entries_than_the_cache_holds_are_read_in_order(
     backend: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(disk_entries, "_CACHE_ENTRIES", 10)
@@ -31,14 +31,14 @@ def test_more_than_is_kept_at_hand_comes_back_in_order(
     assert list(backend.keys("value")) == [*(n for n in numbers if n != 50), 50]
 
 
-def test_contents_of_a_table_may_be_changed_in_place(backend: Any) -> None:
+def test_table_values_may_be_changed_in_place(backend: Any) -> None:
     backend.table("panes", "w").setdefault("k", []).append(1)
     backend.table("panes", "w")["k"].append(2)
     backend._tables["panes"].entries("w").evict()
     assert backend.table("panes", "w")["k"] == [1, 2]
 
 
-def test_what_cannot_be_pickled_is_named(backend: Any) -> None:
+def test_the_error_names_a_value_that_cannot_be_pickled(backend: Any) -> None:
     backend.get_map_state(MAP).put("gen", (n for n in ()))
     with pytest.raises(
         StateError, match=r"'x' \(a.py:1\): state 'map' can't be saved: .*generator"
@@ -46,7 +46,7 @@ def test_what_cannot_be_pickled_is_named(backend: Any) -> None:
         backend.snapshot()
 
 
-def test_what_cannot_be_read_again_is_named(backend: Any) -> None:
+def test_the_error_names_a_value_that_cannot_be_unpickled(backend: Any) -> None:
     backend.get_state(VALUE).update(iter([]).__class__)
     backend._tables["value"].entries(backend.namespaces("value")[0]).evict()
     with pytest.raises(
@@ -55,7 +55,7 @@ def test_what_cannot_be_read_again_is_named(backend: Any) -> None:
         backend.get_state(VALUE).value()
 
 
-def test_what_is_large_is_put_away_before_it_is_much(
+def test_large_values_are_evicted_by_their_size(
     backend: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(disk_entries, "_CACHE_BYTES", 1000)
@@ -71,7 +71,7 @@ def test_what_is_large_is_put_away_before_it_is_much(
 
 
 @pytest.mark.parametrize("count", [3, 1000])
-def test_a_space_that_was_cleared_is_empty_and_can_be_filled(backend: Any, count: int) -> None:
+def test_a_cleared_namespace_is_empty_and_can_be_filled(backend: Any, count: int) -> None:
     panes = backend.table("panes", "w")
     panes.update((number, [number]) for number in range(count))
     panes.write_back()

@@ -1,4 +1,4 @@
-"""What is written in parts is read as one; test_disk_backend has what both backends make of it."""
+"""Snapshots of the disk backend consist of several frames; test_disk_backend tests their contents."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytest.importorskip("rocksdict")
 VALUE: ValueStateDescriptor[Any] = ValueStateDescriptor("value")
 
 
-def test_a_key_group_in_several_frames_is_read_by_either_backend(
+def test_a_key_group_in_several_frames_is_restored_by_both_backends(
     backend: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(disk_snapshots, "_PART", 7)

@@ -52,7 +52,7 @@ def test_values_are_copied_in_and_out(backend: Any) -> None:
     assert list(backend.get_map_state(MAP).items()) == [("a", ["mine", "later"])]
 
 
-def test_what_is_added_up_is_copied(backend: Any) -> None:
+def test_accumulators_are_copied_in_and_out(backend: Any) -> None:
     gathered = backend.get_aggregating_state(AggregatingStateDescriptor("all", Gather()))
     joined = backend.get_reducing_state(ReducingStateDescriptor("sum", lambda a, b: a + b))
     value = ["a"]
@@ -64,5 +64,5 @@ def test_what_is_added_up_is_copied(backend: Any) -> None:
     assert (gathered.get(), joined.get()) == ([["a"]], ["a"])
 
 
-def test_every_kind_has_a_copying_form() -> None:
+def test_every_kind_of_state_has_a_class_that_copies() -> None:
     assert disk_backend.STATES.keys() == disk_backend.TTL_STATES.keys() == STATES.keys()

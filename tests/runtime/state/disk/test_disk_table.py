@@ -9,7 +9,7 @@ from opchain.runtime.state.keyed.keyed_backend import VOID
 pytest.importorskip("rocksdict")
 
 
-def test_a_namespace_that_is_left_leaves_nothing_on_disk(backend: Any) -> None:
+def test_an_empty_namespace_leaves_no_entries_on_disk(backend: Any) -> None:
     backend.table("panes", "w")["k"] = 1
     backend._tables["panes"].entries("w").write_back()
     del backend.table("panes", "w")["k"]
@@ -18,7 +18,7 @@ def test_a_namespace_that_is_left_leaves_nothing_on_disk(backend: Any) -> None:
     assert list(backend._tables["panes"].spaces) == [VOID]
 
 
-def test_keys_can_be_gone_over_while_they_change(backend: Any) -> None:
+def test_keys_can_be_iterated_while_they_are_changed(backend: Any) -> None:
     panes = backend.table("panes")
     panes.update((number, number) for number in range(3))
     for key in backend._tables["panes"].keys_in(VOID):

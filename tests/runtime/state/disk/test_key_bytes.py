@@ -43,13 +43,13 @@ class Colour(enum.Enum):
 
 
 @given(KEYS, KEYS)
-def test_bytes_are_equal_where_state_keys_are(first: Any, second: Any) -> None:
+def test_key_bytes_are_equal_exactly_if_state_keys_are(first: Any, second: Any) -> None:
     one, other = state_key(first), state_key(second)
     assert (key_bytes(one) == key_bytes(other)) == (one == other)
 
 
 @given(st.one_of(PLAIN, st.tuples(PLAIN, PLAIN | st.none())))
-def test_plain_keys_are_read_from_their_bytes(key: Any) -> None:
+def test_plain_keys_are_decoded_from_their_bytes(key: Any) -> None:
     found = key_bytes(key)
     assert is_decodable(found)
     assert decoded_key(found) == key
@@ -61,17 +61,17 @@ def test_plain_keys_are_read_from_their_bytes(key: Any) -> None:
     [True, 1.5, float("nan"), [1], decimal.Decimal("1.50"), Colour.RED, Row(a=1), (1, 2.0)],
     ids=repr,
 )
-def test_others_are_not(key: Any) -> None:
+def test_other_keys_are_not_decodable(key: Any) -> None:
     assert not is_decodable(key_bytes(state_key(key)))
 
 
-def test_what_one_object_is_makes_no_difference() -> None:
+def test_the_identity_of_parts_does_not_matter() -> None:
     text, other = (bytes([97, 98]).decode() for _ in range(2))
     assert text is not other
     assert key_bytes((text, text)) == key_bytes((text, other))
 
 
-def test_times_of_other_zones_are_as_equal_as_python_says() -> None:
+def test_times_in_different_zones_are_equal_as_in_python() -> None:
     zone = dt.timezone(dt.timedelta(hours=1))
     noon, one = dt.time(12, tzinfo=UTC), dt.time(13, tzinfo=zone)
     assert state_key(noon) == state_key(one)
@@ -79,7 +79,7 @@ def test_times_of_other_zones_are_as_equal_as_python_says() -> None:
     assert key_bytes(state_key(dt.time(12))) != key_bytes(state_key(noon))
 
 
-def test_parts_do_not_run_together() -> None:
+def test_adjacent_parts_are_not_confused() -> None:
     keys = [("a", "bc"), ("ab", "c"), ("abc",), "abc", b"abc", ("a", ("b", "c"))]
     assert len({key_bytes(key) for key in keys}) == len(keys)
     assert key_bytes(uuid.UUID(int=1)) != key_bytes(1)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 pytest.importorskip("rocksdict")
 
 
-def test_what_was_written_is_read_and_scanned_both_ways(tmp_path: Path) -> None:
+def test_written_entries_are_read_and_scanned_in_both_directions(tmp_path: Path) -> None:
     database = RocksDBTables([str(tmp_path)], "'count' (job.py:3)")
     database.write([(b"a1", b"1"), (b"a2", b"2"), (b"b", b"3")], [])
     database.write([(b"a2", b"4")], [b"a1", b"nothing"])
@@ -29,7 +29,7 @@ def test_what_was_written_is_read_and_scanned_both_ways(tmp_path: Path) -> None:
     database.close()
 
 
-def test_the_folder_goes_with_the_database(tmp_path: Path) -> None:
+def test_the_folder_is_removed_when_the_database_is_closed(tmp_path: Path) -> None:
     database = RocksDBTables([str(tmp_path / "new")], "x")
     assert database.folder.parent == tmp_path / "new"
     database.close()
@@ -37,7 +37,7 @@ def test_the_folder_goes_with_the_database(tmp_path: Path) -> None:
     assert list((tmp_path / "new").iterdir()) == []
 
 
-def test_folders_of_the_dead_are_removed_and_those_in_use_stay(tmp_path: Path) -> None:
+def test_folders_of_dead_processes_are_removed_and_those_in_use_are_kept(tmp_path: Path) -> None:
     code = (
         "import os, sys; from opchain.runtime.state.disk.rocksdb import RocksDBTables;"
         "RocksDBTables([sys.argv[1]], 'x').write([(b'a', b'b')], []); os.kill(os.getpid(), 9)"
@@ -58,7 +58,7 @@ def test_folders_of_the_dead_are_removed_and_those_in_use_stay(tmp_path: Path) -
     database.close()
 
 
-def test_without_the_library_the_error_says_what_to_install(
+def test_the_error_about_a_missing_library_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "rocksdict", None)

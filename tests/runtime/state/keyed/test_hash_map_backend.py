@@ -31,7 +31,9 @@ def backend() -> HashMapKeyedStateBackend:
     return HashMapKeyedStateBackend(where="'count' (job.py:3)")
 
 
-def test_a_state_asked_for_again_is_the_same(backend: HashMapKeyedStateBackend) -> None:
+def test_requesting_a_state_again_returns_the_same_object(
+    backend: HashMapKeyedStateBackend,
+) -> None:
     state = backend.get_state(COUNT)
     assert backend.get_state(ValueStateDescriptor("count", Types.LONG())) is state
     assert backend.state(COUNT) is state
@@ -51,7 +53,7 @@ def test_a_state_asked_for_again_is_the_same(backend: HashMapKeyedStateBackend) 
     ids=["type", "list", "map", "reducing", "ttl"],
 )
 @pytest.mark.parametrize("asks_for", ["state", "namespaced_state"])
-def test_a_name_used_for_another_state_is_an_error(
+def test_requesting_a_name_for_another_kind_of_state_is_an_error(
     backend: HashMapKeyedStateBackend, other: Any, asks_for: str
 ) -> None:
     backend.get_state(COUNT)
@@ -61,7 +63,7 @@ def test_a_name_used_for_another_state_is_an_error(
         getattr(backend, asks_for)(other)
 
 
-def test_the_current_key_is_what_the_selector_gave(backend: HashMapKeyedStateBackend) -> None:
+def test_the_current_key_is_returned_as_it_was_set(backend: HashMapKeyedStateBackend) -> None:
     key = ("a", 1.0)
     backend.set_current_key(key)
     assert backend.current_key is key
@@ -71,7 +73,7 @@ def test_the_current_key_is_what_the_selector_gave(backend: HashMapKeyedStateBac
 
 
 @pytest.mark.parametrize("key", [None, object(), {"a": 1}, frozenset({"a", "b"})])
-def test_any_object_is_a_key(backend: HashMapKeyedStateBackend, key: Any) -> None:
+def test_any_object_can_be_a_key(backend: HashMapKeyedStateBackend, key: Any) -> None:
     state = backend.get_state(COUNT)
     backend.set_current_key(key)
     state.update(1)
@@ -82,7 +84,7 @@ def test_any_object_is_a_key(backend: HashMapKeyedStateBackend, key: Any) -> Non
     assert backend.current_key is key
 
 
-def test_after_clear_current_key_there_is_none(backend: HashMapKeyedStateBackend) -> None:
+def test_after_clear_current_key_there_is_no_current_key(backend: HashMapKeyedStateBackend) -> None:
     state = backend.get_state(COUNT)
     backend.set_current_key("a")
     state.update(1)
@@ -92,7 +94,7 @@ def test_after_clear_current_key_there_is_none(backend: HashMapKeyedStateBackend
         state.value()
 
 
-def test_declared_integers_are_one_key_where_they_are_one_number() -> None:
+def test_keys_declared_as_integers_are_one_key_if_they_are_equal() -> None:
     hasher = hasher_named("Long")
     backend = HashMapKeyedStateBackend(identity=key_identity(hasher), hasher=hasher)
     state = backend.get_state(COUNT)
@@ -103,7 +105,9 @@ def test_declared_integers_are_one_key_where_they_are_one_number() -> None:
     assert list(backend.keys("count")) == [1]
 
 
-def test_a_table_is_what_the_state_of_its_name_reads(backend: HashMapKeyedStateBackend) -> None:
+def test_a_table_shows_the_entries_of_the_state_with_its_name(
+    backend: HashMapKeyedStateBackend,
+) -> None:
     state = backend.get_state(COUNT)
     table = backend.table("count")
     backend.set_current_key(1.5)
@@ -115,7 +119,7 @@ def test_a_table_is_what_the_state_of_its_name_reads(backend: HashMapKeyedStateB
     assert backend.table("count", "w") == {}
 
 
-def test_a_raw_table_needs_no_descriptor(backend: HashMapKeyedStateBackend) -> None:
+def test_a_table_without_a_descriptor_can_be_used(backend: HashMapKeyedStateBackend) -> None:
     backend.table("own", "w")["a"] = 1
     assert backend.table("own", "w") == {"a": 1}
     assert list(backend.keys("own", "w")) == ["a"]
@@ -124,7 +128,7 @@ def test_a_raw_table_needs_no_descriptor(backend: HashMapKeyedStateBackend) -> N
         backend.get_state(ValueStateDescriptor("own"))
 
 
-def test_apply_to_all_keys_sees_each_key_and_may_clear_it(
+def test_apply_to_all_keys_visits_each_key_and_may_clear_its_state(
     backend: HashMapKeyedStateBackend,
 ) -> None:
     state = backend.get_state(COUNT)
@@ -144,7 +148,9 @@ def test_apply_to_all_keys_sees_each_key_and_may_clear_it(
         state.value()
 
 
-def test_apply_to_all_keys_of_a_namespace(backend: HashMapKeyedStateBackend) -> None:
+def test_apply_to_all_keys_visits_the_keys_of_one_namespace(
+    backend: HashMapKeyedStateBackend,
+) -> None:
     for window in ("v", "w"):
         state = backend.get_partitioned_state(window, COUNT)
         backend.set_current_key(window + "key")
@@ -155,7 +161,7 @@ def test_apply_to_all_keys_of_a_namespace(backend: HashMapKeyedStateBackend) -> 
     assert list(backend.keys("count", "v")) == ["vkey"]
 
 
-def test_clear_all_forgets_every_key_and_namespace(backend: HashMapKeyedStateBackend) -> None:
+def test_clear_all_removes_all_keys_and_namespaces(backend: HashMapKeyedStateBackend) -> None:
     for key in ("a", "b"):
         backend.set_current_key(key)
         backend.get_state(COUNT).update(1)
@@ -167,7 +173,7 @@ def test_clear_all_forgets_every_key_and_namespace(backend: HashMapKeyedStateBac
     assert backend.table("count") is table
 
 
-def test_listeners_hear_of_each_selected_key(backend: HashMapKeyedStateBackend) -> None:
+def test_listeners_are_called_for_each_selected_key(backend: HashMapKeyedStateBackend) -> None:
     heard: list[None] = []
     backend.on_key_selected(lambda: heard.append(None))
     backend.set_current_key("a")
@@ -176,7 +182,7 @@ def test_listeners_hear_of_each_selected_key(backend: HashMapKeyedStateBackend) 
     assert len(heard) == 3
 
 
-def test_in_batch_mode_a_key_ends_when_another_one_comes(
+def test_in_batch_mode_a_key_ends_when_another_key_is_selected(
     backend: HashMapKeyedStateBackend,
 ) -> None:
     ended: list[Any] = []

@@ -1,4 +1,4 @@
-"""What a backend does with all tables at once; test_keyed_snapshot and test_keyed_changes have the contents."""
+"""Operations of a backend on all tables; test_keyed_snapshot and test_keyed_changes test the contents."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def backend() -> HashMapKeyedStateBackend:
     return found
 
 
-def test_touched_keys_come_in_order_and_go_with_a_snapshot(
+def test_touched_keys_are_ordered_and_reset_by_a_snapshot(
     backend: HashMapKeyedStateBackend,
 ) -> None:
     backend.touch(["b", 1, True])
@@ -30,14 +30,16 @@ def test_touched_keys_come_in_order_and_go_with_a_snapshot(
     assert backend.touched_keys() == {}
 
 
-def test_few_keys_have_their_key_groups_and_many_have_all(
+def test_key_groups_of_many_keys_are_all_key_groups(
     backend: HashMapKeyedStateBackend,
 ) -> None:
     assert list(backend.key_groups_of(["a", "b"])) == [key_group("a", 16), key_group("b", 16)]
     assert backend.key_groups_of(range(16)) == KeyGroupRange(0, 15)
 
 
-def test_the_collector_rests_while_state_is_written(backend: HashMapKeyedStateBackend) -> None:
+def test_garbage_collection_is_paused_while_state_is_written(
+    backend: HashMapKeyedStateBackend,
+) -> None:
     seen = []
 
     class Watching:
@@ -55,7 +57,7 @@ def test_the_collector_rests_while_state_is_written(backend: HashMapKeyedStateBa
     assert [list(part) for part in chain] == [[key_group("a", 16)]] * 2
 
 
-def test_a_backend_that_tracks_nothing_drops_namespaces_all_the_same() -> None:
+def test_a_backend_that_does_not_track_changes_drops_namespaces_too() -> None:
     backend = HashMapKeyedStateBackend(16)
     backend.table("panes", 1)["a"] = 5
     backend.write_to("panes", [1])

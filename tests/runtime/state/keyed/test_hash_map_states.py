@@ -1,4 +1,4 @@
-"""The five kinds of state against models, and the corners of each."""
+"""The five kinds of state, compared with models, and their corner cases."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def backend() -> HashMapKeyedStateBackend:
     return backend
 
 
-def test_a_value_is_none_until_it_is_set_and_after_it_is_cleared(
+def test_a_value_state_is_none_before_update_and_after_clear(
     backend: HashMapKeyedStateBackend,
 ) -> None:
     state = backend.get_state(VALUE)
@@ -46,7 +46,7 @@ def test_a_value_is_none_until_it_is_set_and_after_it_is_cleared(
     assert backend.entry_count() == 0
 
 
-def test_each_key_has_a_value_of_its_own(backend: HashMapKeyedStateBackend) -> None:
+def test_each_key_has_its_own_value(backend: HashMapKeyedStateBackend) -> None:
     state = backend.get_state(VALUE)
     for key in ("a", 1, True, 1.0, ("a", 1), [1]):
         backend.set_current_key(key)
@@ -57,7 +57,7 @@ def test_each_key_has_a_value_of_its_own(backend: HashMapKeyedStateBackend) -> N
         assert state.value() == repr(key)
 
 
-def test_an_empty_list_is_no_state(backend: HashMapKeyedStateBackend) -> None:
+def test_an_empty_list_has_no_state_entry(backend: HashMapKeyedStateBackend) -> None:
     state = backend.get_list_state(LIST)
     assert list(state.get()) == []
     state.add_all([])
@@ -69,7 +69,7 @@ def test_an_empty_list_is_no_state(backend: HashMapKeyedStateBackend) -> None:
     assert backend.entry_count() == 0
 
 
-def test_what_a_list_gives_is_the_callers(backend: HashMapKeyedStateBackend) -> None:
+def test_a_list_state_copies_lists_in_and_out(backend: HashMapKeyedStateBackend) -> None:
     state = backend.get_list_state(LIST)
     given = [1, 2]
     state.update(given)
@@ -83,7 +83,7 @@ def test_what_a_list_gives_is_the_callers(backend: HashMapKeyedStateBackend) -> 
     assert len(list(state.get())) == 8
 
 
-def test_lists_and_maps_hold_none(backend: HashMapKeyedStateBackend) -> None:
+def test_lists_and_maps_may_contain_none(backend: HashMapKeyedStateBackend) -> None:
     backend.get_list_state(LIST).add(None)
     assert list(backend.get_list_state(LIST).get()) == [None]
     state = backend.get_map_state(MAP)
@@ -93,7 +93,7 @@ def test_lists_and_maps_hold_none(backend: HashMapKeyedStateBackend) -> None:
     assert not state.is_empty()
 
 
-def test_a_map_iterates_in_the_order_of_first_puts(backend: HashMapKeyedStateBackend) -> None:
+def test_a_map_state_iterates_in_the_order_of_first_puts(backend: HashMapKeyedStateBackend) -> None:
     state = backend.get_map_state(MAP)
     state.put_all({"b": 1, "a": 2})
     state["c"] = 3
@@ -103,7 +103,7 @@ def test_a_map_iterates_in_the_order_of_first_puts(backend: HashMapKeyedStateBac
     assert list(state.values()) == [4, 2, 3]
 
 
-def test_a_map_may_change_while_it_is_iterated_over(backend: HashMapKeyedStateBackend) -> None:
+def test_a_map_state_may_change_while_it_is_iterated(backend: HashMapKeyedStateBackend) -> None:
     state = backend.get_map_state(MAP)
     state.put_all((n, n) for n in range(4))
     for key in state:
@@ -112,7 +112,7 @@ def test_a_map_may_change_while_it_is_iterated_over(backend: HashMapKeyedStateBa
     assert list(state) == [10, 11, 12, 13]
 
 
-def test_a_map_is_gone_with_its_last_entry(backend: HashMapKeyedStateBackend) -> None:
+def test_a_map_state_is_removed_with_its_last_entry(backend: HashMapKeyedStateBackend) -> None:
     state = backend.get_map_state(MAP)
     state.put_all({})
     state.remove("missing")
@@ -126,7 +126,9 @@ def test_a_map_is_gone_with_its_last_entry(backend: HashMapKeyedStateBackend) ->
     assert list(state.items()) == list(state.values()) == []
 
 
-def test_reducing_and_aggregating_state_take_values_in(backend: HashMapKeyedStateBackend) -> None:
+def test_reducing_and_aggregating_state_combine_added_values(
+    backend: HashMapKeyedStateBackend,
+) -> None:
     total, mean = backend.get_reducing_state(REDUCING), backend.get_aggregating_state(AGGREGATING)
     assert total.get() is None
     assert mean.get() is None
@@ -136,7 +138,9 @@ def test_reducing_and_aggregating_state_take_values_in(backend: HashMapKeyedStat
     assert (total.get(), mean.get()) == (9, 3.0)
 
 
-def test_none_clears_reducing_and_aggregating_state(backend: HashMapKeyedStateBackend) -> None:
+def test_adding_none_clears_reducing_and_aggregating_state(
+    backend: HashMapKeyedStateBackend,
+) -> None:
     for state in (backend.get_reducing_state(REDUCING), backend.get_aggregating_state(AGGREGATING)):
         state.add(1)
         state.add(None)
@@ -153,7 +157,7 @@ def test_values_are_not_copied(backend: HashMapKeyedStateBackend) -> None:
 
 @pytest.mark.parametrize("descriptor", ALL, ids=lambda descriptor: descriptor.name)
 @pytest.mark.parametrize("call", ["read", "write", "clear"])
-def test_state_without_a_key_is_an_error_that_says_so(descriptor: Any, call: str) -> None:
+def test_using_state_without_a_current_key_is_an_error(descriptor: Any, call: str) -> None:
     backend = HashMapKeyedStateBackend(where="'count' (job.py:3)")
     state = backend.state(descriptor)
     read = {"value": "value", "map": "is_empty"}.get(descriptor.name, "get")
@@ -169,7 +173,7 @@ def test_state_without_a_key_is_an_error_that_says_so(descriptor: Any, call: str
 # Namespaces
 
 
-def test_each_namespace_has_state_of_its_own(backend: HashMapKeyedStateBackend) -> None:
+def test_each_namespace_has_its_own_state(backend: HashMapKeyedStateBackend) -> None:
     state = backend.namespaced_state(LIST)
     for window in ("w1", "w2", "w1"):
         state.set_current_namespace(window)
@@ -179,7 +183,9 @@ def test_each_namespace_has_state_of_its_own(backend: HashMapKeyedStateBackend) 
     assert list(backend.get_list_state(LIST).get()) == []
 
 
-def test_state_without_namespace_stays_where_it_is(backend: HashMapKeyedStateBackend) -> None:
+def test_state_without_a_namespace_is_separate_from_window_state(
+    backend: HashMapKeyedStateBackend,
+) -> None:
     plain = backend.get_state(VALUE)
     plain.update("plain")
     windowed = backend.get_partitioned_state("w", VALUE)
@@ -189,7 +195,7 @@ def test_state_without_namespace_stays_where_it_is(backend: HashMapKeyedStateBac
     assert windowed.value() == "windowed"
 
 
-def test_namespaces_left_empty_are_forgotten(backend: HashMapKeyedStateBackend) -> None:
+def test_empty_namespaces_are_removed(backend: HashMapKeyedStateBackend) -> None:
     state = backend.namespaced_state(VALUE)
     for window in range(5):
         state.set_current_namespace(window)
@@ -199,7 +205,7 @@ def test_namespaces_left_empty_are_forgotten(backend: HashMapKeyedStateBackend) 
         state.update(1)
         state.clear()
     table = backend._tables["value"]
-    assert len(table.spaces) == 2  # that without namespace, and the current one
+    assert len(table.spaces) == 2  # the void namespace and the current one
     state.update("kept")
     state.set_current_namespace("other")
     state.set_current_namespace(4)
@@ -221,7 +227,7 @@ def test_namespaces_left_empty_are_forgotten(backend: HashMapKeyedStateBackend) 
         (REDUCING, {}, None),
     ],
 )
-def test_merging_unites_the_sources_and_puts_them_behind_the_target(
+def test_merge_namespaces_appends_the_sources_to_the_target(
     backend: HashMapKeyedStateBackend, descriptor: Any, contents: dict[str, Any], merged: Any
 ) -> None:
     state = backend.namespaced_state(descriptor)
@@ -237,7 +243,7 @@ def test_merging_unites_the_sources_and_puts_them_behind_the_target(
     assert backend.entry_count() == bool(merged)
 
 
-def test_merging_touches_the_current_key_alone(backend: HashMapKeyedStateBackend) -> None:
+def test_merge_namespaces_affects_only_the_current_key(backend: HashMapKeyedStateBackend) -> None:
     state = backend.namespaced_state(LIST)
     for key in ("k", "other"):
         backend.set_current_key(key)
@@ -252,7 +258,9 @@ def test_merging_touches_the_current_key_alone(backend: HashMapKeyedStateBackend
     assert backend.get_partitioned_state("b", LIST).get() == ["otherb"]
 
 
-def test_a_target_may_be_among_the_sources(backend: HashMapKeyedStateBackend) -> None:
+def test_the_target_of_merge_namespaces_may_be_among_the_sources(
+    backend: HashMapKeyedStateBackend,
+) -> None:
     state = backend.namespaced_state(LIST)
     for window in ("a", "b"):
         state.set_current_namespace(window)
@@ -262,7 +270,7 @@ def test_a_target_may_be_among_the_sources(backend: HashMapKeyedStateBackend) ->
 
 
 @pytest.mark.parametrize("descriptor", [VALUE, MAP], ids=["value", "map"])
-def test_values_and_maps_cannot_be_merged(
+def test_value_and_map_states_cannot_be_merged(
     backend: HashMapKeyedStateBackend, descriptor: Any
 ) -> None:
     state = backend.namespaced_state(descriptor)
@@ -270,7 +278,7 @@ def test_values_and_maps_cannot_be_merged(
         state.merge_namespaces("t", ["a"])
 
 
-# Against models
+# Compared with models
 
 KEYS = st.sampled_from(["a", 1, True, 1.0, ("a", 1.0), float("nan")])
 NAMESPACES = st.sampled_from(["v", "w"])
@@ -278,7 +286,7 @@ SMALL = st.integers(0, 5)
 
 
 class StatesAgainstDicts(RuleBasedStateMachine):
-    """Each operation on the states, and on a plain dict by (state, namespace, repr of the key)."""
+    """Applies each operation to the states, and to a plain dict by (state, namespace, repr of the key)."""
 
     def __init__(self) -> None:
         super().__init__()

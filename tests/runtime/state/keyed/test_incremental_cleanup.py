@@ -33,7 +33,7 @@ class At:
             write(self.state)
 
 
-def test_each_access_looks_at_a_fixed_number_of_keys() -> None:
+def test_each_access_checks_a_fixed_number_of_keys() -> None:
     at = At(ValueStateDescriptor("s"))
     at.fill(10, lambda state: state.update(1))
     at.clock.advance(10)
@@ -47,7 +47,7 @@ def test_each_access_looks_at_a_fixed_number_of_keys() -> None:
     assert left[0] >= 8
 
 
-def test_what_lives_stays_and_rounds_begin_again() -> None:
+def test_live_entries_are_kept_and_the_cleanup_starts_over() -> None:
     at = At(ValueStateDescriptor("s"), size=3)
     at.fill(3, lambda state: state.update(1))
     at.clock.advance(9)
@@ -64,7 +64,7 @@ def test_what_lives_stays_and_rounds_begin_again() -> None:
     assert at.left() == 0
 
 
-def test_keys_that_come_and_go_between_two_looks_do_no_harm() -> None:
+def test_keys_may_be_added_and_removed_between_two_accesses() -> None:
     at = At(ValueStateDescriptor("s"), size=1)
     for key in range(50):
         at.backend.set_current_key(key)
@@ -77,7 +77,7 @@ def test_keys_that_come_and_go_between_two_looks_do_no_harm() -> None:
     assert at.left() < 20
 
 
-def test_records_that_do_not_use_the_state_clean_up_where_that_is_asked_for() -> None:
+def test_run_cleanup_for_every_record_cleans_up_without_state_access() -> None:
     for every, left in ((True, 0), (False, 4)):
         at = At(ValueStateDescriptor("s"), every=every)
         at.fill(4, lambda state: state.update(1))
@@ -87,7 +87,7 @@ def test_records_that_do_not_use_the_state_clean_up_where_that_is_asked_for() ->
         assert at.left() == left
 
 
-def test_lists_and_maps_lose_their_expired_parts() -> None:
+def test_expired_elements_of_lists_and_maps_are_removed() -> None:
     lists = At(ListStateDescriptor("s"))
     lists.fill(1, lambda state: state.add("old"))
     lists.clock.advance(6)
@@ -108,7 +108,7 @@ def test_lists_and_maps_lose_their_expired_parts() -> None:
     assert maps.backend.table("s") == {1: {"new": (6, 2)}}
 
 
-def test_namespaces_are_cleaned_up_and_forgotten() -> None:
+def test_expired_namespaces_are_removed() -> None:
     descriptor: ValueStateDescriptor[int] = ValueStateDescriptor("s")
     at = At(descriptor, size=5)
     windowed = at.backend.namespaced_state(descriptor)
@@ -120,10 +120,10 @@ def test_namespaces_are_cleaned_up_and_forgotten() -> None:
     for _ in range(4):
         windowed.value()
     assert at.backend.entry_count() == 0
-    assert len(at.backend._tables["s"].spaces) == 2  # without namespace, and the current one
+    assert len(at.backend._tables["s"].spaces) == 2  # the void namespace and the current one
 
 
-def test_by_default_five_keys_are_looked_at() -> None:
+def test_by_default_five_keys_are_checked() -> None:
     clock = ManualClock()
     backend = HashMapKeyedStateBackend(now=clock.current_processing_time)
     descriptor: ValueStateDescriptor[int] = ValueStateDescriptor("s")

@@ -9,7 +9,7 @@ from opchain.runtime.state.keyed.keyed_backend import VOID, KeyedStateBackend
 from opchain.runtime.windows.time_windows import TimeWindow
 
 
-def test_void_is_itself_after_a_journey() -> None:
+def test_void_is_a_singleton_after_pickling_and_copying() -> None:
     assert pickle.loads(pickle.dumps(VOID)) is VOID
     assert copy.deepcopy(VOID) is VOID
     assert repr(VOID) == "VOID"
@@ -21,7 +21,7 @@ def test_void_equals_no_window_and_no_key() -> None:
     assert len({VOID, TimeWindow(0, 1), None}) == 3
 
 
-def test_the_hash_map_keeps_the_whole_contract() -> None:
+def test_the_hash_map_backend_implements_all_abstract_methods() -> None:
     backend = HashMapKeyedStateBackend()
     assert isinstance(backend, KeyedStateBackend)
     assert isinstance(backend, KeyedStateStore)

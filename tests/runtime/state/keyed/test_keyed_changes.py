@@ -1,4 +1,4 @@
-"""A snapshot and the changes behind it are the state, in content and in order."""
+"""A snapshot with its changes restores the state, with the same contents and order."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def backend_of(
 
 
 def contents(backend: HashMapKeyedStateBackend) -> dict[str, dict[Any, list[Any]]]:
-    """What each namespace holds, in the order of keys."""
+    """The contents of each namespace, in the order of keys."""
     found = {
         name: {
             repr(namespace): [(repr(key), kept) for key, kept in entries.items()]
@@ -93,7 +93,7 @@ def expiring() -> ListStateDescriptor[Any]:
 
 
 class Job:
-    """An operator that does what it is told to its state."""
+    """An operator that applies given operations to its state."""
 
     def __init__(self, clock: ManualClock, backend: HashMapKeyedStateBackend) -> None:
         self.clock, self.backend = clock, backend
@@ -162,13 +162,13 @@ def run_epochs(epochs: list[Any]) -> tuple[Job, list[dict[int, bytes]]]:
 
 @given(EPOCHS)
 @settings(max_examples=100)
-def test_a_snapshot_and_changes_are_the_state(epochs: list[Any]) -> None:
+def test_a_snapshot_and_its_changes_restore_the_state(epochs: list[Any]) -> None:
     job, chain = run_epochs(epochs)
     assert contents(restored(chain)) == contents(job.backend)
 
 
 @given(EPOCHS)
-def test_changes_may_be_put_behind_the_snapshot_as_bytes(epochs: list[Any]) -> None:
+def test_bytes_of_changes_may_be_appended_to_those_of_the_snapshot(epochs: list[Any]) -> None:
     job, chain = run_epochs(epochs)
     parts = [
         OperatorSnapshot(keyed=part, is_changes=number > 0) for number, part in enumerate(chain)
@@ -179,12 +179,12 @@ def test_changes_may_be_put_behind_the_snapshot_as_bytes(epochs: list[Any]) -> N
 
 
 @given(EPOCHS)
-def test_changes_are_the_same_bytes_again(epochs: list[Any]) -> None:
+def test_changes_are_written_with_the_same_bytes_each_time(epochs: list[Any]) -> None:
     assert run_epochs(epochs)[1] == run_epochs(epochs)[1]
 
 
 @given(EPOCHS, st.integers(1, 8))
-def test_changes_move_by_key_group(epochs: list[Any], parallelism: int) -> None:
+def test_changes_are_redistributed_by_key_group(epochs: list[Any], parallelism: int) -> None:
     job, chain = run_epochs(epochs)
     found: dict[tuple[str, str], list[Any]] = {}
     for index in range(parallelism):
@@ -203,7 +203,7 @@ def test_changes_move_by_key_group(epochs: list[Any], parallelism: int) -> None:
 
 
 @given(EPOCHS, EPOCHS)
-def test_changes_go_on_behind_a_restore(before: list[Any], after: list[Any]) -> None:
+def test_changes_are_tracked_after_a_restore(before: list[Any], after: list[Any]) -> None:
     _, chain = run_epochs(before)
     clock = ManualClock(10**6)
     job = Job(clock, restored(chain, clock=clock))
@@ -214,7 +214,7 @@ def test_changes_go_on_behind_a_restore(before: list[Any], after: list[Any]) -> 
     assert contents(restored(chain)) == contents(job.backend)
 
 
-def test_changes_hold_the_touched_keys_alone() -> None:
+def test_changes_contain_only_the_touched_keys() -> None:
     backend = backend_of()
     for key in range(1000):
         backend.set_current_key(key)
@@ -228,7 +228,7 @@ def test_changes_hold_the_touched_keys_alone() -> None:
     assert pickle.loads(data)[2] == [7]
 
 
-def test_a_key_that_comes_again_comes_last() -> None:
+def test_a_key_that_is_removed_and_added_again_is_last() -> None:
     backend = backend_of()
     for key in "abc":
         backend.set_current_key(key)
@@ -241,7 +241,7 @@ def test_a_key_that_comes_again_comes_last() -> None:
     assert list(restored(chain).keys("value")) == ["b", "c", "a"]
 
 
-def test_a_namespace_with_few_keys_is_dropped_in_their_key_groups_alone() -> None:
+def test_dropping_a_namespace_with_few_keys_writes_only_their_key_groups() -> None:
     backend = backend_of()
     backend.touch(["a"])
     backend.table("panes", 1)["a"] = 5
@@ -253,7 +253,7 @@ def test_a_namespace_with_few_keys_is_dropped_in_their_key_groups_alone() -> Non
     assert restored(chain).namespaces("panes") == []
 
 
-def test_who_tracks_changes_right_after_a_restore_goes_on_with_changes() -> None:
+def test_changes_are_tracked_if_requested_right_after_a_restore() -> None:
     backend = backend_of()
     backend.set_current_key("a")
     backend.get_state(VALUE).update(1)
@@ -269,7 +269,7 @@ def test_who_tracks_changes_right_after_a_restore_goes_on_with_changes() -> None
     assert contents(restored(chain)) == contents(again)
 
 
-def test_changes_that_nobody_noted_ask_for_a_whole_snapshot() -> None:
+def test_updates_before_track_changes_require_a_full_snapshot() -> None:
     backend = HashMapKeyedStateBackend(GROUPS)
     backend.restore([backend_of().snapshot()])
     backend.snapshot()
@@ -279,14 +279,14 @@ def test_changes_that_nobody_noted_ask_for_a_whole_snapshot() -> None:
     assert not backend.tracks_changes
 
 
-def test_changes_need_a_snapshot_before_them() -> None:
+def test_snapshot_changes_requires_a_snapshot_before() -> None:
     backend = backend_of()
     assert not backend.tracks_changes
     with pytest.raises(StateError, match="take a full snapshot first"):
         backend.snapshot_changes()
 
 
-def test_nothing_is_noted_where_changes_are_not_tracked() -> None:
+def test_a_backend_that_does_not_track_changes_records_no_keys() -> None:
     backend = HashMapKeyedStateBackend(GROUPS)
     backend.touch(["a"])
     backend.set_current_key("b")
@@ -296,7 +296,7 @@ def test_nothing_is_noted_where_changes_are_not_tracked() -> None:
         backend.snapshot_changes()
 
 
-def test_a_new_time_to_live_asks_for_a_whole_snapshot() -> None:
+def test_a_new_time_to_live_requires_a_full_snapshot() -> None:
     backend = backend_of()
     backend.set_current_key(1)
     backend.get_list_state(ListStateDescriptor("expiring")).add(5)
@@ -307,14 +307,14 @@ def test_a_new_time_to_live_asks_for_a_whole_snapshot() -> None:
     assert not again.tracks_changes
 
 
-def test_clearing_everything_asks_for_a_whole_snapshot() -> None:
+def test_clear_all_requires_a_full_snapshot() -> None:
     backend = backend_of()
     backend.snapshot()
     backend.clear_all()
     assert not backend.tracks_changes
 
 
-def test_what_cannot_be_pickled_is_named() -> None:
+def test_the_error_names_a_value_that_cannot_be_pickled() -> None:
     backend = backend_of()
     backend.snapshot()
     backend.set_current_key("k")
@@ -323,7 +323,7 @@ def test_what_cannot_be_pickled_is_named() -> None:
         backend.snapshot_changes()
 
 
-def test_void_is_no_pair() -> None:
+def test_the_void_namespace_is_not_tracked_as_a_pair() -> None:
     backend = backend_of()
     backend.set_current_key("k")
     backend.table("panes", VOID)

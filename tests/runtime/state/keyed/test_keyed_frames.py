@@ -1,4 +1,4 @@
-"""Frames: in order, and with a clear word where they can't be read."""
+"""Frames of keyed state: their order, and errors for frames that cannot be read."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def read(data: bytes) -> Any:
     return in_order([{1: data}], ALL, "a snapshot", "'count' (job.py:3)")
 
 
-def test_frames_come_by_number_and_then_by_key_group() -> None:
+def test_frames_are_ordered_by_number_and_then_by_key_group() -> None:
     whole, first, second = (WHOLE, {}), (CHANGES, 1, {}), (CHANGES, 2, {})
     parts = [{5: frames(whole, second), 3: frames(whole)}, {4: frames(first, second), 11: b"?"}]
     assert in_order(parts, ALL, "a snapshot", "here") == [
@@ -33,11 +33,11 @@ def test_frames_come_by_number_and_then_by_key_group() -> None:
 
 
 class Gone:
-    """A class that will not be there."""
+    """A class that does not exist any more when it is unpickled."""
 
 
 class Changed:
-    """A class that will refuse what it saved."""
+    """A class that refuses its saved state."""
 
     def __setstate__(self, state: Any) -> None:
         raise ValueError("version 1 is not supported")
@@ -47,7 +47,7 @@ class Changed:
 
 
 @pytest.mark.parametrize("kind", [Gone, Changed])
-def test_a_class_that_cannot_be_loaded_is_named_with_its_state(
+def test_a_class_that_cannot_be_imported_is_named_with_its_state(
     kind: type, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     states = {"counts": [(0, 1, 5)], "visits": [(0, 1, [kind()])]}
@@ -62,7 +62,7 @@ def test_a_class_that_cannot_be_loaded_is_named_with_its_state(
         read(data)
 
 
-def test_an_error_without_a_state_still_names_the_class(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_outside_of_a_state_names_the_class_too(monkeypatch: pytest.MonkeyPatch) -> None:
     data = frames((CHANGES, 1, [Gone()], {"counts": []}))
     monkeypatch.delitem(globals(), "Gone")
     with pytest.raises(StateError, match=r"objects are of the class .*Gone, which can't be loaded"):
@@ -83,6 +83,6 @@ def test_an_error_without_a_state_still_names_the_class(monkeypatch: pytest.Monk
         (frames(()), r"has format \(\)"),
     ],
 )
-def test_damaged_and_foreign_frames(data: bytes, message: str) -> None:
+def test_damaged_and_foreign_frames_are_refused(data: bytes, message: str) -> None:
     with pytest.raises(StateError, match=message):
         read(data)

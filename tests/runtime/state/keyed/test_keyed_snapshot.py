@@ -1,4 +1,4 @@
-"""Snapshots: whole, by key group, at another parallelism, and what can go wrong with them."""
+"""Snapshots of keyed state: whole, by key group, at another parallelism, and with errors."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_state_survives_any_change_of_parallelism(
     assert found == expected
 
 
-def test_the_order_of_keys_survives_too() -> None:
+def test_the_order_of_keys_survives_any_change_of_parallelism() -> None:
     backend = backend_of()
     names = [f"key {number * 7 % 50}" for number in range(50)]
     for name in names:
@@ -113,7 +113,7 @@ def test_all_kinds_of_state_survive() -> None:
     assert restored.table("own") == {"k": "raw"}
 
 
-def test_a_snapshot_is_not_changed_by_what_comes_later() -> None:
+def test_a_snapshot_does_not_change_with_later_updates() -> None:
     backend = backend_of()
     backend.set_current_key("k")
     backend.get_list_state(LIST).add(1)
@@ -125,13 +125,13 @@ def test_a_snapshot_is_not_changed_by_what_comes_later() -> None:
     assert list(restored.get_list_state(LIST).get()) == [1]
 
 
-def test_nothing_makes_an_empty_snapshot() -> None:
+def test_a_backend_without_state_has_an_empty_snapshot() -> None:
     backend = backend_of()
     backend.get_state(VALUE)
     assert backend.snapshot() == {}
 
 
-def test_a_full_snapshot_can_leave_expired_entries_out() -> None:
+def test_a_full_snapshot_can_omit_expired_entries() -> None:
     clock = ManualClock()
     for in_snapshot, kept in ((True, {"list": [(6, "new")]}), (False, None)):
         backend = HashMapKeyedStateBackend(GROUPS, now=clock.current_processing_time)
@@ -152,11 +152,11 @@ def test_a_full_snapshot_can_leave_expired_entries_out() -> None:
         ((_, states),) = [pickle.loads(data) for data in backend.snapshot().values()]
         found = {name: rows[0][3] for name, (_, _, rows) in states.items()}
         assert found == (kept or {"value": (0, 1), "list": [(0, "old"), (6, "new")]})
-        assert backend.entry_count() == 2  # the running state keeps them
+        assert backend.entry_count() == 2  # the running state keeps these entries
 
 
-@pytest.mark.parametrize("gains", [True, False], ids=["gains a time to live", "loses it"])
-def test_a_time_to_live_may_come_and_go_between_runs(gains: bool) -> None:
+@pytest.mark.parametrize("gains", [True, False], ids=["time to live added", "time to live removed"])
+def test_time_to_live_can_be_added_and_removed_between_runs(gains: bool) -> None:
     clock = ManualClock(100)
     expiring: list[Any] = []
     for kind in (ValueStateDescriptor, ListStateDescriptor, MapStateDescriptor):
@@ -176,14 +176,14 @@ def test_a_time_to_live_may_come_and_go_between_runs(gains: bool) -> None:
     restored.set_current_key("k")
     clock.advance(9)
     value, elements, entries = map(restored.state, after)
-    clock.advance(9)  # a life begins with the restore
+    clock.advance(9)  # the time to live starts at the restore
     assert (value.value(), list(elements.get()), entries.get("a")) == (1, [2], 3)
     clock.advance(1)
     assert (value.value() is None, not list(elements.get())) == (gains, gains)
 
 
-@pytest.mark.parametrize("descriptor", [LIST, VALUE], ids=["asked for later", "asked for before"])
-def test_a_state_of_another_kind_does_not_take_it_over(descriptor: Any) -> None:
+@pytest.mark.parametrize("descriptor", [LIST, VALUE], ids=["requested after", "requested before"])
+def test_a_state_of_another_kind_is_not_restored(descriptor: Any) -> None:
     backend = backend_of()
     backend.set_current_key("k")
     backend.get_map_state(MapStateDescriptor(descriptor.name)).put(1, 1)
@@ -214,10 +214,10 @@ def test_a_damaged_or_foreign_snapshot_is_an_error(data: bytes, message: str) ->
         backend_of().restore([{0: data}])
 
 
-def test_what_cannot_be_pickled_is_named() -> None:
+def test_the_error_names_a_value_that_cannot_be_pickled() -> None:
     backend = backend_of()
     backend.set_current_key("k")
-    backend.get_state(VALUE).update(open)  # a built-in function pickles by its name
+    backend.get_state(VALUE).update(open)  # a built-in function is pickled by name
     assert backend.snapshot()
     backend.get_list_state(LIST).add(iter([]).__class__)
     backend.get_map_state(MAP).put("gen", (n for n in ()))

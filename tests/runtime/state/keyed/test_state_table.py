@@ -14,7 +14,7 @@ def value_table() -> StateTable:
     return StateTable("s", "ValueStateDescriptor", has_ttl=False, descriptor=None)
 
 
-def test_a_space_is_made_when_asked_for_and_left_when_empty() -> None:
+def test_a_namespace_is_created_on_request_and_removed_when_empty() -> None:
     table = value_table()
     assert table.space("w") is table.space("w")
     table.space("w")["k"] = 1
@@ -25,7 +25,7 @@ def test_a_space_is_made_when_asked_for_and_left_when_empty() -> None:
     assert list(table.spaces) == [VOID]
 
 
-def test_neither_void_nor_the_current_namespace_is_left() -> None:
+def test_void_and_the_current_namespace_are_not_removed() -> None:
     table = value_table()
     table.current = ("w", 1)
     table.space(("w", 1))
@@ -34,7 +34,7 @@ def test_neither_void_nor_the_current_namespace_is_left() -> None:
     assert list(table.spaces) == [VOID, ("w", 1)]
 
 
-def test_the_first_descriptor_decides() -> None:
+def test_later_descriptors_must_equal_the_first_one() -> None:
     table = value_table()
     table.require(ValueStateDescriptor("s", Types.LONG()), "here")
     table.require(ValueStateDescriptor("s", Types.LONG()), "here")
@@ -44,12 +44,12 @@ def test_the_first_descriptor_decides() -> None:
         table.require(ValueStateDescriptor("s", Types.STRING()), "here")
 
 
-def test_another_kind_than_that_of_the_snapshot_is_an_error() -> None:
+def test_a_kind_that_differs_from_that_of_the_snapshot_is_an_error() -> None:
     with pytest.raises(StateError, match=r"registered as ValueStateDescriptor .* another name"):
         value_table().require(ListStateDescriptor("s"), "here")
 
 
-def test_whether_entries_expire() -> None:
+def test_has_ttl_is_true_for_an_enabled_time_to_live() -> None:
     descriptor: ValueStateDescriptor[int] = ValueStateDescriptor("s")
     assert not has_ttl(descriptor)
     builder = StateTtlConfig.new_builder(1)

@@ -1,4 +1,4 @@
-"""What may have changed."""
+"""Keys and namespaces that may have changed since the last snapshot."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from opchain.runtime.state.keyed.state_table import TouchedNamespaces, newest
 @given(
     st.lists(st.integers(0, 9), unique=True), st.lists(st.tuples(st.booleans(), st.integers(0, 9)))
 )
-def test_what_came_in_is_at_the_end(before: list[int], steps: list[tuple[bool, int]]) -> None:
+def test_applying_touched_keys_puts_added_keys_at_the_end(
+    before: list[int], steps: list[tuple[bool, int]]
+) -> None:
     live = dict.fromkeys(before)
     again = dict(live)
     touched = {}
@@ -32,7 +34,7 @@ def test_what_came_in_is_at_the_end(before: list[int], steps: list[tuple[bool, i
     assert list(again) == list(live)
 
 
-def test_namespaces() -> None:
+def test_touched_namespaces_are_recorded_and_cleared() -> None:
     touched = TouchedNamespaces()
     touched.note("w", 1)
     touched.note("w", 2)

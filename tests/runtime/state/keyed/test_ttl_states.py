@@ -1,4 +1,4 @@
-"""Time to live, kind by kind, by a clock that the test moves. Times are milliseconds, the time to live 10."""
+"""Time to live for each kind of state, with a clock that the test advances; the time to live is 10 ms."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def add(left: Any, right: Any) -> Any:
 
 
 class Kind:
-    """How one kind of state is written and read, so that the rules can be tested for all."""
+    """How one kind of state is written and read, so that one test covers all kinds."""
 
     def __init__(self, make: Any, write: Any, read: Any, empty: Any) -> None:
         self.make, self.write, self.read, self.empty = make, write, read, empty
@@ -79,7 +79,7 @@ def a_kind(request: pytest.FixtureRequest) -> Kind:
     return KINDS[request.param]
 
 
-def test_an_entry_lives_up_to_its_time(kind: Kind) -> None:
+def test_an_entry_expires_after_its_time_to_live(kind: Kind) -> None:
     at = Fixture(kind.make(), ttl())
     kind.write(at.state, 7)
     at.clock.advance(9)
@@ -89,7 +89,7 @@ def test_an_entry_lives_up_to_its_time(kind: Kind) -> None:
     assert at.backend.entry_count() == 0
 
 
-def test_reading_does_not_prolong_a_life_unless_told_to(kind: Kind) -> None:
+def test_reading_renews_an_entry_only_with_on_read_and_write(kind: Kind) -> None:
     for builder, expected in ((ttl(), None), (ttl().update_ttl_on_read_and_write(), 7)):
         at = Fixture(kind.make(), builder)
         kind.write(at.state, 7)
@@ -99,7 +99,7 @@ def test_reading_does_not_prolong_a_life_unless_told_to(kind: Kind) -> None:
         assert kind.read(at.state) in (expected, [expected])
 
 
-def test_writing_starts_a_life_anew(kind: Kind) -> None:
+def test_writing_renews_an_entry(kind: Kind) -> None:
     at = Fixture(kind.make(), ttl())
     kind.write(at.state, 1)
     at.clock.advance(6)
@@ -109,22 +109,22 @@ def test_writing_starts_a_life_anew(kind: Kind) -> None:
     assert kind.read(at.state) == expected.get(type(kind.make()).__name__, 3)
 
 
-def test_expired_entries_can_be_seen_once_where_that_is_allowed(kind: Kind) -> None:
+def test_expired_entries_are_returned_once_with_return_expired(kind: Kind) -> None:
     at = Fixture(kind.make(), ttl().return_expired_if_not_cleaned_up())
     kind.write(at.state, 7)
     at.clock.advance(10)
-    assert kind.read(at.state) in (7, [7])  # and it is removed with that
+    assert kind.read(at.state) in (7, [7])  # and the read removes the entry
     assert kind.read(at.state) is None
 
 
-def test_clear_clears(kind: Kind) -> None:
+def test_clear_removes_the_entry(kind: Kind) -> None:
     at = Fixture(kind.make(), ttl())
     kind.write(at.state, 7)
     at.state.clear()
     assert kind.read(at.state) is None
 
 
-def test_disabled_means_for_ever(kind: Kind) -> None:
+def test_with_update_type_disabled_entries_never_expire(kind: Kind) -> None:
     at = Fixture(kind.make(), ttl().set_update_type(StateTtlConfig.UpdateType.Disabled))
     kind.write(at.state, 7)
     at.clock.advance(10**9)
@@ -132,7 +132,7 @@ def test_disabled_means_for_ever(kind: Kind) -> None:
 
 
 @pytest.mark.parametrize("name", ["value", "reducing", "aggregating"])
-def test_none_clears(name: str) -> None:
+def test_writing_none_clears_the_state(name: str) -> None:
     kind = KINDS[name]
     at = Fixture(kind.make(), ttl())
     kind.write(at.state, 7)
@@ -142,7 +142,7 @@ def test_none_clears(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["reducing", "aggregating"])
-def test_what_is_expired_does_not_count_when_values_come(name: str) -> None:
+def test_an_expired_value_is_not_combined_with_a_new_one(name: str) -> None:
     for builder, expected in ((ttl(), 2), (ttl().return_expired_if_not_cleaned_up(), 3)):
         at = Fixture(KINDS[name].make(), builder)
         at.state.add(1)
@@ -151,7 +151,7 @@ def test_what_is_expired_does_not_count_when_values_come(name: str) -> None:
         assert at.state.get() == expected
 
 
-def test_elements_of_a_list_expire_one_by_one() -> None:
+def test_elements_of_a_list_state_expire_one_by_one() -> None:
     at = Fixture(ListStateDescriptor("s"), ttl())
     at.state.add_all([1, 2])
     at.clock.advance(5)
@@ -166,7 +166,7 @@ def test_elements_of_a_list_expire_one_by_one() -> None:
     assert at.backend.entry_count() == 0
 
 
-def test_reading_a_list_renews_what_is_alive_and_drops_the_rest() -> None:
+def test_reading_a_list_renews_its_live_elements_and_drops_the_others() -> None:
     at = Fixture(ListStateDescriptor("s"), ttl().update_ttl_on_read_and_write())
     at.state.add(1)
     at.clock.advance(5)
@@ -176,7 +176,7 @@ def test_reading_a_list_renews_what_is_alive_and_drops_the_rest() -> None:
     assert at.backend.table("s") == {"k": [(1010, 2)]}
 
 
-def test_a_list_may_show_expired_elements_beside_others() -> None:
+def test_a_list_may_return_expired_elements_beside_others() -> None:
     at = Fixture(ListStateDescriptor("s"), ttl().return_expired_if_not_cleaned_up())
     at.state.add(1)
     at.clock.advance(10)
@@ -184,7 +184,7 @@ def test_a_list_may_show_expired_elements_beside_others() -> None:
     assert list(at.state.get()) == [1, 2]
 
 
-def test_entries_of_a_map_expire_one_by_one() -> None:
+def test_entries_of_a_map_state_expire_one_by_one() -> None:
     at = Fixture(MapStateDescriptor("s"), ttl())
     at.state.put_all({"a": 1})
     at.state.put_all([("b", None)])
@@ -200,7 +200,7 @@ def test_entries_of_a_map_expire_one_by_one() -> None:
     assert at.state.is_empty()
 
 
-def test_a_map_is_empty_when_its_expired_entries_are_removed_and_not_before() -> None:
+def test_is_empty_of_a_map_is_true_after_its_expired_entries_are_removed() -> None:
     at = Fixture(MapStateDescriptor("s"), ttl())
     at.state.put("a", 1)
     at.clock.advance(10)
@@ -213,7 +213,7 @@ def test_a_map_is_empty_when_its_expired_entries_are_removed_and_not_before() ->
     assert at.state.is_empty()
 
 
-def test_iterating_over_a_map_renews_its_entries_where_reading_does() -> None:
+def test_iterating_over_a_map_renews_its_entries_with_on_read_and_write() -> None:
     at = Fixture(MapStateDescriptor("s"), ttl().update_ttl_on_read_and_write())
     at.state.put("a", 1)
     at.clock.advance(9)
@@ -225,7 +225,7 @@ def test_iterating_over_a_map_renews_its_entries_where_reading_does() -> None:
 @pytest.mark.parametrize(
     ("name", "merged"), [("list", [1, 2, 3]), ("reducing", 5), ("aggregating", 5)]
 )
-def test_merging_leaves_expired_values_out(name: str, merged: Any) -> None:
+def test_merging_drops_expired_values(name: str, merged: Any) -> None:
     kind = KINDS[name]
     at = Fixture(kind.make(), ttl())
     descriptor = kind.make()
@@ -238,12 +238,12 @@ def test_merging_leaves_expired_values_out(name: str, merged: Any) -> None:
             at.clock.advance(10)
     state.merge_namespaces("t", ["old", "a"])
     found = state.get()
-    # Flink moves list elements as they are, with their times: the expired one is found by the read.
+    # Flink moves list elements with their times unchanged: a read finds the expired one.
     assert found == ([3, 2] if name == "list" else merged)
     assert at.backend.entry_count() == 1
 
 
-def test_merging_two_expired_values_leaves_nothing_to_see() -> None:
+def test_merging_two_expired_values_leaves_no_value() -> None:
     descriptor = ReducingStateDescriptor("s", add)
     at = Fixture(descriptor, ttl())
     state = at.backend.namespaced_state(descriptor)
@@ -256,7 +256,7 @@ def test_merging_two_expired_values_leaves_nothing_to_see() -> None:
 
 
 class TtlAgainstTimes(RuleBasedStateMachine):
-    """A value and a map with their times of last access beside them."""
+    """A value and a map, compared with a model of their last access times."""
 
     def __init__(self) -> None:
         super().__init__()

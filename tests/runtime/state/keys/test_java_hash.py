@@ -231,23 +231,23 @@ OUR_OWN = [
 
 
 @pytest.mark.parametrize(("key", "code"), [*SCALARS, *CONTAINERS, *OUR_OWN], ids=repr)
-def test_hash_code(key: Any, code: int) -> None:
+def test_hash_codes_are_those_of_java(key: Any, code: int) -> None:
     assert java_hash_code(key) == code
 
 
-def test_the_fields_compared_and_the_class_name_count_in_a_dataclass() -> None:
+def test_a_dataclass_hashes_its_compared_fields_and_its_class_name() -> None:
     codes = [java_hash_code(key) for key in (Place("x", 1), Place("x", 2), Place("y", 1))]
     assert len({*codes, java_hash_code(Spot("x", 1))}) == 4
 
 
-def test_one_point_in_time_is_one_key_in_every_zone() -> None:
+def test_one_instant_has_one_hash_code_in_every_zone() -> None:
     east = dt.timezone(dt.timedelta(hours=5, minutes=45))
     point = utc(2024, 2, 29, 13, 14, 15, 161718)
     assert java_hash_code(point.astimezone(east)) == java_hash_code(point)
 
 
 class SummerTimeEnds(dt.tzinfo):
-    """A zone in which the offset depends on `fold` only."""
+    """A zone whose offset depends on `fold` only."""
 
     def utcoffset(self, when: dt.datetime | None) -> dt.timedelta | None:
         return None if when is None else dt.timedelta(hours=1 if when.fold else 2)
@@ -259,22 +259,22 @@ class SummerTimeEnds(dt.tzinfo):
         return None
 
 
-def test_the_two_readings_of_a_repeated_hour_are_two_keys() -> None:
+def test_the_two_instants_of_a_repeated_hour_are_two_keys() -> None:
     first = dt.datetime(2024, 10, 27, 2, 30, tzinfo=SummerTimeEnds())
     second = first.replace(fold=1)
     assert java_hash_code(first) == java_hash_code(utc(2024, 10, 27, 0, 30))
     assert java_hash_code(second) == java_hash_code(utc(2024, 10, 27, 1, 30))
 
 
-def test_a_time_whose_zone_gives_no_offset_is_a_local_time() -> None:
+def test_a_time_whose_zone_returns_no_offset_is_a_local_time() -> None:
     assert java_hash_code(dt.time(12, tzinfo=SummerTimeEnds())) == 1218946890
 
 
-def test_a_decimal_of_more_digits_than_an_int_may_be_parsed_from() -> None:
+def test_a_decimal_with_more_digits_than_int_can_parse_is_hashed() -> None:
     assert java_hash_code(Decimal("9" * 5000)) == signed(31 * java_hash_code(10**5000 - 1))
 
 
-def test_none_is_allowed_inside_a_key_only() -> None:
+def test_none_is_allowed_only_inside_a_key() -> None:
     assert nested_hash_code(None) == 0
     with pytest.raises(UnstableKeyError, match="a key must not be None"):
         java_hash_code(None)
@@ -311,14 +311,14 @@ def test_none_is_allowed_inside_a_key_only() -> None:
         lambda key: Row("a", [key]),
         lambda key: Place(key, None),
     ],
-    ids=["alone", "in tuple", "in row", "in dataclass"],
+    ids=["single", "in tuple", "in row", "in dataclass"],
 )
 def test_a_key_without_a_stable_hash_is_refused(key: Any, wrapped: Any) -> None:
     with pytest.raises(UnstableKeyError, match="must be an int, bool, float, str, bytes, Decimal"):
         java_hash_code(wrapped(key))
 
 
-def test_the_message_names_value_and_type_and_is_cut() -> None:
+def test_the_error_shows_type_and_truncated_value() -> None:
     with pytest.raises(UnstableKeyError) as caught:
         java_hash_code({"x" * 100})
     expected = f"{{'{'x' * 75}... (set) has no stable hash; a key, "
@@ -340,7 +340,7 @@ def test_a_pydantic_model_hashes_as_a_dataclass_of_its_fields() -> None:
     assert java_hash_code((House(name="a", number=1),)) == java_hash_code((twin("a", 1),))
 
 
-def test_a_model_with_extra_fields_is_no_key() -> None:
+def test_a_pydantic_model_with_extra_fields_is_refused_as_a_key() -> None:
     assert java_hash_code(OpenHouse(name="a", number=1))
     with pytest.raises(UnstableKeyError, match="has extra fields"):
         java_hash_code(OpenHouse(name="a", number=1, more=2))  # type: ignore[call-arg]

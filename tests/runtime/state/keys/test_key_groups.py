@@ -41,7 +41,7 @@ PARALLELISMS = st.tuples(st.integers(1, 32768), st.integers(1, 32768)).map(sorte
 
 
 def number_of_values(document: dict[str, Any]) -> int:
-    """Counted apart from the checker, which must miss none."""
+    """Counted independently of the checker, which must not skip any value."""
     keys: int = sum(
         2
         + CHECKER.is_hashed_by_python_type(key["type"])
@@ -54,14 +54,14 @@ def number_of_values(document: dict[str, Any]) -> int:
     return keys + ranges + sum(len(document[table]) for table in single) + 1
 
 
-def test_all_values_are_those_of_flink() -> None:
+def test_all_values_of_the_key_document_are_those_of_flink() -> None:
     equal, total, differences = CHECKER.check(DOCUMENT)
     assert differences == []
     assert equal == total == number_of_values(DOCUMENT)
 
 
 def changed(path: tuple[Any, ...], value: Any) -> dict[str, Any]:
-    """The document with another value at one place, and with one entry left per table."""
+    """The document with one changed value and one entry per table."""
     document = {
         name: table[: max(1, path[1] + 1)] if isinstance(table, list) and name == path[0] else table
         for name, table in DOCUMENT.items()
@@ -88,7 +88,7 @@ def changed(path: tuple[Any, ...], value: Any) -> dict[str, Any]:
         (("default_max_parallelism", 0, "parallelism"), 3, "default_max_parallelism(3): False, F"),
     ],
 )
-def test_the_checker_sees_a_difference(path: tuple[Any, ...], value: Any, text: str) -> None:
+def test_the_checker_detects_a_difference(path: tuple[Any, ...], value: Any, text: str) -> None:
     equal, total, differences = CHECKER.check(changed(path, value))
     assert any(text in difference for difference in differences), differences
     assert equal < total
@@ -96,7 +96,7 @@ def test_the_checker_sees_a_difference(path: tuple[Any, ...], value: Any, text: 
 
 @pytest.mark.parametrize("max_parallelism_place", range(len(DOCUMENT["max_parallelisms"])))
 @pytest.mark.parametrize("parallelism_place", range(len(DOCUMENT["parallelisms"])))
-def test_a_router_numbers_all_keys_as_flink_does(
+def test_a_router_assigns_all_keys_as_flink_does(
     max_parallelism_place: int, parallelism_place: int
 ) -> None:
     max_parallelism = DOCUMENT["max_parallelisms"][max_parallelism_place]
@@ -123,7 +123,7 @@ def test_a_router_numbers_all_keys_as_flink_does(
 @pytest.mark.parametrize(
     ("key", "group"), [("hello", 35), ("", 94), ("\u952e", 3), ("user-42", 20), (0, 94), (-1, 94)]
 )
-def test_key_group(key: Any, group: int) -> None:
+def test_key_groups_are_those_of_flink(key: Any, group: int) -> None:
     assert key_group(key, 128) == group
 
 
@@ -136,17 +136,17 @@ def test_a_key_without_a_stable_hash_has_no_key_group() -> None:
         key_group({1}, 128)
 
 
-def test_the_mix_that_has_no_absolute_value_is_zero() -> None:
+def test_a_murmur_hash_equal_to_the_smallest_int_becomes_zero() -> None:
     assert murmur_hash(-2089875627) == 0
 
 
 @given(st.integers(-(2**31), 2**31 - 1))
-def test_a_murmur_hash_is_no_negative_int(code: int) -> None:
+def test_a_murmur_hash_is_not_negative(code: int) -> None:
     assert 0 <= murmur_hash(code) < 2**31
 
 
 @given(PARALLELISMS, st.data())
-def test_ranges_divide_the_key_groups_and_hold_those_of_their_operator(
+def test_ranges_divide_the_key_groups_among_subtasks(
     parallelisms: list[int], data: st.DataObject
 ) -> None:
     parallelism, max_parallelism = parallelisms
@@ -172,7 +172,7 @@ def test_a_key_group_range_is_a_collection_of_key_groups() -> None:
 
 
 @pytest.mark.parametrize(("first", "last"), [(3, 2), (-1, 2)])
-def test_a_key_group_range_is_not_empty_and_not_negative(first: int, last: int) -> None:
+def test_a_key_group_range_must_not_be_empty_or_negative(first: int, last: int) -> None:
     with pytest.raises(ValueError, match=f"but is {first} to {last}"):
         KeyGroupRange(first, last)
 
@@ -193,6 +193,6 @@ def test_a_key_group_range_is_not_empty_and_not_negative(first: int, last: int) 
         (lambda: default_max_parallelism(32769), "but is 32769"),
     ],
 )
-def test_what_is_out_of_bounds_is_refused(call: Any, message: str) -> None:
+def test_arguments_out_of_bounds_are_refused(call: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         call()

@@ -111,12 +111,14 @@ MISMATCHES = [
 
 
 @pytest.mark.parametrize(("name", "key", "code"), CODES)
-def test_hash_code_of_a_declared_type(name: str, key: Any, code: int) -> None:
+def test_hash_codes_of_declared_types_are_those_of_java(name: str, key: Any, code: int) -> None:
     assert hasher_named(name)(key) == code
 
 
 @pytest.mark.parametrize(("name", "key", "expected"), MISMATCHES)
-def test_a_key_that_the_type_cannot_hold(name: str, key: Any, expected: str) -> None:
+def test_a_key_that_its_declared_type_cannot_hold_is_refused(
+    name: str, key: Any, expected: str
+) -> None:
     with pytest.raises(KeyTypeError) as caught:
         hasher_named(name)(key)
     text = str(caught.value)
@@ -124,18 +126,18 @@ def test_a_key_that_the_type_cannot_hold(name: str, key: Any, expected: str) -> 
     assert f"({type(key).__name__})" in text
 
 
-def test_every_named_hasher_has_a_case() -> None:
+def test_every_named_hasher_is_tested() -> None:
     assert {name for name, *_ in CODES} == set(NAMED_HASHERS)
     assert {name for name, *_ in MISMATCHES} == set(NAMED_HASHERS) - {"Object"}
 
 
 @pytest.mark.parametrize("name", NAMED_HASHERS)
-def test_none_is_no_key_of_any_type(name: str) -> None:
+def test_none_is_refused_as_a_key_of_any_type(name: str) -> None:
     with pytest.raises(KeyTypeError):
         hasher_named(name)(None)
 
 
-def test_an_unknown_name_lists_the_known_ones() -> None:
+def test_the_error_about_an_unknown_name_lists_the_known_ones() -> None:
     with pytest.raises(
         ValueError, match=r"unknown key hasher 'int'; the names are Boolean, Byte, "
     ):
@@ -154,7 +156,7 @@ def test_an_unknown_name_lists_the_known_ones() -> None:
         (list_of(STRING), [], 1),
     ],
 )
-def test_tuples_and_lists(hasher: Any, key: Any, code: int) -> None:
+def test_tuples_and_lists_are_hashed_as_in_java(hasher: Any, key: Any, code: int) -> None:
     assert hasher(key) == code
 
 
@@ -171,9 +173,9 @@ def test_rows_of_python_types_hash_as_without_a_declared_type(row: Row) -> None:
     assert row_of(STRING, LONG, list_of(STRING))(row) == java_hash_code(row)
 
 
-def test_rows_hash_their_fields_as_declared() -> None:
+def test_rows_hash_their_fields_by_declared_type() -> None:
     inner = row_of(INTEGER)
-    # An INSERT row is 1, then 31 h + field; a field counts 31 more in a row, but for a list.
+    # An INSERT row is 1, then 31 h + field; a field adds 31 more in a row, but not in a list.
     assert inner(Row(-1)) == 31 + 31 - 1
     assert row_of(inner)(Row(Row(-1))) == 31 + 31 + 61
     assert row_of(list_of(INTEGER))(Row([-1])) == 31 + (31 + 31 - 1)
@@ -193,11 +195,11 @@ def test_rows_hash_their_fields_as_declared() -> None:
         (row_of(list_of(STRING)), Row("a"), "List: expected a list"),
     ],
 )
-def test_mismatches_of_containers(hasher: Any, key: Any, expected: str) -> None:
+def test_containers_of_another_shape_are_refused(hasher: Any, key: Any, expected: str) -> None:
     with pytest.raises(KeyTypeError, match=expected):
         hasher(key)
 
 
-def test_every_nan_is_one_float() -> None:
+def test_all_nan_values_have_one_hash_code() -> None:
     other = struct.unpack(">d", bytes.fromhex("fff8000000000001"))[0]
     assert hasher_named("Float")(other) == 2143289344

@@ -72,7 +72,7 @@ APART: list[tuple[Any, Any]] = [
     ([1], [True]),
     ([1], (1,)),
     (Row(1), Row(True)),
-    (dt.datetime(2020, 1, 1, tzinfo=UTC), dt.datetime(2020, 1, 1)),  # noqa: DTZ001 - a naive one is meant
+    (dt.datetime(2020, 1, 1, tzinfo=UTC), dt.datetime(2020, 1, 1)),  # noqa: DTZ001 - deliberately naive
     (User("a"), User("b")),
 ]
 
@@ -96,13 +96,13 @@ TOGETHER: list[tuple[Any, Any]] = [
 
 
 @pytest.mark.parametrize(("one", "other"), APART, ids=map(repr, APART))
-def test_keys_that_java_tells_apart_have_unequal_state_keys(one: Any, other: Any) -> None:
+def test_keys_that_are_different_in_java_have_unequal_state_keys(one: Any, other: Any) -> None:
     assert state_key(one) != state_key(other)
     assert len({state_key(one), state_key(other)}) == 2
 
 
 @pytest.mark.parametrize(("one", "other"), TOGETHER, ids=map(repr, TOGETHER))
-def test_keys_that_java_calls_equal_have_equal_state_keys(one: Any, other: Any) -> None:
+def test_keys_that_are_equal_in_java_have_equal_state_keys(one: Any, other: Any) -> None:
     assert state_key(one) == state_key(other)
     assert {state_key(one): 1}[state_key(other)] == 1
     assert java_hash_code(one) == java_hash_code(other)
@@ -112,18 +112,18 @@ def test_keys_that_java_calls_equal_have_equal_state_keys(one: Any, other: Any) 
     "key",
     ["a", 1, b"b", dt.date(2020, 1, 1), dt.timedelta(1), ("a", 1, None), (), ("a", b"b")],
 )
-def test_plain_keys_stand_for_themselves(key: Any) -> None:
+def test_plain_keys_are_their_own_state_keys(key: Any) -> None:
     assert state_key(key) is key
     assert key_of(state_key(key)) is key
 
 
 @pytest.mark.parametrize("key", [True, 1.5, [1], ("a", 1.0), Point(1, 2), User("a", "x")])
-def test_a_state_key_leads_back_to_the_very_key(key: Any) -> None:
+def test_the_key_is_recovered_from_its_state_key(key: Any) -> None:
     assert key_of(state_key(key)) == key
     assert type(key_of(state_key(key))) is type(key)
 
 
-def test_a_typed_key_shows_as_the_key_and_travels() -> None:
+def test_a_typed_key_is_printed_as_its_key_and_can_be_pickled() -> None:
     typed = state_key(("a", 1.0))
     assert isinstance(typed, TypedKey)
     assert repr(typed) == "('a', 1.0)"
@@ -149,7 +149,7 @@ class Point:
         ([Point(1)], [Point(1)], [Point(2)]),
     ],
 )
-def test_any_object_is_a_key_by_its_pickled_form(key: Any, equal: Any, other: Any) -> None:
+def test_any_object_is_a_key_identified_by_its_pickle(key: Any, equal: Any, other: Any) -> None:
     assert state_key(key) == state_key(equal)
     assert hash(state_key(key)) == hash(state_key(equal))
     assert hash_pickled(key) == hash_pickled(equal)
@@ -157,7 +157,7 @@ def test_any_object_is_a_key_by_its_pickled_form(key: Any, equal: Any, other: An
     assert key_of(state_key(key)) is key
 
 
-def test_numpy_scalars_are_the_numbers_that_they_equal() -> None:
+def test_numpy_scalars_are_identified_with_python_numbers() -> None:
     numpy = pytest.importorskip("numpy")
     assert state_key((numpy.float32(1.5), "a")) == state_key((1.5, "a"))
     assert state_key([numpy.int64(1)]) == state_key([1])
@@ -188,13 +188,13 @@ def test_equal_state_keys_have_equal_java_hash_codes(one: Any, other: Any) -> No
 
 
 @given(KEYS, KEYS)
-def test_unequal_keys_of_one_shape_stay_unequal(one: Any, other: Any) -> None:
-    """Repr tells what Python's equality does not: the types inside, and the sign of zero."""
+def test_different_keys_of_one_shape_have_different_state_keys(one: Any, other: Any) -> None:
+    """The repr shows differences that Python's equality ignores: types of parts, and the sign of zero."""
     assert (state_key(one) == state_key(other)) is (repr(one) == repr(other))
 
 
 @pytest.mark.parametrize("name", ["Byte", "Short", "Integer", "Long", "BigInteger"])
-def test_keys_declared_as_integers_are_the_same_where_their_numbers_are(name: str) -> None:
+def test_keys_declared_as_integers_are_the_same_if_their_numbers_are_equal(name: str) -> None:
     identity = key_identity(hasher_named(name))
     assert identity.of(True) == identity.of(1) == 1
     assert identity.plain == {int}
@@ -215,7 +215,7 @@ def test_keys_declared_as_float_have_32_bits() -> None:
     assert identity.of(0.1) != identity.of(0.2)
 
 
-def test_other_declared_types_go_by_the_python_class() -> None:
+def test_other_declared_types_use_the_identity_of_undeclared_keys() -> None:
     assert key_identity(hasher_named("String")).plain == PLAIN_CLASSES
     assert key_identity().of is state_key
 
@@ -228,7 +228,7 @@ class OtherSpot(Spot):
     pass
 
 
-def test_pydantic_models_are_one_key_where_class_and_fields_are_equal() -> None:
+def test_pydantic_models_are_one_key_if_class_and_fields_are_equal() -> None:
     assert state_key(Spot(x=1)) == state_key(Spot(x=1))
     assert state_key(Spot(x=1)) not in {state_key(Spot(x=2)), state_key(OtherSpot(x=1))}
     assert state_key(Spot.model_construct(x=True)) != state_key(Spot(x=1))

@@ -46,10 +46,10 @@ class Word(str):
 
 
 class Ends(dt.tzinfo):
-    """A zone in which the offset depends on `fold` only."""
+    """A zone whose offset depends on `fold` only."""
 
     def __repr__(self) -> str:
-        return "Ends()"  # names of tests hold it
+        return "Ends()"  # ids of tests contain it
 
     def utcoffset(self, when: dt.datetime | None) -> dt.timedelta:
         return dt.timedelta(hours=1 if when is not None and when.fold else 2)
@@ -139,12 +139,12 @@ def small_cache_without_numpy(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(key_router, "_CACHE_LIMIT", 4)
 
 
-def as_it_is(patch: pytest.MonkeyPatch) -> None:
+def unchanged(patch: pytest.MonkeyPatch) -> None:
     """Changes nothing."""
 
 
 WAYS = (
-    as_it_is,
+    unchanged,
     numpy_for_every_batch,
     cache_before_numpy,
     hide_numpy,
@@ -171,7 +171,7 @@ def routed(router: KeyRouter, keys: list[Any]) -> list[tuple[int, int]]:
 
 @pytest.mark.parametrize("way", WAYS)
 @given(batches=st.lists(st.one_of(st.lists(KEYS), ONE_CLASS)))
-def test_the_batch_and_its_past_change_nothing(
+def test_routing_does_not_depend_on_the_batch_or_on_earlier_batches(
     way: Callable[[pytest.MonkeyPatch], None], batches: list[list[Any]]
 ) -> None:
     with routing(way):
@@ -185,7 +185,7 @@ def test_the_batch_and_its_past_change_nothing(
     "keys", EQUAL_IN_PYTHON, ids=lambda value: re.sub(" at 0x[0-9a-f]+", "", repr(value))
 )
 @pytest.mark.parametrize("size", [1, 40, pytest.param(600, marks=pytest.mark.slow)])
-def test_keys_that_python_calls_equal_keep_apart_in_any_order(
+def test_keys_that_are_equal_in_python_only_are_routed_separately(
     way: Callable[[pytest.MonkeyPatch], None], keys: list[Any], size: int
 ) -> None:
     with routing(way):
@@ -199,7 +199,7 @@ def test_keys_that_python_calls_equal_keep_apart_in_any_order(
 
 @pytest.mark.parametrize("way", WAYS)
 @given(batches=st.lists(st.lists(st.integers(-2, 2) | st.booleans())))
-def test_a_declared_type_decides(
+def test_the_declared_type_decides_about_routing(
     way: Callable[[pytest.MonkeyPatch], None], batches: list[list[Any]]
 ) -> None:
     hasher = hasher_named("Integer")
@@ -214,7 +214,7 @@ def test_a_declared_type_decides(
 
 @pytest.mark.parametrize("way", WAYS)
 @given(batches=st.lists(st.lists(st.sampled_from(["a", "b", 1, True]))))
-def test_any_function_of_class_and_value_is_a_hasher(
+def test_any_function_can_be_a_hasher(
     way: Callable[[pytest.MonkeyPatch], None], batches: list[list[Any]]
 ) -> None:
     def hasher(key: Any) -> int:
@@ -246,7 +246,7 @@ def test_a_key_without_a_stable_hash_is_refused_in_any_batch(
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("size", [1, 40, 600])
-def test_a_key_of_another_than_the_declared_type_is_refused(
+def test_a_key_that_does_not_have_the_declared_type_is_refused(
     way: Callable[[pytest.MonkeyPatch], None], size: int
 ) -> None:
     with routing(way):
@@ -270,7 +270,7 @@ def test_a_cache_is_bounded(way: Callable[[pytest.MonkeyPatch], None]) -> None:
         assert router._channels._caches[dt.timedelta]._numbers
 
 
-def test_a_cache_rests_while_keys_are_new_and_serves_them_when_they_repeat() -> None:
+def test_a_cache_is_bypassed_while_keys_are_new_and_used_when_they_repeat() -> None:
     cache = key_router._Cache(rests=True)
     asked: list[list[int]] = []
 
@@ -290,7 +290,7 @@ def test_a_cache_rests_while_keys_are_new_and_serves_them_when_they_repeat() -> 
     assert asked[-1] == [1]
 
 
-def test_where_computing_is_dear_a_cache_never_rests() -> None:
+def test_a_cache_of_expensive_values_is_never_bypassed() -> None:
     cache = key_router._Cache(rests=False)
     asked: list[list[int]] = []
 
@@ -313,13 +313,15 @@ def test_where_computing_is_dear_a_cache_never_rests() -> None:
         (4, 5, "4 key groups would be shared by 5 subtasks"),
     ],
 )
-def test_parallelisms_out_of_bounds(max_parallelism: int, parallelism: int, message: str) -> None:
+def test_parallelisms_out_of_bounds_are_refused(
+    max_parallelism: int, parallelism: int, message: str
+) -> None:
     with pytest.raises(ValueError, match=message):
         KeyRouter(max_parallelism, parallelism)
 
 
 @pytest.mark.parametrize("seed", ["0", "1"])
-def test_the_hash_seed_changes_nothing(seed: str) -> None:
+def test_routing_does_not_depend_on_pythonhashseed(seed: str) -> None:
     program = (
         "from opchain.runtime.state.keys.key_router import KeyRouter\n"
         "print(KeyRouter(128, 128).route(['hello', '', 42, 0, ('a', None), b'x'] * 3)[:6])"

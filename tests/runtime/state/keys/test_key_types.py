@@ -22,18 +22,18 @@ from opchain.runtime.state.keys.key_hashers import hasher_of_type
         (Types.TUPLE([Types.PICKLED_BYTE_ARRAY(), Types.INT()]), (-1, -1), -1),
     ],
 )
-def test_a_declared_type_decides_the_hash_code(key_type: Any, key: Any, code: int) -> None:
+def test_the_declared_type_decides_about_the_hash_code(key_type: Any, key: Any, code: int) -> None:
     hasher = hasher_of_type(key_type)
     assert hasher is not None
     assert hasher(key) == code
 
 
 @pytest.mark.parametrize("key_type", [None, Types.PICKLED_BYTE_ARRAY()])
-def test_without_a_type_the_value_decides(key_type: Any) -> None:
+def test_without_a_declared_type_the_value_decides(key_type: Any) -> None:
     assert hasher_of_type(key_type) is None
 
 
-def test_a_row_type_hashes_field_by_field() -> None:
+def test_a_row_type_is_hashed_field_by_field() -> None:
     hasher = hasher_of_type(Types.ROW([Types.LONG(), Types.STRING()]))
     assert hasher is not None
     assert hasher(Row(5, "x")) == java_hash_code(Row(5, "x"))

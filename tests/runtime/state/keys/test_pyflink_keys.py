@@ -1,4 +1,4 @@
-"""Keys are in the subtasks where PyFlink 2.3 has them; the subtasks were seen there."""
+"""Keys are assigned to the subtasks of PyFlink 2.3; the expected subtasks were observed there."""
 
 from __future__ import annotations
 
@@ -44,30 +44,28 @@ def hasher_of(key_type: Any) -> Any:
 
 
 @pytest.mark.parametrize(("key_type", "key", "subtask"), SEEN, ids=repr)
-def test_a_key_is_in_the_subtask_that_pyflink_chooses_of_three(
-    key_type: Any, key: Any, subtask: int
-) -> None:
+def test_a_key_is_assigned_to_the_subtask_of_pyflink(key_type: Any, key: Any, subtask: int) -> None:
     hasher = hasher_of(key_type)
     assert operator_index(key_group(key, 128, hasher), 128, 3) == subtask
     assert list(KeyRouter(128, 3, hasher).route([key] * 50)) == [subtask] * 50
 
 
 @pytest.mark.parametrize("key_type", [None, Types.LONG(), Types.INT()])
-def test_many_keys_at_once_go_where_each_goes_alone(key_type: Any) -> None:
+def test_a_batch_of_ints_is_routed_like_single_keys(key_type: Any) -> None:
     hasher = hasher_of(key_type)
     keys = [*range(-300, 300), 2**31 - 1, -(2**31), 65_535, 65_536]
     alone = [operator_index(key_group(key, 128, hasher), 128, 7) for key in keys]
     assert list(KeyRouter(128, 7, hasher).route(keys)) == alone
 
 
-def test_many_texts_at_once_go_where_each_goes_alone() -> None:
+def test_a_batch_of_texts_is_routed_like_single_keys() -> None:
     for hasher in (hash_pickled, hasher_of(Types.STRING())):
         keys = [f"key {number} é" * (number % 40) for number in range(600)]
         alone = [operator_index(key_group(key, 128, hasher), 128, 7) for key in keys]
         assert list(KeyRouter(128, 7, hasher).route(keys)) == alone
 
 
-def test_more_pairs_with_texts_than_are_hashed_at_once_go_where_each_goes_alone() -> None:
+def test_a_large_batch_of_pairs_with_texts_is_routed_like_single_keys() -> None:
     keys = [(number, f"a text of some length {number % 90}") for number in range(20_000)]
     alone = [operator_index(key_group(key, 128, hash_pickled), 128, 7) for key in keys]
     assert list(KeyRouter(128, 7, hash_pickled).route(keys)) == alone
@@ -79,11 +77,11 @@ def test_equal_keys_of_different_objects_have_one_hash_code() -> None:
     assert hash_pickled(float("nan")) == hash_pickled(-float("nan"))
 
 
-def test_a_none_of_a_declared_type_is_a_key() -> None:
+def test_none_is_a_key_of_a_declared_type() -> None:
     assert hasher_of(Types.STRING())(None) == 31
 
 
-def test_row_keys_have_the_names_of_their_type() -> None:
+def test_row_keys_get_the_field_names_of_their_type() -> None:
     selector = TypedSelector(
         operator_of_pair, Types.ROW_NAMED(["a", "b"], [Types.STRING(), Types.INT()])
     )

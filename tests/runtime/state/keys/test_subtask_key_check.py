@@ -12,7 +12,7 @@ from opchain.runtime.state.keys.key_groups import KeyGroupRange, key_group
 from opchain.runtime.state.keys.key_identity import SubtaskKeyCheck, key_identity, state_key
 
 
-def test_own_keys_are_identified_and_others_refused() -> None:
+def test_keys_of_other_subtasks_are_refused() -> None:
     own = SubtaskKeyCheck(key_identity(), KeyGroupRange(0, 63), 128, None, "'sum' (job.py:3)")
     assert own.identity.plain == frozenset()
     for key in [*range(50), "a", 1.0, True, ("a", 1.0)]:
@@ -35,7 +35,7 @@ class Count(KeyedProcessFunction[Any, Any, Any]):
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("operator", ["process", "reduce"])
 @pytest.mark.parametrize("chaining", ["true", "false"])
-def test_a_stream_reinterpreted_as_keyed_must_be_partitioned_so(
+def test_reinterpret_as_keyed_stream_requires_a_matching_partitioning(
     form: str, operator: str, chaining: str
 ) -> None:
     def draw(env: Any, partition: Any) -> None:
@@ -49,13 +49,13 @@ def test_a_stream_reinterpreted_as_keyed_must_be_partitioned_so(
     def by_key(stream: Any) -> Any:
         return stream.key_by(lambda number: number)
 
-    def as_it_comes(stream: Any) -> Any:
+    def unpartitioned(stream: Any) -> Any:
         return stream.rebalance()
 
     settings: Any = {"parallelism": 2, "chaining": chaining}
     ran = run_form(lambda env: draw(env, by_key), form, **settings)
     assert len(ran.records("out")) == 20
-    error = failure_of(lambda env: draw(env, as_it_comes), form, **settings)
+    error = failure_of(lambda env: draw(env, unpartitioned), form, **settings)
     assert isinstance(error, StateError)
     assert "reinterpret_as_keyed_stream() needs a stream" in str(error)
-    run_form(lambda env: draw(env, as_it_comes), form, parallelism=1, chaining=chaining)
+    run_form(lambda env: draw(env, unpartitioned), form, parallelism=1, chaining=chaining)

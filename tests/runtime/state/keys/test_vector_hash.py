@@ -71,27 +71,27 @@ class Count(int):
 
 @pytest.mark.parametrize("name", ONE_TYPE)
 @given(data=st.data())
-def test_codes_are_those_of_java_hash(name: str, data: st.DataObject) -> None:
+def test_codes_are_those_of_java_hash_code(name: str, data: st.DataObject) -> None:
     keys = data.draw(st.lists(ONE_TYPE[name]))
     expected = [java_hash_code(key) & MASK for key in keys]
     assert vector_hash().codes(keys).tolist() == expected
 
 
 @given(st.lists(st.one_of(*ONE_TYPE.values())))
-def test_codes_of_mixed_keys_are_those_of_java_hash(keys: list[Any]) -> None:
+def test_codes_of_mixed_keys_are_those_of_java_hash_code(keys: list[Any]) -> None:
     expected = [java_hash_code(key) & MASK for key in keys]
     assert vector_hash().codes(keys).tolist() == expected
 
 
 @given(st.lists(st.none() | st.integers()))
-def test_codes_of_nested_values_allow_none(keys: list[Any]) -> None:
+def test_nested_values_may_be_none(keys: list[Any]) -> None:
     expected = [nested_hash_code(key) & MASK for key in keys]
     assert vector_hash().codes(keys, nested=True).tolist() == expected
 
 
 @pytest.mark.parametrize("name", DECLARED)
 @given(data=st.data())
-def test_codes_of_declared_types(name: str, data: st.DataObject) -> None:
+def test_codes_of_declared_types_are_those_of_their_hashers(name: str, data: st.DataObject) -> None:
     hasher, strategy = DECLARED[name]
     keys = data.draw(st.lists(strategy))
     expected = [hasher(key) & MASK for key in keys]
@@ -108,7 +108,7 @@ UNTYPED: dict[str, st.SearchStrategy[Any]] = {
     "bytes": st.binary(),
     "pair": st.tuples(st.integers(), ANY_TEXT),
     "texts that come twice": st.lists(
-        # What msgspec makes of one character is no object that Python keeps.
+        # msgspec does not return CPython's cached object for a text of one character.
         st.sampled_from(["", "a", "\u20ac", "ab", b"", b"a", b"ab", 1, True, None])
         | st.sampled_from(["a", "b"]).map(lambda text: msgspec.json.decode(f'"{text}"')),
         min_size=3,
@@ -141,7 +141,7 @@ def test_codes_of_keys_without_a_type_are_those_of_their_pickles(
 
 @pytest.mark.parametrize("name", ["str", "bytes", "list", "nested tuple"])
 @given(data=st.data())
-def test_batches_beyond_the_tables_are_hashed_in_parts(name: str, data: st.DataObject) -> None:
+def test_batches_larger_than_the_tables_are_hashed_in_parts(name: str, data: st.DataObject) -> None:
     keys = data.draw(st.lists(ONE_TYPE[name]))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "MOST_UNITS", 8)
@@ -161,7 +161,7 @@ def test_equal_keys_are_hashed_once() -> None:
     assert hashed == keys[:2]
 
 
-def test_a_long_string_among_many() -> None:
+def test_a_long_string_among_many_short_ones_is_hashed() -> None:
     keys = ["a" * 200_000, *map(str, range(20_000)), "\U0001f600" * 70_000, ""]
     assert vector_hash().codes(keys).tolist() == [java_hash_code(key) & MASK for key in keys]
 
@@ -182,7 +182,7 @@ def test_a_long_string_among_many() -> None:
     ],
     ids=repr,
 )
-def test_corners(keys: list[Any]) -> None:
+def test_corner_cases_are_hashed_as_in_java(keys: list[Any]) -> None:
     assert vector_hash().codes(keys).tolist() == [java_hash_code(key) & MASK for key in keys]
 
 
@@ -208,7 +208,9 @@ def test_a_key_without_a_stable_hash_is_refused(keys: list[Any]) -> None:
         (tuple_of(hasher_named("Integer")), [(1,), (2**31,)]),
     ],
 )
-def test_what_a_declared_type_cannot_hold_is_refused(hasher: Hasher, keys: list[Any]) -> None:
+def test_a_key_that_its_declared_type_cannot_hold_is_refused(
+    hasher: Hasher, keys: list[Any]
+) -> None:
     with pytest.raises(KeyTypeError):
         vector_hash().codes(keys, hasher)
 
@@ -217,7 +219,7 @@ def test_what_a_declared_type_cannot_hold_is_refused(hasher: Hasher, keys: list[
     st.lists(st.integers(0, MASK)),
     st.tuples(st.integers(1, 32768), st.integers(1, 32768)).map(sorted),
 )
-def test_operator_indexes_are_those_of_the_scalar_way(codes: list[int], bounds: list[int]) -> None:
+def test_operator_indexes_are_those_of_single_keys(codes: list[int], bounds: list[int]) -> None:
     import numpy as np  # noqa: PLC0415
 
     parallelism, max_parallelism = bounds
@@ -228,18 +230,18 @@ def test_operator_indexes_are_those_of_the_scalar_way(codes: list[int], bounds: 
     ]
 
 
-def test_the_codes_given_stay_as_they_are() -> None:
+def test_operator_indexes_does_not_change_its_argument() -> None:
     codes = vector_hash().codes([1, 2, 3])
     vector_hash().operator_indexes(codes, 128, 4)
     assert codes.tolist() == [1, 2, 3]
 
 
-def test_importing_the_module_does_not_import_numpy() -> None:
+def test_importing_vector_hash_does_not_import_numpy() -> None:
     program = "import sys, opchain.runtime.state.keys.vector_hash; sys.exit('numpy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
 
 
-def test_without_numpy_there_is_no_vector_hash(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_numpy_vector_hash_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "numpy", None)
     with pytest.raises(ImportError):
         VectorHash()

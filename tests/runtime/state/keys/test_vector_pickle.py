@@ -42,7 +42,7 @@ def codes(keys: list[Any]) -> list[int]:
 
 @pytest.mark.parametrize("name", KEYS)
 @given(data=st.data())
-def test_codes_are_those_of_pickles(name: str, data: st.DataObject) -> None:
+def test_codes_are_those_of_pickled_keys(name: str, data: st.DataObject) -> None:
     keys = data.draw(st.lists(KEYS[name], min_size=1, max_size=20))
     assert codes(keys) == [hash_pickled(key) & MASK for key in keys]
 
@@ -66,7 +66,7 @@ def refuse(*_: Any) -> bytes:
     ],
     ids=repr,
 )
-def test_keys_of_ints_and_short_texts_are_not_pickled(
+def test_tuples_of_ints_and_short_texts_are_not_pickled(
     key: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = hash_pickled(key) & MASK

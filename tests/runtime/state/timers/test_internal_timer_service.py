@@ -1,4 +1,4 @@
-"""What timers do: both clocks, keys, batch mode."""
+"""Timers of both clocks, their keys, and batch mode."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def a_domain(request: pytest.FixtureRequest) -> str:
     return kind
 
 
-def test_timers_fire_up_to_and_at_their_time_with_their_key(domain: str) -> None:
+def test_timers_fire_up_to_and_including_their_time_with_their_key(domain: str) -> None:
     operator = Operator()
     for time, key in ((5, "a"), (5, True), (7, 1)):
         operator.register(domain, time, key)
@@ -31,7 +31,7 @@ def test_timers_fire_up_to_and_at_their_time_with_their_key(domain: str) -> None
     assert operator.reach(domain, 200) == []
 
 
-def test_registered_twice_fires_once(domain: str) -> None:
+def test_a_timer_registered_twice_fires_once(domain: str) -> None:
     operator = Operator()
     for _ in range(3):
         operator.register(domain, 5)
@@ -47,7 +47,7 @@ def test_deleted_timers_do_not_fire(domain: str) -> None:
     assert operator.reach(domain, 10) == [(domain, 5, "b")]
 
 
-def test_timers_registered_while_others_fire_fire_in_the_same_pass_if_due(domain: str) -> None:
+def test_a_timer_registered_by_a_timer_fires_in_the_same_pass_if_due(domain: str) -> None:
     operator = Operator()
     operator.register(domain, 5)
     again = iter([("r", 6), ("r", 3), ("r", 12), ("r", 5)])
@@ -57,13 +57,13 @@ def test_timers_registered_while_others_fire_fire_in_the_same_pass_if_due(domain
             operator.register(domain, time, operator.backend.current_key)
 
     operator.reaction = react
-    # The earlier one fires at once although its time has passed; the later one waits.
+    # The earlier timer fires at once, although its time has passed; the later one waits.
     fired = [time for _, time, _ in operator.reach(domain, 10)]
     assert fired == [5, 3, 5, 6]
     assert operator.reach(domain, 12) == [(domain, 12, "k")]
 
 
-def test_a_timer_may_delete_another_that_is_due(domain: str) -> None:
+def test_a_timer_may_delete_another_due_timer(domain: str) -> None:
     operator = Operator()
     for time in (5, 6, 7):
         operator.register(domain, time)
@@ -71,7 +71,7 @@ def test_a_timer_may_delete_another_that_is_due(domain: str) -> None:
     assert [time for _, time, _ in operator.reach(domain, 10)] == [5, 7]
 
 
-def test_an_event_timer_in_the_past_waits_for_the_next_watermark() -> None:
+def test_an_event_time_timer_in_the_past_fires_with_the_next_watermark() -> None:
     operator = Operator()
     operator.services.advance_watermark(100)
     operator.register("event", 50)
@@ -80,7 +80,7 @@ def test_an_event_timer_in_the_past_waits_for_the_next_watermark() -> None:
     assert operator.reach("event", 101) == [("event", -(2**63), "k"), ("event", 50, "k")]
 
 
-def test_a_processing_timer_in_the_past_fires_with_the_next_mail() -> None:
+def test_a_processing_time_timer_in_the_past_fires_with_the_next_mail() -> None:
     operator = Operator(now=100)
     operator.register("processing", 50)
     assert operator.fired == []
@@ -88,7 +88,7 @@ def test_a_processing_timer_in_the_past_fires_with_the_next_mail() -> None:
     assert operator.fired == [("processing", 50, "k")]
 
 
-def test_only_the_first_processing_timer_is_asked_of_the_clock() -> None:
+def test_only_the_first_processing_time_timer_is_registered_with_the_clock() -> None:
     operator = Operator()
     for time in (50, 20, 30, 10, 40):
         operator.register("processing", time)
@@ -101,7 +101,7 @@ def test_only_the_first_processing_timer_is_asked_of_the_clock() -> None:
     assert operator.clock.waiting_calls == 0
 
 
-def test_a_timer_that_is_registered_while_another_fires_does_not_delay_the_others() -> None:
+def test_a_timer_registered_by_another_does_not_delay_other_timers() -> None:
     operator = Operator()
     operator.register("processing", 40, "a")
     operator.register("processing", 50, "b")
@@ -118,7 +118,7 @@ def test_a_timer_that_is_registered_while_another_fires_does_not_delay_the_other
     assert operator.reach("processing", 140) == [("processing", 140, "a")]
 
 
-def test_processing_timers_do_not_fire_before_mail_is_read() -> None:
+def test_processing_time_timers_fire_when_their_mail_runs() -> None:
     operator = Operator()
     operator.register("processing", 10)
     operator.clock.advance_to(10)
@@ -127,7 +127,7 @@ def test_processing_timers_do_not_fire_before_mail_is_read() -> None:
     assert operator.fired == [("processing", 10, "k")]
 
 
-def test_the_current_watermark_is_that_of_the_timers_that_fire() -> None:
+def test_the_current_watermark_is_that_of_the_firing_timers() -> None:
     operator = Operator()
     assert operator.timers.current_watermark == MIN_LONG_VALUE
     seen: list[int] = []
@@ -138,7 +138,7 @@ def test_the_current_watermark_is_that_of_the_timers_that_fire() -> None:
     assert operator.timers.current_processing_time() == 0
 
 
-def test_the_last_watermark_fires_everything() -> None:
+def test_the_last_watermark_fires_all_timers() -> None:
     operator = Operator()
     for time in (5, MAX_LONG_VALUE, 10**15):
         operator.register("event", time)
@@ -149,13 +149,13 @@ def test_the_last_watermark_fires_everything() -> None:
     ]
 
 
-def test_timers_need_a_key() -> None:
+def test_timers_require_a_current_key() -> None:
     operator = Operator()
     with pytest.raises(StateError, match="without a current key"):
         operator.timers.register_event_time_timer(VOID, 5)
 
 
-def test_counts() -> None:
+def test_timers_of_both_clocks_are_counted() -> None:
     operator = Operator()
     operator.register("event", 1)
     operator.register("event", 2)
@@ -184,13 +184,13 @@ def test_in_batch_mode_timers_wait_for_the_end_of_the_key() -> None:
     assert operator.timers.current_watermark == MIN_LONG_VALUE
 
 
-def test_in_batch_mode_the_last_watermark_ends_the_key() -> None:
+def test_in_batch_mode_the_last_watermark_ends_the_current_key() -> None:
     operator = Operator(is_batch=True)
     operator.register("event", 7)
     assert operator.reach("event", MAX_LONG_VALUE) == [("event", 7, "k")]
 
 
-def test_in_batch_mode_timers_register_no_timers() -> None:
+def test_in_batch_mode_on_timer_cannot_register_timers() -> None:
     operator = Operator(is_batch=True)
     operator.register("event", 7)
     operator.register("processing", 8)
@@ -218,7 +218,7 @@ def test_in_batch_mode_timers_register_no_timers() -> None:
         max_size=30,
     )
 )
-def test_event_timers_against_a_model(actions: list[tuple[str, int, str]]) -> None:
+def test_event_time_timers_fire_as_in_a_model(actions: list[tuple[str, int, str]]) -> None:
     operator = Operator()
     model: list[tuple[int, str]] = []
     watermark = -1

@@ -17,7 +17,7 @@ def drained(timers: KeyedTimers, until: int = 10**9) -> list[tuple[int, Any, Any
     return found
 
 
-def test_timers_come_by_time_and_then_in_the_order_of_registration() -> None:
+def test_timers_are_returned_by_time_and_then_in_registration_order() -> None:
     timers = KeyedTimers()
     for time, key in ((5, "c"), (3, "b"), (5, "a"), (-1, "z"), (5, "b")):
         assert timers.add(time, None, key)
@@ -34,7 +34,7 @@ def test_timers_come_by_time_and_then_in_the_order_of_registration() -> None:
     assert timers.next_time() is None
 
 
-def test_nothing_is_left_of_a_time_whose_timers_were_taken_one_by_one() -> None:
+def test_no_memory_is_kept_for_a_time_without_timers() -> None:
     timers = KeyedTimers()
     for time in (5, 6):
         for key in ("a", "b"):
@@ -49,7 +49,7 @@ def test_nothing_is_left_of_a_time_whose_timers_were_taken_one_by_one() -> None:
     assert drained(timers) == [(5, VOID, "b"), (5, VOID, "a")]
 
 
-def test_a_timer_registered_twice_is_one() -> None:
+def test_a_timer_registered_twice_is_kept_once() -> None:
     timers = KeyedTimers()
     assert timers.add(5, "w", "a")
     assert not timers.add(5, "w", "a")
@@ -59,14 +59,14 @@ def test_a_timer_registered_twice_is_one() -> None:
     assert len(timers) == 3
 
 
-def test_equal_times_come_namespace_by_namespace() -> None:
+def test_timers_of_one_time_are_grouped_by_namespace() -> None:
     timers = KeyedTimers()
     for namespace, key in (("w", 1), ("v", 2), ("w", 3)):
         timers.add(5, namespace, key)
     assert drained(timers) == [(5, "w", 1), (5, "w", 3), (5, "v", 2)]
 
 
-def test_discarded_timers_do_not_come() -> None:
+def test_discarded_timers_are_not_returned() -> None:
     timers = KeyedTimers()
     for key in "abc":
         timers.add(5, None, key)
@@ -83,7 +83,7 @@ def test_discarded_timers_do_not_come() -> None:
     assert drained(timers) == [(7, None, "a")]
 
 
-def test_changes_while_timers_of_that_time_are_given_out() -> None:
+def test_timers_of_a_time_may_change_while_they_are_returned() -> None:
     timers = KeyedTimers()
     for key in "abcd":
         timers.add(5, None, key)
@@ -101,7 +101,7 @@ def test_changes_while_timers_of_that_time_are_given_out() -> None:
     ]
 
 
-def test_the_place_of_the_last_registration_is_forgotten_with_its_time() -> None:
+def test_the_position_of_the_last_registration_is_forgotten_with_its_time() -> None:
     timers = KeyedTimers()
     namespace = object()
     for _ in range(3):
@@ -115,7 +115,7 @@ def test_the_place_of_the_last_registration_is_forgotten_with_its_time() -> None
 
 
 @pytest.mark.parametrize("namespace", [None, VOID])
-def test_timers_that_are_always_moved_do_not_pile_up(namespace: Any) -> None:
+def test_repeatedly_moved_timers_do_not_accumulate(namespace: Any) -> None:
     timers = KeyedTimers()
     for time in range(10_000):
         timers.add(time + 1000, namespace, "a")
@@ -127,7 +127,7 @@ def test_timers_that_are_always_moved_do_not_pile_up(namespace: Any) -> None:
 
 
 @pytest.mark.parametrize("namespace", [None, VOID])
-def test_a_timer_that_is_always_registered_again_does_not_pile_up(namespace: Any) -> None:
+def test_repeatedly_registered_timers_do_not_accumulate(namespace: Any) -> None:
     timers = KeyedTimers()
     timers.add(7, namespace, "b")
     timers.discard(7, namespace, "b")
@@ -142,7 +142,7 @@ def test_a_timer_that_is_always_registered_again_does_not_pile_up(namespace: Any
     assert not timers._heap
 
 
-def test_sweeping_spares_the_time_that_is_being_given_out() -> None:
+def test_sweeping_keeps_the_time_whose_timers_are_being_returned() -> None:
     timers = KeyedTimers()
     for key in range(3):
         timers.add(0, None, key)

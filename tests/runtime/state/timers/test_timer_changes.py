@@ -1,4 +1,4 @@
-"""A set of timers and its changes is the set as it is, in the order in which timers fire."""
+"""A set of timers with its changes restores the timers in the order in which they fire."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def run(timers: KeyedTimers, steps: list[Any]) -> None:
     ]
 )
 @settings(max_examples=150)
-def test_changes_give_the_same_timers_in_the_same_order(epochs: list[Any]) -> None:
+def test_changes_restore_the_same_timers_in_the_same_order(epochs: list[Any]) -> None:
     live, again = KeyedTimers(), KeyedTimers()
     for steps in epochs:
         live.journal = {}
@@ -58,7 +58,7 @@ def test_changes_give_the_same_timers_in_the_same_order(epochs: list[Any]) -> No
         assert len(again) == len(live)
 
 
-def test_a_timer_that_came_and_went_is_not_written() -> None:
+def test_a_timer_that_was_added_and_removed_is_not_written() -> None:
     timers = KeyedTimers()
     timers.journal = {}
     timers.add(1, "x", "a")
@@ -67,7 +67,7 @@ def test_a_timer_that_came_and_went_is_not_written() -> None:
     assert journaled(timers) == TimerChanges(added=[(0, 2, "x", "a")])
 
 
-def test_a_timer_that_was_there_and_comes_again_comes_last() -> None:
+def test_a_timer_that_is_registered_again_is_last() -> None:
     timers = KeyedTimers()
     for key in "ab":
         timers.add(1, "x", key)
@@ -81,7 +81,7 @@ def test_a_timer_that_was_there_and_comes_again_comes_last() -> None:
     assert [key for _, _, key in again] == ["b", "a"]
 
 
-def test_all_timers_of_a_time_and_namespace_go_by_key_group() -> None:
+def test_timers_of_one_time_and_namespace_are_split_by_key_group() -> None:
     timers = KeyedTimers()
     for key in range(20):
         timers.add(1, "x", key)

@@ -40,9 +40,7 @@ def test_timers_survive_any_change_of_parallelism(timers: list[Any], after: int)
 
 
 @given(TIMERS, TIMERS)
-def test_timers_of_several_subtasks_come_together_by_time(
-    ones: list[Any], others: list[Any]
-) -> None:
+def test_timers_of_several_subtasks_are_merged_by_time(ones: list[Any], others: list[Any]) -> None:
     parts = [Operator(2, subtask) for subtask in range(2)]
     for domain, time, key in ones + others:
         for part in parts:
@@ -60,7 +58,7 @@ def _is_of(operator: Operator, key: Any) -> bool:
     return key_group(key, 16) in operator.backend.key_groups
 
 
-def test_restored_processing_timers_are_asked_of_the_clock() -> None:
+def test_restored_processing_time_timers_are_registered_with_the_clock() -> None:
     operator = Operator()
     operator.register("processing", 30, namespace="w")
     restored = Operator(snapshots=[operator.services.snapshot()])
@@ -68,7 +66,7 @@ def test_restored_processing_timers_are_asked_of_the_clock() -> None:
     assert restored.reach("processing", 30) == [("processing", 30, "k")]
 
 
-def test_timers_of_a_service_that_is_not_there_stay_in_the_snapshot() -> None:
+def test_timers_of_an_unused_service_are_kept_in_the_snapshot() -> None:
     operator = Operator()
     other = operator.services.service("others", operator)
     operator.backend.set_current_key("k")
@@ -77,7 +75,7 @@ def test_timers_of_a_service_that_is_not_there_stay_in_the_snapshot() -> None:
     assert restored.services.snapshot() == operator.services.snapshot()
 
 
-def test_no_timers_make_an_empty_snapshot() -> None:
+def test_without_timers_the_snapshot_is_empty() -> None:
     assert Operator().services.snapshot() == {}
 
 
@@ -90,7 +88,7 @@ def test_a_damaged_or_foreign_snapshot_is_an_error(data: bytes, message: str) ->
         Operator(snapshots=[{0: data}])
 
 
-def test_services_have_timers_of_their_own() -> None:
+def test_each_service_has_its_own_timers() -> None:
     operator = Operator()
     other = operator.services.service("others", operator)
     assert other is not operator.timers
