@@ -29,11 +29,11 @@ from opchain.runtime.errors import (
         (InternalError, {StreamError}),
     ],
 )
-def test_the_tree_of_errors(error: type[Exception], parents: set[type]) -> None:
+def test_each_error_has_its_base_classes(error: type[Exception], parents: set[type]) -> None:
     assert set(error.__mro__) == {error, *parents, Exception, BaseException, object}
 
 
-def test_an_internal_error_asks_for_a_report_and_shows_the_plan() -> None:
+def test_an_internal_error_requests_a_report_and_shows_the_plan() -> None:
     text = str(InternalError("vertex 2 has no input", plan="vertex 1\nvertex 2"))
     assert text.startswith("vertex 2 has no input (")
     assert "please report" in text
@@ -44,7 +44,7 @@ def test_an_internal_error_without_a_plan_is_one_line() -> None:
     assert "\n" not in str(InternalError("vertex 2 has no input"))
 
 
-def test_an_internal_error_survives_the_way_from_an_executor() -> None:
+def test_an_internal_error_can_be_pickled() -> None:
     error = InternalError("vertex 2 has no input", plan="vertex 1")
     copy = pickle.loads(pickle.dumps(error))
     assert (copy.message, copy.plan, str(copy)) == (error.message, error.plan, str(error))
@@ -77,14 +77,16 @@ class Tall:
         ("\ud800", r"'\ud800'"),
     ],
 )
-def test_short_repr(value: object, text: str) -> None:
+def test_short_repr_truncates_the_repr_and_reports_an_error_of_repr(
+    value: object, text: str
+) -> None:
     assert short_repr(value) == text
 
 
-def test_short_repr_leaves_addresses_out() -> None:
+def test_short_repr_omits_addresses() -> None:
     assert short_repr([object()]) == "[<object object>]"
     assert short_repr("<x at 0x12>") == "'<x at 0x12>'"
 
 
-def test_short_repr_keeps_to_the_limit() -> None:
+def test_short_repr_has_a_limited_length() -> None:
     assert short_repr([1] * 1000, limit=10) == "[1, 1, ..."

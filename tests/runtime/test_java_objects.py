@@ -13,27 +13,27 @@ from opchain.runtime.java_objects import (
 
 
 @pytest.mark.parametrize("wrapper", [JavaObjectWrapper, InputFormat])
-def test_a_java_object_cannot_be_wrapped(wrapper: type[JavaObjectWrapper]) -> None:
+def test_constructors_refuse_a_java_object(wrapper: type[JavaObjectWrapper]) -> None:
     with pytest.raises(UnsupportedFeatureError, match=f"^{wrapper.__name__} belongs to a Java"):
         wrapper(object())
 
 
-def test_a_wrapper_made_by_other_means_has_no_java_object() -> None:
+def test_a_wrapper_created_in_another_way_has_no_java_object() -> None:
     wrapper = object.__new__(JavaObjectWrapper)
     with pytest.raises(UnsupportedFeatureError, match=r"JavaObjectWrapper\.get_java_object\(\)"):
         wrapper.get_java_object()
 
 
-def test_the_error_says_what_to_do_instead() -> None:
+def test_the_error_says_what_to_use_instead() -> None:
     assert str(no_java("X", "use Y")).endswith("; use Y")
 
 
-def test_an_attribute_that_would_hold_a_java_object_is_named() -> None:
+def test_the_error_names_an_attribute_that_would_hold_a_java_object() -> None:
     message = str(no_java_attribute(1, "_j_int"))
     assert message == "int._j_int belongs to a Java object of Flink, and no JVM of Flink runs here"
 
 
-def test_there_is_no_gateway() -> None:
+def test_get_gateway_is_refused() -> None:
     for name in ("get_gateway", "launch_gateway", "is_launch_gateway_disabled"):
         with pytest.raises(UnsupportedFeatureError, match=rf"{name}\(\) belongs to a Java"):
             getattr(java_gateway, name)()

@@ -8,12 +8,12 @@ import pytest
 from opchain.runtime.errors import MissingLibraryError, imported
 
 
-def test_a_library_that_is_there_is_given() -> None:
+def test_imported_returns_an_installed_library() -> None:
     assert imported("json.decoder", "files", "reading").__name__ == "json.decoder"
 
 
 @pytest.mark.parametrize("module", ["no_such_library", "no_such_library.inside"])
-def test_one_that_is_not_is_named_with_its_extra(module: str) -> None:
+def test_the_error_about_a_missing_library_names_its_extra(module: str) -> None:
     with pytest.raises(
         MissingLibraryError,
         match=r"^reading needs the library 'no_such_library', .* pip install 'opchain\[files\]'$",
@@ -21,7 +21,7 @@ def test_one_that_is_not_is_named_with_its_extra(module: str) -> None:
         imported(module, "files", "reading")
 
 
-def test_what_a_library_misses_itself_is_its_own_error(
+def test_a_missing_dependency_of_a_library_raises_its_own_error(
     tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path_factory.mktemp("libraries")
@@ -35,7 +35,7 @@ def test_what_a_library_misses_itself_is_its_own_error(
 ROOT = Path(__file__).parents[2]
 
 
-def test_every_extra_that_is_named_is_one() -> None:
+def test_every_mentioned_extra_exists_in_pyproject() -> None:
     settings = (ROOT / "pyproject.toml").read_text("utf-8")
     table = settings.partition("[project.optional-dependencies]")[2].partition("\n[")[0]
     extras = set(re.findall(r"^([a-z-]+) = \[", table, re.MULTILINE))

@@ -18,12 +18,12 @@ from opchain.runtime.errors import one_line_name
         ("x" * 81, "x" * 77 + "..."),
     ],
 )
-def test_one_line_that_can_be_printed(text: str, line: str) -> None:
+def test_one_line_name_replaces_unprintable_characters_and_line_ends(text: str, line: str) -> None:
     assert one_line_name(text) == line
 
 
 @given(st.text(st.characters()))
-def test_it_can_be_encoded_and_is_one_line(text: str) -> None:
+def test_the_result_is_encodable_and_has_one_line(text: str) -> None:
     line = one_line_name(text, 20)
     line.encode()
     assert len(line.splitlines()) <= 1

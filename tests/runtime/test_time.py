@@ -1,4 +1,4 @@
-"""Durations, instants and times; expectations were printed by Flink 2.3's TimeUtils and Java 17."""
+"""Durations, instants and times; the expected values were printed by Flink 2.3's TimeUtils and Java 17."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ PARSED = {
 
 
 @pytest.mark.parametrize(("text", "expected"), PARSED.items(), ids=PARSED)
-def test_a_duration_is_read_and_printed_as_flink_does(text: str, expected: str) -> None:
+def test_a_duration_is_parsed_and_printed_as_in_flink(text: str, expected: str) -> None:
     assert str(Duration.parse(text)) == expected
 
 
 @pytest.mark.parametrize(
     "text", ["", " ", "s", "-1 s", "1.5 s", "1 w", "5 us", "P", "PT", "P2DT", "PT1.5M", "P1W"]
 )
-def test_what_flink_does_not_read_is_refused(text: str) -> None:
+def test_a_text_that_flink_does_not_parse_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="is not a duration"):
         Duration.parse(text)
 
@@ -72,31 +72,31 @@ FACTORIES = [
 
 
 @pytest.mark.parametrize(("longer", "shorter"), FACTORIES)
-def test_units_fit_into_each_other(longer: Duration, shorter: Duration) -> None:
+def test_conversions_between_units_are_exact(longer: Duration, shorter: Duration) -> None:
     assert longer == shorter
     assert hash(longer) == hash(shorter)
     assert longer.to_nanos() == shorter.to_nanos()
 
 
 @pytest.mark.parametrize("value", [1.5, "1", None, True])
-def test_a_duration_takes_whole_numbers(value: object) -> None:
+def test_a_duration_requires_whole_numbers(value: object) -> None:
     with pytest.raises(TypeError, match=r"Duration\.of_seconds\(\) takes a whole number"):
         Duration.of_seconds(value)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("nanos", "millis"), [(999_999, 0), (-1, -1), (-1_000_001, -2)])
-def test_milliseconds_are_rounded_down(nanos: int, millis: int) -> None:
+def test_milliseconds_of_a_duration_round_down(nanos: int, millis: int) -> None:
     assert Duration(nanos).to_millis() == millis
 
 
 @given(st.integers(-(2**62), 2**62))
-def test_whole_microseconds_survive_the_way_through_timedelta(micros: int) -> None:
+def test_timedeltas_are_converted_to_durations_and_back(micros: int) -> None:
     delta = timedelta(microseconds=micros % 10**15)
     assert Duration.of_timedelta(delta).to_timedelta() == delta
 
 
 @given(st.integers(0, 2**63))
-def test_a_printed_duration_is_read_back(nanos: int) -> None:
+def test_a_printed_duration_is_parsed_back(nanos: int) -> None:
     assert Duration.parse(str(Duration(nanos))) == Duration(nanos)
 
 
@@ -107,7 +107,7 @@ def test_an_instant_keeps_its_milliseconds(epoch_milli: int) -> None:
     assert 0 <= instant.nanos < 10**9
 
 
-def test_an_instant_is_a_value() -> None:
+def test_instants_are_compared_and_hashed_by_value() -> None:
     assert Instant(1, 2) == Instant(1, 2)
     assert Instant(-1, 999_000_000) < Instant(0, 0)
     assert repr(Instant(1, 2)) == "Instant<1, 2>"
@@ -120,7 +120,7 @@ def test_an_instant_before_the_epoch_rounds_down() -> None:
     assert Instant(-2, 1).to_epoch_milli() == -2_000
 
 
-def test_a_time_is_a_value() -> None:
+def test_times_are_compared_and_hashed_by_value() -> None:
     assert Time.days(1) == Time.hours(24) == Time.minutes(1440) == Time.seconds(86_400)
     assert Time.milliseconds(5).to_milliseconds() == 5
     assert Time(4) < Time(5)
@@ -147,11 +147,11 @@ def test_values_survive_pickling(value: object) -> None:
         (2_000, 2_000),
     ],
 )
-def test_every_kind_of_span_has_milliseconds(span: Duration, millis: int) -> None:
+def test_every_span_type_is_converted_to_milliseconds(span: Duration, millis: int) -> None:
     assert millis_of(span) == millis
 
 
 @pytest.mark.parametrize("span", [1.5, "1 s", None, True])
-def test_what_is_no_span_is_refused(span: object) -> None:
+def test_an_object_that_is_not_a_span_is_refused(span: object) -> None:
     with pytest.raises(TypeError, match="a span of time is a Duration"):
         millis_of(span)  # type: ignore[arg-type]

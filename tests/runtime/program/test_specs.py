@@ -1,4 +1,4 @@
-"""What the specs tell the compiler; the names that Flink gives are tests/conformance."""
+"""Properties of operator specs that the compiler uses; tests/conformance tests the names of Flink."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ class Tolerant(DiscardingSink):
     changes_records = False
 
 
-def test_kinds_have_names_of_their_own() -> None:
+def test_kinds_of_specs_have_distinct_names() -> None:
     names = [kind.kind for kind in KINDS]
     assert len(names) == len(set(names))
     assert all(name.isidentifier() for name in names), "they become names in generated code"
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
-def test_specs_are_frozen_values(kind: type[specs.OperatorSpec]) -> None:
+def test_specs_are_immutable_and_compared_by_value(kind: type[specs.OperatorSpec]) -> None:
     assert kind.__dataclass_params__.frozen  # type: ignore[attr-defined]
     assert not hasattr(kind, "__dict__") or "__dict__" not in dir(kind.__new__(kind))
 
@@ -81,7 +81,7 @@ def test_specs_are_frozen_values(kind: type[specs.OperatorSpec]) -> None:
     ],
     ids=lambda spec: type(spec).__name__ if isinstance(spec, specs.OperatorSpec) else None,
 )
-def test_who_makes_reads_and_brings_timestamps(
+def test_specs_know_whether_they_make_read_and_bring_timestamps(
     spec: specs.OperatorSpec, makes: bool, reads: bool, brings: bool
 ) -> None:
     assert spec.makes_timestamps is makes
@@ -99,10 +99,12 @@ def test_who_makes_reads_and_brings_timestamps(
     ],
     ids=lambda spec: type(spec).__name__ if isinstance(spec, specs.OperatorSpec) else None,
 )
-def test_who_may_change_records(spec: specs.OperatorSpec, changes: bool) -> None:
+def test_specs_know_whether_they_may_change_records(
+    spec: specs.OperatorSpec, changes: bool
+) -> None:
     assert spec.changes_records is changes
 
 
-def test_a_source_is_as_bounded_as_its_connector() -> None:
+def test_a_source_spec_is_bounded_if_its_connector_is() -> None:
     assert specs.SourceSpec(CollectionSource([1])).is_bounded
     assert not specs.LegacySourceSpec(Keyed()).is_bounded

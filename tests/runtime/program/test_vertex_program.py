@@ -29,17 +29,17 @@ sizes = st.integers(1, 40)
         (3, 1, [(0, 3)]),
     ],
 )
-def test_a_consumer_reads_a_run_of_producers(
+def test_pointwise_producers_are_a_range_as_in_flink(
     producers: int, consumers: int, expected: list[tuple[int, int]]
 ) -> None:
-    """The numbers are those of Flink's VertexInputInfoComputationUtils."""
+    """The numbers are those of VertexInputInfoComputationUtils in Flink."""
     assert [
         pointwise_producers(consumer, consumers, producers) for consumer in range(consumers)
     ] == expected
 
 
 @given(producers=sizes, consumers=sizes)
-def test_the_two_ends_of_a_pointwise_edge_agree(producers: int, consumers: int) -> None:
+def test_producers_and_consumers_of_a_pointwise_edge_agree(producers: int, consumers: int) -> None:
     read = {
         (producer, consumer)
         for consumer in range(consumers)
@@ -57,14 +57,14 @@ def test_the_two_ends_of_a_pointwise_edge_agree(producers: int, consumers: int) 
 
 
 @pytest.mark.parametrize(("is_pointwise", "channels"), [(True, [7, 8]), (False, [5, 6, 7, 8])])
-def test_a_subtask_has_the_channels_of_its_producers(
+def test_an_input_has_the_channels_of_its_producers(
     is_pointwise: bool, channels: list[int]
 ) -> None:
     edge = InputProgram(0, 5, 4, is_pointwise, False, "a -> b")
     assert list(edge.channels_of(1, 2)) == channels
 
 
-def test_a_task_has_its_vertex_and_subtask() -> None:
+def test_a_task_number_is_resolved_to_vertex_and_subtask() -> None:
     job = job_of(lambda env: env.from_sequence(1, 9).rebalance().map(int).print(), parallelism=3)
     found = [(job.vertex_of(task)[0].name, job.vertex_of(task)[1]) for task in range(6)]
     assert [subtask for _, subtask in found] == [0, 1, 2, 0, 1, 2]
@@ -73,7 +73,7 @@ def test_a_task_has_its_vertex_and_subtask() -> None:
         job.vertex_of(6)
 
 
-def test_programs_travel_by_plain_pickle() -> None:
+def test_programs_can_be_pickled_without_cloudpickle() -> None:
     job = job_of(lambda env: env.from_sequence(1, 9).map(str.upper).rebalance().map(str))
     travelled = pickle.loads(pickle.dumps(job))
     assert travelled.stages == job.stages

@@ -1,4 +1,4 @@
-"""Sorting by several columns is the same with numpy and without."""
+"""Sorting by several columns gives the same order with and without numpy."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ INTS = st.integers(-(2**63), 2**63 - 1) | st.integers(-3, 3) | st.integers(0, 2*
 
 
 @given(st.lists(st.tuples(INTS, INTS, st.integers(0, 3)), min_size=1, max_size=60), st.booleans())
-def test_an_order_is_by_the_last_column_first(rows: list[Any], as_arrays: bool) -> None:
+def test_stable_order_sorts_by_the_last_column_first(rows: list[Any], as_arrays: bool) -> None:
     first, second, third = ([row[place] for row in rows] for place in range(3))
     columns: tuple[Any, ...] = (first, second, third)
     if as_arrays:
@@ -33,11 +33,11 @@ def test_an_order_is_by_the_last_column_first(rows: list[Any], as_arrays: bool) 
         assert list(arrays.entries_at(column, expected[:1])) == [entries[expected[0]]]
 
 
-def test_numbers_of_more_bits_are_sorted_too() -> None:
+def test_numbers_beyond_64_bits_are_sorted_too() -> None:
     assert arrays.stable_order([2**70, -(2**70), 2**70]) == [1, 0, 2]
 
 
-def test_other_entries_stay_what_they_are() -> None:
+def test_entries_at_reorders_lists_and_arrays() -> None:
     order = arrays.stable_order([1, 0])
     assert arrays.entries_at(["a", None], order) == [None, "a"]
     assert arrays.entries_at(array("d", [1.5, -0.0]), order) == [-0.0, 1.5]

@@ -29,7 +29,7 @@ BUFFERS = st.lists(
 
 @settings(deadline=None)
 @given(BUFFERS, st.integers(0, 2000))
-def test_buffers_come_back_sorted_and_whole(buffers: list[Buffer], limit: int) -> None:
+def test_stored_buffers_are_read_sorted_and_complete(buffers: list[Buffer], limit: int) -> None:
     with BufferStore(limit) as store:
         for buffer in buffers:
             store.add(buffer)
@@ -42,7 +42,7 @@ def test_buffers_come_back_sorted_and_whole(buffers: list[Buffer], limit: int) -
 
 @settings(deadline=None)
 @given(BUFFERS, st.randoms(), st.integers(0, 500))
-def test_any_order_of_arrival_gives_the_same_order(
+def test_the_order_of_arrival_does_not_affect_the_order_of_reading(
     buffers: list[Buffer], rng: Any, limit: int
 ) -> None:
     with BufferStore(limit) as one, BufferStore(limit) as other:
@@ -56,7 +56,7 @@ def test_any_order_of_arrival_gives_the_same_order(
 
 @settings(deadline=None)
 @given(st.lists(BUFFERS, max_size=3), st.randoms(), st.integers(0, 500))
-def test_each_task_reads_its_own_buffers_in_whatever_order_tasks_come(
+def test_each_task_reads_its_own_buffers_in_any_order_of_tasks(
     by_task: list[list[Buffer]], rng: Any, limit: int
 ) -> None:
     all_buffers = [b._replace(target=task) for task, own in enumerate(by_task) for b in own]
@@ -73,7 +73,7 @@ def test_each_task_reads_its_own_buffers_in_whatever_order_tasks_come(
         assert (len(store), store.memory_bytes) == (0, 0)
 
 
-def test_what_a_task_leaves_unread_is_let_go_when_it_ends() -> None:
+def test_buffers_that_a_task_did_not_read_are_released_when_it_ends() -> None:
     with BufferStore(450) as store:
         for sequence in range(3):
             for task in (1, 2):
@@ -86,14 +86,14 @@ def test_what_a_task_leaves_unread_is_let_go_when_it_ends() -> None:
         assert [buffer.sequence for buffer in store.read(2)] == [0, 1, 2]
 
 
-def test_repeated_buffers_are_kept_for_the_gate_to_judge() -> None:
+def test_repeated_buffers_are_kept_for_the_input_gate_to_check() -> None:
     with BufferStore() as store:
         store.add(Buffer(0, 0, 0, 0, b"a"))
         store.add(Buffer(0, 0, 0, 0, b"a"))
         assert [buffer.payload for buffer in store] == [b"a", b"a"]
 
 
-def test_payloads_are_let_go_while_they_are_read() -> None:
+def test_payloads_are_released_while_they_are_read() -> None:
     with BufferStore() as store:
         for sequence in range(4):
             store.add(Buffer(0, 0, 0, sequence, bytes(100)))
@@ -102,7 +102,7 @@ def test_payloads_are_let_go_while_they_are_read() -> None:
 
 
 @pytest.mark.parametrize(("limit", "in_memory", "spilled"), [(1000, 100, 0), (0, 0, 100)])
-def test_a_payload_with_several_readers_is_kept_once(
+def test_a_payload_with_several_readers_is_stored_once(
     limit: int, in_memory: int, spilled: int
 ) -> None:
     with BufferStore(limit) as store:
@@ -117,30 +117,30 @@ def test_a_payload_with_several_readers_is_kept_once(
         assert (len(store), store.memory_bytes) == (0, 0)
 
 
-def test_nothing_is_left_in_the_directory(tmp_path: Path) -> None:
+def test_no_file_is_left_in_the_spill_directory(tmp_path: Path) -> None:
     with BufferStore(0, [str(tmp_path / "made")]) as store:
         store.add(Buffer(0, 0, 0, 0, bytes(1000)))
         assert store.spilled_bytes == 1000
-        # The file has no name, so it is gone even if the process is killed here.
+        # The file is unlinked, so it is gone even if the process is killed here.
         assert list((tmp_path / "made").iterdir()) == []
         assert [len(buffer.payload) for buffer in store] == [1000]
 
 
-def test_no_file_is_made_without_need(tmp_path: Path) -> None:
+def test_no_file_is_created_while_memory_suffices(tmp_path: Path) -> None:
     with BufferStore(1000, [str(tmp_path / "unused")]) as store:
         store.add(Buffer(0, 0, 0, 0, bytes(1000)))
         assert len(list(store)) == 1
     assert not (tmp_path / "unused").exists()
 
 
-def test_the_next_directory_is_tried(tmp_path: Path) -> None:
+def test_the_next_spill_directory_is_tried_after_a_failure(tmp_path: Path) -> None:
     (tmp_path / "a file").write_text("")
     with BufferStore(0, [str(tmp_path / "a file"), str(tmp_path)]) as store:
         store.add(Buffer(0, 0, 0, 0, b"abc"))
         assert list(store) == [Buffer(0, 0, 0, 0, b"abc")]
 
 
-def test_no_directory_that_works_is_an_error_that_names_them(tmp_path: Path) -> None:
+def test_the_error_names_all_spill_directories_if_none_works(tmp_path: Path) -> None:
     (tmp_path / "a file").write_text("")
     store = BufferStore(0, [str(tmp_path / "a file"), str(tmp_path / "a file" / "below")])
     with pytest.raises(SpillError, match=r"a file' \(File exists\) or .*below.*SPARK_LOCAL_DIRS"):
@@ -153,7 +153,7 @@ def _with_file(store: BufferStore, monkeypatch: pytest.MonkeyPatch, file: IO[byt
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="the device of a full disk is Linux'")
-def test_a_full_disk_is_a_clear_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_full_disk_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     with (
         BufferStore(0, [str(tmp_path)]) as store,
         pytest.raises(SpillError, match=r"No space left on device.*free disk space") as caught,
@@ -164,7 +164,7 @@ def test_a_full_disk_is_a_clear_error(monkeypatch: pytest.MonkeyPatch, tmp_path:
 
 
 class InPieces:
-    """A file that takes and gives at most two bytes at a time, as files may."""
+    """A file that writes and reads at most two bytes per call, as files are allowed to."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self.file = file
@@ -179,7 +179,9 @@ class InPieces:
         return getattr(self.file, name)
 
 
-def test_pieces_are_put_together(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_partial_reads_and_writes_are_repeated(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     file = open(tmp_path / "file", "w+b", buffering=0)  # noqa: PTH123, SIM115
     with BufferStore(0, [str(tmp_path)]) as store:
         _with_file(store, monkeypatch, InPieces(file))
@@ -187,7 +189,7 @@ def test_pieces_are_put_together(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
         assert [buffer.payload for buffer in store] == [b"abc", b"defgh"]
 
 
-def test_a_file_that_lost_bytes_is_an_error(
+def test_a_truncated_spill_file_is_an_error(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     file = open(tmp_path / "file", "w+b", buffering=0)  # noqa: PTH123, SIM115
@@ -198,7 +200,7 @@ def test_a_file_that_lost_bytes_is_an_error(
             list(store)
 
 
-def test_sparks_local_directories_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_local_directories_of_spark_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SPARK_LOCAL_DIRS", "/disk1/tmp,/disk2/tmp,")
     monkeypatch.setattr(os, "getpid", lambda: 7)
     assert local_directories() == ["/disk2/tmp", "/disk1/tmp"]

@@ -1,4 +1,4 @@
-"""Tuples held by fields are the tuples."""
+"""Columns: records that are stored by field equal the same records as tuples."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def columns_of(layout: Any, count: int) -> tuple[Columns, list[tuple[Any, ...]]]
     first=st.integers(-10, 10),
     last=st.integers(-10, 10),
 )
-def test_they_are_a_sequence_of_tuples(layout: Any, count: int, first: int, last: int) -> None:
+def test_columns_are_a_sequence_of_tuples(layout: Any, count: int, first: int, last: int) -> None:
     columns, rows = columns_of(layout, count)
     assert list(columns) == rows
     assert columns == rows
@@ -55,7 +55,7 @@ def test_they_are_a_sequence_of_tuples(layout: Any, count: int, first: int, last
 
 
 @pytest.mark.parametrize("layout", [JSON, JSON_AND_KEY])
-def test_dictionaries_are_held_as_texts(layout: Any) -> None:
+def test_dictionaries_are_stored_as_json_texts(layout: Any) -> None:
     records = [{"a": 1, "b": [None, "é"]}, {}, {"c": float("inf")}]
     columns = Columns.empty(layout)
     assert list(columns) == []
@@ -73,7 +73,7 @@ def test_dictionaries_are_held_as_texts(layout: Any) -> None:
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_rows_are_what_differs(layout: Any) -> None:
+def test_rows_yields_the_fields_that_differ_between_records(layout: Any) -> None:
     columns, rows = columns_of(layout, 3)
     varying = [tuple(x for x, c in zip(row, layout, strict=True) if not c) for row in rows]
     alone = len(columns.lists) == 1
@@ -85,7 +85,7 @@ def test_rows_are_what_differs(layout: Any) -> None:
     assert [columns.record(row) for row in varying] == rows
 
 
-def test_what_was_dropped_is_gone() -> None:
+def test_clear_removes_all_records() -> None:
     columns, _ = columns_of(((), (1,), ()), 3)
     columns.clear()
     assert not columns
@@ -93,7 +93,7 @@ def test_what_was_dropped_is_gone() -> None:
 
 
 @given(layout=st.sampled_from(LAYOUTS), count=st.integers(1, 9), timed=st.booleans())
-def test_they_travel_as_they_are(layout: Any, count: int, timed: bool) -> None:
+def test_columns_are_encoded_and_decoded_as_columns(layout: Any, count: int, timed: bool) -> None:
     columns, rows = columns_of(layout, count)
     timestamps: Any = list(range(count)) if timed else None
     (batch,) = decode(encode([RecordBatch(columns, timestamps)]))
@@ -117,7 +117,9 @@ def test_they_travel_as_they_are(layout: Any, count: int, timed: bool) -> None:
         ),
     ],
 )
-def test_a_key_and_the_other_fields_of_its_record_are_lists(layout: Any, records: Any) -> None:
+def test_a_key_and_the_other_fields_of_its_record_are_stored_as_lists(
+    layout: Any, records: Any
+) -> None:
     columns = Columns([["a", "b"], [3, 4]], layout)
     assert list(columns) == records
     assert [columns[0], columns[-1]] == records

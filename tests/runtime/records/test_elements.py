@@ -17,7 +17,7 @@ from opchain.runtime.records import elements
         elements.EndOfInput(),
     ],
 )
-def test_elements_are_frozen_values_without_a_dict(element: object) -> None:
+def test_elements_are_immutable_and_have_no_dict(element: object) -> None:
     assert not hasattr(element, "__dict__")
     assert dataclasses.replace(element) == element
     for field in dataclasses.fields(element):
@@ -25,6 +25,6 @@ def test_elements_are_frozen_values_without_a_dict(element: object) -> None:
             setattr(element, field.name, None)
 
 
-def test_the_bounds_are_javas_long() -> None:
+def test_the_bounds_are_those_of_long_in_java() -> None:
     assert elements.MIN_WATERMARK == -9_223_372_036_854_775_808
     assert elements.MAX_WATERMARK == 9_223_372_036_854_775_807

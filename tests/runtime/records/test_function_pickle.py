@@ -19,7 +19,7 @@ def _with_inner_function() -> object:
 
 
 @pytest.mark.parametrize("copied", [lambda f: pickle.loads(dump_functions(f)), captured])
-def test_a_pickled_function_keeps_its_file(copied: object) -> None:
+def test_a_pickled_function_keeps_its_file_name(copied: object) -> None:
     function = copied(_with_inner_function())  # type: ignore[operator]
     assert function.__code__.co_filename == __file__
     assert function(1).__code__.co_filename == __file__
@@ -48,7 +48,7 @@ def _by_value(value: object) -> Any:
         cloudpickle.unregister_pickle_by_value(module)
 
 
-def test_cached_properties_of_classes_go_by_value() -> None:
+def test_cached_properties_of_classes_are_pickled_by_value() -> None:
     program = (
         "import sys\n"
         "from functools import cached_property\n"
@@ -71,7 +71,7 @@ def test_cached_properties_of_classes_go_by_value() -> None:
     assert kind.label.__doc__ == "The name, in capitals."
 
 
-def test_functions_of_singledispatch_go_by_value() -> None:
+def test_singledispatch_functions_are_pickled_by_value() -> None:
     assert described([1]) == "list of some 1"  # fills the cache
     loaded = _by_value(described)
     assert loaded is not described
@@ -82,11 +82,11 @@ def test_functions_of_singledispatch_go_by_value() -> None:
 
 @lru_cache(maxsize=5, typed=True)
 def fibonacci(number: int) -> int:
-    """The next number is the sum of two."""
+    """The Fibonacci numbers."""
     return number if number < 2 else fibonacci(number - 1) + fibonacci(number - 2)
 
 
-def test_functions_of_lru_cache_go_by_value_if_nobody_finds_their_name() -> None:
+def test_lru_cache_functions_are_pickled_by_value_if_they_cannot_be_imported() -> None:
     assert pickle.loads(dump_functions(fibonacci)) is fibonacci
     loaded = _by_value(fibonacci)
     assert loaded is not fibonacci
@@ -102,7 +102,7 @@ def test_functions_of_lru_cache_go_by_value_if_nobody_finds_their_name() -> None
     assert pickle.loads(dump_functions(doubled))(4) == 8
 
 
-def test_classes_that_are_registered_go_by_value() -> None:
+def test_registered_classes_are_pickled_by_value() -> None:
     program = (
         "import cloudpickle, pickle, sys\n"
         "from opchain.runtime.records.function_pickle import dump_functions\n"

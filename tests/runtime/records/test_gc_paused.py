@@ -1,4 +1,4 @@
-"""The collector is away for as long as it is asked to be."""
+"""gc_paused: garbage collection is disabled within the block."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from opchain.runtime.records.garbage_collection import gc_paused
 
 
-def test_it_comes_back() -> None:
+def test_nested_gc_paused_blocks_enable_garbage_collection_at_the_end() -> None:
     assert gc.isenabled()
     with gc_paused():
         assert not gc.isenabled()
@@ -19,7 +19,7 @@ def test_it_comes_back() -> None:
     assert gc.isenabled()
 
 
-def test_it_comes_back_after_an_error() -> None:
+def test_garbage_collection_is_enabled_after_an_error() -> None:
     with pytest.raises(KeyError), gc_paused():
         raise KeyError
     assert gc.isenabled()

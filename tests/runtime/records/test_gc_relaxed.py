@@ -22,7 +22,7 @@ def _restored() -> Iterator[None]:
     gc.set_threshold(*before)
 
 
-def test_the_threshold_is_raised_and_put_back() -> None:
+def test_gc_relaxed_raises_the_threshold_and_restores_it() -> None:
     gc.set_threshold(700, 11, 12)
     with gc_relaxed():
         assert gc.get_threshold()[:2] == (CONTAINERS, 11)
@@ -32,7 +32,7 @@ def test_the_threshold_is_raised_and_put_back() -> None:
     assert gc.get_threshold()[:2] == (700, 11)
 
 
-def test_it_is_put_back_after_an_error() -> None:
+def test_the_threshold_is_restored_after_an_error() -> None:
     gc.set_threshold(700, 10, 10)
     with pytest.raises(KeyError), gc_relaxed():
         raise KeyError
@@ -40,14 +40,14 @@ def test_it_is_put_back_after_an_error() -> None:
 
 
 @pytest.mark.parametrize("threshold", [0, CONTAINERS, 2 * CONTAINERS])
-def test_a_collector_that_is_off_or_relaxed_is_left_alone(threshold: int) -> None:
+def test_a_threshold_of_0_or_an_already_high_one_is_not_changed(threshold: int) -> None:
     gc.set_threshold(threshold, 10, 10)
     with gc_relaxed():
         assert gc.get_threshold()[0] == threshold
     assert gc.get_threshold()[0] == threshold
 
 
-def test_a_setting_of_the_users_code_stays() -> None:
+def test_a_threshold_that_the_user_sets_in_the_block_is_kept() -> None:
     gc.set_threshold(700, 10, 10)
     with gc_relaxed():
         gc.set_threshold(5000, 10, 10)
@@ -67,7 +67,7 @@ def test_garbage_in_cycles_is_still_collected() -> None:
     assert collected
 
 
-def test_what_exists_is_frozen_once() -> None:
+def test_existing_objects_are_frozen_once() -> None:
     freeze_imports.cache_clear()
     gc.unfreeze()
     freeze_imports()

@@ -17,7 +17,7 @@ pytest.importorskip("pyarrow")
 
 
 @pytest.fixture
-def gathers_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+def small_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(key_counts, "KEYS_BEFORE_ARROW", 4)
     monkeypatch.setattr(key_counts, "KEYS_IN_CACHE", 2)
     monkeypatch.setattr(key_counts, "MOST_KEYS", 6)
@@ -38,7 +38,7 @@ def batches_of_one_type(batches: list[list[Any]], kind: type) -> list[list[Any]]
 
 @pytest.mark.parametrize("kind", [int, str])
 @given(batches=BATCHES)
-def test_it_counts_what_comes_in_the_order_in_which_it_comes(
+def test_keys_are_counted_and_ordered_by_first_occurrence(
     kind: type, batches: list[list[Any]]
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
@@ -66,7 +66,7 @@ FAR_APART = st.sampled_from([-(1 << 63), -(1 << 40), 1 << 40, (1 << 63) - 1])
         )
     )
 )
-def test_arrays_between_lists_are_counted_in_the_order_in_which_they_come(
+def test_arrays_and_lists_are_counted_in_the_order_of_their_batches(
     batches: list[tuple[list[int], bool]],
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
@@ -94,34 +94,36 @@ def counts_after(*batches: list[Any]) -> KeyCounts:
 FIRST: list[Any] = ["a", "b", "a", "b"]
 
 
-@pytest.mark.usefixtures("gathers_soon")
-def test_many_keys_gather_until_there_are_enough() -> None:
+@pytest.mark.usefixtures("small_limits")
+def test_batches_are_collected_until_there_are_enough_keys() -> None:
     counts = counts_after(FIRST, ["a", "c", "c"])
     assert counts.counts == {"a": 2, "b": 2}
     counts.add(["c", "c", "a"])
     assert counts.counts == {"a": 4, "b": 2, "c": 4}
 
 
-@pytest.mark.usefixtures("gathers_soon")
-def test_so_do_few_that_are_long(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("small_limits")
+def test_long_keys_are_counted_when_their_bytes_reach_the_limit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(key_counts, "MOST_BYTES", 1_000)
     assert counts_after(FIRST, ["a" * 1_000] * 2).counts["a" * 1_000] == 2
 
 
-@pytest.mark.usefixtures("gathers_soon")
-def test_few_keys_are_counted_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("small_limits")
+def test_keys_that_fit_into_the_cache_are_counted_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(key_counts, "KEYS_IN_CACHE", 4)
     assert counts_after(FIRST, ["c", "c"]).counts["c"] == 2
 
 
-@pytest.mark.usefixtures("gathers_soon")
-def test_keys_that_hardly_repeat_no_longer_gather() -> None:
+@pytest.mark.usefixtures("small_limits")
+def test_keys_that_hardly_repeat_are_no_longer_collected() -> None:
     counts = counts_after(FIRST, list("uvwxyz"), ["a"])
     assert counts.counts == {"a": 3, "b": 2, **dict.fromkeys("uvwxyz", 1)}
 
 
-@pytest.mark.usefixtures("gathers_soon")
-def test_arrays_that_hardly_repeat_no_longer_gather() -> None:
+@pytest.mark.usefixtures("small_limits")
+def test_arrays_that_hardly_repeat_are_no_longer_collected() -> None:
     counts = KeyCounts()
     counts.add(array("q", [1, 2, 1]))
     assert counts.collects
@@ -131,22 +133,22 @@ def test_arrays_that_hardly_repeat_no_longer_gather() -> None:
     assert counts.counts == {1: 3, 2: 1, 3: 1, 4: 1, 5: 1}
 
 
-@pytest.mark.usefixtures("gathers_soon")
+@pytest.mark.usefixtures("small_limits")
 @pytest.mark.parametrize("batch", [WITHOUT_TEXT, [2**63, 1, 2**63]])
-def test_what_arrow_cannot_hold_is_counted_as_it_is(batch: list[Any]) -> None:
+def test_keys_that_arrow_cannot_hold_are_counted_by_a_dictionary(batch: list[Any]) -> None:
     first: list[Any] = FIRST if batch is WITHOUT_TEXT else [1, 2, 1, 2]
     counts = counts_after(first, first[:1], batch)
     assert list(counts.counts.items()) == list(Counter([*first, *first[:1], *batch]).items())
 
 
-@pytest.mark.usefixtures("gathers_soon")
-def test_without_pyarrow_all_are_counted_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("small_limits")
+def test_without_pyarrow_all_keys_are_counted_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     assert counts_after(FIRST, FIRST).counts == {"a": 4, "b": 4}
 
 
-@pytest.mark.usefixtures("gathers_soon")
-def test_a_job_counts_the_same() -> None:
+@pytest.mark.usefixtures("small_limits")
+def test_generated_and_interpreted_jobs_have_the_same_counts() -> None:
     def draw(env: Any) -> None:
         ones = env.from_sequence(0, 99).map(lambda x: (x * x % 31, 1))
         seen(ones.key_by(lambda it: it[0]).reduce(lambda a, b: (a[0], a[1] + b[1])), "counts")

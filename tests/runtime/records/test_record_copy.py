@@ -13,7 +13,7 @@ import pytest
 from opchain.common import Row
 from opchain.runtime.records.record_copy import IMMUTABLE, own_copy
 
-Point = namedtuple("Point", "x y")  # noqa: PYI024 - what users write
+Point = namedtuple("Point", "x y")  # noqa: PYI024 - users write these
 
 
 class Colour(enum.Enum):
@@ -38,7 +38,7 @@ class Point3(Place):
 
 
 class Named(str):
-    """A text with an attribute, which may change."""
+    """A text with an attribute, which is mutable."""
 
     __slots__ = ("extra",)
 
@@ -54,7 +54,7 @@ class Named(str):
     ],
     ids=repr,
 )
-def test_what_cannot_change_is_the_same_object(value: Any) -> None:
+def test_an_immutable_value_is_not_copied(value: Any) -> None:
     copied = own_copy(value)
     assert copied is value or (copied == value and isinstance(value, tuple))
 
@@ -71,7 +71,7 @@ def test_what_cannot_change_is_the_same_object(value: Any) -> None:
     ],
     ids=repr,
 )
-def test_what_can_change_is_copied_deeply(value: Any) -> None:
+def test_a_mutable_value_is_copied_deeply(value: Any) -> None:
     copied = own_copy(value)
     assert copied == value
     assert type(copied) is type(value)
@@ -79,7 +79,7 @@ def test_what_can_change_is_copied_deeply(value: Any) -> None:
 
 
 def mutable_parts(value: Any) -> list[int]:
-    """The identities of a value's parts that can change."""
+    """The identities of the mutable parts of a value."""
     if isinstance(value, dict):
         inner = [*value, *value.values()]
     elif isinstance(value, (list, tuple, set, Row)):
@@ -99,14 +99,14 @@ def mutable_parts(value: Any) -> list[int]:
         {Place("a", ({1: 2}.get(1),)): [Place("a", (Row(1), [2]))]},
     ],
 )
-def test_no_part_that_can_change_is_shared(value: Any) -> None:
+def test_a_copy_shares_no_mutable_part_with_the_record(value: Any) -> None:
     copied = own_copy(value)
     assert copied == value
     assert mutable_parts(value)
     assert not set(mutable_parts(value)).intersection(mutable_parts(copied))
 
 
-def test_cycles_are_copied() -> None:
+def test_cyclic_values_are_copied() -> None:
     row = Row(1, {"tags": []})
     row[1]["tags"].append((row, 2))
     place = Place("a", "b")
@@ -118,7 +118,7 @@ def test_cycles_are_copied() -> None:
     assert copied[0] is not place
 
 
-def test_copies_share_nothing() -> None:
+def test_copies_are_independent() -> None:
     inner = [1]
     copied = own_copy((inner, {"k": inner}))
     inner.append(2)
@@ -126,7 +126,7 @@ def test_copies_share_nothing() -> None:
     assert copied[0] is copied[1]["k"]
 
 
-def test_a_subclass_of_a_frozen_type_may_change() -> None:
+def test_an_instance_of_a_subclass_of_an_immutable_type_is_copied() -> None:
     named = Named("a")
     named.extra = [1]
     assert type(named) not in IMMUTABLE
@@ -135,7 +135,7 @@ def test_a_subclass_of_a_frozen_type_may_change() -> None:
     assert copied.extra is not named.extra
 
 
-def test_what_cannot_be_copied_stays() -> None:
+def test_an_object_that_cannot_be_copied_is_used_itself() -> None:
     lock = threading.Lock()
     assert own_copy(lock) is lock
     held = (lock, 1)
@@ -147,6 +147,6 @@ class FailsToCopy:
         raise ValueError("no")
 
 
-def test_a_failure_of_the_record_s_own_is_raised() -> None:
+def test_an_error_of_the_records_own_deepcopy_is_raised() -> None:
     with pytest.raises(ValueError, match="no"):
         own_copy(FailsToCopy())

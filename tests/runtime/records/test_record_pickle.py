@@ -36,7 +36,7 @@ class Refuses:
 
 
 def cycle() -> list[Any]:
-    """A list that holds itself."""
+    """A list that contains itself."""
     outer: list[Any] = []
     outer.append(outer)
     return outer
@@ -44,7 +44,7 @@ def cycle() -> list[Any]:
 
 @settings(deadline=None)
 @given(st.lists(st.booleans()))
-def test_the_first_offender_is_found(offends: list[bool]) -> None:
+def test_the_first_record_that_cannot_be_pickled_is_found(offends: list[bool]) -> None:
     records = [Refuses(number) if bad else number for number, bad in enumerate(offends)]
     error = unpicklable_record(records)
     if True in offends:
@@ -55,17 +55,17 @@ def test_the_first_offender_is_found(offends: list[bool]) -> None:
         assert error is None
 
 
-def test_a_class_of_the_main_program_travels_by_value() -> None:
-    # As on an executor: the class says it is __main__'s, and there is no such class there.
+def test_a_class_of_the_main_program_is_pickled_by_value() -> None:
+    # As on an executor: the class names the module __main__, which has no such class there.
     click = type("Click", (), {"__module__": "__main__", "user": "ada"})
     with pytest.raises(pickle.PicklingError):
         pickle.dumps(click(), 5)
     (loaded,) = pickle.loads(dump_records([click()]))
-    # The class itself, not a copy: functions of the program know their records.
+    # The class itself, not a copy: functions of the program compare with this class.
     assert type(loaded) is click
 
 
-def test_without_cloudpickle_pickle_has_the_last_word(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_cloudpickle_the_error_of_pickle_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cloudpickle", None)
     function_pickler.cache_clear()
     assert pickle.loads(dump_records([1, "two"])) == [1, "two"]
@@ -74,19 +74,19 @@ def test_without_cloudpickle_pickle_has_the_last_word(monkeypatch: pytest.Monkey
         dump_records([click()])
 
 
-def test_the_error_survives_being_pickled() -> None:
+def test_an_unpicklable_record_error_can_be_pickled() -> None:
     error = UnpicklableRecordError("(1, <lock>)", "TypeError: no", "'map' (clicks.py:3)")
     copied = pickle.loads(pickle.dumps(error))
     assert str(copied) == str(error)
     assert str(error).startswith("'map' (clicks.py:3): the record (1, <lock>) cannot be pickled")
 
 
-def test_a_lock_is_refused() -> None:
+def test_a_record_with_a_lock_is_refused() -> None:
     with pytest.raises(TypeError, match="cannot pickle"):
         dump_records([threading.Lock()])
 
 
-def test_the_wire_needs_the_standard_library_only() -> None:
+def test_the_wire_format_imports_the_standard_library_only() -> None:
     code = (
         "import sys\n"
         "import opchain.runtime.records.wire, opchain.runtime.task.input.input_gate\n"
@@ -101,7 +101,7 @@ FLAT = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.
 
 
 @given(st.lists(FLAT | st.tuples(FLAT, FLAT), min_size=1))
-def test_flat_records_arrive_as_they_were(records: list[Any]) -> None:
+def test_flat_records_are_pickled_and_unpickled(records: list[Any]) -> None:
     assert looks_flat(records)
     data = dump_flat(records)
     assert data is not None
@@ -117,21 +117,21 @@ def test_flat_records_arrive_as_they_were(records: list[Any]) -> None:
         pytest.param(type("Text", (str,), {"__module__": "__main__"})("a"), id="derived class"),
     ],
 )
-def test_what_is_not_flat_is_left_to_the_ordinary_pickle(record: Any) -> None:
+def test_records_that_are_not_flat_are_left_to_the_general_pickler(record: Any) -> None:
     assert dump_flat(["a", record, "b"]) is None
     assert not looks_flat([record])
-    # Only three records are looked at.
+    # Only three records are checked.
     assert looks_flat(["a", record, "b", "c", "d"])
 
 
-def test_lists_among_flat_records_arrive_equal() -> None:
+def test_lists_among_flat_records_are_unpickled_equal() -> None:
     records = ["a", {"b": [1, (2.5, None)]}, {3}, "c", "d"]
     data = dump_flat(records)
     assert data is not None
     assert pickle.loads(data) == records
 
 
-def test_no_records_look_flat() -> None:
+def test_an_empty_batch_looks_flat() -> None:
     assert looks_flat([])
     assert not looks_flat([[1]])
 
@@ -151,7 +151,7 @@ class Click:
         (lambda bad: Click([bad]), "attribute 'user', field 0: a generator"),
     ],
 )
-def test_the_field_that_holds_a_generator_is_named(make: Any, said: str) -> None:
+def test_the_error_names_the_field_that_holds_a_generator(make: Any, said: str) -> None:
     error = unpicklable_record([("fine",), make(word for word in "ab")])
     assert error is not None
     assert error.reason.startswith(said)

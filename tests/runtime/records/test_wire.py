@@ -85,12 +85,12 @@ ONE_OF_EACH = [
 
 @settings(deadline=None)
 @given(ELEMENTS)
-def test_what_is_written_is_read(elements: list) -> None:
+def test_encoded_elements_are_decoded_unchanged(elements: list) -> None:
     assert decode(encode(elements)) == elements
 
 
 @pytest.mark.parametrize("form", [bytes, bytearray, memoryview])
-def test_any_bytes_are_read(form: type) -> None:
+def test_batches_of_bytes_are_decoded_unchanged(form: type) -> None:
     assert decode(form(encode(ONE_OF_EACH))) == ONE_OF_EACH
 
 
@@ -109,7 +109,7 @@ NAMED = [Row(name="a", number=1), Row(name="b", number=[2])]
         [Row(), Row()],
     ],
 )
-def test_rows_are_read_as_they_were(rows: list[Any]) -> None:
+def test_rows_are_decoded_unchanged(rows: list[Any]) -> None:
     (batch,) = decode(encode([RecordBatch(rows, list(range(len(rows))))]))
     assert isinstance(batch, RecordBatch)
     assert batch == RecordBatch(rows, list(range(len(rows))))
@@ -117,7 +117,7 @@ def test_rows_are_read_as_they_were(rows: list[Any]) -> None:
     assert list(map(repr, batch.values)) == list(map(repr, rows))
 
 
-def test_rows_of_another_kind_keep_it() -> None:
+def test_rows_keep_their_kind() -> None:
     deleted = Row(1)
     deleted.set_row_kind(RowKind.DELETE)
     (batch,) = decode(encode([RecordBatch([Row(1), deleted])]))
@@ -125,17 +125,17 @@ def test_rows_of_another_kind_keep_it() -> None:
     assert [row.get_row_kind() for row in batch.values] == [RowKind.INSERT, RowKind.DELETE]
 
 
-def test_rows_with_the_same_names_take_little_space() -> None:
+def test_rows_with_the_same_names_store_the_names_once() -> None:
     rows = [Row(name="a", number=number) for number in range(1000)]
     assert len(encode([RecordBatch(rows)])) < len(pickle.dumps(rows, 5)) / 3
 
 
-def test_timestamps_that_are_all_missing_are_none() -> None:
+def test_a_batch_whose_timestamps_are_all_none_has_no_timestamps() -> None:
     assert decode(encode([RecordBatch([1, 2], [None, None])])) == [RecordBatch([1, 2])]
 
 
-def test_the_format_of_this_version_is_what_it_was() -> None:
-    # Golden bytes: who changes them must raise VERSION.
+def test_the_wire_format_of_this_version_does_not_change() -> None:
+    # Golden bytes: a change of the format must raise VERSION.
     items = [
         (0, [1, "two", (3, None)], struct.pack("<3q", 10, 20, 30)),
         (0, ["no timestamps"], None),
@@ -158,18 +158,18 @@ def test_the_format_of_this_version_is_what_it_was() -> None:
     assert pickle.loads(payload[HEADER_BYTES:]) == items
 
 
-def test_payloads_hold_no_class_of_ours() -> None:
+def test_payloads_contain_no_class_of_opchain() -> None:
     assert b"opchain" not in encode(ONE_OF_EACH)
 
 
-def test_every_truncation_is_found() -> None:
+def test_every_truncation_is_detected() -> None:
     payload = encode(ONE_OF_EACH)
     for length in range(len(payload)):
         with pytest.raises(WireFormatError):
             decode(payload[:length])
 
 
-def test_every_flipped_bit_is_found() -> None:
+def test_every_flipped_bit_is_detected() -> None:
     payload = encode(ONE_OF_EACH)
     for position in range(8 * len(payload)):
         changed = bytearray(payload)
@@ -180,10 +180,10 @@ def test_every_flipped_bit_is_found() -> None:
 
 @settings(deadline=None)
 @given(ELEMENTS, st.data())
-def test_any_change_of_a_few_bytes_is_found(elements: list, data: st.DataObject) -> None:
+def test_any_change_of_a_few_bytes_is_detected(elements: list, data: st.DataObject) -> None:
     payload = encode(elements)
     start = data.draw(st.integers(0, len(payload) - 1))
-    # A CRC of 32 bits finds every burst of at most 4 bytes.
+    # A CRC of 32 bits detects every burst of at most 4 bytes.
     patch = data.draw(st.binary(min_size=1, max_size=min(4, len(payload) - start)))
     changed = payload[:start] + patch + payload[start + len(patch) :]
     if changed != payload:
@@ -208,13 +208,13 @@ def test_any_change_of_a_few_bytes_is_found(elements: list, data: st.DataObject)
         ),
     }.values(),
 )
-def test_the_error_says_what_was_found(payload: bytes, message: str) -> None:
+def test_the_error_names_the_damage(payload: bytes, message: str) -> None:
     with pytest.raises(WireFormatError) as caught:
         decode(payload)
     assert message in str(caught.value)
 
 
-def test_frames_carry_any_body() -> None:
+def test_frames_carry_any_payload() -> None:
     payload = frame(PayloadKind.REPORT, b"report")
     assert bytes(unframe(PayloadKind.REPORT, payload)) == b"report"
     assert payload[4] == VERSION
@@ -230,7 +230,7 @@ def test_the_error_names_the_record_that_cannot_be_pickled() -> None:
     assert isinstance(caught.value, TypeError)
 
 
-def test_records_whose_class_is_missing_are_no_damage() -> None:
+def test_records_of_a_missing_class_are_not_reported_as_damage() -> None:
     body = pickle.dumps([(0, [pickle.PickleError()], None)])
     payload = frame(PayloadKind.ELEMENTS, body.replace(b"PickleError", b"PickleErrex"))
     with pytest.raises(

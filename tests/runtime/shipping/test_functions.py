@@ -43,7 +43,7 @@ def unpicklable(kind: str) -> Any:
         ("global", ["'global' (test_functions.py:", "global variable 'LOCK'"]),
     ],
 )
-def test_a_function_that_cannot_travel_is_named(kind: str, words: list[str]) -> None:
+def test_the_error_names_a_function_that_cannot_be_pickled(kind: str, words: list[str]) -> None:
     job = job_of(unpicklable(kind))
     with pytest.raises(UnpicklableFunctionError) as caught:
         ship_vertices(job)
@@ -55,7 +55,7 @@ def test_a_function_that_cannot_travel_is_named(kind: str, words: list[str]) -> 
     assert caught.value.phase == "job_graph"
 
 
-def test_a_vertex_that_fails_for_no_function_is_our_mistake(
+def test_a_vertex_that_cannot_be_pickled_without_a_culprit_is_an_internal_error(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     job = job_of(lambda env: env.from_collection([1]).print())
@@ -70,7 +70,7 @@ def test_a_vertex_that_fails_for_no_function_is_our_mistake(
         ship_vertices(job)
 
 
-def test_each_task_gets_functions_of_its_own() -> None:
+def test_each_task_unpickles_its_own_functions() -> None:
     seen: list[int] = []
 
     def remember(value: int) -> int:
@@ -90,7 +90,7 @@ def test_each_task_gets_functions_of_its_own() -> None:
     assert seen == []
 
 
-def test_a_task_gets_its_own_vertex_alone() -> None:
+def test_a_task_gets_only_its_own_vertex() -> None:
     job = job_of(lambda env: env.from_collection([1]).rebalance().map(str).print(), parallelism=2)
     shipped = ship_vertices(job)
     for stage in job.stages:
@@ -100,5 +100,5 @@ def test_a_task_gets_its_own_vertex_alone() -> None:
             assert program.vertex_of(task)[1] == job.vertex_of(task)[1]
 
 
-def test_lambdas_travel() -> None:
+def test_lambdas_can_be_pickled() -> None:
     assert unship(ship(lambda value: value + 1))(1) == 2

@@ -31,12 +31,12 @@ def draw(env: Any) -> None:
 
 
 def told(job: JobProgram) -> list[Buffer]:
-    """What the tasks of a job tell the driver on Spark."""
+    """The buffers that the tasks of a job send to the driver on Spark."""
     environment = TaskEnvironment(prints_on_driver=True)
     return list(run_tasks(job, ship_vertices(job), environment=environment))
 
 
-def test_everything_is_found_whatever_the_order_of_arrival(
+def test_the_outcome_is_read_from_buffers_in_any_order(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     job = job_of(draw, parallelism=2)
@@ -56,7 +56,7 @@ def test_everything_is_found_whatever_the_order_of_arrival(
         assert numbers == sorted(numbers)
 
 
-def test_records_stay_pickled_until_they_are_read_and_are_read_once() -> None:
+def test_records_are_unpickled_when_they_are_read_and_can_be_read_once() -> None:
     job = job_of(draw)
     outcome = read_outcome(job, told(job))
     (uid,) = (where for kind, where in outcome.records if kind == "collect")
@@ -83,9 +83,9 @@ def is_report(buffer: Buffer) -> bool:
         (lambda buffers: [b for b in buffers if is_report(b) or b.sequence != 1], "buffers 0 to"),
         (lambda buffers: [*buffers, next(b for b in buffers if not is_report(b))], "buffers 0 to"),
     ],
-    ids=["a report is missing", "a buffer is missing", "a buffer came twice"],
+    ids=["a report is missing", "a buffer is missing", "a buffer is repeated"],
 )
-def test_nothing_partial_is_used(change: Any, message: str) -> None:
+def test_a_missing_or_repeated_buffer_is_an_error(change: Any, message: str) -> None:
     job = job_of(draw, parallelism=2)
     buffers = told(job)
     read_outcome(job, buffers).close()
@@ -93,7 +93,7 @@ def test_nothing_partial_is_used(change: Any, message: str) -> None:
         read_outcome(job, change(buffers))
 
 
-def test_an_unknown_acknowledgement_is_our_mistake() -> None:
+def test_an_unknown_acknowledgement_is_an_internal_error() -> None:
     import pickle  # noqa: PLC0415
 
     job = job_of(draw)
@@ -125,7 +125,7 @@ def test_the_committer_gets_all_committables_once_and_is_closed() -> None:
     assert [len(call) for call in calls] == [2, len("closed")]
 
 
-def test_tasks_were_idle_between_two_epochs(tmp_path: Path) -> None:
+def test_the_time_between_two_epochs_counts_as_idle(tmp_path: Path) -> None:
     run = EpochRun(lambda env: seen(given(env, "words"), "words"), tmp_path)
     ran = run.run(words=["a"])
     run.close()

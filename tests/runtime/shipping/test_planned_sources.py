@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Outside(Source[str]):
-    """Knows what there is once it is planned."""
+    """A source that lists its splits when it is planned."""
 
     def __init__(self, found: list[str]) -> None:
         self.found = found
@@ -33,7 +33,7 @@ class Outside(Source[str]):
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("is_legacy", [True, False])
-def test_a_source_looks_outside_once(form: str, is_legacy: bool) -> None:
+def test_a_source_is_planned_once(form: str, is_legacy: bool) -> None:
     def draw(env: Any) -> None:
         source = Outside([])
         stream = (
@@ -46,7 +46,7 @@ def test_a_source_looks_outside_once(form: str, is_legacy: bool) -> None:
     assert run_form(draw, form, parallelism=2).records("all") == ["part 0 of 2", "part 1 of 2"]
 
 
-def test_what_it_does_not_find_is_told_with_its_place() -> None:
+def test_an_error_while_planning_names_the_source() -> None:
     def draw(env: Any) -> None:
         source = env.from_source(Outside(["gone"]), WatermarkStrategy.no_watermarks(), "outside")
         seen(source, "all")
@@ -58,7 +58,7 @@ def test_what_it_does_not_find_is_told_with_its_place() -> None:
     assert note.startswith("while planning 'Source: outside' (test_planned_sources.py:")
 
 
-def test_other_operators_stay_as_they_are() -> None:
+def test_other_operators_are_not_changed() -> None:
     def draw(env: Any) -> None:
         seen(env.from_sequence(1, 3).map(str), "all")
 

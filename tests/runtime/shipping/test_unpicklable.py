@@ -46,7 +46,7 @@ def capturing(value: Any) -> Any:
     return lambda record: (record, value)
 
 
-def with_default(record: int, client: Any = Client()) -> Any:  # noqa: B008 - what is tested
+def with_default(record: int, client: Any = Client()) -> Any:  # noqa: B008 - tested
     return record, client
 
 
@@ -86,7 +86,7 @@ CASES = {
 
 
 @pytest.mark.parametrize(("function", "steps"), CASES.values(), ids=CASES.keys())
-def test_the_way_to_the_culprit_is_named(function: Any, steps: list[str]) -> None:
+def test_the_path_to_the_unpicklable_object_is_named(function: Any, steps: list[str]) -> None:
     found = find_unpicklable(function, cloudpickle.dumps)
     assert found is not None
     assert list(found.steps) == steps
@@ -95,7 +95,7 @@ def test_the_way_to_the_culprit_is_named(function: Any, steps: list[str]) -> Non
         cloudpickle.dumps(found.value)
 
 
-def test_a_default_of_a_function_that_travels_by_value() -> None:
+def test_an_unpicklable_default_of_a_parameter_is_found() -> None:
     local = type(with_default)(with_default.__code__, {}, "local", with_default.__defaults__)
     local.__module__ = "__main__"
     found = find_unpicklable(local, cloudpickle.dumps)
@@ -104,17 +104,17 @@ def test_a_default_of_a_function_that_travels_by_value() -> None:
 
 
 @pytest.mark.parametrize("value", [1, len, capturing(3), Client, with_default])
-def test_nothing_is_found_in_what_can_be_pickled(value: Any) -> None:
+def test_nothing_is_found_in_picklable_objects(value: Any) -> None:
     assert find_unpicklable(value, cloudpickle.dumps) is None
 
 
-def test_the_reason_is_what_pickle_says() -> None:
+def test_the_reason_is_the_error_of_pickle() -> None:
     found = find_unpicklable(capturing(Refusing()), cloudpickle.dumps)
     assert found is not None
     assert found.reason == "RuntimeError: not me"
 
 
-def test_running_out_of_memory_is_not_taken_for_a_culprit() -> None:
+def test_a_memory_error_is_raised_and_not_reported_as_unpicklable() -> None:
     def dump(_: Any) -> bytes:
         raise MemoryError
 

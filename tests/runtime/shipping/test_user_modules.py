@@ -38,7 +38,7 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         del sys.modules[name]
 
 
-def test_loaded_modules_beside_the_program_are_found(program: Path) -> None:
+def test_imported_modules_in_the_folder_of_the_program_are_found(program: Path) -> None:
     sources = user_sources()
     ours = {place: file for place, file in sources.items() if program in file.parents}
     assert ours == {
@@ -54,7 +54,7 @@ def test_loaded_modules_beside_the_program_are_found(program: Path) -> None:
     }
 
 
-def test_neither_python_nor_installed_packages_nor_opchain_are_found() -> None:
+def test_the_standard_library_installed_packages_and_opchain_are_not_found() -> None:
     sources = user_sources()
     for installed in ("pytest", "json", "networkx", "opchain", "cloudpickle"):
         assert not [
@@ -63,13 +63,13 @@ def test_neither_python_nor_installed_packages_nor_opchain_are_found() -> None:
 
 
 @pytest.mark.parametrize("file", [None, "/nowhere/gone.py", "built.so"])
-def test_modules_without_a_source_file_are_left_out(file: str | None) -> None:
+def test_modules_without_a_source_file_are_skipped(file: str | None) -> None:
     module = ModuleType("odd")
     module.__file__ = file
     assert user_sources({"odd": module}) == {}
 
 
-def test_the_main_program_travels_by_value(tmp_path: Path) -> None:
+def test_functions_of_the_main_program_are_pickled_by_value(tmp_path: Path) -> None:
     main = ModuleType("__main__")
     main.__file__ = str(tmp_path / "main.py")
     (tmp_path / "main.py").touch()

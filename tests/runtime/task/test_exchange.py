@@ -1,4 +1,4 @@
-"""Both ends together: what is written in whatever batches arrives whole, in order, in one way only."""
+"""RecordWriter and InputGate together: written elements are read completely, in order, and in one way only."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ OPERATOR = OperatorProgram(0, "source", "cbc357ccb763df28", "job.py:1", Operator
 
 @dataclass
 class Edge:
-    """An edge, and what each producer sends in turn: batches of keys, watermarks, statuses."""
+    """An edge, and the batches of keys, watermarks and statuses of each producer."""
 
     shipping: Shipping
     consumers: int
@@ -85,7 +85,7 @@ class Edge:
         writer.end_of_input()
 
     def read(self, buffers: list[Buffer], consumer: int, memory_limit: int) -> list:
-        """What a consumer reads of buffers that come in this order."""
+        """The elements that a consumer reads if buffers arrive in this order."""
         pointwise = self.shipping in (Shipping.FORWARD, Shipping.RESCALE)
         program = InputProgram(
             0, 0, len(self.sent), pointwise, self.carries_timestamps, "source -> sink"
@@ -111,7 +111,7 @@ def edges(draw: st.DrawFn) -> Edge:
 
 
 def flat(elements: list) -> list:
-    """Records one by one, with their timestamps: batches are not part of the promise."""
+    """Records one by one with their timestamps, since batches are not guaranteed."""
     return [
         pair
         for element in elements
@@ -125,7 +125,7 @@ def flat(elements: list) -> list:
 
 @settings(deadline=None)
 @given(edges(), st.randoms(), st.sampled_from([0, 500, 1 << 20]))
-def test_every_channel_gives_what_was_written_in_order(
+def test_every_channel_is_read_in_the_order_in_which_it_was_written(
     edge: Edge, rng: Any, memory_limit: int
 ) -> None:
     buffers = list(edge.buffers)
@@ -139,7 +139,7 @@ def test_every_channel_gives_what_was_written_in_order(
                 [i.element for i in items if i.channel == producer and i.element != EndOfInput()]
             )
     for producer, script in enumerate(edge.sent):
-        # Cut at the marks, what was sent and what all consumers got is the same, span by span.
+        # Between two marks, the sent and the received records are the same.
         number = 0
         expected: list[list] = [[]]
         for item in script:
@@ -183,7 +183,9 @@ def cut_at_marks(elements: list) -> list[list]:
 
 @settings(deadline=None)
 @given(edges(), st.randoms(), st.sampled_from([0, 500]))
-def test_the_order_of_arrival_does_not_show(edge: Edge, rng: Any, memory_limit: int) -> None:
+def test_the_order_of_arrival_does_not_affect_the_elements(
+    edge: Edge, rng: Any, memory_limit: int
+) -> None:
     shuffled = list(edge.buffers)
     rng.shuffle(shuffled)
     for consumer in range(edge.consumers):
@@ -193,7 +195,7 @@ def test_the_order_of_arrival_does_not_show(edge: Edge, rng: Any, memory_limit: 
 
 @settings(deadline=None)
 @given(edges())
-def test_writing_again_gives_the_same_bytes(edge: Edge) -> None:
+def test_writing_again_produces_the_same_bytes(edge: Edge) -> None:
     again = Edge(
         edge.shipping, edge.consumers, edge.carries_timestamps, edge.buffer_bytes, edge.sent
     )
@@ -202,7 +204,7 @@ def test_writing_again_gives_the_same_bytes(edge: Edge) -> None:
 
 @settings(deadline=None)
 @given(edges())
-def test_order_never_falls_within_a_channel(edge: Edge) -> None:
+def test_the_order_of_buffers_never_decreases_within_a_channel(edge: Edge) -> None:
     def place(buffer: Buffer) -> tuple[int, int, int]:
         return buffer.target, buffer.channel, buffer.sequence
 
@@ -216,7 +218,7 @@ def test_order_never_falls_within_a_channel(edge: Edge) -> None:
 
 @settings(deadline=None)
 @given(edges(), st.data())
-def test_a_lost_or_doubled_buffer_is_never_overlooked(edge: Edge, data: st.DataObject) -> None:
+def test_a_lost_or_repeated_buffer_is_always_detected(edge: Edge, data: st.DataObject) -> None:
     victim = data.draw(st.integers(0, len(edge.buffers) - 1))
     consumer = edge.buffers[victim].target
     lost = edge.buffers[:victim] + edge.buffers[victim + 1 :]

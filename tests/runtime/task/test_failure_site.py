@@ -1,4 +1,4 @@
-"""Failures are told in the same words however the code runs, and keep the user's type."""
+"""Errors of user functions have the same notes in all forms of a job, and keep their type."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class BadRecordError(Exception):
-    """What a user raises."""
+    """An error that a user raises."""
 
 
 def check(value: int) -> int:
@@ -182,7 +182,7 @@ def assigning(assigner: Any) -> Any:
 
 def ones(value: Any) -> list[int]:
     found = [1 for _ in value]
-    return found  # noqa: RET504 - it is not to be written into the loop
+    return found  # noqa: RET504 - it must not be inlined
 
 
 def numbers(env: StreamExecutionEnvironment) -> DataStream[int]:
@@ -283,7 +283,7 @@ OPERATORS: dict[str, tuple[Callable[[Any], DataStream[Any]], str]] = {
 
 
 def masked(note: str) -> str:
-    """A note without its line numbers."""
+    """A note with masked line numbers."""
     words = []
     for part in note.split(HERE):
         head, _, tail = part.partition(")")
@@ -293,7 +293,7 @@ def masked(note: str) -> str:
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("case", OPERATORS)
-def test_an_operators_failure_says_where_it_was(case: str, form: str) -> None:
+def test_an_error_in_an_operator_names_the_operator_and_the_record(case: str, form: str) -> None:
     draw, expected = OPERATORS[case]
 
     def drawn(env: StreamExecutionEnvironment) -> None:
@@ -318,7 +318,7 @@ def test_an_operators_failure_says_where_it_was(case: str, form: str) -> None:
         ("close", f"in 'it: Writer' {HERE}LINE)"),
     ],
 )
-def test_a_sinks_failure_says_where_it_was(fails: str, expected: str, form: str) -> None:
+def test_an_error_in_a_sink_writer_names_the_sink(fails: str, expected: str, form: str) -> None:
     error = failure_of(lambda env: numbers(env).sink_to(FailingSink(fails)).name("it"), form)
     assert type(error) is BadRecordError
     assert expected in masked(notes_of(error)).split(" | ")
@@ -326,13 +326,13 @@ def test_a_sinks_failure_says_where_it_was(fails: str, expected: str, form: str)
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(("fails", "at"), [("invoke", ", at record 3"), ("finish", "")])
-def test_a_legacy_sinks_failure_says_where_it_was(fails: str, at: str, form: str) -> None:
+def test_an_error_in_a_sink_function_names_the_sink(fails: str, at: str, form: str) -> None:
     error = failure_of(lambda env: numbers(env).add_sink(FailingLegacySink(fails)).name("it"), form)
     assert masked(notes_of(error)).startswith(f"in 'Sink: it' {HERE}LINE){at} | in task")
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_in_batch_mode_the_combining_names_the_edge(form: str) -> None:
+def test_an_error_while_combining_in_batch_mode_names_the_edge(form: str) -> None:
     def draw(env: StreamExecutionEnvironment) -> None:
         items: Any = numbers(env).map(Summand)
         items.key_by(lambda item: item.number % 2).reduce(lambda a, b: a + b).print()
@@ -344,7 +344,7 @@ def test_in_batch_mode_the_combining_names_the_edge(form: str) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_record_is_the_one_that_the_failing_operator_got(form: str) -> None:
+def test_the_note_shows_the_record_of_the_failing_operator(form: str) -> None:
     error = failure_of(
         lambda env: seen(
             numbers(env).map(lambda x: -x).filter(bool).map(lambda x: 1 // (x + 3)), "s"
@@ -355,7 +355,7 @@ def test_a_record_is_the_one_that_the_failing_operator_got(form: str) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_comprehension_fails_at_the_record_of_its_operator(form: str) -> None:
+def test_an_error_in_a_comprehension_shows_the_record_of_its_operator(form: str) -> None:
     error = failure_of(
         lambda env: numbers(env).map(lambda x: [1 // (i - 2) for i in range(x)]).print(), form
     )
@@ -374,7 +374,7 @@ def test_a_comprehension_fails_at_the_record_of_its_operator(form: str) -> None:
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("value", [None, 5])
-def test_a_result_that_is_not_iterable_comes_with_a_hint(value: Any, form: str) -> None:
+def test_a_result_that_is_not_iterable_has_a_hint(value: Any, form: str) -> None:
     error = failure_of(lambda env: numbers(env).flat_map(lambda _: value).print(), form)
     assert type(error) is TypeError
     assert "the function of a flat map must return an iterable, or yield" in notes_of(error)
@@ -390,15 +390,15 @@ def test_a_result_that_is_not_iterable_comes_with_a_hint(value: Any, form: str) 
         pytest.param(lambda rows: rows.key_by(sum).map(str), id="a key"),
     ],
 )
-def test_what_a_function_itself_loops_over_is_no_reason_for_the_hint(draw: Any, form: str) -> None:
+def test_an_error_in_a_loop_of_the_users_function_has_no_hint(draw: Any, form: str) -> None:
     error = failure_of(lambda env: draw(numbers(env)).print(), form)
     assert type(error) is TypeError
     assert "must return an iterable" not in notes_of(error)
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_function_that_raises_stop_iteration_fails_the_job(form: str) -> None:
-    """A generator may not let it pass, and must not end as if its input had ended."""
+def test_stop_iteration_raised_by_a_function_fails_the_job(form: str) -> None:
+    """It must neither leave a generator nor look like the end of the input."""
     error = failure_of(lambda env: numbers(env).map(lambda _: next(iter(()))).print(), form)
     assert type(error) is RuntimeError
     assert type(error.__cause__) is StopIteration
@@ -406,7 +406,7 @@ def test_a_function_that_raises_stop_iteration_fails_the_job(form: str) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_generator_that_raises_stop_iteration_fails_at_its_record(form: str) -> None:
+def test_stop_iteration_raised_by_a_generator_fails_the_job_at_its_record(form: str) -> None:
     def twice(value: int) -> Iterator[int]:
         yield value
         yield value if value < 2 else next(iter(()))
@@ -416,12 +416,12 @@ def test_a_generator_that_raises_stop_iteration_fails_at_its_record(form: str) -
     assert f"in 'Flat Map' {HERE}LINE), at record 2" in masked(notes_of(error))
 
 
-def test_a_long_record_is_cut() -> None:
+def test_a_long_record_is_truncated() -> None:
     error = failure_of(lambda env: env.from_collection(["x" * 10_000]).map(int).print())
     assert len(error.__notes__[0]) < 200  # type: ignore[attr-defined]
 
 
-def test_a_record_whose_repr_fails_does_not_hide_the_failure() -> None:
+def test_an_error_in_repr_of_the_record_does_not_hide_the_failure() -> None:
     class Shy:
         def __repr__(self) -> str:
             raise RuntimeError
@@ -431,7 +431,7 @@ def test_a_record_whose_repr_fails_does_not_hide_the_failure() -> None:
     assert "at record <Shy whose repr raises RuntimeError>" in notes_of(error)
 
 
-def test_a_failure_outside_of_any_operator_names_the_task() -> None:
+def test_an_error_outside_of_any_operator_names_the_task() -> None:
     job = job_of(lambda env: numbers(env).print())
     error = ValueError("no traceback at all")
     add_failure_site(error, TaskInfo(job.vertices[0], 0))
@@ -440,14 +440,14 @@ def test_a_failure_outside_of_any_operator_names_the_task() -> None:
 
 
 class OutputsAsInJava(ProcessFunction[Any, Any]):
-    """Calls a method that only Flink's Java API has."""
+    """Calls a method of Flink's Java API."""
 
     def process_element(self, value: Any, ctx: Any) -> Any:
         ctx.output(OutputTag("late"), value)
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_side_output_as_in_java_comes_with_a_hint(form: str) -> None:
+def test_a_side_output_written_as_in_java_has_a_hint(form: str) -> None:
     def draw(env: Any) -> None:
         env.from_collection([1]).process(OutputsAsInJava()).print()
 

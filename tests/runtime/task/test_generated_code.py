@@ -31,32 +31,32 @@ def chain_of(job: Any) -> Any:
     return StreamTask(job, 0, iter(())).chain
 
 
-def test_a_text_is_compiled_once() -> None:
+def test_equal_generated_code_is_compiled_once() -> None:
     source = "def process_0(values):\n    return values\n"
     assert compiled(source, "<generated: x>") is compiled(source, "<generated: x>")
     assert compiled(source, "<generated: y>").co_filename == "<generated: y>"
 
 
-def test_the_functions_of_the_module_are_in_the_chain() -> None:
+def test_functions_of_the_generated_module_are_used_in_the_chain() -> None:
     chain = chain_of(job_of(split))
     assert [function.__name__ for function in chain.batch_functions.values()] == ["process_0"]
     collects = {tag: collect.__name__ for tag, collect in chain.outputs[1].sides.items()}
-    # Exchanges come first among the readers, so their tags do.
+    # Exchanges come first among the readers, and so do their tags.
     assert collects == {"a": "emit_1_0", "b": "emit_1_1"}
 
 
-def test_side_outputs_that_are_read_come_in_the_order_of_their_readers() -> None:
+def test_tags_of_side_outputs_have_the_order_of_their_readers() -> None:
     vertex = job_of(split).vertices[0]
     assert side_tags(vertex, 1) == ["a", "b"]
     assert side_tags(vertex, 0) == []
 
 
-def test_without_a_module_the_chain_is_interpreted() -> None:
+def test_without_a_generated_module_the_chain_is_interpreted() -> None:
     job = job_of(split, "interpreted")
     assert chain_of(job).batch_functions == {}
 
 
-def test_names_stand_for_what_the_program_says() -> None:
+def test_names_of_the_generated_module_are_bound_to_program_values() -> None:
     constant = object()
     job = job_of(lambda env: env.from_sequence(1, 2).map(str.upper).name("up").print())
     vertex = job.vertices[0]
@@ -74,20 +74,20 @@ def test_names_stand_for_what_the_program_says() -> None:
     assert found == [(str.upper, constant)]
 
 
-def test_shared_names_are_those_that_any_module_may_use() -> None:
+def test_shared_names_are_available_in_every_generated_module() -> None:
     assert {"ABSENT", "IMMUTABLE", "NO_TIMESTAMP", "is_tagged", "own_copy"} <= set(SHARED_NAMES)
     assert repr(SHARED_NAMES["ABSENT"]) == "ABSENT"
 
 
 def failing(message: str) -> Any:
-    def fail(value: int, *_more: int) -> int:  # more arguments keep it from being inlined
+    def fail(value: int, *_more: int) -> int:  # extra parameters prevent inlining
         raise ValueError(message)
 
     return fail
 
 
-def test_a_traceback_shows_the_generated_line_of_the_vertex_that_failed() -> None:
-    """Vertices of one name share a file name, and each shows its own text."""
+def test_a_traceback_shows_the_generated_line_of_the_failed_vertex() -> None:
+    """Vertices with the same name share a file name, but each traceback shows the right lines."""
 
     def draw(env: Any) -> None:
         first = env.from_sequence(1, 1).rebalance().map(lambda x: x * 1_000).name("it")
@@ -103,7 +103,7 @@ def test_a_traceback_shows_the_generated_line_of_the_vertex_that_failed() -> Non
 
 
 @pytest.mark.parametrize("again", [False, True])
-def test_a_worker_that_has_run_both_shows_the_right_one(again: bool) -> None:
+def test_a_worker_that_ran_two_jobs_shows_the_lines_of_the_failed_one(again: bool) -> None:
     def draw(env: Any) -> None:
         env.from_sequence(1, 1).rebalance().map(lambda x: x + 1).name("it")
 
@@ -117,7 +117,7 @@ def test_a_worker_that_has_run_both_shows_the_right_one(again: bool) -> None:
     assert ("value + 2" in text) is not again
 
 
-def test_counters_are_the_operators() -> None:
+def test_counters_of_generated_code_are_those_of_the_operators() -> None:
     def draw(env: Any) -> None:
         seen(env.from_sequence(1, 9).filter(lambda x: x % 3).map(str), "s")
 

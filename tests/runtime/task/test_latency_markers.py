@@ -1,4 +1,4 @@
-"""Latency markers from the sources to every operator, by a clock that the test moves."""
+"""Latency markers from the sources to every operator, with a clock that the test advances."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def two_vertices(interval_ms: int) -> Any:
-    """Ten numbers in batches, each batch a buffer, to a vertex of two operators."""
+    """Ten numbers in batches of one buffer each, sent to a vertex of two operators."""
 
     def draw(env: StreamExecutionEnvironment) -> None:
         env.get_config().set_latency_tracking_interval(interval_ms)
@@ -38,7 +38,7 @@ def two_vertices(interval_ms: int) -> Any:
 def run(
     job: JobProgram, task: int, buffers: list[Buffer], clock: ManualClock, step_ms: int
 ) -> tuple[list[Buffer], TaskMetrics]:
-    """Runs a task; each buffer that it yields is taken after so many milliseconds."""
+    """Runs a task; each buffer that it yields is taken after the given number of milliseconds."""
     out = []
     for buffer in StreamTask(job, task, iter(buffers), TaskEnvironment(timers=clock)).run():
         out.append(buffer)
@@ -54,7 +54,9 @@ def markers(buffers: list[Buffer]) -> list[LatencyMarker]:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_markers_leave_at_the_interval_and_are_timed_everywhere(form: str, capsys: Any) -> None:
+def test_markers_are_sent_at_the_interval_and_timed_in_all_operators(
+    form: str, capsys: Any
+) -> None:
     job = job_of(two_vertices(20), form, batch_size=1)
     source, to_int = job.vertices[0].operators
     clock = ManualClock(1_000)
@@ -109,7 +111,7 @@ def test_a_marker_does_not_overtake_records_of_a_source_on_a_thread() -> None:
 
     job = job_of(draw, batch_size=1_000)
     task = StreamTask(job, 0, iter(()), TaskEnvironment(timers=ManualClock(1_000)))
-    task.chain.open()  # the first marker is mail now; the source's thread is not started
+    task.chain.open()  # the first marker is mail now; the thread of the source is not started
     for number in range(3):
         task._input._deliver((number, None))  # type: ignore[attr-defined]
     assert task.processor.run_mailbox_step()

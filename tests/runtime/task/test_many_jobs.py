@@ -1,4 +1,4 @@
-"""A process that runs thousands of jobs, as fuzzing does, must not grow by each of them."""
+"""A process that runs thousands of jobs, as fuzzing does, must not grow with each job."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from opchain.runtime.task.generated_code import show_in_tracebacks
 
 
 def run_job(number: int) -> None:
-    """A job with names and functions of its own; each third one fails."""
+    """A job with its own names and functions; each third job fails."""
     configuration = Configuration()
     configuration.set_string("execution.target", "local")
     env = StreamExecutionEnvironment.get_execution_environment(configuration)
     env.set_parallelism(2)
     names: dict[str, object] = {}
-    exec(f"def plus(x):\n    return x % 5, x // (x + {number} % 3)", names)  # noqa: S102 - a function of its own
+    exec(f"def plus(x):\n    return x % 5, x // (x + {number} % 3)", names)  # noqa: S102 - each job needs its own functions
     sums = env.from_collection([0, 1, 2]).map(names["plus"]).name(f"plus {number}")  # type: ignore[arg-type]
     collected = sums.key_by(lambda pair: pair[0]).reduce(lambda a, b: (a[0], a[1] + b[1]))
     if number % 3:
@@ -35,8 +35,8 @@ def run_job(number: int) -> None:
 
 
 @pytest.mark.slow
-def test_objects_threads_and_files_stay_as_many() -> None:
-    """In a process of its own: what other tests left behind may end in the meantime."""
+def test_the_number_of_objects_threads_and_files_stays_constant() -> None:
+    """In its own process, since objects of other tests may be freed meanwhile."""
     subprocess.run([sys.executable, __file__], check=True, timeout=300)
 
 
@@ -58,7 +58,9 @@ def run_many_jobs() -> None:
     assert after[1:] == before[1:], f"threads or open files: {before}, {after}"
 
 
-def test_the_lines_of_the_latest_files_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tracebacks_show_the_lines_of_the_latest_generated_files(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(generated_code, "MOST_SHOWN", 2)
     for name in ("<a>", "<b>", "<a>", "<c>"):
         show_in_tracebacks(f"{name}\n", name)

@@ -1,4 +1,4 @@
-"""What tasks count while they run, in each of the forms that their code can have."""
+"""Metrics of tasks, in each form of their code."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ODD = OutputTag("odd")
 
 
 class SplitOdd(ProcessFunction[int, int]):
-    """Odd numbers leave by the side, multiples of 10 twice."""
+    """Sends odd numbers to a side output, and multiples of 10 twice."""
 
     def process_element(self, value: Any, ctx: ProcessFunction.Context) -> Any:
         if value % 2:
@@ -55,7 +55,7 @@ def counts(ran: Ran) -> dict[str, tuple[int, int]]:
 
 
 def fork(env: StreamExecutionEnvironment) -> None:
-    """A filter and a flat map behind one map, and a sink behind each of them."""
+    """A filter and a flat map downstream of one map, each with a sink."""
     numbers = env.from_collection(list(range(100))).name("numbers").map(int).name("to int")
     few = numbers.filter(lambda n: n % 4 == 0).name("fourth")
     few.print().name("print few")
@@ -65,7 +65,7 @@ def fork(env: StreamExecutionEnvironment) -> None:
 
 
 def sides(env: StreamExecutionEnvironment) -> None:
-    """A side output that is read, one behind it that nobody reads, and the main output."""
+    """A side output with a reader, one behind it without, and the main output."""
     split = env.from_collection(list(range(100))).name("numbers").process(SplitOdd()).name("split")
     split.map(str).name("even").print().name("print even")
     split.get_side_output(ODD).map(str).name("odd").print().name("print odd")
@@ -74,7 +74,9 @@ def sides(env: StreamExecutionEnvironment) -> None:
 
 @pytest.mark.parametrize("parallelism", [1, 3])
 @pytest.mark.parametrize("form", FORMS)
-def test_a_fork_is_counted_branch_by_branch(form: str, parallelism: int, capsys: Any) -> None:
+def test_branches_of_a_fork_are_counted_separately(
+    form: str, parallelism: int, capsys: Any
+) -> None:
     found = counts(run_form(fork, form, parallelism=parallelism))
     many = sum(n % 3 for n in range(100))
     big = sum(n % 3 for n in range(51, 100))
@@ -93,7 +95,7 @@ def test_a_fork_is_counted_branch_by_branch(form: str, parallelism: int, capsys:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_side_outputs_count_where_somebody_reads_them(form: str, capsys: Any) -> None:
+def test_side_outputs_are_counted_if_they_have_readers(form: str, capsys: Any) -> None:
     found = counts(run_form(sides, form))
     assert found == {
         "Source: numbers": (100, 100),
@@ -128,7 +130,7 @@ STEPS: dict[str, Any] = {
     ),
     parallelism=st.integers(1, 3),
 )
-def test_all_forms_count_the_same(steps: list[tuple[str, int]], parallelism: int) -> None:
+def test_all_forms_have_the_same_counts(steps: list[tuple[str, int]], parallelism: int) -> None:
     def draw(env: StreamExecutionEnvironment) -> None:
         streams: list[DataStream[Any]] = [env.from_collection(list(range(30)))]
         for name, which in steps:
@@ -161,11 +163,11 @@ def exchanges(env: StreamExecutionEnvironment) -> None:
     )
 
 
-def test_what_leaves_a_vertex_arrives_at_the_next(capsys: Any) -> None:
+def test_records_and_bytes_out_of_a_vertex_are_those_into_the_next(capsys: Any) -> None:
     metrics = run_form(exchanges).outcome.metrics
     source, copies, total = metrics.vertices
     assert (source.records_in, source.bytes_in) == (90, 0)
-    assert source.records_out == 90 + 90  # a record that is broadcast counts once
+    assert source.records_out == 90 + 90  # a broadcast record counts once
     assert copies.records_in == 3 * 90
     assert total.records_in == 90
     assert source.bytes_out == copies.bytes_in + total.bytes_in > 0
@@ -177,7 +179,7 @@ def test_what_leaves_a_vertex_arrives_at_the_next(capsys: Any) -> None:
     assert len(capsys.readouterr().out.splitlines()) == 4 * 90
 
 
-def test_a_job_ends_at_the_last_watermark(capsys: Any) -> None:
+def test_all_operators_end_at_the_last_watermark(capsys: Any) -> None:
     metrics = run_form(exchanges).outcome.metrics
     for operator in metrics.operators:
         values = operator.values()
@@ -196,7 +198,7 @@ class Both(CoMapFunction[Any, Any, Any]):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_an_operator_of_two_inputs_has_a_watermark_of_each(form: str, capsys: Any) -> None:
+def test_an_operator_with_two_inputs_has_a_watermark_for_each(form: str, capsys: Any) -> None:
     def draw(env: StreamExecutionEnvironment) -> None:
         first, second = env.from_collection([1, 2]), env.from_collection([3])
         first.connect(second).map(Both()).name("both").print()
@@ -208,7 +210,7 @@ def test_an_operator_of_two_inputs_has_a_watermark_of_each(form: str, capsys: An
     assert len(capsys.readouterr().out.splitlines()) == 3
 
 
-def test_time_is_all_accounted_for(capsys: Any) -> None:
+def test_busy_idle_and_back_pressured_time_add_up_to_the_elapsed_time(capsys: Any) -> None:
     for vertex in run_form(exchanges).outcome.metrics.vertices:
         for task in vertex.subtasks:
             assert task.elapsed_ns == task.busy_ns + task.idle_ns + task.back_pressured_ns > 0
@@ -228,7 +230,7 @@ class Numbers(SourceFunction[int]):
         pass
 
 
-def test_a_source_on_a_thread_of_its_own_does_not_know_its_busy_time(capsys: Any) -> None:
+def test_busy_time_is_unknown_with_a_source_on_its_own_thread(capsys: Any) -> None:
     def draw(env: StreamExecutionEnvironment) -> None:
         env.add_source(Numbers(), "numbers").map(str).name("text").print()
 
@@ -268,7 +270,7 @@ class Registers(MapFunction[int, int]):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_what_functions_register_reaches_the_driver(form: str, capsys: Any) -> None:
+def test_registered_metrics_are_sent_to_the_driver(form: str, capsys: Any) -> None:
     def draw(env: StreamExecutionEnvironment) -> None:
         env.from_collection(list(range(10))).rebalance().map(Registers()).name("count").print()
 
@@ -290,7 +292,7 @@ def test_what_functions_register_reaches_the_driver(form: str, capsys: Any) -> N
 
 
 class Marks(WatermarkGenerator[Any]):
-    """Counts the records it has seen, in the group of its operator."""
+    """Counts its records, in the metric group of its operator."""
 
     def __init__(self, context: WatermarkGeneratorContext) -> None:
         self.seen = context.metric_group.counter("seen by the generator")
@@ -303,7 +305,9 @@ class Marks(WatermarkGenerator[Any]):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_watermark_generators_have_the_group_of_their_operator(form: str, capsys: Any) -> None:
+def test_watermark_generators_have_the_metric_group_of_their_operator(
+    form: str, capsys: Any
+) -> None:
     def draw(env: StreamExecutionEnvironment) -> None:
         marked = env.from_collection([1, 2, 3]).assign_timestamps_and_watermarks(
             WatermarkStrategy.for_generator(Marks)
@@ -360,7 +364,7 @@ class Adds(MapFunction[int, int]):
         return value
 
 
-def test_an_accumulator_that_cannot_travel_is_named() -> None:
+def test_the_error_names_an_accumulator_that_cannot_be_pickled() -> None:
     def draw(env: StreamExecutionEnvironment) -> None:
         env.from_collection([1]).map(Adds()).name("add").print()
 

@@ -39,7 +39,7 @@ Draw = Callable[["StreamExecutionEnvironment"], Any]
 
 
 class Opened:
-    """The chain of a task, driven by hand; nothing is pickled on its way in."""
+    """The chain of a task, called by the test; its input is not pickled."""
 
     def __init__(self, draw: Draw, form: str = "inlined", vertex: int = 0, **settings: Any) -> None:
         self.job = job_of(draw, form, **settings)
@@ -56,7 +56,7 @@ class Opened:
             writer.end_of_input()
 
     def sent(self) -> list[Any]:
-        """The elements that have left, target after target."""
+        """The elements that were sent, target after target."""
         for writer in self.task.writers:
             writer.flush()
         buffers = sorted(self.task._ready, key=lambda buffer: (buffer.target, buffer.sequence))
@@ -65,7 +65,7 @@ class Opened:
 
 
 class Logs(MapFunction[int, int]):
-    """Writes down what happens to it."""
+    """Records the calls of its methods."""
 
     def __init__(self, name: str, log: list[str], fails: str = "") -> None:
         self.name = name
@@ -106,7 +106,7 @@ class LogsSink(SinkFunction[int]):
 
 
 class EmitsAtTheEnd(Sink[int]):
-    """A sink whose writer logs, behind a committer, so that its operator emits when it finishes."""
+    """A sink with a writer that logs and a committer, so that its operator emits at the end."""
 
     has_committer = True
 
@@ -136,7 +136,7 @@ class LogsWriter(SinkWriter[int]):
         self.log.append("close writer")
 
 
-# Life
+# Life cycle
 
 
 def three(log: list[str], *fails: str) -> Draw:
@@ -150,12 +150,12 @@ def three(log: list[str], *fails: str) -> Draw:
 
 
 def run_here(draw: Draw, form: str = "inlined") -> list[Buffer]:
-    """Runs a job of one task, not pickled, so that its functions are the test's own."""
+    """Runs a job of one task without pickling, so that its functions are those of the test."""
     return list(StreamTask(job_of(draw, form), 0, iter(())).run())
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_opened_from_tail_to_head_run_finished_and_closed(form: str) -> None:
+def test_operators_are_opened_from_tail_to_head_and_closed_after_they_finished(form: str) -> None:
     log = SharedList()
     run_here(three(log), form)
     assert log == [
@@ -167,7 +167,7 @@ def test_opened_from_tail_to_head_run_finished_and_closed(form: str) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_what_an_operator_emits_when_it_finishes_finds_those_behind_unfinished(form: str) -> None:
+def test_records_emitted_in_finish_reach_operators_that_have_not_finished(form: str) -> None:
     log = SharedList()
     opened = Opened(lambda env: env.from_sequence(1, 1).sink_to(EmitsAtTheEnd(log)), form)
     opened.chain.process_batch(0, [7], None)
@@ -190,7 +190,7 @@ def test_what_an_operator_emits_when_it_finishes_finds_those_behind_unfinished(f
         (("close", "close"), "close a", "close a close b close sink"),
     ],
 )
-def test_everything_is_closed_once_and_the_first_failure_is_raised(
+def test_all_operators_are_closed_once_and_the_first_error_is_raised(
     fails: tuple[str, ...], kind: str, closed: str
 ) -> None:
     log = SharedList()
@@ -205,7 +205,7 @@ def test_everything_is_closed_once_and_the_first_failure_is_raised(
     assert "in 'Map' (test_operator_chain.py:" in notes
 
 
-def test_a_task_that_nobody_reads_to_its_end_is_closed() -> None:
+def test_a_task_that_is_not_read_to_its_end_is_closed() -> None:
     log = SharedList()
 
     def draw(env: Any) -> None:
@@ -222,7 +222,7 @@ def test_a_task_that_nobody_reads_to_its_end_is_closed() -> None:
 
 
 class KeepsItsRecord:
-    """Gives one list again and again, and changes it."""
+    """Emits the same list repeatedly, and changes it in between."""
 
     def __init__(self) -> None:
         self.row = [0]
@@ -249,7 +249,7 @@ def fork(env: Any) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_siblings_do_not_see_each_others_changes(form: str) -> None:
+def test_operators_of_a_fork_do_not_see_each_others_changes(form: str) -> None:
     ran = run_form(fork, form)
     assert ran.records("changed") == [101, 102, 103]
     assert ran.records("read") == [1, 2, 3]
@@ -257,7 +257,7 @@ def test_siblings_do_not_see_each_others_changes(form: str) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_with_object_reuse_they_do(form: str) -> None:
+def test_with_object_reuse_operators_of_a_fork_share_records(form: str) -> None:
     ran = run_form(fork, form, object_reuse=True)
     assert ran.records("changed") == [101, 102, 103]
     assert ran.records("read") == [101, 102, 103]
@@ -265,7 +265,7 @@ def test_with_object_reuse_they_do(form: str) -> None:
 
 @pytest.mark.parametrize("object_reuse", [False, True])
 @pytest.mark.parametrize("form", FORMS)
-def test_a_chain_without_a_fork_hands_on_the_very_object(form: str, object_reuse: bool) -> None:
+def test_a_chain_without_a_fork_passes_the_object_itself(form: str, object_reuse: bool) -> None:
     row = SharedList([1])
     met = SharedList()
 
@@ -288,7 +288,7 @@ class YieldsOneList(ProcessFunction[int, Any]):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_what_is_yielded_is_taken_as_it_was(form: str) -> None:
+def test_a_yielded_record_is_emitted_before_the_function_changes_it(form: str) -> None:
     def draw(env: Any) -> None:
         stream = env.from_sequence(1, 2).process(YieldsOneList())
         seen(stream, "main")
@@ -308,7 +308,7 @@ class YieldsOneListTwice(FlatMapFunction[int, Any]):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_what_a_flat_map_yields_is_taken_as_it_was(form: str) -> None:
+def test_a_record_yielded_by_flat_map_is_emitted_before_it_is_changed(form: str) -> None:
     ran = run_form(
         lambda env: seen(env.from_sequence(1, 2).flat_map(YieldsOneListTwice()), "main"), form
     )
@@ -326,7 +326,7 @@ class Splits(ProcessFunction[int, int]):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_tags_are_told_apart_chained_and_sent(form: str) -> None:
+def test_chained_and_sent_side_outputs_are_separated_by_tag(form: str) -> None:
     def draw(env: Any) -> None:
         stream = env.from_sequence(1, 2).process(Splits())
         seen(stream, "main")
@@ -345,14 +345,14 @@ def test_tags_are_told_apart_chained_and_sent(form: str) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_stream_without_readers_is_dropped(form: str) -> None:
+def test_records_of_a_stream_without_readers_are_dropped(form: str) -> None:
     ran = run_form(lambda env: env.from_sequence(1, 9).map(str), form)
     assert [numbers[0] for numbers in ran.counters().values()] == [9, 9]
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_exchanges_come_before_chained_operators(form: str) -> None:
-    """As Flink orders them; with copies it decides who gets the original."""
+def test_exchanges_receive_records_before_chained_operators(form: str) -> None:
+    """In Flink's order; if records are copied, it decides who gets the original."""
     row = SharedList([1])
     met = SharedList()
 
@@ -371,7 +371,7 @@ def test_exchanges_come_before_chained_operators(form: str) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_records_leave_before_the_watermark_that_came_behind_them(form: str) -> None:
+def test_records_are_sent_before_a_later_watermark(form: str) -> None:
     opened = Opened(lambda env: env.from_sequence(1, 1).map(int).rebalance().map(int).print(), form)
     chain = opened.chain
     chain.process_batch(0, [1], None)
@@ -432,7 +432,7 @@ def test_the_smaller_watermark_of_two_inputs_counts(form: str) -> None:
     ]
 
 
-def test_an_idle_input_holds_nobody_back_and_both_are_idle_together() -> None:
+def test_an_idle_input_is_ignored_and_two_idle_inputs_make_the_output_idle() -> None:
     opened = Opened(connected, vertex=2)
     chain = opened.chain
     chain.process_watermark(0, 7)
@@ -454,7 +454,7 @@ def test_an_idle_input_holds_nobody_back_and_both_are_idle_together() -> None:
 
 
 def whole_run(job: JobProgram) -> list[tuple[int, Any]]:
-    """Every element that is sent in a job, with its target."""
+    """Every element that a job sends, with its target."""
     waiting: dict[int, list[Buffer]] = {}
     for task in range(sum(vertex.parallelism for vertex in job.vertices)):
         buffers = sorted(waiting.get(task, []), key=lambda buffer: buffer[1:4])
@@ -471,7 +471,7 @@ def whole_run(job: JobProgram) -> list[tuple[int, Any]]:
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
-def test_every_channel_ends_with_the_last_watermark_and_the_end(mode: str, form: str) -> None:
+def test_every_channel_ends_with_the_last_watermark_and_end_of_input(mode: str, form: str) -> None:
     strategy: Any = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(
         lambda value, _: value
     )

@@ -14,14 +14,14 @@ TASK = TaskInfo(
 )
 
 
-def test_identifiers_have_the_form_of_flinks_operator_scope() -> None:
+def test_metric_identifiers_have_the_operator_scope_format_of_flink() -> None:
     group = operator_group(TASK, OPERATOR)
     assert group.get_metric_identifier("numRecordsIn") == (
         f"{socket.gethostname()}.taskmanager.{os.getpid()}.clicks.parse.2.numRecordsIn"
     )
 
 
-def test_the_variables_are_flinks() -> None:
+def test_the_scope_variables_are_those_of_flink() -> None:
     assert operator_group(TASK, OPERATOR).get_all_variables() == {
         "<host>": socket.gethostname(),
         "<tm_id>": str(os.getpid()),

@@ -55,7 +55,7 @@ def context_of(
 KEY = KeyProgram(str, "key", "job.py:2")
 
 
-def test_an_operator_without_key_has_no_keyed_services() -> None:
+def test_an_operator_without_a_key_has_no_keyed_services() -> None:
     context = context_of(None)
     assert context.keyed is None
     assert context.operator_state.get_registered_state_names() == frozenset()
@@ -65,7 +65,7 @@ def test_an_operator_without_key_has_no_keyed_services() -> None:
 
 
 @pytest.mark.parametrize("keys", [(KEY,), (KEY, None), (None, KEY)])
-def test_one_with_a_key_on_any_input_has_state_of_its_key_groups(keys: Any) -> None:
+def test_an_operator_with_a_keyed_input_has_state_for_its_key_groups(keys: Any) -> None:
     context = context_of(*keys)
     assert context.keyed_state.key_groups == key_group_range(16, 2, 1)
     assert context.keyed_state.max_parallelism == 16
@@ -73,11 +73,11 @@ def test_one_with_a_key_on_any_input_has_state_of_its_key_groups(keys: Any) -> N
     assert type(context.timers.service("t", context)) is InternalTimerService
 
 
-def test_batch_mode_has_its_own_timers() -> None:
+def test_batch_mode_has_its_own_timer_service() -> None:
     assert type(context_of(KEY, is_batch=True).timers.service("t", None)) is BatchTimerService
 
 
-def test_a_declared_key_type_tells_keys_apart() -> None:
+def test_the_declared_key_type_decides_which_keys_are_the_same() -> None:
     backend = context_of(KeyProgram(str, "key", "job.py:2", hasher_named("Long"))).keyed_state
     assert backend.identity.plain == {int}
 
@@ -92,9 +92,9 @@ def test_a_declared_key_type_tells_keys_apart() -> None:
         ({"parent": 0, "parallelism": 1}, False),
     ],
 )
-def test_keys_are_checked_where_no_exchange_has_sorted_them(settings: Any, checks: bool) -> None:
+def test_keys_are_checked_if_no_keyed_exchange_is_upstream(settings: Any, checks: bool) -> None:
     assert (not context_of(KEY, None, **settings).keyed_state.identity.plain) is checks
 
 
-def test_a_broadcast_side_that_comes_in_place_needs_no_check() -> None:
+def test_a_broadcast_input_without_a_key_needs_no_key_check() -> None:
     assert context_of(None, KEY, is_pointwise=False).keyed_state.identity.plain

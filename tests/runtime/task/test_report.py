@@ -32,7 +32,7 @@ def channel() -> tuple[DriverChannel, list[Buffer]]:
     return DriverChannel(7, sent.append), sent
 
 
-def test_acknowledgements_come_before_the_report_and_apart_from_records() -> None:
+def test_acknowledgements_are_sent_before_the_report_and_apart_from_records() -> None:
     driver, sent = channel()
     driver.send(("commit", 1, "file a"))
     driver.send(("collect", "sink", [1, 2]))
@@ -54,7 +54,7 @@ def test_acknowledgements_come_before_the_report_and_apart_from_records() -> Non
     assert read_items(sent[2]) == [("commit", 1, "file a"), REPORT]
 
 
-def test_many_items_travel_in_several_buffers() -> None:
+def test_many_items_are_sent_in_several_buffers() -> None:
     driver, sent = channel()
     for number in range(ITEMS_PER_BUFFER + 1):
         driver.send(("commit", 0, number))
@@ -66,14 +66,14 @@ def test_many_items_travel_in_several_buffers() -> None:
     assert read_records(sent[1]) == list(range(ITEMS_PER_BUFFER))
 
 
-def test_a_record_that_cannot_be_pickled_is_named() -> None:
+def test_the_error_names_a_record_that_cannot_be_pickled() -> None:
     driver, _ = channel()
     driver.send(("collect", "sink", ["fine", threading.Lock()]))
     with pytest.raises(UnpicklableRecordError, match=r"the record <unlocked _thread.lock"):
         driver.flush()
 
 
-def test_records_are_not_taken_for_a_report() -> None:
+def test_records_are_not_mistaken_for_a_report() -> None:
     driver, sent = channel()
     driver.send(("collect", "sink", [1]))
     driver.flush()
@@ -82,17 +82,17 @@ def test_records_are_not_taken_for_a_report() -> None:
 
 
 @pytest.mark.parametrize("payload", [b"", b"OPCH", bytes(5)])
-def test_a_short_payload_has_no_kind(payload: bytes) -> None:
+def test_a_payload_that_is_too_short_has_no_kind(payload: bytes) -> None:
     assert kind_of(payload) == 0
 
 
-def test_nothing_waiting_sends_nothing() -> None:
+def test_flushing_without_items_sends_no_buffer() -> None:
     driver, sent = channel()
     driver.flush()
     assert sent == []
 
 
-def test_records_are_taken_when_they_are_handed_over() -> None:
+def test_records_are_copied_when_they_are_sent() -> None:
     driver, sent = channel()
     records = [1]
     driver.send(("collect", "sink", records))

@@ -49,7 +49,7 @@ def report_of(buffers: list[Buffer]) -> TaskReport:
     return report
 
 
-def test_the_report_comes_last_and_once() -> None:
+def test_the_report_is_sent_last_and_once() -> None:
     buffers = list(task_of(two_vertices, batch_size=3).run())
     assert [buffer.target for buffer in buffers] == [1] * (len(buffers) - 1) + [-1]
     (report,) = read_items(buffers[-1])
@@ -58,7 +58,7 @@ def test_the_report_comes_last_and_once() -> None:
     assert report.metrics.records_out == 10
 
 
-def test_mail_of_timers_runs_before_the_operators_finish_and_timers_set_later_never() -> None:
+def test_due_timers_fire_before_operators_finish_and_later_ones_never() -> None:
     clock = ManualClock()
     task = task_of(two_vertices, clock)
     happened: list[Any] = []
@@ -74,14 +74,14 @@ def test_mail_of_timers_runs_before_the_operators_finish_and_timers_set_later_ne
         finish()
 
     operator.finish = finish_and_tell  # type: ignore[method-assign]
-    clock.advance(5)  # one is mail now, the other still waits
+    clock.advance(5)  # one timer is mail now, the other still waits
     assert happened == []
     list(task.run())
     assert happened == [("fired for", 5), "finish"]
     assert source.records_in == 10
 
 
-def test_while_a_buffer_is_being_taken_the_task_is_back_pressured() -> None:
+def test_a_task_is_back_pressured_while_a_buffer_is_being_taken() -> None:
     clock = ManualClock()
     task = task_of(two_vertices, clock, batch_size=1)
     task.processor.metrics.back_pressured = timer = PeriodTimer(clock.now_ns)
@@ -91,11 +91,11 @@ def test_while_a_buffer_is_being_taken_the_task_is_back_pressured() -> None:
         clock.advance(7)
     assert len(buffers) > 10
     assert timer.total_ns == 7_000_000 * len(buffers)
-    # The report was made before the last two were taken: the end of input, and the report itself.
+    # The report was made before the last two buffers were taken: the end of input, and the report itself.
     assert report_of(buffers).metrics.back_pressured_ns == 7_000_000 * (len(buffers) - 2)
 
 
-def test_while_a_buffer_is_awaited_the_task_is_idle() -> None:
+def test_a_task_is_idle_while_it_waits_for_a_buffer() -> None:
     clock = ManualClock()
     job = job_of(two_vertices, batch_size=1)
     sent = list(StreamTask(job, 0, iter(())).run())[:-1]
@@ -113,7 +113,7 @@ def test_while_a_buffer_is_awaited_the_task_is_idle() -> None:
     assert metrics.buffers_in == len(sent)
 
 
-def test_a_source_on_a_thread_of_its_own_waits_while_buffers_are_taken() -> None:
+def test_a_source_on_its_own_thread_waits_while_buffers_are_taken() -> None:
     task = task_of(legacy, batch_size=2)
     lock = task._source_lock
     taken = 0
@@ -124,7 +124,7 @@ def test_a_source_on_a_thread_of_its_own_waits_while_buffers_are_taken() -> None
     assert taken > 5
 
 
-def test_an_operator_behind_such_a_source_must_not_wait_for_mail() -> None:
+def test_an_operator_chained_to_a_source_function_must_not_yield() -> None:
     task = task_of(legacy)
     with pytest.raises(YieldNotAllowedError):
         task.chain.operators[0].context.mailbox.yield_()
@@ -137,7 +137,7 @@ def test_an_operator_behind_such_a_source_must_not_wait_for_mail() -> None:
 
 
 @pytest.mark.parametrize("draw", [two_vertices, legacy])
-def test_a_task_ends_its_own_timers_and_leaves_those_of_others(draw: Any) -> None:
+def test_a_task_cancels_its_own_timers_only(draw: Any) -> None:
     own = task_of(draw)
     own._timers.call_at(2**60, lambda: None)
     list(own.run())

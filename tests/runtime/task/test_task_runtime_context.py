@@ -65,7 +65,7 @@ def context() -> TaskRuntimeContext:
         ("get_attempt_number", 1),
     ],
 )
-def test_a_function_learns_who_and_where_it_is(
+def test_the_context_has_job_task_and_subtask(
     context: TaskRuntimeContext, method: str, expected: Any
 ) -> None:
     assert getattr(context, method)() == expected
@@ -77,7 +77,7 @@ def test_job_parameters_have_defaults(context: TaskRuntimeContext) -> None:
     assert context.get_job_parameter("other", None) is None
 
 
-def test_the_metric_group_is_the_operators(context: TaskRuntimeContext) -> None:
+def test_the_metric_group_is_that_of_the_operator(context: TaskRuntimeContext) -> None:
     assert context.get_metric_group() is context.get_metrics_group()
     assert context.get_metrics_group().get_all_variables()["<operator_name>"] == "parse"
 
@@ -103,7 +103,7 @@ def test_cached_files_are_found_by_name(context: TaskRuntimeContext) -> None:
         ),
     ],
 )
-def test_state_needs_a_key(
+def test_state_requires_a_keyed_stream(
     context: TaskRuntimeContext, method: str, descriptor: Any, kind: str
 ) -> None:
     with pytest.raises(
@@ -122,7 +122,7 @@ def test_state_needs_a_key(
         ("get_histogram", Histogram),
     ],
 )
-def test_simple_accumulators_are_made_when_asked_for(
+def test_simple_accumulators_are_created_on_request(
     context: TaskRuntimeContext, method: str, kind: type
 ) -> None:
     made = getattr(context, method)("n")
@@ -131,13 +131,13 @@ def test_simple_accumulators_are_made_when_asked_for(
     assert context.get_accumulators() == {"n": made}
 
 
-def test_an_accumulator_has_one_kind(context: TaskRuntimeContext) -> None:
+def test_an_accumulator_name_has_one_kind(context: TaskRuntimeContext) -> None:
     context.add_accumulator("n", AverageAccumulator())
     with pytest.raises(TypeError, match="'n' is a AverageAccumulator, but was requested as Lo"):
         context.get_long_counter("n")
 
 
-def test_an_accumulator_is_added_once(context: TaskRuntimeContext) -> None:
+def test_an_accumulator_can_be_added_once(context: TaskRuntimeContext) -> None:
     first = AverageAccumulator()
     context.add_accumulator("mean", first)
     with pytest.raises(ValueError, match=r"'parse' \(job.py:3\) already has an accumulator 'mean'"):
@@ -147,7 +147,7 @@ def test_an_accumulator_is_added_once(context: TaskRuntimeContext) -> None:
 
 
 class Ask(MapFunction[Any, Any]):
-    """Gives what its context says."""
+    """Emits values of its context."""
 
     def open(self, runtime_context: RuntimeContext) -> None:
         self.answers = (
@@ -160,7 +160,7 @@ class Ask(MapFunction[Any, Any]):
         return self.answers
 
 
-def test_functions_get_it_in_a_job(capsys: Any) -> None:
+def test_functions_of_a_job_get_the_runtime_context(capsys: Any) -> None:
     def draw(env: StreamExecutionEnvironment) -> None:
         env.get_config().set_global_job_parameters({"user": "ann"})
         env.from_collection([1, 2]).name("numbers").rebalance().map(Ask()).name("ask").print()
@@ -173,7 +173,7 @@ def test_functions_get_it_in_a_job(capsys: Any) -> None:
 
 
 class Read(MapFunction[Any, Any]):
-    """Gives the text of a cached file, and how often each function asked for it."""
+    """Emits the text of a cached file, and how often each function requested it."""
 
     def open(self, runtime_context: RuntimeContext) -> None:
         self.names = runtime_context.get_distributed_cache().get_file("names").read_text("utf-8")
@@ -184,7 +184,7 @@ class Read(MapFunction[Any, Any]):
         return self.names
 
 
-def test_cached_files_and_accumulators_go_through_a_whole_run(tmp_path: Path) -> None:
+def test_cached_files_and_accumulators_work_in_a_job(tmp_path: Path) -> None:
     file = tmp_path / "names.txt"
     file.write_text("Ann", encoding="utf-8")
     configuration = Configuration()
@@ -233,7 +233,7 @@ class AsksFor(KeyedProcessFunction[Any, Any, Any]):
         ),
     ],
 )
-def test_a_state_wants_a_descriptor_of_its_kind(method: str, descriptor: Any, text: str) -> None:
+def test_a_state_requires_a_descriptor_of_its_kind(method: str, descriptor: Any, text: str) -> None:
     def draw(env: StreamExecutionEnvironment) -> None:
         keyed = env.from_collection([1]).key_by(lambda x: x)
         keyed.process(AsksFor(method, descriptor)).name("count").print()
@@ -262,7 +262,7 @@ class KeepsValues(KeyedProcessFunction[Any, Any, Any]):
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("backend", ["hashmap", "rocksdb"])
-def test_a_value_state_may_have_another_descriptor(form: str, backend: str) -> None:
+def test_get_state_accepts_a_list_or_map_descriptor(form: str, backend: str) -> None:
     def draw(env: StreamExecutionEnvironment) -> None:
         keyed = env.from_collection([1, 2, 3], Types.LONG()).key_by(lambda x: x % 2)
         seen(keyed.process(KeepsValues()), "rows")

@@ -5,7 +5,7 @@ from opchain.runtime.testing.operator_harness import CapturedOutput
 from opchain.testing import EmittedRecord, EmittedWatermark
 
 
-def test_it_keeps_what_it_gets_in_order() -> None:
+def test_captured_elements_keep_their_order() -> None:
     output = CapturedOutput()
     output.collect("a", 1)
     output.emit_watermark(5)
@@ -19,7 +19,7 @@ def test_it_keeps_what_it_gets_in_order() -> None:
     assert output.statuses == [True]
 
 
-def test_it_can_forget() -> None:
+def test_clear_forgets_captured_elements() -> None:
     output = CapturedOutput()
     output.collect("a", 1)
     output.collect_to("side", "b", 1)

@@ -40,36 +40,36 @@ KINDS: list[tuple[Any, Any]] = [
 
 
 def object_of(kind: Any) -> Any:
-    """An object of an abstract class: only its kind counts."""
+    """An instance of an abstract class, of which only the class is used."""
     return type("Concrete", (kind,), dict.fromkeys(kind.__abstractmethods__))()
 
 
 @pytest.mark.parametrize(("kind", "spec"), KINDS, ids=lambda kind: kind.__name__)
-def test_each_kind_of_function_has_its_operator(kind: Any, spec: Any) -> None:
+def test_each_kind_of_function_has_its_spec(kind: Any, spec: Any) -> None:
     function = object_of(kind)
     found = spec_of(function, is_keyed=False)
     assert type(found) is spec
     assert found.function is function  # type: ignore[attr-defined]
 
 
-def test_a_partition_is_a_subtask_or_a_key() -> None:
+def test_map_partition_is_evaluated_per_subtask_or_per_key() -> None:
     function = object_of(MapPartitionFunction)
     assert isinstance(spec_of(function, is_keyed=True), specs.FullWindowSpec)
     assert isinstance(spec_of(function, is_keyed=False), specs.MapPartitionSpec)
 
 
-def test_broadcast_functions_know_their_states() -> None:
+def test_broadcast_functions_get_their_state_descriptors() -> None:
     rules: MapStateDescriptor[Any, Any] = MapStateDescriptor("rules")
     spec = spec_of(object_of(BroadcastProcessFunction), [rules], is_keyed=False)
     assert spec.descriptors == (rules,)  # type: ignore[attr-defined]
 
 
-def test_a_spec_is_taken_as_it_is() -> None:
+def test_a_spec_is_used_unchanged() -> None:
     spec = specs.MapSpec(str)
     assert spec_of(spec, is_keyed=False) is spec
 
 
 @pytest.mark.parametrize("function", [str, lambda value: value, object()])
-def test_other_things_need_a_spec(function: Any) -> None:
+def test_other_objects_are_refused(function: Any) -> None:
     with pytest.raises(TypeError, match="pass the operator's spec"):
         spec_of(function, is_keyed=False)

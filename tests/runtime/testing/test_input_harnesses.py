@@ -1,4 +1,4 @@
-"""That each harness feeds the input that it says."""
+"""Each harness processes the elements of the given input."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Sides(CoMapFunction[Any, Any, Any]):
 
 
 class RichSides(Sides):
-    """Only a function with `open` can have state, so only for such a function the key is set."""
+    """Only functions with `open` can use state, so the key is set only for such functions."""
 
     def open(self, runtime_context: Any) -> None:
         self.context = runtime_context
@@ -48,14 +48,14 @@ class RichSame(Same):
         self.context = runtime_context
 
 
-def test_two_inputs() -> None:
+def test_a_two_input_harness_processes_both_inputs() -> None:
     with TwoInputOperatorHarness(Sides()) as harness:
         harness.process_element1(1, 5)
         harness.process_element2(2)
         assert harness.records() == [(("first", 1), 5), (("second", 2), None)]
 
 
-def test_the_smaller_watermark_counts_and_idle_inputs_do_not() -> None:
+def test_the_smaller_watermark_counts_and_idle_inputs_are_ignored() -> None:
     with TwoInputOperatorHarness(SidesAndTime()) as harness:
         harness.process_watermark1(10)
         harness.process_watermark2(5)
@@ -69,7 +69,7 @@ def test_the_smaller_watermark_counts_and_idle_inputs_do_not() -> None:
         assert harness.values() == [("second", "x", 7, 20)]
 
 
-def test_one_input_with_and_without_key() -> None:
+def test_a_one_input_harness_works_with_and_without_a_key() -> None:
     with OneInputOperatorHarness(Same()) as harness:
         harness.process_elements([("a", 1), ("b", None)])
         assert harness.records() == [("a", 1), ("b", None)]
@@ -79,7 +79,7 @@ def test_one_input_with_and_without_key() -> None:
         assert harness.operator.context.keyed_state.current_key == "a"
 
 
-def test_keys_of_both_inputs_and_of_one() -> None:
+def test_a_two_input_harness_works_with_one_or_two_keys() -> None:
     with KeyedTwoInputOperatorHarness(RichSides(), itemgetter(0), itemgetter(1)) as harness:
         backend = harness.operator.context.keyed_state
         harness.process_element1("ab")

@@ -50,7 +50,7 @@ class Count(KeyedProcessFunction[Any, Any, Any]):
             ctx.timer_service().register_processing_time_timer(timestamp + 10)
 
 
-def test_the_operator_lives_as_long_as_the_with_block() -> None:
+def test_the_operator_is_opened_and_closed_by_the_with_block() -> None:
     function = Double()
     with OneInputOperatorHarness(function, job_parameters={"factor": "2"}) as harness:
         harness.process_element(21)
@@ -58,14 +58,14 @@ def test_the_operator_lives_as_long_as_the_with_block() -> None:
     assert function.events == [("open", "2"), "close"]
 
 
-def test_it_is_closed_after_a_failure_too() -> None:
+def test_the_operator_is_closed_after_an_error() -> None:
     function = Double()
     with pytest.raises(TypeError), OneInputOperatorHarness(function) as harness:
         harness.process_element(None)
     assert function.events[-1] == "close"
 
 
-def test_watermarks_and_records_come_out_in_order() -> None:
+def test_watermarks_and_records_are_captured_in_order() -> None:
     with OneInputOperatorHarness(FilterSpec(lambda value: value > 0)) as harness:
         harness.process_elements([(1, 5), (-1, 6)])
         harness.process_watermark(6)
@@ -77,7 +77,7 @@ def test_watermarks_and_records_come_out_in_order() -> None:
         assert harness.elements() == []
 
 
-def test_time_passes_when_the_test_says_so() -> None:
+def test_processing_time_advances_only_when_the_test_sets_it() -> None:
     with KeyedOneInputOperatorHarness(Count(), itemgetter(0)) as harness:
         harness.process_element(("a", 1))
         assert harness.processing_time_timer_count() == 1
@@ -106,7 +106,7 @@ def test_two_harnesses_may_share_a_clock() -> None:
             assert harness.values() == [1, ("timer", 60)]
 
 
-def test_state_can_be_looked_at_and_changed() -> None:
+def test_state_can_be_read_and_changed() -> None:
     with KeyedOneInputOperatorHarness(Count(), itemgetter(0)) as harness:
         for key in "aba":
             harness.process_element((key, 1))
@@ -118,7 +118,7 @@ def test_state_can_be_looked_at_and_changed() -> None:
         assert harness.values()[-1] == 11
 
 
-def test_a_subtask_takes_its_own_keys_only() -> None:
+def test_a_subtask_refuses_keys_of_other_subtasks() -> None:
     harnesses = [
         KeyedOneInputOperatorHarness(Count(), itemgetter(0), parallelism=2, subtask=subtask)
         for subtask in range(2)
@@ -134,7 +134,7 @@ def test_a_subtask_takes_its_own_keys_only() -> None:
             harness.process_element((other, 1))
 
 
-def test_counts_add_up_after_a_restart() -> None:
+def test_counters_continue_after_a_restart() -> None:
     with KeyedOneInputOperatorHarness(Count(), itemgetter(0)) as before:
         for key in "aab":
             before.process_element((key, 1))
@@ -145,7 +145,7 @@ def test_counts_add_up_after_a_restart() -> None:
         assert harness.processing_time_timer_count() == 2
 
 
-def test_the_end_of_the_input_finishes_the_operator() -> None:
+def test_end_input_finishes_the_operator() -> None:
     class Last(ProcessFunction[Any, Any]):
         def process_element(self, value: Any, ctx: Any) -> Any:
             yield value
@@ -156,7 +156,7 @@ def test_the_end_of_the_input_finishes_the_operator() -> None:
         assert harness.elements() == [(1, None), EmittedWatermark(2**63 - 1)]
 
 
-def test_a_sink_function_has_no_operator_to_test() -> None:
+def test_a_sink_function_is_refused() -> None:
     class Prints(SinkFunction[Any]):
         def invoke(self, value: Any, context: Any) -> None:
             pass
@@ -165,11 +165,11 @@ def test_a_sink_function_has_no_operator_to_test() -> None:
         OneInputOperatorHarness(Prints())
 
 
-def test_mail_can_be_run_one_by_one() -> None:
+def test_run_mailbox_step_runs_one_mail() -> None:
     with KeyedOneInputOperatorHarness(Count(), itemgetter(0)) as harness:
         harness.process_element(("a", 1))
         assert not harness.run_mailbox_step()
-        harness.clock.advance(10)  # the timer is mail, and has not run yet
+        harness.clock.advance(10)  # the timer is mail that has not run yet
         assert harness.values() == [1]
         assert harness.run_mailbox_step()
         assert harness.values() == [1, ("timer", 10)]

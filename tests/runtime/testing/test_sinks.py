@@ -1,4 +1,4 @@
-"""The kit passes sinks that keep the contract, and names what is wrong with those that do not."""
+"""The conformance tests for sinks pass correct sinks, and say what is wrong with others."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.slow
 
 
 class FolderSink(CommitSink[str]):
-    """One file per stage, renamed by the commit."""
+    """One file per stage, which the commit renames."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -73,7 +73,7 @@ class TestFolder(Folder):
 
 
 class Idempotent(OutboxSink[str]):
-    """Knows a request again by its key."""
+    """Recognizes a repeated request by its key."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -126,7 +126,7 @@ class TestCompactingFileSink(TestFileSink):
 
 
 class Doubling(FolderSink):
-    """Writes again what was committed before."""
+    """Writes output again that was committed before."""
 
     def commit(self, epoch: SinkEpoch, staged: Sequence[str]) -> None:
         for path in map(Path, staged):
@@ -135,7 +135,7 @@ class Doubling(FolderSink):
 
 
 class Losing(FolderSink):
-    """Removes before it writes: a kill between the two loses records."""
+    """Deletes before it writes: a kill in between loses records."""
 
     def commit(self, epoch: SinkEpoch, staged: Sequence[str]) -> None:
         for path in map(Path, staged):
@@ -146,7 +146,7 @@ class Losing(FolderSink):
 
 
 class Early(FolderSink):
-    """Shows what no checkpoint has."""
+    """Makes records visible before their checkpoint is complete."""
 
     def stage(self, owner: str, records: Sequence[str]) -> str:
         staged = super().stage(owner, records)
@@ -158,7 +158,7 @@ class Early(FolderSink):
 
 
 class Hasty(FolderSink):
-    """Asks whether it is still the driver before it looks what is staged."""
+    """Confirms that it is still the driver before it lists the staged output."""
 
     def abort(self, owner: str) -> None:
         self.confirm()
@@ -166,21 +166,21 @@ class Hasty(FolderSink):
 
 
 class Unconfirmed(FolderSink):
-    """Removes what is staged whoever is the driver."""
+    """Deletes staged output without confirming that it is still the driver."""
 
     def abort(self, owner: str) -> None:
         shutil.rmtree(self.folder / ".staged" / owner, ignore_errors=True)
 
 
 class Littering(FolderSink):
-    """Forgets what it has staged."""
+    """Does not delete what it has staged."""
 
     def abort(self, owner: str) -> None:
         pass
 
 
 class Clearing(FolderSink):
-    """Removes the staged output of all jobs."""
+    """Deletes the staged output of all jobs."""
 
     def abort(self, owner: str) -> None:
         shutil.rmtree(self.folder / ".staged", ignore_errors=True)
@@ -206,15 +206,17 @@ class Clearing(FolderSink):
         (Littering, "test_drops_what_a_lost_attempt_staged", r"after abort: still staged"),
     ],
 )
-def test_a_broken_sink_is_found(kind: type, test: str, found: str, tmp_path: Path) -> None:
+def test_the_conformance_tests_detect_a_broken_sink(
+    kind: type, test: str, found: str, tmp_path: Path
+) -> None:
     suite = Folder()
     suite.kind = kind
-    suite.most_failures = 1000  # all lines: the one that loses is among them
+    suite.most_failures = 1000  # all lines, since the sink that loses records is among them
     with pytest.raises(AssertionError, match=found):
         getattr(suite, test)(tmp_path)
 
 
-def test_a_sink_that_never_confirms_is_named(tmp_path: Path) -> None:
+def test_the_error_names_a_sink_that_never_confirms(tmp_path: Path) -> None:
     suite = Folder()
     suite.kind = Unconfirmed
     with pytest.raises(
@@ -223,7 +225,7 @@ def test_a_sink_that_never_confirms_is_named(tmp_path: Path) -> None:
         suite.test_a_replaced_driver_removes_nothing_of_its_successor(tmp_path)
 
 
-def test_an_outbox_says_which_records_are_gone(tmp_path: Path) -> None:
+def test_the_error_of_an_outbox_says_which_records_are_missing(tmp_path: Path) -> None:
     from opchain.runtime.connectors.commit_sink import SinkEpoch  # noqa: PLC0415
     from opchain.runtime.errors import SinkError  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""Batch mode's input: complete keys, sorted by time, broadcast records first, spilled where it must."""
+"""Input in batch mode: whole keys, sorted by time, broadcast records first, spilled to disk if needed."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ RULES: MapStateDescriptor[Any, Any] = MapStateDescriptor("rules")
 
 
 class Chain:
-    """What an input feeds: the operator of a harness; notes the calls."""
+    """Records the calls of a KeySortedInput, and passes them to the operator of a harness."""
 
     def __init__(self, harness: Any) -> None:
         self.head = harness.operator
@@ -98,7 +98,7 @@ def ends(*numbers: int) -> list[InputElement]:
 
 
 class Notes(KeyedProcessFunction[Any, Any, Any]):
-    """Emits what it sees, with its state, and a timer per key."""
+    """Emits each record with its state, and registers a timer per key."""
 
     def open(self, runtime_context: Any) -> None:
         self.count = runtime_context.get_state(ValueStateDescriptor("count"))
@@ -122,7 +122,7 @@ def sorted_run(elements: list[InputElement], **settings: Any) -> tuple[list[Any]
 
 
 def batch_harness(function: Any) -> KeyedOneInputOperatorHarness:
-    """A harness whose timers are those of batch mode."""
+    """A harness with the timers of batch mode."""
     harness = KeyedOneInputOperatorHarness(function, itemgetter(0))
     _make_batch(harness)
     return harness
@@ -134,7 +134,7 @@ def _make_batch(harness: Any) -> None:
     context.keyed = KeyedServices(context.keyed_state, timers)
 
 
-def test_keys_come_whole_and_sorted_by_time_and_then_end() -> None:
+def test_keys_are_processed_one_by_one_sorted_by_time() -> None:
     elements = [
         batch(0, (("a", 1), 5), (("b", 2), 3)),
         batch(0, (("a", 3), 1), (("a", 4), None), (("b", 5), 3)),
@@ -149,7 +149,7 @@ def test_keys_come_whole_and_sorted_by_time_and_then_end() -> None:
     assert chain.calls[-2:] == [("watermark", 0, MAX_LONG_VALUE), ("end", 0)]
 
 
-def test_nothing_is_processed_before_all_is_read() -> None:
+def test_no_record_is_processed_before_all_input_is_read() -> None:
     harness = batch_harness(Notes())
     with harness:
         chain: Any = Chain(harness)
@@ -162,7 +162,7 @@ def test_nothing_is_processed_before_all_is_read() -> None:
         assert len(chain.calls) == 1
 
 
-def test_statuses_and_markers_are_left_out() -> None:
+def test_statuses_and_latency_markers_are_dropped() -> None:
     marks = [
         InputElement(0, 0, WatermarkStatus.IDLE),
         InputElement(0, 0, LatencyMarker(1, "id", 0)),
@@ -190,7 +190,7 @@ def sorting(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(RECORDS, st.integers(1, 6), st.integers(1, 9000))
 @pytest.mark.usefixtures("sorting")
-def test_neither_batches_nor_spilling_show(
+def test_batch_sizes_and_spilling_do_not_affect_the_result(
     records: list[Any], size: int, memory_bytes: int
 ) -> None:
     batches = [batch(0, *records[at : at + size]) for at in range(0, len(records), size)]
@@ -213,7 +213,7 @@ def test_neither_batches_nor_spilling_show(
         assert [(value, time) for value, time, _ in group] == expected
 
 
-def test_a_store_may_be_dropped_half_way() -> None:
+def test_a_store_may_be_closed_while_it_is_read() -> None:
     store = ArrivalStore(1, KeyRouter(128, 1))
     store.add(0, ["a", "b", "a"], RecordBatch(["x", "y", "z"], [1, 0, 0]))
     arrivals = next(store.batches()).inputs[0]
@@ -222,7 +222,7 @@ def test_a_store_may_be_dropped_half_way() -> None:
 
 
 @given(RECORDS, st.lists(st.booleans(), min_size=20, max_size=20), st.integers(1, 9000))
-def test_records_sent_by_field_give_the_same(
+def test_records_sent_by_field_are_sorted_like_others(
     records: list[Any], by_field: list[bool], memory_bytes: int
 ) -> None:
     whole = [batch(0, record) for record in records]
@@ -240,7 +240,7 @@ def test_records_sent_by_field_give_the_same(
     st.lists(st.tuples(st.integers(0, 5), st.integers(), st.booleans()), min_size=1),
     st.integers(1, 4000),
 )
-def test_keys_that_are_a_field_are_put_back(
+def test_keys_that_were_sent_as_a_field_are_restored(
     records: list[tuple[int, int, bool]], memory_bytes: int
 ) -> None:
     stores = ArrivalStore(memory_bytes, KeyRouter(128, 1)), ArrivalStore(2**40, KeyRouter(128, 1))
@@ -259,7 +259,7 @@ def test_keys_that_are_a_field_are_put_back(
         store.close()
 
 
-def test_keys_of_records_sent_by_field_are_fed_by_field() -> None:
+def test_keys_of_records_sent_by_field_are_processed_by_field() -> None:
     columns = Columns([["a", "b", "a"], [1, 2, 3]], ((), ()))
     _, chain = sorted_run([InputElement(0, 0, RecordBatch(columns, [3, 2, 1])), *ends(0)])
     (_, fed), *_ = chain.calls
@@ -323,7 +323,7 @@ BROADCAST_CASE = [
 
 
 @pytest.mark.parametrize("memory_bytes", [1, MEMORY_BYTES])
-def test_the_broadcast_side_is_read_first(memory_bytes: int) -> None:
+def test_the_broadcast_input_is_read_first(memory_bytes: int) -> None:
     with TwoInputOperatorHarness(Looks(), broadcast_state=[RULES]) as harness:
         chain: Any = Chain(harness)
         run(BroadcastFirstInput(iter(BROADCAST_CASE), chain, memory_bytes))  # type: ignore[arg-type]
@@ -337,7 +337,7 @@ def test_the_broadcast_side_is_read_first(memory_bytes: int) -> None:
         ]
 
 
-def test_beside_a_keyed_stream_too() -> None:
+def test_the_broadcast_input_is_read_first_beside_a_keyed_stream() -> None:
     harness = KeyedTwoInputOperatorHarness(KeyedLooks(), itemgetter(0), broadcast_state=[RULES])
     _make_batch(harness)
     with harness:

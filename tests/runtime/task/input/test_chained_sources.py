@@ -31,7 +31,7 @@ class TenTimes(TimestampAssigner):
 
 
 class Punctuated(WatermarkGenerator[Any]):
-    """A watermark behind each even record, idleness behind a 7."""
+    """Emits a watermark after each even record, and is idle after a 7."""
 
     def on_event(self, event: Any, event_timestamp: int, output: Any) -> None:
         if event == 7:
@@ -60,7 +60,7 @@ def tagged(tag: str) -> Callable[[Any], list[Any]]:
 
 
 class FakeSource:
-    """Has the two things that InterleavedInputs asks a chained source for."""
+    """The two methods of a chained source that InterleavedInputs calls."""
 
     def __init__(self, number: int, elements: Sequence[Any]) -> None:
         self.program = type("Program", (), {"input_number": number, "channel": -1 - number})()
@@ -75,7 +75,7 @@ class FakeSource:
 
 
 def read(gate: Sequence[Any], sources: Sequence[FakeSource], inputs: int) -> list[InputElement]:
-    """Reads everything, with watermarks kept up to date; the gate brings input 0."""
+    """Reads everything, with watermarks up to date; the gate has input 0."""
     watermarks = [MIN_LONG_VALUE] * inputs
     found = []
     gate_elements = [InputElement(0, 0, element) for element in gate]
@@ -87,7 +87,7 @@ def read(gate: Sequence[Any], sources: Sequence[FakeSource], inputs: int) -> lis
     return found
 
 
-def test_without_event_time_they_take_turns() -> None:
+def test_without_event_time_inputs_are_read_in_turns() -> None:
     a, b = FakeSource(1, ["a1", "a2", "a3"]), FakeSource(2, ["b1"])
     read_elements = [item.element for item in read(["g1", "g2"], [a, b], 3)]
     assert read_elements == ["g1", "a1", "b1", "g2", "a2", "a3"]
@@ -95,7 +95,7 @@ def test_without_event_time_they_take_turns() -> None:
     assert b.is_closed
 
 
-def test_the_one_that_is_behind_in_event_time_comes_first() -> None:
+def test_the_input_that_is_behind_in_event_time_is_read_first() -> None:
     a = FakeSource(0, ["a1", Watermark(100), "a2", Watermark(101)])
     b = FakeSource(1, ["b1", Watermark(50), "b2", Watermark(120), "b3"])
     assert [str(item.element) for item in read([], [a, b], 2) if isinstance(item.element, str)] == [
@@ -103,12 +103,12 @@ def test_the_one_that_is_behind_in_event_time_comes_first() -> None:
     ]
 
 
-def test_what_is_read_names_its_input_and_channel() -> None:
+def test_elements_have_their_input_and_channel() -> None:
     assert read([], [FakeSource(1, ["x"])], 2) == [InputElement(1, -2, "x")]  # type: ignore[arg-type]
 
 
 @given(st.lists(st.lists(st.integers(0, 9), max_size=6), min_size=1, max_size=4))
-def test_nothing_is_lost_and_each_keeps_its_order(marks: list[list[int]]) -> None:
+def test_each_input_keeps_its_order_and_no_element_is_lost(marks: list[list[int]]) -> None:
     sources = [
         FakeSource(number, [Watermark(mark) for mark in of_source])
         for number, of_source in enumerate(marks)
@@ -135,7 +135,7 @@ def test_closing_early_closes_the_sources() -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_sources_feed_their_inputs_with_timestamps_and_watermarks(form: str) -> None:
+def test_chained_sources_have_timestamps_and_watermarks(form: str) -> None:
     def draw(env: StreamExecutionEnvironment) -> None:
         first = env.from_source(NumberSequenceSource(1, 3), ASCENDING, "first")
         second = env.from_source(NumberSequenceSource(5, 6), ASCENDING, "second")
@@ -149,12 +149,12 @@ def test_sources_feed_their_inputs_with_timestamps_and_watermarks(form: str) -> 
         (("a", 2), 20, MIN_LONG_VALUE),
         (("b", 5), 50, MIN_LONG_VALUE),
         (("b", 6), 60, MIN_LONG_VALUE),
-        # The first source's 19 was read before the second's 59: the minimum counts.
+        # The 19 of the first source was read before the 59 of the second one: the minimum counts.
         (("a", 3), 30, 19),
     ]
 
 
-def test_a_generator_may_emit_between_two_records() -> None:
+def test_a_generator_may_emit_a_watermark_between_two_records() -> None:
     def draw(env: StreamExecutionEnvironment) -> None:
         strategy = WatermarkStrategy.for_generator(
             lambda context: Punctuated()
@@ -185,7 +185,9 @@ def test_an_idle_source_does_not_hold_the_others_back() -> None:
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("parallelism", [1, 2, 3])
 @pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
-def test_chained_or_not_the_records_are_the_same(form: str, parallelism: int, mode: str) -> None:
+def test_chained_and_unchained_sources_give_the_same_records(
+    form: str, parallelism: int, mode: str
+) -> None:
     def draw(env: StreamExecutionEnvironment) -> None:
         first = env.from_source(NumberSequenceSource(1, 50), ASCENDING, "first")
         exchanged = env.from_source(NumberSequenceSource(100, 120), ASCENDING, "ex").rebalance()
@@ -207,14 +209,14 @@ def test_chained_or_not_the_records_are_the_same(form: str, parallelism: int, mo
     assert len(chained) == 50 + 21 + 31
 
 
-def test_keyed_inputs_share_state_also_in_batch_mode() -> None:
+def test_chained_keyed_inputs_share_their_state_in_batch_mode_too() -> None:
     def draw(env: StreamExecutionEnvironment) -> None:
         first = env.from_sequence(1, 4).key_by(lambda value: value % 2)
         second = env.from_sequence(5, 8).key_by(lambda value: value % 2)
         seen(multiple_input([first, second], [tagged("a"), tagged("b")]), "out")
 
     ran = run_form(draw, mode="BATCH")
-    # Key by key; of each the first input's records before the second's.
+    # Key by key; for each key first the records of input 1, then those of input 2.
     assert sorted(ran.records("out")) == [
         *(("a", number) for number in range(1, 5)),
         *(("b", number) for number in range(5, 9)),
@@ -223,7 +225,7 @@ def test_keyed_inputs_share_state_also_in_batch_mode() -> None:
     assert keys in ([0] * 4 + [1] * 4, [1] * 4 + [0] * 4)
 
 
-def test_sources_are_counted() -> None:
+def test_records_of_chained_sources_are_counted() -> None:
     def draw(env: StreamExecutionEnvironment) -> None:
         first = env.from_source(NumberSequenceSource(1, 5), ASCENDING, "first")
         second = env.from_source(NumberSequenceSource(1, 3), NONE, "second").rebalance()
@@ -241,7 +243,7 @@ def test_sources_are_counted() -> None:
     assert report.records_in == 8
 
 
-def test_an_assigner_that_fails_names_the_source() -> None:
+def test_an_error_of_a_timestamp_assigner_names_the_source() -> None:
     class Failing(TimestampAssigner):
         def extract_timestamp(self, value: Any, record_timestamp: int) -> int:
             raise ValueError("no time")
@@ -259,7 +261,7 @@ def test_an_assigner_that_fails_names_the_source() -> None:
     assert "at record 41" in notes_of(error)
 
 
-def test_the_end_of_one_input_is_not_the_end_of_event_time() -> None:
+def test_event_time_ends_when_all_inputs_have_ended() -> None:
     class AtTheEnd(ProcessFunction):
         def process_element(self, value: Any, ctx: Any) -> Any:
             yield ctx.timer_service().current_watermark()

@@ -37,7 +37,7 @@ def gate(buffers: Iterable[Buffer], *edges: InputProgram) -> InputGate:
     return InputGate(edges or (WORDS,), 1, 4, iter(buffers))
 
 
-def test_elements_come_with_input_and_channel_and_each_input_ends_once() -> None:
+def test_elements_have_input_and_channel_and_each_input_ends_once() -> None:
     buffers = [
         buffer(0, 0, RecordBatch([1, 2]), Watermark(5), RecordBatch([3]), END),
         buffer(1, 0, RecordBatch([4])),
@@ -58,7 +58,7 @@ def test_elements_come_with_input_and_channel_and_each_input_ends_once() -> None
     assert reading.bytes_in == sum(len(item.payload) for item in buffers)
 
 
-def test_the_order_of_elements_does_not_depend_on_buffers() -> None:
+def test_the_order_of_elements_does_not_depend_on_their_buffers() -> None:
     channels = (
         [RecordBatch([1]), Watermark(5), RecordBatch([2]), Watermark(9), RecordBatch([3]), END],
         [RecordBatch([4]), Watermark(3), Watermark(6), RecordBatch([5]), Watermark(6), END],
@@ -89,17 +89,17 @@ def test_the_edges_of_a_union_end_together() -> None:
     assert list(reading) == [InputElement(0, 1, END)]
 
 
-def test_a_pointwise_edge_has_only_the_channels_of_the_subtask() -> None:
+def test_a_pointwise_edge_has_the_channels_of_its_subtask_only() -> None:
     # Subtask 1 of 4 reads producer 0 of 2.
     pointwise = edge(0, 0, 2, "rescale", is_pointwise=True)
     assert list(gate([buffer(0, 0, END)], pointwise)) == [InputElement(0, 0, END)]
 
 
-def test_a_vertex_without_inputs_reads_nothing() -> None:
+def test_a_vertex_without_inputs_reads_no_elements() -> None:
     assert list(InputGate((), 0, 1, iter(()))) == []
 
 
-def test_one_buffer_is_in_memory_at_a_time() -> None:
+def test_only_one_buffer_is_decoded_at_a_time() -> None:
     taken = []
 
     def buffers() -> Iterator[Buffer]:
@@ -158,7 +158,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize(("buffers", "message"), FAULTS.values(), ids=FAULTS.keys())
-def test_no_part_is_taken_for_the_whole(buffers: list[Buffer], message: str) -> None:
+def test_missing_or_repeated_buffers_are_an_error(buffers: list[Buffer], message: str) -> None:
     with pytest.raises(LostBufferError) as caught:
         list(gate(buffers))
     assert message in str(caught.value)
@@ -171,7 +171,7 @@ def test_the_error_names_the_edge() -> None:
         list(gate([buffer(0, 0, END), buffer(1, 0, END)], *edges))
 
 
-def test_damage_is_reported_with_its_place() -> None:
+def test_the_error_about_damage_names_the_buffer() -> None:
     damaged = buffer(1, 0, END)._replace(payload=b"OPCH")
     with pytest.raises(WireFormatError) as caught:
         list(gate([buffer(0, 0, END), damaged]))
@@ -186,6 +186,6 @@ def test_damage_is_reported_with_its_place() -> None:
         [buffer(1, 0, END, order=5), buffer(1, 1, END, order=4)],
     ],
 )
-def test_unsorted_buffers_are_our_mistake(buffers: list[Buffer]) -> None:
+def test_unsorted_buffers_are_an_internal_error(buffers: list[Buffer]) -> None:
     with pytest.raises(InternalError, match="expected them in ascending order"):
         list(gate(buffers))

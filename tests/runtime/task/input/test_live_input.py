@@ -26,7 +26,7 @@ def buffer(channel: int, sequence: int, *elements: Any) -> Buffer:
 
 
 class Bench:
-    """A live input over two channels, whose elements are kept in `fed`."""
+    """A live input over two channels, whose elements are collected in `fed`."""
 
     def __init__(self, pulled: Iterable[InputElement] = ()) -> None:
         self.fed: list[Any] = []
@@ -56,7 +56,7 @@ def bench() -> Iterator[Bench]:
     bench.processor.close()
 
 
-def test_what_comes_is_fed_as_it_comes(bench: Bench) -> None:
+def test_elements_are_processed_as_they_arrive(bench: Bench) -> None:
     bench.buffers.deliver(buffer(1, 0, RecordBatch(["early"])))
     assert bench.turn()
     bench.buffers.deliver(buffer(0, 0, Watermark(5), RecordBatch(["a"])))
@@ -68,7 +68,7 @@ def test_what_comes_is_fed_as_it_comes(bench: Bench) -> None:
     ]
 
 
-def test_it_ends_when_all_channels_have(bench: Bench) -> None:
+def test_the_input_ends_when_all_channels_have_ended(bench: Bench) -> None:
     bench.turn()
     bench.buffers.deliver(buffer(0, 0, EndOfInput()))
     assert bench.turn()
@@ -79,7 +79,7 @@ def test_it_ends_when_all_channels_have(bench: Bench) -> None:
     assert bench.fed == [RecordBatch(["last"]), EndOfInput()]
 
 
-def test_other_mail_runs_while_nothing_comes(bench: Bench) -> None:
+def test_other_mail_runs_while_no_buffer_arrives(bench: Bench) -> None:
     ran: list[str] = []
     bench.turn()
     bench.processor.mailbox_executor(0).execute(lambda: ran.append("timer"), "a timer")
@@ -87,14 +87,14 @@ def test_other_mail_runs_while_nothing_comes(bench: Bench) -> None:
     assert ran == ["timer"]
 
 
-def test_an_operator_that_waits_lets_no_buffer_in(bench: Bench) -> None:
+def test_no_buffer_is_processed_while_an_operator_yields(bench: Bench) -> None:
     bench.turn()
     bench.buffers.deliver(buffer(0, 0, RecordBatch(["a"])))
     assert not bench.processor.mailbox_executor(0).try_yield()
     assert bench.fed == []
 
 
-def test_chained_sources_are_read_in_between() -> None:
+def test_chained_sources_are_read_between_buffers() -> None:
     pulled = [InputElement(1, -1, RecordBatch([number])) for number in range(2)]
     bench = Bench(pulled)
     bench.turn()
@@ -106,7 +106,7 @@ def test_chained_sources_are_read_in_between() -> None:
     bench.processor.close()
 
 
-def test_a_producer_waits_for_room() -> None:
+def test_a_producer_waits_for_free_capacity() -> None:
     buffers = LiveBuffers(most_waiting=1)
     taken: list[Buffer] = []
     came = threading.Semaphore(0)
@@ -131,7 +131,7 @@ def test_a_producer_waits_for_room() -> None:
     assert [item.sequence for item in taken] == [0, 1, 2]
 
 
-def test_nobody_waits_for_a_task_that_is_over() -> None:
+def test_a_producer_does_not_wait_for_a_finished_task() -> None:
     buffers = LiveBuffers(most_waiting=0)
     producer = threading.Thread(
         target=buffers.deliver, args=(buffer(0, 0, EndOfInput()),), daemon=True

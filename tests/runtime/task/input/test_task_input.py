@@ -35,7 +35,7 @@ IDLE = "idle"
 
 
 class Scripted(SourceFunction[Any]):
-    """Does what a script says: records, (record, timestamp), "w5" for a watermark, IDLE, or a call."""
+    """Follows a script: records, (record, timestamp), "w5" for a watermark, IDLE, or a call."""
 
     def __init__(self, *script: Any) -> None:
         self.script = script
@@ -66,7 +66,7 @@ class Scripted(SourceFunction[Any]):
 
 
 class Sees(ProcessFunction[Any, Any]):
-    """The record, its timestamp, and the watermark when it came."""
+    """The record, its timestamp, and the watermark at its arrival."""
 
     def process_element(self, value: Any, ctx: ProcessFunction.Context) -> Any:
         yield value, ctx.timestamp(), ctx.timer_service().current_watermark()
@@ -77,7 +77,7 @@ def same(stream: Any) -> Any:
 
 
 def sent(*script: Any, **settings: Any) -> list[Any]:
-    """What a scripted source sends over an exchange."""
+    """The elements that a scripted source sends over an exchange."""
 
     def draw(env: Any) -> None:
         env.add_source(Scripted(*script)).rebalance().process(Sees()).print()
@@ -88,12 +88,12 @@ def sent(*script: Any, **settings: Any) -> list[Any]:
     ]
 
 
-# Sources that run
+# Source functions
 
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("between", [same, lambda stream: stream.rebalance()])
-def test_records_come_with_their_timestamps_between_their_watermarks(
+def test_records_are_emitted_with_timestamps_between_their_watermarks(
     between: Callable[[Any], Any], form: str
 ) -> None:
     def draw(env: Any) -> None:
@@ -109,7 +109,7 @@ def test_records_come_with_their_timestamps_between_their_watermarks(
     ]
 
 
-def test_what_is_sent_ends_with_the_last_watermark() -> None:
+def test_the_last_watermark_is_sent_at_the_end() -> None:
     assert sent(1, (2, 20), "w15", IDLE, 3) == [
         RecordBatch([1, 2], [None, 20]),
         *(Watermark(15), WatermarkStatus.IDLE, WatermarkStatus.ACTIVE),
@@ -118,8 +118,8 @@ def test_what_is_sent_ends_with_the_last_watermark() -> None:
     ]
 
 
-def test_an_idle_source_is_active_for_its_last_watermark() -> None:
-    """An idle channel's watermark would be ignored, and no timer behind it would ever fire."""
+def test_an_idle_source_becomes_active_for_its_last_watermark() -> None:
+    """The watermark of an idle channel would be ignored, and no timer downstream would fire."""
     assert sent(1, IDLE)[1:] == [
         *(WatermarkStatus.IDLE, WatermarkStatus.ACTIVE),
         *(Watermark(MAX_LONG_VALUE), EndOfInput()),
@@ -127,11 +127,11 @@ def test_an_idle_source_is_active_for_its_last_watermark() -> None:
 
 
 @pytest.mark.parametrize("script", [("w5",), ("w5", "w5", "w3", "w4")])
-def test_a_watermark_that_falls_back_is_dropped(script: tuple[str, ...]) -> None:
+def test_a_decreasing_watermark_is_dropped(script: tuple[str, ...]) -> None:
     assert sent(*script) == [Watermark(5), Watermark(MAX_LONG_VALUE), EndOfInput()]
 
 
-def test_idle_twice_is_idle_once_and_any_watermark_wakes() -> None:
+def test_idleness_is_emitted_once_and_ended_by_any_watermark() -> None:
     idle, active = WatermarkStatus.IDLE, WatermarkStatus.ACTIVE
     assert sent(IDLE, IDLE, "w3", IDLE, "w2", 4) == [
         *(idle, active, Watermark(3)),
@@ -141,20 +141,20 @@ def test_idle_twice_is_idle_once_and_any_watermark_wakes() -> None:
 
 
 @pytest.mark.parametrize("batch_size", [1, 2, 3, 100])
-def test_any_batch_size_gives_the_same_records(batch_size: int) -> None:
+def test_the_batch_size_does_not_affect_the_records(batch_size: int) -> None:
     elements = sent(*range(7), batch_size=batch_size)
     records = [value for item in elements if isinstance(item, RecordBatch) for value in item.values]
     assert records == list(range(7))
 
 
-def test_a_source_is_opened_run_cancelled_and_closed() -> None:
+def test_a_source_function_is_opened_run_cancelled_and_closed() -> None:
     source = Scripted(1)
     job = job_of(lambda env: env.add_source(source).print())
     list(StreamTask(job, 0, iter(())).run())
     assert source.log == ["open", "ran", "cancel", "close"]
 
 
-def test_a_source_that_loops_for_ever_ends_when_nobody_reads_any_more() -> None:
+def test_an_endless_source_function_ends_when_its_reader_is_closed() -> None:
     def for_ever(ctx: Any) -> None:
         while True:
             ctx.collect(1)
@@ -175,7 +175,7 @@ def raising(_: Any) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_what_run_raises_fails_the_job_behind_what_it_collected(form: str) -> None:
+def test_an_error_in_run_fails_the_job_after_the_collected_records(form: str) -> None:
     error = failure_of(lambda env: env.add_source(Scripted(1, raising), "it").print(), form)
     assert type(error) is OSError
     assert "in 'Source: it' (test_task_input.py:" in notes_of(error)
@@ -183,12 +183,14 @@ def test_what_run_raises_fails_the_job_behind_what_it_collected(form: str) -> No
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("batch_size", [1, 2])
-def test_a_source_cannot_swallow_what_fails_behind_it(batch_size: int, form: str) -> None:
+def test_a_source_function_cannot_swallow_errors_of_operators_downstream(
+    batch_size: int, form: str
+) -> None:
     def swallow(ctx: Any) -> None:
         for number in (1, 0, 2, 0):
             try:
                 ctx.collect(number)
-            except ZeroDivisionError:  # noqa: PERF203 - what users write
+            except ZeroDivisionError:  # noqa: PERF203 - users write this
                 continue
 
     def draw(env: Any) -> None:
@@ -200,7 +202,7 @@ def test_a_source_cannot_swallow_what_fails_behind_it(batch_size: int, form: str
     assert ", at record 0" in notes_of(error)
 
 
-def test_the_checkpoint_lock_keeps_the_task_out() -> None:
+def test_the_checkpoint_lock_blocks_the_task() -> None:
     def locked(ctx: Any) -> None:
         with ctx.get_checkpoint_lock():
             ctx.collect(1)
@@ -209,7 +211,7 @@ def test_the_checkpoint_lock_keeps_the_task_out() -> None:
     assert sent(locked)[0] == RecordBatch([1, 2])
 
 
-def test_functions_see_the_batch_that_a_watermark_pushes_out() -> None:
+def test_a_batch_flushed_by_a_watermark_is_processed_before_the_watermark() -> None:
     def draw(env: Any) -> None:
         seen(env.add_source(Scripted((1, 1), "w1", (2, 2))).process(Sees()), "all")
 
@@ -217,11 +219,11 @@ def test_functions_see_the_batch_that_a_watermark_pushes_out() -> None:
     assert [watermark for *_, watermark in records] == [MIN_LONG_VALUE, 1]
 
 
-# Sources that are read
+# Sources with splits
 
 
 class Batches(Source[Any]):
-    """Gives the batches of a script, and tells whether it was closed."""
+    """Returns the batches of a script, and records whether it was closed."""
 
     def __init__(self, *batches: Any, has_timestamps: bool = False) -> None:
         self.batches = batches
@@ -260,7 +262,7 @@ def test_a_connector_may_bring_timestamps() -> None:
     ]
 
 
-def test_a_reader_is_closed_when_nobody_reads_any_more() -> None:
+def test_a_reader_is_closed_when_the_task_is_closed_early() -> None:
     source = Batches([1], [2], [3])
 
     def draw(env: Any) -> None:
@@ -275,7 +277,7 @@ def test_a_reader_is_closed_when_nobody_reads_any_more() -> None:
 
 
 class Controller:
-    """Notes that the loop is to end."""
+    """Records that the loop is to end."""
 
     def __init__(self) -> None:
         self.is_completed = False
@@ -285,7 +287,7 @@ class Controller:
 
 
 class Chain:
-    """Writes down what it is fed."""
+    """Records the elements that it processes."""
 
     def __init__(self) -> None:
         self.fed: list[Any] = []
@@ -323,7 +325,7 @@ def fed_by(task_input: Any, chain: Chain) -> list[Any]:
     return chain.fed
 
 
-def test_a_source_is_read_a_batch_a_turn_and_then_event_time_ends() -> None:
+def test_one_batch_is_read_per_turn_and_then_event_time_ends() -> None:
     chain: Any = Chain()
     operator: Any = Operator([1], RecordBatch([2], [5]))
     waiter: Any = None
@@ -334,7 +336,7 @@ def test_a_source_is_read_a_batch_a_turn_and_then_event_time_ends() -> None:
 
 
 class Cut(Chain):
-    """A chain that counts how a batch is cut; a record takes a millisecond of the clock."""
+    """A chain that records the parts of a batch; a record takes a millisecond of the clock."""
 
     def __init__(self, clock: ManualSeconds) -> None:
         super().__init__()
@@ -388,7 +390,9 @@ def test_slow_batches_are_processed_in_parts_between_which_mail_runs(
     ]
 
 
-def test_fast_batches_are_processed_whole_after_a_few(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fast_batches_are_processed_whole_after_the_first_ones(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(task_input, "perf_counter", lambda: 0.0)
     chain: Any = Cut(ManualSeconds())
     waiter: Any = None
@@ -403,7 +407,7 @@ def test_an_empty_batch_suspends_the_default_action_until_its_time() -> None:
     chain: Any = Cut(ManualSeconds())
     clock = ManualClock()
     batches = iter([NothingYet(0.5), RecordBatch([1], [1])])
-    processor = MailboxProcessor(lambda controller: given[0].process_next(controller))  # noqa: PLW0108 - made below
+    processor = MailboxProcessor(lambda controller: given[0].process_next(controller))  # noqa: PLW0108 - created below
     given = [SourceInput(batches, chain, Waiter(processor, clock))]
     processor.turn()
     assert processor._suspension is not None
@@ -416,13 +420,13 @@ def test_an_empty_batch_suspends_the_default_action_until_its_time() -> None:
 
 
 class Valves:
-    """Lets pass whatever comes."""
+    """Forwards all watermarks."""
 
     def combine(self, number: int, channel: int, element: Any) -> tuple[Any, ...]:
         return (element,)
 
 
-def test_a_gate_feeds_each_kind_of_element() -> None:
+def test_each_kind_of_element_of_a_gate_is_processed() -> None:
     marker = LatencyMarker(0, "source", 0)
     elements = [
         InputElement(1, 0, RecordBatch([1], [2])),
@@ -440,7 +444,7 @@ def test_a_gate_feeds_each_kind_of_element() -> None:
     ]
 
 
-def test_a_barrier_in_a_bounded_task_is_our_mistake() -> None:
+def test_a_barrier_in_a_bounded_task_is_an_internal_error() -> None:
     valves: Any = Valves()
     chain: Any = Chain()
     gate = GateInput([InputElement(0, 0, CheckpointBarrier(1, 0))], valves, chain)

@@ -14,7 +14,7 @@ from opchain.runtime.task.input.watermark_valve import WatermarkValve
 
 IDLE, ACTIVE = WatermarkStatus.IDLE, WatermarkStatus.ACTIVE
 
-# A step is (channel, watermark or status, what must come out).
+# A step is (channel, watermark or status, expected output).
 TRACES: dict[str, tuple[int, list[tuple]]] = {
     "one channel passes what rises": (
         1,
@@ -70,7 +70,7 @@ TRACES: dict[str, tuple[int, list[tuple]]] = {
         ],
     ),
     "the last to fall idle need not be the slowest": (
-        # Flink's valve once flushed only if the last channel stood at the last output.
+        # Flink's valve once flushed only if the last channel was at the last output.
         3,
         [
             *[(0, 10, []), (1, 5, []), (2, 5, [5]), (2, IDLE, []), (1, 6, [6]), (2, ACTIVE, [])],
@@ -86,7 +86,7 @@ TRACES: dict[str, tuple[int, list[tuple]]] = {
         ],
     ),
     "a late riser can let out what others were ready for": (
-        # 0 falls idle at the front, 2 comes back behind it, 1 comes back ahead of it.
+        # 0 becomes idle at the front, 2 is active again behind it, 1 is active again ahead of it.
         3,
         [
             *[(0, 30, []), (1, 40, []), (2, 3, [3]), (1, IDLE, []), (2, IDLE, [30])],
@@ -113,14 +113,16 @@ def feed(valve: WatermarkValve, channel: int, element: int | WatermarkStatus) ->
 
 
 @pytest.mark.parametrize(("channels", "steps"), TRACES.values(), ids=TRACES.keys())
-def test_trace(channels: int, steps: list[tuple]) -> None:
+def test_a_sequence_of_watermarks_and_statuses_gives_the_output_of_flink(
+    channels: int, steps: list[tuple]
+) -> None:
     valve = WatermarkValve(channels)
     trace = [(channel, element, feed(valve, channel, element)) for channel, element, _ in steps]
     assert trace == steps
 
 
 class Model:
-    """The rules once more, each looked up in full at every step."""
+    """A simple implementation of the same rules, which recomputes everything at every step."""
 
     def __init__(self, channels: int) -> None:
         self.watermark = [MIN_WATERMARK] * channels
@@ -175,7 +177,9 @@ class Model:
 
 @settings(deadline=None)
 @given(st.data(), st.integers(1, 4))
-def test_the_valve_follows_the_model(data: st.DataObject, channels: int) -> None:
+def test_the_watermark_valve_agrees_with_a_simple_implementation(
+    data: st.DataObject, channels: int
+) -> None:
     steps = data.draw(
         st.lists(
             st.tuples(
@@ -199,7 +203,9 @@ def test_the_valve_follows_the_model(data: st.DataObject, channels: int) -> None
 
 @settings(deadline=None)
 @given(st.lists(st.integers(0, 50), min_size=2, max_size=5), st.randoms())
-def test_the_order_of_falling_idle_does_not_matter(watermarks: list[int], rng: object) -> None:
+def test_the_order_in_which_channels_become_idle_does_not_matter(
+    watermarks: list[int], rng: object
+) -> None:
     valve = WatermarkValve(len(watermarks))
     for channel, watermark in enumerate(watermarks):
         valve.input_watermark(channel, watermark)

@@ -92,21 +92,23 @@ SEQUENCES = {
 
 
 @pytest.mark.parametrize(("shipping", "expected"), SEQUENCES.items(), ids=str)
-def test_sequence(shipping: Shipping, expected: list[int]) -> None:
+def test_each_way_of_shipping_has_its_sequence_of_channels(
+    shipping: Shipping, expected: list[int]
+) -> None:
     chooser = selector(
         shipping, key=IDENTITY, custom_partitioner=lambda key, count: (key + 2) % count
     )
     assert chosen(chooser, 3, [0, 1, 2, 3], [4, 5, 6, 7, 8], [9]) == expected
 
 
-def test_every_way_of_shipping_is_tested() -> None:
+def test_every_way_of_shipping_has_a_sequence() -> None:
     assert {*SEQUENCES, Shipping.BROADCAST} == set(Shipping)
 
 
 @pytest.mark.parametrize("shipping", [Shipping.REBALANCE, Shipping.SHUFFLE])
 @settings(deadline=None)
 @given(sizes=st.lists(st.integers(0, 10)), channels=st.integers(1, 5), subtask=st.integers(0, 5))
-def test_batches_do_not_matter(
+def test_batch_boundaries_do_not_affect_the_channels(
     shipping: Shipping, sizes: list[int], channels: int, subtask: int
 ) -> None:
     batches = [list(range(size)) for size in sizes]
@@ -116,19 +118,19 @@ def test_batches_do_not_matter(
     )
 
 
-def test_the_subtasks_of_a_rebalance_begin_side_by_side() -> None:
+def test_subtasks_of_a_rebalance_start_at_different_channels() -> None:
     starts = [chosen(selector(Shipping.REBALANCE, 4, task), 4, [0])[0] for task in range(8)]
     assert Counter(starts) == {0: 2, 1: 2, 2: 2, 3: 2}
 
 
-def test_a_rescale_begins_at_the_first_channel() -> None:
-    """As in Flink, which shows in the subtasks of records."""
+def test_a_rescale_starts_at_the_first_channel() -> None:
+    """As in Flink, where users see the subtask of each record."""
     for task in range(4):
         chooser = selector(Shipping.RESCALE, 3, task, operator_id=f"operator {task}")
         assert chosen(chooser, 3, [0, 1], [2, 3]) == [0, 1, 2, 0]
 
 
-def test_a_shuffle_depends_on_operator_and_subtask_and_spreads() -> None:
+def test_a_shuffle_depends_on_operator_and_subtask_and_is_even() -> None:
     records = list(range(3000))
     one = chosen(selector(Shipping.SHUFFLE), 3, records)
     assert one != chosen(selector(Shipping.SHUFFLE, subtask=1), 3, records)
@@ -136,7 +138,7 @@ def test_a_shuffle_depends_on_operator_and_subtask_and_spreads() -> None:
     assert all(900 < count < 1100 for count in Counter(one).values())
 
 
-def test_choices_are_the_same_in_every_process() -> None:
+def test_channels_are_the_same_in_every_process() -> None:
     code = (
         "from opchain.runtime.program.vertex_program import OutputProgram, Shipping\n"
         "from opchain.runtime.task.output.channel_selector import create_channel_selector\n"
@@ -169,7 +171,7 @@ def test_choices_are_the_same_in_every_process() -> None:
         (ByRecord(np.array([1, 0, 0, 1, 1], np.uint32)), [["x", 2, 3], [1, 4, 5], []]),
     ],
 )
-def test_columns_are_appended(assignment: Any, expected: list) -> None:
+def test_scatter_appends_to_the_buckets(assignment: Any, expected: list) -> None:
     buckets: list[list] = [["x"], [], []]
     assignment.scatter([1, 2, 3, 4, 5], buckets)
     assert buckets == expected
@@ -182,13 +184,13 @@ def test_columns_are_appended(assignment: Any, expected: list) -> None:
     assert list(map(list, numbers)) == [places[0], [7, *places[1]], places[2]]
 
 
-def test_fewer_records_than_channels() -> None:
+def test_fewer_records_than_channels_are_assigned() -> None:
     buckets: list[list] = [[], [], [], []]
     InTurn(3).scatter([1, 2], buckets)
     assert buckets == [[2], [], [], [1]]
 
 
-def test_declared_key_types_choose_the_hasher() -> None:
+def test_the_declared_key_type_chooses_the_hasher() -> None:
     key = dataclasses.replace(IDENTITY, hasher=hasher_named("Integer"))
     numbers = [-1, -2, -300, 70_000]
     chooser = selector(Shipping.KEY_GROUP, key=key)
@@ -211,7 +213,9 @@ def test_declared_key_types_choose_the_hasher() -> None:
         (object, "has no stable hash"),
     ],
 )
-def test_a_key_without_stable_hash_is_refused_with_its_record(key: Any, reason: str) -> None:
+def test_the_error_about_a_key_without_a_stable_hash_shows_its_record(
+    key: Any, reason: str
+) -> None:
     chooser = selector(Shipping.KEY_GROUP, key=IDENTITY)
     values = [f"record {number}" for number in range(100)]
     keys = [*range(57), key, *range(42)]
@@ -222,7 +226,7 @@ def test_a_key_without_stable_hash_is_refused_with_its_record(key: Any, reason: 
     assert reason in str(caught.value)
 
 
-def test_a_key_of_another_type_than_declared_is_refused_with_its_record() -> None:
+def test_the_error_about_a_key_of_another_type_shows_its_record() -> None:
     key = dataclasses.replace(IDENTITY, hasher=hasher_named("Integer"))
     with pytest.raises(KeyTypeError, match=r"the record \('b', 'x'\) the key 'x': .*Integer"):
         selector(Shipping.KEY_GROUP, key=key).assign([("a", 1), ("b", "x")], [1, "x"])
@@ -243,12 +247,12 @@ class Index:
     [Modulo(), lambda key, count: key % count, Modulo().partition],
     ids=["object", "function", "method"],
 )
-def test_partitioners_are_objects_or_functions(partitioner: Any) -> None:
+def test_partitioners_may_be_objects_or_functions(partitioner: Any) -> None:
     chooser = selector(Shipping.CUSTOM, key=IDENTITY, custom_partitioner=partitioner)
     assert chosen(chooser, 3, [5, 3, 1]) == [2, 0, 1]
 
 
-def test_other_integral_types_are_channels_too() -> None:
+def test_a_partitioner_may_return_other_integral_types() -> None:
     chooser = selector(Shipping.CUSTOM, key=IDENTITY, custom_partitioner=lambda key, _: key)
     assignment = chooser.assign("abc", [True, Index(), 0])
     buckets: list[list[str]] = [[], [], []]
@@ -257,7 +261,7 @@ def test_other_integral_types_are_channels_too() -> None:
 
 
 @pytest.mark.parametrize("answer", [-1, 3, 1.0, None, "1", int])
-def test_a_wrong_channel_is_refused_with_key_and_record(answer: Any) -> None:
+def test_the_error_about_a_wrong_channel_shows_key_and_record(answer: Any) -> None:
     chooser = selector(
         Shipping.CUSTOM,
         key=IDENTITY,
@@ -273,7 +277,7 @@ def test_a_wrong_channel_is_refused_with_key_and_record(answer: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", [ZeroDivisionError, StopIteration])
-def test_a_partitioner_that_fails_keeps_its_error(kind: type[Exception]) -> None:
+def test_an_error_of_a_partitioner_is_raised_unchanged(kind: type[Exception]) -> None:
     def partition(key: int, count: int) -> int:
         if key == 0:
             raise kind("mine")
@@ -288,21 +292,19 @@ def test_a_partitioner_that_fails_keeps_its_error(kind: type[Exception]) -> None
 
 
 @pytest.mark.parametrize("shipping", [Shipping.KEY_GROUP, Shipping.CUSTOM])
-def test_a_missing_key_selector_is_our_mistake(shipping: Shipping) -> None:
+def test_a_missing_key_selector_is_an_internal_error(shipping: Shipping) -> None:
     with pytest.raises(InternalError, match="without a key"):
         selector(shipping)
 
 
-def test_a_forward_edge_to_several_channels_is_our_mistake() -> None:
+def test_a_forward_edge_to_several_channels_is_an_internal_error() -> None:
     with pytest.raises(InternalError, match="must have 1 channel, but has 2"):
         create_channel_selector(output(Shipping.FORWARD), 2, OPERATOR_ID, 0)
 
 
 @settings(deadline=None)
 @given(st.integers(1, 12), st.integers(1, 12))
-def test_pointwise_channels_are_those_that_the_consumers_expect(
-    producers: int, consumers: int
-) -> None:
+def test_pointwise_channels_are_those_that_consumers_read(producers: int, consumers: int) -> None:
     program = output(Shipping.RESCALE, consumers)
     for consumer in range(consumers):
         first, last = pointwise_producers(consumer, consumers, producers)

@@ -44,7 +44,7 @@ END = EndOfInput()
 
 
 class Sent:
-    """A writer, and what it has emitted."""
+    """A writer, and the buffers that it has sent."""
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class Sent:
         )
 
     def elements(self) -> dict[int, list]:
-        """By target, what arrives there."""
+        """The elements that each target receives."""
         elements = defaultdict(list)
         for buffer in self.buffers:
             elements[buffer.target] += decode(buffer.payload)
@@ -91,7 +91,7 @@ class Sent:
         ]
 
 
-def test_marks_lie_between_the_records_they_came_between() -> None:
+def test_watermarks_keep_their_place_between_records() -> None:
     sent = Sent(Shipping.FORWARD, 1)
     writer = sent.writer
     writer.write_batch([1, 2], [10, 20])
@@ -118,7 +118,7 @@ def test_marks_lie_between_the_records_they_came_between() -> None:
     assert writer.bytes_out == len(buffer.payload)
 
 
-def test_the_lists_of_the_caller_are_not_kept() -> None:
+def test_the_writer_copies_the_lists_of_its_caller() -> None:
     sent = Sent(Shipping.FORWARD, 1)
     values, timestamps = [1], [10]
     for _ in range(2):
@@ -129,14 +129,14 @@ def test_the_lists_of_the_caller_are_not_kept() -> None:
     assert sent.elements() == {10: [RecordBatch([1], [10]), END]}
 
 
-def test_timestamps_that_nobody_reads_stay_at_home() -> None:
+def test_timestamps_are_not_sent_if_no_operator_reads_them() -> None:
     sent = Sent(Shipping.REBALANCE, 1, carries_timestamps=False)
     sent.writer.write_batch([1, 2], [10, 20])
     sent.writer.end_of_input()
     assert sent.elements() == {10: [RecordBatch([1, 2]), END]}
 
 
-def test_every_channel_gets_watermarks_barriers_and_the_end() -> None:
+def test_watermarks_barriers_and_the_end_are_sent_to_every_channel() -> None:
     sent = Sent(Shipping.GLOBAL, 3)
     sent.writer.write_batch([1])
     sent.writer.emit_watermark(7)
@@ -144,14 +144,14 @@ def test_every_channel_gets_watermarks_barriers_and_the_end() -> None:
     sent.writer.end_of_input()
     common = [Watermark(7), CheckpointBarrier(1, 99), END]
     assert sent.elements() == {10: [RecordBatch([1], None), *common], 11: common, 12: common}
-    # A barrier takes with it what came before: one buffer for each channel, then the end.
+    # A barrier is sent with the records before it: one buffer for each channel, then the end.
     assert [(b.target, b.sequence) for b in sent.buffers] == [
         *[(10, 0), (11, 0), (12, 0)],
         *[(10, 1), (11, 1), (12, 1)],
     ]
 
 
-def test_order_is_the_watermark_when_the_buffer_was_begun() -> None:
+def test_the_order_of_a_buffer_is_the_watermark_at_its_start() -> None:
     sent = Sent(Shipping.FORWARD, 1)
     writer = sent.writer
     writer.write_batch([1])
@@ -160,14 +160,14 @@ def test_order_is_the_watermark_when_the_buffer_was_begun() -> None:
     writer.write_batch([2])
     writer.emit_watermark(9)
     writer.flush()
-    writer.emit_watermark(3)  # behind: goes out, and does not turn the order back
+    writer.emit_watermark(3)  # smaller: it is sent, but does not decrease the order
     writer.flush()
     writer.end_of_input()
     assert [buffer.order for buffer in sent.buffers] == [MIN_WATERMARK, 5, 9, 9]
     assert [buffer.sequence for buffer in sent.buffers] == [0, 1, 2, 3]
 
 
-def test_flush_without_anything_waiting_sends_nothing() -> None:
+def test_flushing_an_empty_writer_sends_no_buffer() -> None:
     sent = Sent(Shipping.REBALANCE, 3)
     sent.writer.write_batch([])
     sent.writer.flush()
@@ -177,7 +177,7 @@ def test_flush_without_anything_waiting_sends_nothing() -> None:
     assert len(sent.buffers) == 1
 
 
-def test_a_broadcast_is_pickled_once_and_shared() -> None:
+def test_broadcast_records_are_pickled_once_and_shared() -> None:
     sent = Sent(Shipping.BROADCAST, 3)
     sent.writer.write_batch([1, 2], [10, 20])
     sent.writer.emit_watermark(20)
@@ -191,7 +191,7 @@ def test_a_broadcast_is_pickled_once_and_shared() -> None:
 
 
 @pytest.mark.parametrize("shipping", [Shipping.BROADCAST, Shipping.REBALANCE, Shipping.FORWARD])
-def test_a_latency_marker_takes_one_channel(shipping: Shipping) -> None:
+def test_a_latency_marker_is_sent_to_one_channel(shipping: Shipping) -> None:
     consumers = 1 if shipping is Shipping.FORWARD else 3
     sent = Sent(shipping, consumers)
     markers = [LatencyMarker(number, "source", 0) for number in range(30)]
@@ -210,7 +210,7 @@ def test_a_latency_marker_takes_one_channel(shipping: Shipping) -> None:
         sequences = [buffer.sequence for buffer in sent.buffers if buffer.target == target]
         assert sequences == list(range(len(sequences)))
         if shipping is not Shipping.REBALANCE:
-            # Where all records come by, a marker stands somewhere behind the record it was sent after.
+            # In the channel of all records, a marker is somewhere after the record before it.
             values = [v for e in elements if isinstance(e, RecordBatch) for v in e.values]
             assert values == list(range(30))
             seen = 0
@@ -222,7 +222,7 @@ def test_a_latency_marker_takes_one_channel(shipping: Shipping) -> None:
 
 
 @pytest.mark.parametrize("shipping", [Shipping.BROADCAST, Shipping.REBALANCE, Shipping.FORWARD])
-def test_latency_markers_leave_batches_as_they_are(shipping: Shipping) -> None:
+def test_latency_markers_do_not_change_the_batches(shipping: Shipping) -> None:
     def batches(every: int) -> dict[int, list[Any]]:
         sent = Sent(shipping, 1 if shipping is Shipping.FORWARD else 3)
         for number in range(40_000):
@@ -243,7 +243,7 @@ def test_latency_markers_leave_batches_as_they_are(shipping: Shipping) -> None:
     assert batches(every=11) == batches(every=100_000)
 
 
-def test_pointwise_edges_write_to_their_run_of_consumers_only() -> None:
+def test_pointwise_edges_write_only_to_their_range_of_consumers() -> None:
     sent = Sent(Shipping.RESCALE, 4, subtask=1, parallelism=2)
     sent.writer.write_batch(list(range(4)))
     sent.writer.end_of_input()
@@ -251,7 +251,7 @@ def test_pointwise_edges_write_to_their_run_of_consumers_only() -> None:
     assert {buffer.channel for buffer in sent.buffers} == {5}
 
 
-def test_keys_choose_the_channel() -> None:
+def test_the_key_chooses_the_channel() -> None:
     key = KeyProgram(None, "per_user", "clicks.py:15")
     sent = Sent(Shipping.KEY_GROUP, 4, key=key)
     sent.writer.write_batch(["a", "b", "c"], [1, 2, 3], ["hello", 42, (1, None)])
@@ -265,7 +265,7 @@ def test_keys_choose_the_channel() -> None:
 
 
 @pytest.mark.parametrize("batch", [1, 100, 4096, 100_000])
-def test_buffers_reach_the_size_they_aim_at(batch: int) -> None:
+def test_buffers_reach_their_target_size(batch: int) -> None:
     sent = Sent(Shipping.REBALANCE, 2, buffer_bytes=10_000)
     records = [f"record {number:010}" for number in range(100_000)]
     for start in range(0, len(records), batch):
@@ -273,11 +273,11 @@ def test_buffers_reach_the_size_they_aim_at(batch: int) -> None:
     sent.writer.end_of_input()
     sizes = [len(buffer.payload) for buffer in sent.buffers]
     assert max(sizes) < 2 * 12_000
-    # All but the first, which learn, and the last of each channel.
+    # All except the first buffer, which measures the records, and the last one of each channel.
     assert min(sizes[4:-2]) > 8_000
 
 
-def test_small_records_are_cut_by_number() -> None:
+def test_buffers_of_small_records_are_limited_by_number() -> None:
     sent = Sent(Shipping.FORWARD, 1)
     for _ in range(20):
         sent.writer.write_batch([0] * 10_000)
@@ -286,7 +286,7 @@ def test_small_records_are_cut_by_number() -> None:
     assert sum(sent.lengths()) == 200_000
 
 
-def test_with_many_channels_buffers_are_smaller() -> None:
+def test_buffers_are_smaller_with_many_channels() -> None:
     few, many = Sent(Shipping.REBALANCE, 2), Sent(Shipping.REBALANCE, 200)
     for sent in (few, many):
         for _ in range(40):
@@ -296,13 +296,13 @@ def test_with_many_channels_buffers_are_smaller() -> None:
     assert max(len(buffer.payload) for buffer in many.buffers if buffer.sequence) < 2 * 42_000
 
 
-def test_records_that_grow_a_thousandfold_do_not_pile_up() -> None:
+def test_records_that_become_a_thousand_times_larger_do_not_accumulate() -> None:
     sent = Sent(Shipping.REBALANCE, 4, buffer_bytes=20_000)
     for _ in range(10):
         sent.writer.write_batch(list(range(4096)))
     large = 20
     for number in range(large):
-        # As from a source whose records have become large: few of them fill a batch.
+        # Like a source whose records have become large: few records fill a batch.
         sent.writer.write_batch([bytes([number]) * 20_000 for _ in range(1024)])
         waiting = sum(len(values) for values in sent.writer._columns[0])
         if number:
@@ -312,7 +312,7 @@ def test_records_that_grow_a_thousandfold_do_not_pile_up() -> None:
     assert sum(sent.lengths()) == 10 * 4096 + large * 1024
 
 
-def test_one_huge_record_travels_alone_or_in_little_company() -> None:
+def test_one_huge_record_is_sent_with_few_others() -> None:
     sent = Sent(Shipping.FORWARD, 1, buffer_bytes=20_000)
     sent.writer.write_batch([bytes(5_000_000)])
     sent.writer.write_batch([1, 2, 3])
@@ -321,7 +321,7 @@ def test_one_huge_record_travels_alone_or_in_little_company() -> None:
     assert len(sent.buffers[0].payload) < 5_010_000
 
 
-def test_watermarks_alone_do_not_pile_up() -> None:
+def test_a_buffer_of_watermarks_only_is_sent_when_it_is_full() -> None:
     sent = Sent(Shipping.REBALANCE, 2)
     for timestamp in range(3 * MOST_ELEMENTS):
         sent.writer.emit_watermark(timestamp)
@@ -333,7 +333,7 @@ def test_watermarks_alone_do_not_pile_up() -> None:
     ]
 
 
-def test_a_time_out_of_0_sends_after_every_call() -> None:
+def test_a_buffer_timeout_of_0_sends_after_every_call() -> None:
     sent = Sent(Shipping.FORWARD, 1, buffer_timeout_ms=0)
     sent.writer.write_batch([1])
     sent.writer.emit_watermark(3)
@@ -343,7 +343,7 @@ def test_a_time_out_of_0_sends_after_every_call() -> None:
     assert [buffer.order for buffer in sent.buffers] == [MIN_WATERMARK, MIN_WATERMARK, 3, 3]
 
 
-def test_a_positive_time_out_changes_nothing() -> None:
+def test_a_positive_buffer_timeout_changes_nothing_in_a_bounded_job() -> None:
     plain, timed = Sent(Shipping.REBALANCE), Sent(Shipping.REBALANCE, buffer_timeout_ms=1)
     for sent in (plain, timed):
         for start in range(0, 100_000, 1000):
@@ -352,7 +352,7 @@ def test_a_positive_time_out_changes_nothing() -> None:
     assert plain.buffers == timed.buffers
 
 
-def test_the_error_names_operator_edge_and_record() -> None:
+def test_the_error_about_an_unpicklable_record_names_operator_and_edge() -> None:
     sent = Sent(Shipping.FORWARD, 1)
     lock = threading.Lock()
     sent.writer.write_batch([*range(10), lock, 11])
@@ -363,7 +363,7 @@ def test_the_error_names_operator_edge_and_record() -> None:
     )
 
 
-def test_nothing_is_written_behind_the_end() -> None:
+def test_writing_after_the_end_is_an_error() -> None:
     sent = Sent(Shipping.FORWARD, 1)
     sent.writer.end_of_input()
     with pytest.raises(InternalError, match="1 records were written after the end of input"):
@@ -377,14 +377,14 @@ KEY_GROUP = Shipping.KEY_GROUP
     "shipping", [Shipping.REBALANCE, Shipping.BROADCAST, Shipping.SHUFFLE, KEY_GROUP]
 )
 @pytest.mark.parametrize("kind", [list, partial(array, "q")])
-def test_records_held_by_fields_go_where_tuples_go(shipping: Shipping, kind: Any) -> None:
+def test_records_stored_by_field_are_routed_like_tuples(shipping: Shipping, kind: Any) -> None:
     def arrived(by_fields: bool) -> dict[int, list[Any]]:
         key = KeyProgram(itemgetter(0), "number", "clicks.py:14") if shipping is KEY_GROUP else None
         sent = Sent(shipping, 3, buffer_bytes=2_000, key=key)
         for first in range(0, 3_000, 500):
             numbers = list(range(first, first + 500))
             tuples = [(number, "even", -number) for number in numbers]
-            # One batch in between is in lists.
+            # One batch between the others is stored as lists.
             of_kind = list if first == 1_000 else kind
             columns = [of_kind(numbers), of_kind([-number for number in numbers])]
             by_field = Columns(columns, ((), ("even",), ()))
