@@ -1,4 +1,4 @@
-"""A cluster, for what a local master does not show."""
+"""A standalone cluster, for tests that a local master cannot do."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 def cluster(
     needs_spark: None, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[StandaloneCluster]:
-    """A master and two workers; programs use them from processes of their own."""
+    """A master and two workers; programs use them from their own processes."""
     with ExitStack() as stack:
         with pytest.MonkeyPatch.context() as patch:
-            # Executors inherit it from their worker.
+            # Executors inherit the variable from their worker.
             patch.setenv("JAVA_TOOL_OPTIONS", os.environ["SPARK_SUBMIT_OPTS"])
             started = standalone_cluster(tmp_path_factory.mktemp("cluster"), timeout_s=240)
             running = stack.enter_context(started)

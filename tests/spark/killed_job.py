@@ -1,4 +1,4 @@
-"""A streaming job to kill: counts and windows over files of rows, into files."""
+"""A streaming job to be killed: counts and windows over files of rows, written to files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SCHEMA = "key string, time bigint, value bigint"
 
 
 class Count(KeyedProcessFunction[str, Any, str]):
-    """How many records a key has had."""
+    """Counts the records of a key."""
 
     def open(self, runtime_context: Any) -> None:
         self.count = runtime_context.get_state(ValueStateDescriptor("count", Types.LONG()))

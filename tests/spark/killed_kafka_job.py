@@ -1,4 +1,4 @@
-"""A streaming job to kill that counts records of one Kafka topic by key and writes the counts to another one."""
+"""A streaming job to be killed: counts records of a Kafka topic by key, and writes counts to another topic."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from opchain.datastream.connectors.kafka import (
 
 
 class Word(SerializationSchema[str]):
-    """The word of "word count": all counts of a word go to one partition, in order."""
+    """The word of "word count": all counts of a word are written to one partition, in order."""
 
     def serialize(self, element: str) -> bytes:
         return element.split(maxsplit=1)[0].encode()

@@ -1,4 +1,4 @@
-"""A streaming job to kill, with every kind of sink: counts by key, into tables, files and a Python Data Source."""
+"""A streaming job to be killed, with every kind of sink: counts by key in tables, files and a Python Data Source."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ROW = Types.ROW_NAMED(["key", "n"], [Types.STRING(), Types.INT()])
 
 
 class Rows(WriterCommitMessage):
-    """What a subtask has seen."""
+    """The records of a subtask."""
 
     def __init__(self, rows: list[Any]) -> None:
         self.rows = rows
@@ -39,7 +39,7 @@ class Folder(DataSource):
 
 
 class FolderWriter(DataSourceStreamWriter):
-    """Names the file by the micro-batch: a commit that comes again finds it."""
+    """Names the file by the micro-batch, so that a repeated commit finds it."""
 
     def __init__(self, path: str) -> None:
         self.path = Path(path)
@@ -54,7 +54,7 @@ class FolderWriter(DataSourceStreamWriter):
 
 
 class Count(KeyedProcessFunction[str, Any, Row]):
-    """How many records a key has had."""
+    """Counts the records of a key."""
 
     def open(self, runtime_context: Any) -> None:
         self.count = runtime_context.get_state(ValueStateDescriptor("count", Types.INT()))

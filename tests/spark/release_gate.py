@@ -1,13 +1,13 @@
-"""Kills executors while a job reduces, and looks whether anything is lost, doubled, or moved.
+"""Kills executors while a job reduces, and checks that no record is lost, repeated, or reordered.
 
-Run `python tests/spark/release_gate.py --runs 10`. Each run has a seed, which is printed: it chooses the size of
-the job, the moment of the kill, and what is killed, the JVM of an executor or its Python daemon. The job is a
-rebalance followed by a keyed count that emits every update; an executor dies when some reducers are done and
-another waits, so that the outputs of finished tasks are lost, and are computed and fetched again in another
-order. Nothing may be missing, nothing double, and the bytes must be those of an undisturbed run in one process.
+Run `python tests/spark/release_gate.py --runs 10`. The seed of each run is printed. The seed chooses the size of
+the job, the moment of the kill, and the victim: the JVM of an executor or its Python daemon. The job is a
+rebalance followed by a keyed count that emits every update. An executor dies when some reducers are done and
+another one waits. So the outputs of finished tasks are lost, computed again, and fetched in another
+order. No record may be lost or repeated, and the bytes must be those of an undisturbed run in one process.
 
-`--identical 6` runs an undisturbed job so often, and compares the bytes: executors fetch in another order each
-time. With `--speculation` Spark also starts second copies of a slow task.
+`--identical 6` runs an undisturbed job six times and compares the bytes, since executors fetch in another order each
+time. With `--speculation`, Spark also starts second copies of a slow task.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ Update = tuple[int, int]
 
 @dataclass(frozen=True)
 class Disturbance:
-    """What a seed means: `waiting` is the reducer that waits for the kill, behind the first two."""
+    """The choices of a seed: `waiting` is the reducer that waits for the kill, behind the first two."""
 
     seed: int
     records: int
@@ -65,7 +65,7 @@ class Disturbance:
 
 
 def waited_for(condition: Callable[[], bool], limit_s: float) -> bool:
-    """Waits until something is so. False if it isn't within the limit."""
+    """Waits until a condition is true; returns False if it is not within the limit."""
     end = time.monotonic() + limit_s
     while not condition():
         if time.monotonic() > end:
@@ -75,7 +75,7 @@ def waited_for(condition: Callable[[], bool], limit_s: float) -> bool:
 
 
 class WaitForKill(MapFunction[Any, Any]):
-    """Passes records on; in one subtask only after the file `go` is there, having said `ready`."""
+    """Passes records on; one subtask creates the file `ready`, and waits for the file `go`."""
 
     def __init__(self, waiting: int, folder: Path) -> None:
         self.waiting = waiting
@@ -111,7 +111,7 @@ class StraggleOnce(MapFunction[Any, Any]):
 def counted(
     records: int, slow: MapFunction[Any, Any] | None = None, *, target: str = "spark"
 ) -> list[Update]:
-    """The job: each record's key and how often it has come so far. `slow` is run behind the count."""
+    """The job: each record's key with its count so far. `slow` runs downstream of the count."""
     configuration = Configuration()
     configuration.set_string("execution.target", target)
     env = StreamExecutionEnvironment.get_execution_environment(configuration)
@@ -132,7 +132,7 @@ def counted(
 
 
 def mistakes(records: int, found: list[Update]) -> list[str]:
-    """What is lost or doubled: each key must come with 1, 2, 3, ..., as often as it occurs."""
+    """Which records are lost or repeated: each key must occur with the counts 1, 2, 3, and so on."""
     expected = Counter(number * number % KEYS for number in range(1, records + 1))
     by_key: dict[int, list[int]] = {key: [] for key in expected}
     for key, count in found:
@@ -174,7 +174,7 @@ def killing(cluster: StandaloneCluster, what: Disturbance, folder: Path) -> Iter
 
 
 def disturbed_run(cluster: StandaloneCluster, what: Disturbance) -> bool:
-    """One run with a kill; says what came of it."""
+    """Runs the job with one kill; returns what was wrong."""
     undisturbed = digest(counted(what.records, target="local"))
     with tempfile.TemporaryDirectory() as name, killing(cluster, what, Path(name)) as killed:
         found = counted(what.records, WaitForKill(what.waiting, Path(name)))
@@ -189,7 +189,7 @@ def disturbed_run(cluster: StandaloneCluster, what: Disturbance) -> bool:
 
 
 def identical_runs(runs: int, *, with_straggler: bool) -> bool:
-    """The same job again and again; the bytes must be those of a run in one process."""
+    """Runs the job several times; the bytes must be those of a run in one process."""
     records = 50_000
     expected = digest(counted(records, target="local"))
     found = []
@@ -213,7 +213,7 @@ def say(text: str) -> None:
 
 
 def submit_to(master: str, *, with_speculation: bool) -> None:
-    """Has this process's session be made there."""
+    """Makes this process create its session on the given master."""
     settings = {"spark.executor.memory": "512m", "spark.ui.enabled": "false"}
     if with_speculation:
         settings |= {

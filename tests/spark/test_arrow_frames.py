@@ -14,7 +14,7 @@ OF_OTHER_VERTEX = Buffer(ARROW_SINK, 3, 9, 0, b"batch of operator 3, task 9")
 FRAMES = [to_frame(buffer) for buffer in (REPORT, OF_SINK_3, OF_SINK_4, OF_OTHER_VERTEX)]
 
 
-def test_the_driver_gets_no_batches() -> None:
+def test_the_driver_gets_only_reports_and_no_batches() -> None:
     assert list(FramesForDriver()(FRAMES)) == [to_frame(REPORT)]
 
 
@@ -23,6 +23,6 @@ def test_a_sink_gets_the_batches_of_its_operator_and_tasks() -> None:
     assert list(select(FRAMES)) == [b"batch of operator 3, task 5"]
 
 
-def test_a_dataframe_gets_batches_alone() -> None:
+def test_a_dataframe_gets_only_batches() -> None:
     passing = [to_frame(REPORT), REPORT, OF_SINK_3]
     assert list(batches_of_frames(passing)) == [b"batch of operator 3, task 5"]

@@ -50,7 +50,7 @@ def run(job: Any) -> Ran:
 
 
 def failure(draw: Any, **settings: Any) -> BaseException:
-    with pytest.raises(BaseException) as caught:  # noqa: PT011 - the tests look at what it is
+    with pytest.raises(BaseException) as caught:  # noqa: PT011 - the tests check it
         run(job_of(draw, **settings))
     return caught.value
 
@@ -66,7 +66,7 @@ def words(env: Any) -> Any:
     )
 
 
-def test_a_job_gives_the_same_as_in_this_process() -> None:
+def test_a_job_gives_the_same_records_as_in_this_process() -> None:
     def draw(env: Any) -> None:
         counts = words(env).key_by(lambda pair: pair[0])
         counts = counts.reduce(lambda one, other: (one[0], one[1] + other[1]))
@@ -80,7 +80,7 @@ def test_a_job_gives_the_same_as_in_this_process() -> None:
     assert on_spark.counters() == here.counters()
 
 
-def test_buffers_pass_through_stages_on_the_way_to_their_own() -> None:
+def test_buffers_are_passed_through_intermediate_stages() -> None:
     def draw(env: Any) -> None:
         numbers = env.from_sequence(1, 1000)
         long_way = numbers.rebalance().map(lambda x: -x).rebalance().map(lambda x: x)
@@ -101,11 +101,11 @@ def spark_run_session() -> SparkSession:
     return active
 
 
-# Errors
+# Errors of jobs
 
 
 @pytest.mark.parametrize("form", ["interpreted", "generated"])
-def test_the_users_exception_arrives_with_its_place(form: str) -> None:
+def test_an_error_of_a_user_function_is_raised_with_its_type_and_place(form: str) -> None:
     def check(item: str) -> str:
         if item == "ham":
             raise PriceError(item, 7)
@@ -138,7 +138,7 @@ def _early(number: int) -> int:
     return number
 
 
-def test_a_source_stops_if_only_a_limited_number_of_records_is_read() -> None:
+def test_a_source_stops_if_a_limited_number_of_records_is_read() -> None:
     env = StreamExecutionEnvironment.get_execution_environment()
     numbers = env.from_sequence(1, 10**9).set_parallelism(1).map(_early)
     assert numbers.execute_and_collect(limit=3) == [1, 2, 3]
@@ -195,24 +195,24 @@ class Bad:
     ],
     ids=["record", "collected record", "key", "exit", "interrupt", "generator exit", "none"],
 )
-def test_bad_input_is_named(draw: Any, kind: type[Exception], message: str) -> None:
+def test_the_error_names_invalid_input(draw: Any, kind: type[Exception], message: str) -> None:
     error = failure(draw)
     assert type(error) is kind or isinstance(error, kind)
     assert re.search(message, "\n".join([str(error), *getattr(error, "__notes__", ())]))
 
 
-def test_what_cannot_travel_fails_before_anything_runs() -> None:
+def test_an_unpicklable_function_fails_before_the_job_runs() -> None:
     lock = threading.Lock()
     job = job_of(lambda env: env.from_collection([1]).map(lambda x: (x, lock)).print())
     with pytest.raises(UnpicklableFunctionError, match="captured variable 'lock'"):
         spark_run(job)
 
 
-# Lost processes
+# Killed processes
 
 
 class DiesAtFirst(MapFunction[int, int]):
-    """Ends its process in the first attempts of one subtask, having seen some records."""
+    """Ends its process after some records in the first attempts of one subtask."""
 
     def __init__(self, marks: Path, deaths: int, how: str) -> None:
         self.marks = marks
@@ -236,7 +236,7 @@ class DiesAtFirst(MapFunction[int, int]):
 
 
 @pytest.mark.parametrize("how", ["kill", "exit", "raise"])
-def test_a_lost_process_is_replaced_and_nothing_is_lost(
+def test_a_killed_process_is_replaced_without_loss(
     tmp_path: Path, how: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def draw(deaths: int) -> Any:
@@ -258,7 +258,7 @@ def test_a_lost_process_is_replaced_and_nothing_is_lost(
     assert sorted(int(line[3:]) for line in printed) == list(range(491, 501))
 
 
-def test_a_process_that_always_dies_fails_the_job_by_name(
+def test_a_process_that_always_dies_fails_the_job_and_names_the_operator(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def draw(env: Any) -> None:
@@ -275,7 +275,7 @@ def test_a_process_that_always_dies_fails_the_job_by_name(
     assert capsys.readouterr().out == ""
 
 
-# What stays outside
+# Effects outside of the job
 
 
 def test_a_failed_job_commits_and_prints_nothing(
@@ -299,7 +299,7 @@ def test_a_failed_job_commits_and_prints_nothing(
     assert capsys.readouterr().out == ""
 
 
-def test_lines_are_printed_by_the_driver_task_after_task(
+def test_the_driver_prints_lines_ordered_by_task(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     def draw(env: Any) -> None:
@@ -311,7 +311,7 @@ def test_lines_are_printed_by_the_driver_task_after_task(
     assert sorted(int(line.split("> ")[1]) for line in lines) == [1, 2, 3, 4, 5, 6]
 
 
-def test_the_session_is_left_as_it_was(session: SparkSession) -> None:
+def test_the_settings_of_the_session_are_restored(session: SparkSession) -> None:
     context = session.sparkContext
     context.setJobGroup("mine", "my own jobs")
     context.setLocalProperty("spark.scheduler.pool", "pool")
@@ -335,7 +335,7 @@ def test_the_session_is_left_as_it_was(session: SparkSession) -> None:
         context.setLocalProperty(name, None)  # type: ignore[arg-type]
 
 
-# Watching and ending it
+# Monitoring and cancelling a job
 
 
 class WaitsForAFile(FlatMapFunction[int, int]):
@@ -349,7 +349,9 @@ class WaitsForAFile(FlatMapFunction[int, int]):
         yield value
 
 
-def test_a_cancelled_job_ends_and_others_go_on(session: SparkSession, tmp_path: Path) -> None:
+def test_a_cancelled_job_ends_and_other_jobs_continue(
+    session: SparkSession, tmp_path: Path
+) -> None:
     job = job_of(lambda env: env.from_collection([1]).flat_map(WaitsForAFile(tmp_path)).print())
     client = spark_run(job).start()
     while not (tmp_path / "running").exists():
@@ -368,10 +370,8 @@ def test_a_cancelled_job_ends_and_others_go_on(session: SparkSession, tmp_path: 
     assert other == [3]
 
 
-def test_a_job_is_cancelled_when_all_jobs_of_spark_are(
-    session: SparkSession, tmp_path: Path
-) -> None:
-    """pyspark's handler of Ctrl-C cancels them before it raises KeyboardInterrupt."""
+def test_a_job_is_cancelled_with_all_jobs_of_spark(session: SparkSession, tmp_path: Path) -> None:
+    """pyspark's handler of Ctrl-C cancels all jobs before it raises KeyboardInterrupt."""
     job = job_of(lambda env: env.from_collection([1]).flat_map(WaitsForAFile(tmp_path)).print())
     client = spark_run(job).start()
     while not (tmp_path / "running").exists():
@@ -382,7 +382,7 @@ def test_a_job_is_cancelled_when_all_jobs_of_spark_are(
     assert client.get_job_status().result() is JobStatus.CANCELED
 
 
-def test_a_job_that_is_cancelled_before_it_starts_never_does(tmp_path: Path) -> None:
+def test_a_job_that_is_cancelled_before_its_start_never_runs(tmp_path: Path) -> None:
     job = job_of(lambda env: env.from_collection([1]).flat_map(WaitsForAFile(tmp_path)).print())
     client = spark_run(job)
     client.cancel()
@@ -406,7 +406,7 @@ def test_spark_shows_the_names_of_the_job_graph(session: SparkSession) -> None:
     assert names == ["Source: numbers x1", "text -> Sink: Print to Std. Out x2"]
 
 
-def test_python_processes_serve_one_task_after_another() -> None:
+def test_python_processes_are_reused_for_later_tasks() -> None:
     def draw(env: Any) -> None:
         seen(
             env.from_sequence(1, 2).map(lambda _: os.getpid()).rebalance().map(lambda x: x), "pids"

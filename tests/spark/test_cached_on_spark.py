@@ -1,4 +1,4 @@
-"""A cached stream on Spark: a failed attempt of its writer leaves nothing, and the second job runs nothing upstream."""
+"""A cached stream on Spark: a failed attempt writes nothing, and the second job runs nothing upstream."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class SquaresAtTheSecondAttempt(MapFunction[int, int]):
         return value * value
 
 
-def test_two_jobs_share_what_the_first_has_computed() -> None:
+def test_a_second_job_uses_the_stream_cached_by_the_first() -> None:
     env = StreamExecutionEnvironment.get_execution_environment().set_parallelism(2)
     env.set_runtime_mode(RuntimeExecutionMode.BATCH)
     numbers = env.from_sequence(1, 100).map(SquaresAtTheSecondAttempt()).name("square")

@@ -1,4 +1,4 @@
-"""What only executors in processes of their own can show: that everything a job needs gets there."""
+"""Tests that need executors in separate processes: all code and files of a job are shipped to them."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ for function, kind in ((too_dear, shop.prices.TooDearError), (mine_error, MineEr
 
 
 def bare_python() -> str | None:
-    """A Python of this minor version that has nothing of what this one has, if there is one."""
+    """A Python of this minor version without the packages of this one, if there is one."""
     name = f"python{sys.version_info.major}.{sys.version_info.minor}"
     python = Path(sys.base_prefix, "bin", name)
     if not python.exists():
@@ -94,7 +94,7 @@ def bare_python() -> str | None:
 
 
 @pytest.mark.skipif(bare_python() is None, reason="there is no Python without opchain")
-def test_executors_that_have_nothing_get_everything(
+def test_executors_without_any_packages_get_all_code_of_a_job(
     cluster: StandaloneCluster, tmp_path: Path
 ) -> None:
     (tmp_path / "shop").mkdir()

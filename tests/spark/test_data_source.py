@@ -1,4 +1,4 @@
-"""Sources of opchain, read by plain Spark."""
+"""Sources of opchain as data sources of Spark, without a job of opchain."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def registered(session: SparkSession) -> None:
     opchain.spark.register(session)
 
 
-def test_a_sequence(session: SparkSession) -> None:
+def test_a_sequence_is_read(session: SparkSession) -> None:
     numbers = session.read.format("opchain-sequence").options(start=5, end=11, partitions=3).load()
     assert numbers.schema.simpleString() == "struct<value:bigint>"
     assert numbers.rdd.getNumPartitions() == 3
     assert [row.value for row in numbers.collect()] == list(range(5, 12))
 
 
-def test_generated_data_is_the_same_for_any_partitions(session: SparkSession) -> None:
+def test_generated_data_does_not_depend_on_the_number_of_partitions(session: SparkSession) -> None:
     def rows(partitions: int) -> list[Any]:
         reader = session.read.format("opchain-datagen").schema(
             "Id bigint, word string, price decimal(8,2), ok boolean"
@@ -63,7 +63,7 @@ def test_generated_data_is_the_same_for_any_partitions(session: SparkSession) ->
         ("opchain-datagen", "n int", {}, "is unbounded, but spark.read needs a bounded source"),
     ],
 )
-def test_what_cannot_be_read(
+def test_sources_that_spark_cannot_read_are_refused(
     session: SparkSession, name: str, schema: str | None, options: dict[str, Any], said: str
 ) -> None:
     reader = session.read.format(name).options(**options)
@@ -71,7 +71,7 @@ def test_what_cannot_be_read(
         (reader if schema is None else reader.schema(schema)).load().collect()
 
 
-def test_a_source_of_ones_own(session: SparkSession) -> None:
+def test_a_users_source_is_read(session: SparkSession) -> None:
     records = [Row(id=1, tags=["a"]), Row(id=2, tags=None)]
     source = CollectionSource(records)
     opchain.spark.register_source(session, "mine", source, "id int, tags array<string>")
@@ -81,6 +81,6 @@ def test_a_source_of_ones_own(session: SparkSession) -> None:
         session.read.format("mine").option("size", 3).load().collect()
 
 
-def test_records_that_are_no_rows(session: SparkSession) -> None:
+def test_records_that_are_not_rows_are_read_as_one_column(session: SparkSession) -> None:
     opchain.spark.register_source(session, "texts", DataGeneratorSource(str, 5), "text string")
     assert [row.text for row in session.read.format("texts").load().collect()] == list("01234")

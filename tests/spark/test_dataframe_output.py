@@ -1,4 +1,4 @@
-"""Streams as DataFrames: lazy, apart from sinks, with errors that Spark shows."""
+"""to_dataframe: lazy, without running sinks, and with errors that Spark shows."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def env(session: SparkSession) -> StreamExecutionEnvironment:
     return environment
 
 
-def test_a_keyed_job_over_three_stages(
+def test_a_keyed_job_with_three_stages_returns_a_dataframe(
     session: SparkSession, env: StreamExecutionEnvironment
 ) -> None:
     words = session.createDataFrame([("a b a",), ("b c",), ("a",)], "line string").repartition(3)
@@ -45,7 +45,7 @@ def test_a_keyed_job_over_three_stages(
     assert [tuple(row) for row in greatest] == [("a", 3), ("b", 2), ("c", 1)]
 
 
-def test_nothing_runs_before_an_action_and_each_action_runs_one_job(
+def test_no_job_runs_before_an_action_and_each_action_runs_one_job(
     session: SparkSession, env: StreamExecutionEnvironment
 ) -> None:
     calls = session.sparkContext.accumulator(0)
@@ -64,7 +64,7 @@ def test_nothing_runs_before_an_action_and_each_action_runs_one_job(
     kept.unpersist()
 
 
-def test_sinks_of_the_program_run_once_and_by_execute_alone(
+def test_sinks_of_the_program_are_run_once_by_execute_only(
     session: SparkSession, env: StreamExecutionEnvironment, capsys: pytest.CaptureFixture[str]
 ) -> None:
     numbers = env.from_sequence(1, 2).map(lambda n: 10 * n)
@@ -77,7 +77,7 @@ def test_sinks_of_the_program_run_once_and_by_execute_alone(
     assert sorted(capsys.readouterr().out.split()) == ["10", "1>", "20", "2>"]
 
 
-def test_the_same_dataframe_twice_in_a_query(
+def test_a_dataframe_can_be_used_twice_in_a_query(
     session: SparkSession, env: StreamExecutionEnvironment
 ) -> None:
     dataframe = env.from_sequence(1, 6).to_dataframe("bigint")
@@ -95,7 +95,7 @@ def test_the_same_dataframe_twice_in_a_query(
         (7, "word string", "it is not a row"),
     ],
 )
-def test_a_record_that_does_not_fit_is_shown_with_its_operator(
+def test_the_error_about_a_record_that_does_not_fit_names_its_operator(
     session: SparkSession, env: StreamExecutionEnvironment, record: Any, schema: str, said: str
 ) -> None:
     dataframe = env.from_collection([record]).to_dataframe(schema)
@@ -105,7 +105,7 @@ def test_a_record_that_does_not_fit_is_shown_with_its_operator(
     assert said in str(failure.value)
 
 
-def test_a_function_that_fails_is_shown_with_its_place(
+def test_an_error_of_a_function_has_its_place(
     session: SparkSession, env: StreamExecutionEnvironment
 ) -> None:
     dataframe = env.from_sequence(0, 1).map(lambda n: 1 // n).to_dataframe("bigint")
@@ -114,7 +114,7 @@ def test_a_function_that_fails_is_shown_with_its_place(
     assert "in 'Map' (test_dataframe_output.py:" in str(failure.value)
 
 
-def test_that_of_a_stream_that_never_ends_is_streaming(
+def test_the_dataframe_of_an_unbounded_stream_is_streaming(
     session: SparkSession, env: StreamExecutionEnvironment
 ) -> None:
     rates = session.readStream.format("rate").load()
@@ -122,7 +122,7 @@ def test_that_of_a_stream_that_never_ends_is_streaming(
     assert values.to_dataframe("bigint").isStreaming
 
 
-def test_the_session_keeps_its_settings(
+def test_the_settings_of_the_session_are_not_changed(
     session: SparkSession, env: StreamExecutionEnvironment
 ) -> None:
     before = dict(session.sparkContext.getConf().getAll()), session.conf.getAll
@@ -130,7 +130,7 @@ def test_the_session_keeps_its_settings(
     assert (dict(session.sparkContext.getConf().getAll()), session.conf.getAll) == before
 
 
-def test_a_planned_program_goes_on_with_an_empty_dataframe(session: SparkSession) -> None:
+def test_to_dataframe_returns_an_empty_dataframe_while_only_planning(session: SparkSession) -> None:
     with capturing() as capture:
         env = StreamExecutionEnvironment.get_execution_environment()
         dataframe = (
@@ -141,10 +141,12 @@ def test_a_planned_program_goes_on_with_an_empty_dataframe(session: SparkSession
     assert job.method == "to_dataframe"
 
 
-def test_no_empty_dataframe_of_an_unknown_schema(session: SparkSession) -> None:
+def test_there_is_no_empty_dataframe_without_a_schema(session: SparkSession) -> None:
     assert empty_dataframe(None) is None
 
 
-def test_ddl_that_is_none(session: SparkSession, env: StreamExecutionEnvironment) -> None:
+def test_an_invalid_ddl_schema_is_refused(
+    session: SparkSession, env: StreamExecutionEnvironment
+) -> None:
     with pytest.raises(GraphError, match="'not a schema at all' is not DDL"):
         env.from_sequence(1, 2).to_dataframe("not a schema at all")

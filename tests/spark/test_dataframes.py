@@ -1,4 +1,4 @@
-"""Every type of Spark both ways, and partitions in contiguous runs."""
+"""Every type of Spark is converted in both directions, and partitions are assigned in contiguous runs."""
 
 from __future__ import annotations
 
@@ -93,13 +93,13 @@ def records_of(env: StreamExecutionEnvironment, dataframe: DataFrame) -> list[An
 
 
 def column(session: SparkSession, ddl: str, expression: str) -> DataFrame:
-    """The value, then null, in one partition."""
+    """A value and a null, in one partition."""
     return session.sql(
         f"select cast({expression} as {ddl}) as x union all select cast(null as {ddl})"
     ).coalesce(1)
 
 
-def test_each_type_becomes_its_record(
+def test_each_spark_type_is_converted_to_records(
     session: SparkSession, env: StreamExecutionEnvironment
 ) -> None:
     columns = ", ".join(
@@ -115,7 +115,7 @@ def test_each_type_becomes_its_record(
     assert zones == [UTC, UTC, None]
 
 
-def test_each_record_becomes_its_type(
+def test_records_are_converted_to_each_spark_type(
     session: SparkSession, env: StreamExecutionEnvironment
 ) -> None:
     fields = ", ".join(f"c{number} {ddl}" for number, (ddl, _, _) in enumerate(TYPES))
@@ -167,7 +167,7 @@ def test_an_sql_timestamp_is_a_column_without_zone(
     assert made.collect() == [(moment,)]
 
 
-def test_times_of_day_where_spark_has_them(
+def test_times_of_day_are_converted_if_spark_supports_them(
     session: SparkSession, env: StreamExecutionEnvironment, request: pytest.FixtureRequest
 ) -> None:
     if session.version < "4.1":
@@ -190,7 +190,7 @@ def test_times_of_day_where_spark_has_them(
         ("array(named_struct('y', interval 1 year))", r"column 'x\[\]\.y' has"),
     ],
 )
-def test_a_type_without_records_is_refused_when_drawn(
+def test_from_dataframe_refuses_types_that_records_cannot_hold(
     session: SparkSession, env: StreamExecutionEnvironment, expression: str, named: str
 ) -> None:
     dataframe = session.sql(f"select {expression} as x")
@@ -210,7 +210,7 @@ def numbered(session: SparkSession, partitions: int) -> DataFrame:
         (2, 4, [[0, 1], [2, 3], [], []]),
     ],
 )
-def test_partitions_go_to_subtasks_in_contiguous_runs(
+def test_partitions_are_assigned_to_subtasks_in_contiguous_runs(
     session: SparkSession, partitions: int, parallelism: int, expected: list[list[int]]
 ) -> None:
     env = StreamExecutionEnvironment.get_execution_environment()
@@ -224,18 +224,20 @@ def test_partitions_go_to_subtasks_in_contiguous_runs(
         assert sorted(records, key=lambda ids: (not ids, ids)) == expected
 
 
-def test_partitions_are_as_many_as_subtasks(session: SparkSession) -> None:
+def test_there_is_a_partition_per_subtask(session: SparkSession) -> None:
     parts = arrow_partitions(numbered(session, 7), 3)
     assert [part.getNumPartitions() for part in parts] == [1, 1, 1]
 
 
-def test_no_partition_at_all(session: SparkSession, env: StreamExecutionEnvironment) -> None:
+def test_a_dataframe_without_partitions_is_read(
+    session: SparkSession, env: StreamExecutionEnvironment
+) -> None:
     nothing = session.createDataFrame(session.sparkContext.emptyRDD(), "x int")
     assert records_of(env, nothing) == []
 
 
 @pytest.mark.parametrize("is_large", ["true", "false"])
-def test_a_dataframe_of_another_session_is_read_by_its_settings(
+def test_a_dataframe_of_another_session_is_read_with_its_settings(
     session: SparkSession, env: StreamExecutionEnvironment, is_large: str
 ) -> None:
     other = session.newSession()
@@ -252,6 +254,6 @@ def test_a_dataframe_of_another_session_is_read_by_its_settings(
     assert found == [Row(text="abc", raw=b"\x00\xff")]
 
 
-def test_a_schema_that_is_no_ddl(session: SparkSession) -> None:
+def test_an_invalid_ddl_schema_is_refused(session: SparkSession) -> None:
     with pytest.raises(GraphError, match="'no no no' is not DDL"):
         schema_text("no no no", session)

@@ -1,4 +1,4 @@
-"""Random jobs give on Spark what they give in this process: the same records, order, and counters."""
+"""Random jobs on Spark give the same records, order and counters as in this process."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from opchain.runtime.spark.bounded_job import spark_run
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("session")]
 
-# A job takes Spark seconds, so there are few; shrinking is left to the tests in process.
+# A job on Spark takes seconds, so there are few examples, and only the tests in process shrink them.
 on_spark = settings(
     max_examples=int(os.environ.get("OPCHAIN_SPARK_EXAMPLES", "3")),
     phases=(Phase.explicit, Phase.reuse, Phase.generate),
@@ -29,7 +29,7 @@ def compiled(job: RandomJob) -> Any:
 
 @on_spark
 @given(job=random_jobs())
-def test_a_job_gives_the_same_on_spark(job: RandomJob) -> None:
+def test_a_job_gives_the_same_results_on_spark(job: RandomJob) -> None:
     program = compiled(job)
     here, there = run_job(program), Ran(program, spark_run(program)._run())
     for number in range(len(job.sinks)):
@@ -39,13 +39,13 @@ def test_a_job_gives_the_same_on_spark(job: RandomJob) -> None:
 
 @on_spark
 @given(job=failing_jobs())
-def test_a_job_fails_in_the_same_way_on_spark(job: RandomJob) -> None:
+def test_a_job_fails_on_spark_as_in_process(job: RandomJob) -> None:
     program = compiled(job)
-    with pytest.raises(Exception) as here:  # noqa: PT011 - whatever it is
+    with pytest.raises(Exception) as here:  # noqa: PT011 - any type
         run_job(program)
     with pytest.raises(Exception) as there:  # noqa: PT011
         spark_run(program)._run()
     assert type(there.value) is type(here.value)
     assert str(there.value) == str(here.value)
-    # The last note names the attempt, of which Spark makes several.
+    # The last note names the attempt, and Spark makes several attempts.
     assert there.value.__notes__[:-1] == here.value.__notes__[:-1]  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""Event time of files on executors: watermarks per file, and warnings about what is late all the same."""
+"""Event time of files on executors: watermarks per file, and warnings about late records."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def files(folder: Path) -> Any:
 
 
 class Ticks(UnboundedSource[int]):
-    """The first hundred multiples of a step, ten in an epoch."""
+    """The first hundred multiples of a step, ten in each epoch."""
 
     def __init__(self, step: int) -> None:
         self.step = step
@@ -82,7 +82,7 @@ def late_warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 
 @pytest.mark.parametrize("is_assigned_downstream", [False, True])
-def test_files_of_different_sizes_lose_nothing(
+def test_no_record_of_files_of_different_sizes_is_late(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, *, is_assigned_downstream: bool
 ) -> None:
     write(tmp_path, "a", range(0, 2000, 10))
@@ -115,7 +115,7 @@ def test_a_bounded_job_warns_of_late_records(
     assert "Give the watermark strategy to from_source()" in warning
 
 
-def test_files_of_one_epoch_do_not_make_each_other_late(
+def test_files_of_one_epoch_do_not_make_each_others_records_late(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     folder = tmp_path / "in"
@@ -132,7 +132,7 @@ def test_files_of_one_epoch_do_not_make_each_other_late(
         write(folder, name, range(0, 1000, 5))
     assert run() == [(window, 80) for window in range(9)]
     assert late_warnings(caplog) == []
-    # These come in a later epoch, and the windows before 900 have closed.
+    # These records are in a later epoch, and the windows before 900 have closed.
     for name in ("e", "f"):
         write(folder, name, range(0, 1200, 5))
     assert run() == [(9, 120), (10, 40)]

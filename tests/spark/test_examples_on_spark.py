@@ -12,7 +12,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("session")]
 
 
 @pytest.mark.parametrize("run", RUNS, ids=str)
-def test_an_example_prints_on_spark_what_it_should(run: Run) -> None:
+def test_an_example_prints_on_spark_what_it_prints_in_process(run: Run) -> None:
     done = CliRunner().invoke(main, ["run", *run.command])
     assert done.exit_code == 0, done.output
     assert by_key(done.stdout.splitlines()) == by_key(run.lines)

@@ -39,7 +39,7 @@ def buffers() -> st.SearchStrategy[Buffer]:
 
 
 @given(buffer=buffers())
-def test_a_buffer_comes_out_of_its_frame(buffer: Buffer) -> None:
+def test_a_buffer_is_restored_from_its_frame(buffer: Buffer) -> None:
     back = from_frame(to_frame(buffer))
     assert back == buffer
     assert isinstance(back.payload, memoryview)  # the bytes are not copied
@@ -66,14 +66,14 @@ def places(items: list[Buffer | bytes]) -> list[tuple[int, Buffer]]:
     ("target", "channel", "place"),
     [(10, 1, 0), (11, 4, 1), (12, 7, 0), (13, 4, 0), (DRIVER, 9, 1), (5, 3, 1)],
 )
-def test_a_buffer_goes_to_the_slot_of_its_task_or_passes_by_its_channel(
+def test_a_buffer_is_sent_to_the_slot_of_its_task_or_of_its_channel(
     target: int, channel: int, place: int, as_frame: bool
 ) -> None:
     buffer = Buffer(target, 1, channel, 2, b"payload")
     assert places([to_frame(buffer) if as_frame else buffer]) == [(place, buffer)]
 
 
-def test_a_slot_keeps_what_is_for_its_tasks_and_passes_on_the_rest_untouched() -> None:
+def test_a_slot_keeps_buffers_of_its_tasks_and_passes_on_the_others() -> None:
     sent = [Buffer(target, 0, 0, 0, b"x") for target in (12, 13, 10, DRIVER, 11)]
     frames = [to_frame(buffer) for buffer in sent]
     with BufferStore() as store:
@@ -83,7 +83,7 @@ def test_a_slot_keeps_what_is_for_its_tasks_and_passes_on_the_rest_untouched() -
     assert passing[0] is frames[1]
 
 
-def test_readers_in_one_slot_get_one_frame_and_later_readers_pass_through_it() -> None:
+def test_readers_in_one_slot_share_a_frame_that_is_passed_on_to_later_readers() -> None:
     shared = Buffer(10, 7, 3, 0, b"payload", ((12, 5), (11, 6), (20, 8)))
     in_slot_0 = Buffer(10, 7, 3, 0, b"payload", ((12, 5), (20, 8)))
     in_slot_1 = Buffer(11, 7, 6, 0, b"payload")
@@ -95,13 +95,13 @@ def test_readers_in_one_slot_get_one_frame_and_later_readers_pass_through_it() -
     assert passing == [Buffer(20, 7, 8, 0, b"payload")]
 
 
-def test_a_buffer_whose_readers_all_come_later_takes_one_way() -> None:
+def test_a_buffer_with_later_readers_only_is_sent_once() -> None:
     later = Buffer(20, 7, 4, 0, b"payload", ((21, 5), (30, 6)))
     assert places([later]) == [(0, later)]
 
 
 @pytest.mark.spark
-def test_every_buffer_arrives_once_at_its_place(session: SparkSession) -> None:
+def test_each_buffer_arrives_once_in_its_partition(session: SparkSession) -> None:
     draw = random.Random(1)
     sent = [
         Buffer(

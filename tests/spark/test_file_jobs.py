@@ -1,4 +1,4 @@
-"""Files on executors: every format is written and read there, and nothing shows of a job that fails."""
+"""Files on executors: every format is written and read, and a failed job leaves no visible file."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def environment(parallelism: int = 2) -> StreamExecutionEnvironment:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_a_job_writes_another_reads_in_order(tmp_path: Path, name: str) -> None:
+def test_files_of_one_job_are_read_in_order_by_another(tmp_path: Path, name: str) -> None:
     case = CASES[name]
     write_numbers(environment(2), case, str(tmp_path), 300)
     assert [path.name[:8] for path in sorted(tmp_path.iterdir())] == ["out-0000", "out-0001"]
@@ -36,7 +36,7 @@ def test_what_a_job_writes_another_reads_in_order(tmp_path: Path, name: str) -> 
     assert found == list(map(case.record, range(300)))
 
 
-def test_malformed_records_are_counted_and_go_to_a_side_output(tmp_path: Path) -> None:
+def test_malformed_records_are_counted_and_sent_to_a_side_output(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text('{"id": 1}\n{"id": "x"}\n{"id": 2}\n[\n{"id": 3}\n')
     env = environment(2)
     source = source_builder(CASES["json"].reads, str(tmp_path)).on_malformed(BAD).build()
@@ -49,7 +49,9 @@ def test_malformed_records_are_counted_and_go_to_a_side_output(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("policy", ["skip", BAD, "fail"])
-def test_so_they_are_in_a_job_without_end(tmp_path: Path, policy: Any) -> None:
+def test_unbounded_jobs_count_malformed_records_and_send_them_to_a_side_output(
+    tmp_path: Path, policy: Any
+) -> None:
     (tmp_path / "a.json").write_text('{"id": 1}\n{"id": "x"}\n{"id": 2}\n')
     env = environment(2)
     env.get_configuration().set_string("opchain.streaming.trigger", "available-now")
@@ -67,7 +69,7 @@ def test_so_they_are_in_a_job_without_end(tmp_path: Path, policy: Any) -> None:
     assert result.metrics.operator("Source: files").registered["numRecordsInErrors"] == 1
 
 
-def test_the_place_of_a_malformed_record_is_named(tmp_path: Path) -> None:
+def test_the_error_gives_the_place_of_a_malformed_record(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text('{"id": 1}\n{"id": "x"}\n')
     env = environment(1)
     stream_of(env, source_builder(CASES["json"].reads, str(tmp_path)).build()).print()
@@ -75,7 +77,7 @@ def test_the_place_of_a_malformed_record_is_named(tmp_path: Path) -> None:
         env.execute()
 
 
-def test_a_job_that_fails_shows_nothing(tmp_path: Path) -> None:
+def test_a_failed_job_leaves_no_visible_file(tmp_path: Path) -> None:
     env = environment(2)
     stream = env.from_sequence(0, 99).map(lambda n: n if n < 90 else 1 // 0)
     stream.sink_to(sink_of(Encoder.simple_string_encoder(), str(tmp_path)))
@@ -85,7 +87,7 @@ def test_a_job_that_fails_shows_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["text", "parquet"])
-def test_of_a_task_that_is_killed_only_the_next_attempt_shows(tmp_path: Path, name: str) -> None:
+def test_only_the_next_attempt_of_a_killed_task_is_visible(tmp_path: Path, name: str) -> None:
     case, was_killed = CASES[name], tmp_path / "was_killed"
 
     def dies_once(number: int) -> Any:

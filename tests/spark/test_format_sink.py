@@ -1,4 +1,4 @@
-"""Records written by Spark's writers: once, after all tasks, or not at all."""
+"""SparkSink: records are written once after all tasks have succeeded, or not at all."""
 
 from __future__ import annotations
 
@@ -32,7 +32,9 @@ def contents(session: SparkSession, name: str, path: Path) -> list[Any]:
 
 @pytest.mark.spark
 @pytest.mark.parametrize("name", ["csv", "json", "parquet"])
-def test_a_format_of_spark(session: SparkSession, tmp_path: Path, name: str) -> None:
+def test_records_are_written_in_a_format_of_spark(
+    session: SparkSession, tmp_path: Path, name: str
+) -> None:
     env = environment()
     sink = SparkSink(name, path=str(tmp_path / "out"))
     env.from_collection(ROWS, ROW).rebalance().map(lambda row: row, ROW).sink_to(sink)
@@ -41,7 +43,9 @@ def test_a_format_of_spark(session: SparkSession, tmp_path: Path, name: str) -> 
 
 
 @pytest.mark.spark
-def test_two_sinks_and_a_collected_stream_of_one_run(session: SparkSession, tmp_path: Path) -> None:
+def test_two_sinks_and_a_collected_stream_share_one_run(
+    session: SparkSession, tmp_path: Path
+) -> None:
     ran = session.sparkContext.accumulator(0)
     env = environment()
     numbers = env.from_sequence(1, 6)
@@ -63,7 +67,7 @@ def test_two_sinks_and_a_collected_stream_of_one_run(session: SparkSession, tmp_
 
 
 @pytest.mark.spark
-def test_a_job_that_fails_writes_nothing(session: SparkSession, tmp_path: Path) -> None:
+def test_a_failed_job_writes_nothing(session: SparkSession, tmp_path: Path) -> None:
     env = environment(1)
     sink = SparkSink("parquet", schema="n int", path=str(tmp_path / "out"))
     env.from_collection([(1,), ("two",)]).sink_to(sink)
@@ -75,7 +79,9 @@ def test_a_job_that_fails_writes_nothing(session: SparkSession, tmp_path: Path) 
 
 
 @pytest.mark.spark
-def test_modes_options_and_folders(session: SparkSession, tmp_path: Path) -> None:
+def test_modes_options_and_partition_columns_are_passed_to_spark(
+    session: SparkSession, tmp_path: Path
+) -> None:
     path = str(tmp_path / "out")
     for mode, count in (("error", 3), ("append", 6), ("ignore", 6), ("overwrite", 3)):
         env = environment(1)
@@ -87,7 +93,9 @@ def test_modes_options_and_folders(session: SparkSession, tmp_path: Path) -> Non
 
 
 @pytest.mark.spark
-def test_what_spark_says_of_a_write_names_the_sink(session: SparkSession, tmp_path: Path) -> None:
+def test_an_error_of_spark_about_a_write_names_the_sink(
+    session: SparkSession, tmp_path: Path
+) -> None:
     (tmp_path / "out").mkdir()
     env = environment(1)
     env.from_collection(ROWS, ROW).sink_to(SparkSink("csv", path=str(tmp_path / "out"))).name(
@@ -100,7 +108,7 @@ def test_what_spark_says_of_a_write_names_the_sink(session: SparkSession, tmp_pa
 
 
 @pytest.mark.spark
-def test_a_python_data_source_by_its_class(session: SparkSession, tmp_path: Path) -> None:
+def test_a_python_data_source_is_given_by_its_class(session: SparkSession, tmp_path: Path) -> None:
     from pyspark.sql.datasource import DataSource, DataSourceWriter, WriterCommitMessage  # noqa: PLC0415
 
     class Lines(DataSource):
@@ -128,18 +136,18 @@ def test_a_python_data_source_by_its_class(session: SparkSession, tmp_path: Path
 
 
 @pytest.mark.spark
-def test_a_stream_that_says_nothing_of_its_columns(session: SparkSession) -> None:
+def test_a_stream_without_known_columns_is_refused(session: SparkSession) -> None:
     env = environment(1)
     env.from_sequence(1, 2).map(lambda n: n).sink_to(SparkSink("noop")).name("rows")
     with pytest.raises(GraphError, match=r"'rows: Writer' .* does not know the columns"):
         env.execute()
 
 
-def test_options_stay_on_the_driver() -> None:
+def test_options_are_not_pickled() -> None:
     sink = SparkSink("jdbc", options={"password": "secret"}, schema="n int")
     assert "secret" not in repr(sink.__getstate__())
 
 
-def test_a_mode_that_is_none() -> None:
+def test_an_invalid_mode_is_refused() -> None:
     with pytest.raises(ValueError, match="got the mode 'replace'; the modes are append, overwrite"):
         SparkSink("csv", "replace")

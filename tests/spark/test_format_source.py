@@ -1,4 +1,4 @@
-"""Files, Python Data Sources and formats that nobody knows, read as streams."""
+"""SparkSource: files, Python Data Sources and other formats are read as streams."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ def read(source: Any, parallelism: int = 2) -> list[Any]:
 
 @pytest.mark.spark
 @pytest.mark.parametrize("name", ["csv", "json", "parquet"])
-def test_a_format_of_spark(session: SparkSession, tmp_path: Path, name: str) -> None:
+def test_records_are_read_in_a_format_of_spark(
+    session: SparkSession, tmp_path: Path, name: str
+) -> None:
     path = str(tmp_path / "data")
     session.sql("select 1 as id, 'a' as word union all select 2, null").write.format(name).save(
         path
@@ -42,7 +44,7 @@ def test_a_format_of_spark(session: SparkSession, tmp_path: Path, name: str) -> 
 
 
 @pytest.mark.spark
-def test_a_python_data_source_by_its_class(session: SparkSession) -> None:
+def test_a_python_data_source_is_given_by_its_class(session: SparkSession) -> None:
     from pyspark.sql.datasource import DataSource, DataSourceReader  # noqa: PLC0415
 
     class Squares(DataSource):
@@ -69,13 +71,13 @@ def test_a_python_data_source_by_its_class(session: SparkSession) -> None:
 
 
 @pytest.mark.spark
-def test_what_spark_says_of_a_format_is_raised_with_the_sources_name(session: SparkSession) -> None:
+def test_an_error_of_spark_about_a_format_names_the_source(session: SparkSession) -> None:
     with pytest.raises(Exception, match="DATA_SOURCE_NOT_FOUND") as failure:
         read(SparkSource("no-such-format"))
     assert "while making the DataFrame of 'Source: rows'" in notes_of(failure.value)
 
 
-def test_a_structtype_gives_the_stream_its_type() -> None:
+def test_a_struct_type_determines_the_type_of_the_stream() -> None:
     class Schema:
         def jsonValue(self) -> Any:  # noqa: N802 - as pyspark has it
             field = {"name": "id", "type": "long", "nullable": True, "metadata": {}}
@@ -88,18 +90,18 @@ def test_a_structtype_gives_the_stream_its_type() -> None:
     assert untyped.get_type() == Types.PICKLED_BYTE_ARRAY()
 
 
-def test_options_stay_on_the_driver() -> None:
+def test_options_are_not_pickled() -> None:
     source = SparkSource("jdbc", {"password": "secret"}, path="somewhere")
     assert "secret" not in repr(source.__getstate__())
 
 
 @pytest.mark.parametrize("given", [5, int, None])
-def test_a_format_that_is_none(given: Any) -> None:
+def test_an_invalid_format_is_refused(given: Any) -> None:
     with pytest.raises(TypeError, match="it takes a name such as 'parquet', or a class derived"):
         SparkSource(given)
 
 
-def test_it_is_refused_in_this_process() -> None:
+def test_a_spark_source_is_refused_in_process() -> None:
     configuration = Configuration()
     configuration.set_string("execution.target", "local")
     env = StreamExecutionEnvironment.get_execution_environment(configuration)

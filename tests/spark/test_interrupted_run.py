@@ -1,4 +1,4 @@
-"""Ctrl-C in `opchain run`, with real processes: what ends, and what is left behind."""
+"""Ctrl-C in `opchain run`, with real processes: which processes end, and which output is left."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ Start = Any
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
-    """Starts `opchain run` of a program in a session of its own, and waits until a function runs."""
+    """Starts `opchain run` of a program in its own session, and waits until a function runs."""
     started: list[subprocess.Popen[str]] = []
 
     def command(text: str, *options: str) -> subprocess.Popen[str]:
@@ -75,7 +75,7 @@ def start(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
 
 
 def session_of(process: subprocess.Popen[str]) -> list[int]:
-    """All living processes of the command's session: Python, the JVM, its workers."""
+    """All living processes of the session of the command: Python, the JVM, and its workers."""
     listed = subprocess.run(
         ["ps", "-A", "-o", "pid=,sess=,stat="], capture_output=True, text=True, check=True
     )
@@ -88,7 +88,7 @@ def session_of(process: subprocess.Popen[str]) -> list[int]:
 
 
 def check_all_ended(process: subprocess.Popen[str]) -> None:
-    """Nothing of the session is left, after a short while at most."""
+    """All processes of the session end within a short time."""
     deadline = time.monotonic() + LONGEST_S
     while session_of(process):
         assert time.monotonic() < deadline, session_of(process)
@@ -96,7 +96,7 @@ def check_all_ended(process: subprocess.Popen[str]) -> None:
 
 
 def ended(process: subprocess.Popen[str]) -> tuple[int, str]:
-    """The exit code and the standard error, without the JVM's greeting."""
+    """The exit code and the standard error, without the greeting of the JVM."""
     _, err = process.communicate(timeout=240)
     said = [line for line in err.splitlines() if "incubator modules" not in line]
     return process.returncode, "\n".join(said)
@@ -106,7 +106,7 @@ CANCELLED = "opchain: interrupted; cancelled: 'endless'"
 
 
 def check_cancelled(process: subprocess.Popen[str]) -> None:
-    """Behind the lines of progress there is one line, no traceback, and nothing is left."""
+    """After the progress there is one line without a traceback, and no process or output is left."""
     code, err = ended(process)
     *progress, last = err.splitlines()
     assert (code, last) == (130, CANCELLED)
@@ -118,11 +118,11 @@ def check_cancelled(process: subprocess.Popen[str]) -> None:
 def test_control_c_cancels_the_job_and_leaves_no_process(start: Start, program: str) -> None:
     process = start(program)
     assert len(session_of(process)) > 2  # the JVM and its workers are in the session
-    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all of the foreground
+    os.killpg(process.pid, signal.SIGINT)  # like a terminal: to all processes of the foreground
     check_cancelled(process)
 
 
-def test_an_interrupt_of_the_command_alone_does_the_same(start: Start) -> None:
+def test_an_interrupt_of_the_command_alone_cancels_the_job_too(start: Start) -> None:
     process = start(WAITS)
     process.send_signal(signal.SIGINT)
     check_cancelled(process)
@@ -161,12 +161,12 @@ env.execute('endless')
 
 
 def output_of(folder: Path) -> list[int]:
-    """The numbers in the files that are not hidden."""
+    """The numbers in the visible files."""
     files = [path for path in (folder / "output").rglob("part-*") if path.is_file()]
     return sorted(int(line) for path in files for line in path.read_text("utf-8").split())
 
 
-def test_control_c_lets_an_epoch_end_and_says_where_the_job_goes_on(
+def test_control_c_finishes_the_epoch_and_says_where_the_job_resumes(
     start: Start, tmp_path: Path
 ) -> None:
     process = start(UNBOUNDED)
@@ -191,7 +191,7 @@ def test_control_c_lets_an_epoch_end_and_says_where_the_job_goes_on(
     check_all_ended(process)
 
 
-def test_control_c_twice_breaks_the_epoch_off(start: Start, tmp_path: Path) -> None:
+def test_a_second_control_c_aborts_the_epoch(start: Start, tmp_path: Path) -> None:
     process = start(UNBOUNDED)
     os.killpg(process.pid, signal.SIGINT)
     while "Ctrl-C again" not in process.stderr.readline():

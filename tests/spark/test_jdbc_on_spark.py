@@ -1,4 +1,4 @@
-"""Rows for PostgreSQL from bounded jobs on Spark: once, whatever is tried again, or not at all."""
+"""Rows of bounded jobs on Spark are written to PostgreSQL once, or not at all."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TYPE = Types.ROW([Types.INT(), Types.STRING()])
 
 
 class FailsFirst(MapFunction[int, Any]):
-    """Fails at the last record, in as many attempts as it is told; others are with the sink by then."""
+    """Fails at the last record in the given number of attempts, when other records have been written."""
 
     def __init__(self, attempts: int) -> None:
         self.attempts = attempts
@@ -66,7 +66,7 @@ def _small_batches() -> Any:
     return configuration
 
 
-def test_what_is_tried_again_is_there_once(numbers: Server) -> None:
+def test_rows_of_retried_tasks_are_written_once(numbers: Server) -> None:
     run(numbers, 2)
     assert numbers.rows("SELECT * FROM numbers ORDER BY n") == [
         (n, f"number {n}") for n in range(1, 101)
@@ -74,7 +74,7 @@ def test_what_is_tried_again_is_there_once(numbers: Server) -> None:
     assert numbers.waiting() == 0
 
 
-def test_a_job_that_fails_leaves_nothing(numbers: Server) -> None:
+def test_a_failed_job_writes_no_rows(numbers: Server) -> None:
     with pytest.raises(ValueError, match="not yet"):
         run(numbers, 3)
     assert numbers.rows("SELECT * FROM numbers") == []

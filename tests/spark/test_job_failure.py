@@ -115,7 +115,7 @@ def test_the_root_cause_in_java_is_named(job: JobProgram) -> None:
 
 
 @pytest.mark.parametrize(("text", "kind", "message"), KNOWN.values(), ids=KNOWN.keys())
-def test_what_spark_says_becomes_one_sentence(
+def test_errors_of_spark_become_one_sentence(
     job: JobProgram, text: str, kind: type[Exception], message: str
 ) -> None:
     spark_error = RuntimeError(text)
@@ -140,7 +140,7 @@ def test_all_tasks_of_a_slot_are_named() -> None:
     )
 
 
-def test_the_users_exception_comes_first(job: JobProgram) -> None:
+def test_the_error_of_the_user_function_takes_precedence_over_sparks_error(job: JobProgram) -> None:
     text = f"{ABORTED}{SEAL.sealed(KeyError('mine'))}\nPython worker exited unexpectedly"
     failure = failure_of(RuntimeError(text), job, SEAL, [7, 8])
     assert type(failure) is KeyError
@@ -181,7 +181,7 @@ def stand_in(path: Path, script: str) -> str:
     ],
 )
 @pytest.mark.skipif(os.name != "posix", reason="the stand-in is a shell script")
-def test_a_worker_that_did_not_come_up_is_looked_into(
+def test_the_cause_of_a_worker_that_did_not_start_is_found(
     job: JobProgram,
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.spark
 
 
 class ReadsFiles(MapFunction[str, str]):
-    """Appends what the registered file `name`, or the file `inner` in it, says."""
+    """Appends the content of the registered file `name`, or of the file `inner` in it."""
 
     def __init__(self, inner: str = "") -> None:
         self.inner = inner
@@ -52,7 +52,7 @@ def texts(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_cached_files_of_one_name_do_not_get_in_each_others_way(
+def test_cached_files_with_the_same_name_do_not_conflict(
     session: SparkSession, texts: Path
 ) -> None:
     files = tuple(CachedFile(str(texts / name / "text.txt"), name) for name in ("one", "other"))
@@ -74,7 +74,7 @@ def test_a_folder_can_be_cached(session: SparkSession, texts: Path) -> None:
     assert ran(dependencies, ["folder"], ReadsFiles("text.txt")) == ["one"]
 
 
-def test_an_archive_is_unpacked(session: SparkSession, texts: Path) -> None:
+def test_a_cached_archive_is_extracted(session: SparkSession, texts: Path) -> None:
     archive = shutil.make_archive(str(texts / "packed"), "zip", texts / "one")
     dependencies = JobDependencies(archives=(PythonArchive(archive, "unpacked"),))
     assert ran(dependencies, ["unpacked"], ReadsFiles("text.txt")) == ["one"]
@@ -120,12 +120,14 @@ def test_python_files_of_every_shape_can_be_imported(
         JobDependencies(archives=(PythonArchive("/nowhere/file", "f"),)),
     ],
 )
-def test_a_missing_file_is_named(session: SparkSession, dependencies: JobDependencies) -> None:
+def test_the_error_names_a_missing_file(
+    session: SparkSession, dependencies: JobDependencies
+) -> None:
     with pytest.raises(FileNotFoundError, match="the job needs the file '/nowhere/file'"):
         provide_files(session, dependencies)
 
 
-def test_an_interpreter_of_the_jobs_own_is_used(session: SparkSession, tmp_path: Path) -> None:
+def test_the_interpreter_of_the_job_is_used(session: SparkSession, tmp_path: Path) -> None:
     wrapper = tmp_path / "python"
     wrapper.write_text(f'#!/bin/sh\nMARK=wrapped exec {sys.executable} "$@"\n', "utf-8")
     wrapper.chmod(0o755)
@@ -139,7 +141,7 @@ def test_an_interpreter_of_the_jobs_own_is_used(session: SparkSession, tmp_path:
     assert ran(JobDependencies(), [1], mark) == [None]
 
 
-def test_nothing_can_be_installed_on_a_cluster(
+def test_requirements_without_a_local_master_are_refused(
     session: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     requirements = JobDependencies(requirements="requirements.txt")
@@ -160,7 +162,7 @@ def test_tasks_run_in_the_folder_of_the_archives(session: SparkSession, texts: P
     dependencies = JobDependencies(archives=(PythonArchive(archive, "data"),))
 
     def read(_: int) -> str:
-        with open("data/text.txt") as file:  # noqa: PTH123 - as programs do
+        with open("data/text.txt") as file:  # noqa: PTH123 - user programs do
             return file.read()
 
     before = Path.cwd()

@@ -33,7 +33,7 @@ def context(**values: str) -> tuple[SparkContext, Properties]:
     return cast("SparkContext", properties), properties
 
 
-def test_a_job_belongs_to_its_group_and_pool_and_what_was_before_comes_back() -> None:
+def test_group_and_pool_of_a_job_are_set_and_restored() -> None:
     spark, properties = context(
         **{"spark.jobGroup.id": "theirs", "spark.scheduler.pool": "their pool"}
     )
@@ -48,7 +48,7 @@ def test_a_job_belongs_to_its_group_and_pool_and_what_was_before_comes_back() ->
     assert properties.values["spark.scheduler.pool"] == "their pool"
 
 
-def test_a_stage_has_the_names_of_its_vertices_and_the_lines_that_drew_them() -> None:
+def test_a_stage_has_the_names_of_its_vertices_and_their_program_lines() -> None:
     job = job_of(
         lambda env: env.from_collection([1]).rebalance().map(str).name("text").print(),
         parallelism=2,
@@ -63,7 +63,7 @@ def test_a_stage_has_the_names_of_its_vertices_and_the_lines_that_drew_them() ->
     assert details.splitlines()[-1] == "  -> text (rebalance)"
 
 
-def test_names_that_the_jvm_cannot_take_are_shown_legibly() -> None:
+def test_names_that_the_jvm_cannot_encode_are_replaced() -> None:
     job = job_of(lambda env: env.from_collection([1]).map(str).name("a\ud800\nb\x00").print())
     spark, properties = context()
     job = replace(job, job_name="\ud800 job")

@@ -1,4 +1,4 @@
-"""Kafka to Kafka on Spark: each record once, in order per key, whatever is killed at whichever step."""
+"""Kafka to Kafka on Spark: each record is written once and in order per key, whatever process is killed."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("needs_spark")]
 JOB = Path(__file__).with_name("killed_kafka_job.py")
 KILLS = [
     "epoch-begun@1",
-    "before-state@2",  # a task
+    "before-state@2",  # kills a task
     "acknowledged@2",
-    "completed@3",  # the checkpoint is complete, and nothing of it was sent
-    "after-state@4",  # a task
-    "between-commits@4",  # it was sent
+    "completed@3",  # the checkpoint is complete, and none of its messages were sent
+    "after-state@4",  # kills a task
+    "between-commits@4",  # its messages were sent
     "committed@5",
 ]
 
@@ -78,7 +78,7 @@ class Millis(TimestampAssigner):
 
 
 @pytest.mark.usefixtures("session")
-def test_windows_go_on_beside_a_silent_partition_and_a_new_one_is_read(
+def test_windows_fire_despite_a_silent_partition_and_new_partitions_are_read(
     tmp_path: Path, kafka: Kafka
 ) -> None:
     topic = kafka.topic(2)
@@ -107,7 +107,7 @@ def test_windows_go_on_beside_a_silent_partition_and_a_new_one_is_read(
 
 
 @pytest.mark.usefixtures("session")
-def test_an_aligned_source_that_is_ahead_waits_for_the_partitions_of_the_other(
+def test_an_aligned_source_that_is_ahead_waits_for_the_partitions_of_another(
     tmp_path: Path, kafka: Kafka
 ) -> None:
     configuration = Configuration()

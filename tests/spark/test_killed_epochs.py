@@ -1,4 +1,4 @@
-"""Whatever is killed, and at whichever moment of a checkpoint: the output is that of an undisturbed run."""
+"""Processes are killed at any moment of a checkpoint: the output is that of an undisturbed run."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def run(source: Path, folder: Path, kills: list[str]) -> faults.SurvivedRun:
 
 
 def output(folder: Path) -> dict[str, list[str]]:
-    # What a killed process was writing stays behind under a hidden name, as in Flink.
+    # Files of a killed process are left under hidden names, as in Flink.
     files = [
         path
         for path in (folder / "out").rglob("*")
@@ -74,8 +74,8 @@ def undisturbed(source: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[
     return found
 
 
-@pytest.mark.long  # test_killed_sinks.py has the driver die at each of these points, too
-def test_a_driver_that_dies_at_every_point(
+@pytest.mark.long  # in test_killed_sinks.py the driver dies at each of these points, too
+def test_a_driver_killed_at_any_point_changes_no_output(
     source: Path, undisturbed: dict[str, list[str]], tmp_path: Path
 ) -> None:
     kills = [f"{point}@{epoch}" for epoch, point in enumerate(DRIVER, 1)]
@@ -84,7 +84,7 @@ def test_a_driver_that_dies_at_every_point(
     assert output(tmp_path) == undisturbed
 
 
-def test_workers_that_die_are_made_up_for_by_spark(
+def test_killed_workers_are_replaced_by_spark_without_changing_the_output(
     source: Path, undisturbed: dict[str, list[str]], tmp_path: Path
 ) -> None:
     kills = [f"{point}@{epoch}" for epoch in (1, 3, 4) for point in TASKS]
@@ -94,7 +94,7 @@ def test_workers_that_die_are_made_up_for_by_spark(
 
 
 @pytest.mark.long
-def test_both_die_at_random(
+def test_random_kills_of_driver_and_workers_change_no_output(
     source: Path, undisturbed: dict[str, list[str]], tmp_path: Path
 ) -> None:
     seed = int(os.environ.get("OPCHAIN_SEED", "1"))

@@ -1,4 +1,4 @@
-"""Spark's JVM, or its Python process for sources, is killed while a job runs: the program ends with one sentence."""
+"""Spark's JVM or its Python process for sources is killed: the program ends with a one-sentence error."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ env.execute("killed")
 
 
 def run_killed(folder: Path, kind: str) -> str:
-    """The program's last line."""
+    """The last line of the program."""
     (folder / "program.py").write_text(PROGRAM)
     done = subprocess.run(
         [sys.executable, "-m", "opchain", "run", "program.py", kind, str(folder)],
@@ -73,14 +73,14 @@ def run_killed(folder: Path, kind: str) -> str:
 
 
 @pytest.mark.parametrize("kind", ["bounded", "unbounded"])
-def test_the_end_of_the_jvm_is_told_in_one_sentence(tmp_path: Path, kind: str) -> None:
+def test_the_error_about_a_killed_jvm_is_one_sentence(tmp_path: Path, kind: str) -> None:
     last = run_killed(tmp_path, kind)
     assert "job 'killed' lost Spark's JVM, the Java process that the driver talks to" in last
     assert ("resumes from its last checkpoint" in last) is (kind == "unbounded")
 
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="the process is found in /proc")
-def test_the_end_of_the_process_that_chooses_input_is_told_in_one_sentence(tmp_path: Path) -> None:
+def test_the_error_about_a_killed_source_process_is_one_sentence(tmp_path: Path) -> None:
     assert "Spark lost the Python process on the driver's machine" in run_killed(
         tmp_path, "sources"
     )

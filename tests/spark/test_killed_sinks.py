@@ -1,4 +1,4 @@
-"""Whatever is killed, and at whichever moment: every sink has each record once, and nothing stays hidden."""
+"""Processes are killed at any moment: every sink has each record once, and no hidden output is left."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("needs_spark")]
 JOB = Path(__file__).with_name("killed_sinks_job.py")
 KILLS = [
     "epoch-begun@1",
-    "before-state@2",  # a task
+    "before-state@2",  # kills a task
     "acknowledged@2",
     "completed@3",
-    "after-state@4",  # a task
+    "after-state@4",  # kills a task
     "between-commits@4",
     "committed@5",
 ]
@@ -30,7 +30,7 @@ EPOCHS = 5
 
 
 def written_input(folder: Path) -> list[str]:
-    """Files that Spark reads in this order, one per epoch; gives all keys."""
+    """Files that Spark reads in this order, one per epoch; returns all keys."""
     draw, keys = random.Random(7), []
     folder.mkdir()
     for number in range(EPOCHS):
@@ -42,7 +42,7 @@ def written_input(folder: Path) -> list[str]:
     return keys
 
 
-def test_every_sink_survives_kills_at_every_point(tmp_path: Path) -> None:
+def test_every_sink_has_each_record_once_after_kills_at_every_point(tmp_path: Path) -> None:
     keys = written_input(tmp_path / "input")
     expected = sorted((key, n) for key, count in Counter(keys).items() for n in range(1, count + 1))
     with postgres_server() as server:

@@ -1,4 +1,4 @@
-"""What running tasks send to the driver, and what the driver takes."""
+"""Counts that running tasks send to the driver, and which of them the driver accepts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 ADDRESS = CountsAddress("127.0.0.1", 1, b"k" * 32, checkpoint_id=7)
 
 
-def test_counts_arrive_as_they_were_sent() -> None:
+def test_counts_are_received_as_they_were_sent() -> None:
     counts = LiveCounts()
     counts.begin(ADDRESS, 7)
     counts.take(datagram(ADDRESS, 3, TASK), ADDRESS.key)
@@ -38,16 +38,16 @@ def test_counts_arrive_as_they_were_sent() -> None:
         datagram(replace(ADDRESS, checkpoint_id=6), 3, TASK),
         datagram(ADDRESS, 3, TASK)[:-1],
     ],
-    ids=["empty", "noise", "another key", "another epoch", "cut short"],
+    ids=["empty", "noise", "another key", "another epoch", "truncated"],
 )
-def test_what_is_not_signed_or_of_another_epoch_is_ignored(data: bytes) -> None:
+def test_unsigned_counts_and_counts_of_other_epochs_are_ignored(data: bytes) -> None:
     counts = LiveCounts()
     counts.begin(ADDRESS, 7)
     counts.take(data, ADDRESS.key)
     assert counts.running_tasks() == {}
 
 
-def test_an_epoch_forgets_the_one_before() -> None:
+def test_a_new_epoch_forgets_the_counts_of_the_one_before() -> None:
     counts = LiveCounts()
     counts.begin(ADDRESS, 7)
     counts.take(datagram(ADDRESS, 3, TASK), ADDRESS.key)
@@ -57,7 +57,7 @@ def test_an_epoch_forgets_the_one_before() -> None:
     assert counts.running_tasks() == {}
 
 
-def test_records_of_a_task_that_runs_on_spark_are_known(session: Any, tmp_path: Path) -> None:
+def test_counts_of_a_running_task_are_received(session: Any, tmp_path: Path) -> None:
     del session
     go = tmp_path / "go"
 

@@ -1,4 +1,4 @@
-"""Numbers reach the driver once from each subtask, whatever Spark tries again."""
+"""Each subtask's metrics are counted once, even if Spark retries tasks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("session")]
 
 
 class Counts(MapFunction[int, int]):
-    """Counts each record, and adds it up."""
+    """Counts each record with a metric and an accumulator."""
 
     def open(self, runtime_context: RuntimeContext) -> None:
         self.seen = runtime_context.get_metric_group().counter("seen")
@@ -57,7 +57,7 @@ def drawing(function: Counts) -> Any:
     return draw
 
 
-def test_retried_tasks_count_once() -> None:
+def test_retried_tasks_are_counted_once() -> None:
     job = job_of(drawing(CountsAndFailsFirst()), parallelism=2)
     result = spark_run(job).run_here().get_job_execution_result().result()
     count = result.metrics.operator("count")
@@ -67,7 +67,7 @@ def test_retried_tasks_count_once() -> None:
     assert attempts == [0, 1]
 
 
-def test_the_numbers_are_those_of_a_run_in_this_process() -> None:
+def test_metrics_on_spark_are_those_of_a_run_in_process() -> None:
     job = job_of(drawing(Counts()), parallelism=2)
     here = run_job(job).outcome.metrics
     there = spark_run(job).run_here().get_job_execution_result().result().metrics
@@ -82,7 +82,7 @@ def test_the_numbers_are_those_of_a_run_in_this_process() -> None:
 
 
 def of_readers(names: str) -> JobProgram:
-    """A batch job in which operators read the result of one rebalance; c does so a stage later."""
+    """A batch job in which operators read the result of one rebalance; c reads it a stage later."""
 
     def draw(env: StreamExecutionEnvironment) -> None:
         env.set_runtime_mode(RuntimeExecutionMode.BATCH)
@@ -100,7 +100,7 @@ def of_readers(names: str) -> JobProgram:
 
 
 def shuffle_bytes(session: SparkSession, group: str) -> int:
-    """What the stages of a job have written for the next stages to read."""
+    """The bytes that the stages of a job have written for later stages."""
     tracker, store = (
         session.sparkContext.statusTracker(),
         session.sparkContext._jsc.sc().statusStore(),
@@ -130,5 +130,5 @@ def test_two_readers_of_one_result_cost_one_shuffle(session: SparkSession) -> No
         written[names] = shuffle_bytes(session, bounded.group)
     assert sent["a"] == sent["ab"] == sent["abc"]
     assert 500_000 < written["a"] < written["ab"] < 1.05 * written["a"]
-    # From the first stage to c's records pass through the second stage.
+    # Records from the first stage to c pass through the second stage.
     assert written["abc"] < 2.05 * written["a"]

@@ -1,4 +1,4 @@
-"""Nexmark's queries on Spark return what their definitions say, as they do in process."""
+"""Queries of Nexmark on Spark return the results of their definitions, as in process."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory, events: list[dict[str, Any]
 @pytest.mark.usefixtures("session")
 @pytest.mark.parametrize(("mode", "parallelism"), [("STREAMING", 4), ("BATCH", 2)])
 @pytest.mark.parametrize("query", QUERIES)
-def test_a_query_returns_on_spark_what_its_definition_says(
+def test_a_nexmark_query_returns_on_spark_the_result_of_its_definition(
     events: list[dict[str, Any]],
     folder: Path,
     tmp_path: Path,
@@ -75,5 +75,5 @@ def test_the_command_line_runs_from_a_checkout(
 
 
 def flat(event: dict[str, Any]) -> dict[str, Any]:
-    """The fields of an event's person, auction or bid; no two of them have the same."""
+    """The fields of an event's person, auction or bid; no two kinds share a field name."""
     return next(event[kind] for kind in ("person", "auction", "bid") if event[kind] is not None)

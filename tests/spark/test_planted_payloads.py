@@ -1,4 +1,4 @@
-"""Records that look like a task's exception reach the driver inside Spark's error, and are not unpickled there."""
+"""Records that look like the error of a task reach the driver in Spark's error, and are not unpickled there."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def spark_text(error: BaseException) -> str:
-    """What Spark said, before opchain read it."""
+    """The text of Spark's error, before opchain parsed it."""
     cause = error.__cause__
     assert isinstance(cause, ExecutorTracebackError)
     return str(cause.spark_error)
@@ -29,7 +29,7 @@ def spark_text(error: BaseException) -> str:
 SHAPES = ("unsigned", "invented", "foreign", "mixed")
 
 
-def test_the_payload_would_show_that_it_was_read(tmp_path: Path) -> None:
+def test_the_payload_leaves_a_trace_if_it_is_unpickled(tmp_path: Path) -> None:
     pickle.loads(planted_pickle(tmp_path / "read"))
     assert (tmp_path / "read").is_dir()
 
@@ -50,7 +50,7 @@ def test_a_planted_token_does_not_hide_the_real_one(tmp_path: Path) -> None:
     assert not (tmp_path / "ran").exists()
 
 
-def test_a_seal_does_not_show_its_secret() -> None:
+def test_the_repr_of_a_seal_hides_its_secret() -> None:
     seal = ErrorSeal()
     assert str(seal) == repr(seal) == "ErrorSeal()"
     assert ErrorSeal().secret != seal.secret
@@ -58,7 +58,7 @@ def test_a_seal_does_not_show_its_secret() -> None:
 
 @pytest.mark.spark
 @pytest.mark.parametrize("shape", range(len(SHAPES)), ids=SHAPES)
-def test_a_record_of_a_bounded_job_does_not_run_in_the_driver(
+def test_a_record_of_a_bounded_job_is_not_unpickled_in_the_driver(
     session: SparkSession, tmp_path: Path, shape: int
 ) -> None:
     text = planted_texts(tmp_path / "ran")[shape]
@@ -74,7 +74,7 @@ def test_a_record_of_a_bounded_job_does_not_run_in_the_driver(
 
 
 @pytest.mark.spark
-def test_a_record_of_an_unbounded_job_does_not_run_in_the_driver(
+def test_a_record_of_an_unbounded_job_is_not_unpickled_in_the_driver(
     session: SparkSession, tmp_path: Path
 ) -> None:
     (tmp_path / "input").mkdir()

@@ -1,7 +1,7 @@
-"""Random functions of a main program give the same on Spark as in process.
+"""Random functions of a main program give the same records on Spark as in process.
 
-Functions of a main program are pickled by value, so nothing that they use may be missing on an executor.
-`OPCHAIN_PROGRAMS` says how many programs there are, `OPCHAIN_SEED` which is the first.
+Functions of a main program are pickled by value, so everything that they use must be available on an executor.
+`OPCHAIN_PROGRAMS` sets the number of programs, `OPCHAIN_SEED` the first seed.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ for target in ("local", "spark"):
 
 
 @pytest.mark.parametrize("seed", range(SEED, SEED + PROGRAMS))
-def test_random_main_programs_give_the_same_on_spark(seed: int, tmp_path: Path) -> None:
+def test_random_main_programs_give_the_same_records_on_spark(seed: int, tmp_path: Path) -> None:
     text, _ = random_program(seed)
     main = MAIN.replace("MODE", MODES[seed % len(MODES)])
     file = tmp_path / "program.py"
@@ -52,7 +52,7 @@ def test_random_main_programs_give_the_same_on_spark(seed: int, tmp_path: Path) 
     )
     assert done.exit_code == 0, done.err
     has_failed = any(line.startswith("failed:") for line in in_process)
-    if has_failed:  # prints what came before
+    if has_failed:  # prints the earlier results
         in_process, on_spark = (
             [line for line in lines if line.startswith("failed:")]
             for lines in (in_process, on_spark)

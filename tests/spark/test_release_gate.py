@@ -1,6 +1,7 @@
 """The release gate on a standalone cluster.
 
-`OPCHAIN_GATE_RUNS=10` is as many runs as a release needs, `OPCHAIN_SEED` the seed of the first; 1 kills an executor.
+`OPCHAIN_GATE_RUNS=10` sets the number of runs, of which a release needs 10. `OPCHAIN_SEED` is the first seed; seed 1
+kills an executor.
 """
 
 from __future__ import annotations
@@ -31,13 +32,15 @@ SEED = os.environ.get("OPCHAIN_SEED", "1")
     ],
     ids=["kills", "speculation"],
 )
-def test_nothing_is_lost_doubled_or_moved(
+def test_no_record_is_lost_repeated_or_reordered_by_kills(
     cluster: StandaloneCluster, what: tuple[str, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
     place = ("--master", cluster.url, "--folder", str(cluster.folder))
     done = run_program(GATE, *what, *place, timeout_s=900)
     with capsys.disabled():
-        print(f"\n{done.out}")  # noqa: T201 - the seeds are worth knowing, whatever comes of them
+        print(f"\n{done.out}")  # noqa: T201 - the seeds are needed to run it again
     assert done.exit_code == 0, done.out + done.err
-    if sys.platform == "linux":  # elsewhere both workers are on one host, and Spark copies no task
+    if (
+        sys.platform == "linux"
+    ):  # elsewhere both workers are on one host, and Spark starts no second copy of a task
         assert " 0 second copies" not in done.out

@@ -49,7 +49,7 @@ class MuteError(Exception):
 
 
 def arrived(error: BaseException) -> BaseException:
-    """The error after its way through Spark's text."""
+    """The error after it was sent through the text of Spark's error."""
     parts = SEAL.unsealed(
         f"An error occurred\n: SparkException: {SEAL.sealed(error)}\n\tat x.y.Z\n"
     )
@@ -71,7 +71,7 @@ def arrived(error: BaseException) -> BaseException:
     ],
     ids=lambda error: type(error).__name__,
 )
-def test_the_type_the_text_and_the_arguments_arrive(error: Exception) -> None:
+def test_type_message_and_arguments_of_an_error_are_restored(error: Exception) -> None:
     add_note(error, "in 'map' (clicks.py:14)")
     back = arrived(error)
     assert type(back) is type(error)
@@ -80,39 +80,39 @@ def test_the_type_the_text_and_the_arguments_arrive(error: Exception) -> None:
     assert back.__notes__ == ["in 'map' (clicks.py:14)"]  # type: ignore[attr-defined]
 
 
-def test_attributes_arrive() -> None:
+def test_attributes_of_an_error_are_restored() -> None:
     back = arrived(TwoArgumentsError(1, "two"))
     assert isinstance(back, TwoArgumentsError)
     assert back.one == 1
 
 
-def test_what_cannot_be_pickled_is_left_behind() -> None:
+def test_unpicklable_attributes_of_an_error_are_dropped() -> None:
     back = arrived(LockHoldingError("busy"))
     assert type(back) is LockHoldingError
     assert str(back) == "busy"
     assert not hasattr(back, "lock")
 
 
-def test_a_class_of_the_main_program_is_the_same_class_again() -> None:
+def test_an_error_class_of_the_main_program_is_the_same_class_again() -> None:
     local = type("Local", (Exception,), {"__module__": "__main__"})
     shipped = cloudpickle.loads(cloudpickle.dumps(local))
     back = arrived(shipped("mine"))
     assert type(back) is local
 
 
-def test_a_mute_exception_is_told_about() -> None:
+def test_an_error_whose_str_fails_is_still_reported() -> None:
     back = arrived(MuteError("x"))
     assert type(back) is MuteError
 
 
-def test_a_huge_exception_arrives_without_what_makes_it_huge() -> None:
+def test_a_huge_error_is_sent_without_its_huge_attributes() -> None:
     error = ValueError("x" * (MOST_BYTES + 1))
     back = arrived(error)
     assert type(back) is TaskFailedError
     assert str(back).startswith("ValueError: xxx")
 
 
-def test_a_class_that_the_driver_does_not_know_is_named() -> None:
+def test_an_error_of_a_class_that_the_driver_cannot_import_is_named() -> None:
     parts = SEAL.unsealed(str(SEAL.sealed(TwoArgumentsError(1, "two"))))
     assert parts is not None
     unknown = type(parts)(
@@ -139,21 +139,21 @@ def test_the_cause_is_the_traceback_of_the_executor() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "no token", "<opchain error AAAA>", "<opchain error !>"])
-def test_other_texts_hold_nothing(text: str) -> None:
+def test_other_texts_contain_no_error(text: str) -> None:
     assert SEAL.unsealed(text) is None
 
 
-def test_a_token_that_was_cut_holds_nothing() -> None:
+def test_a_truncated_token_contains_no_error() -> None:
     token = str(SEAL.sealed(ValueError("no")))
     assert SEAL.unsealed(token[:40] + ">") is None
 
 
-def test_people_do_not_see_tokens() -> None:
+def test_tokens_are_removed_from_texts_for_users() -> None:
     text: Any = f"before {SEAL.sealed(ValueError('no'))} after"
     assert without_token(text) == "before  after"
 
 
-def test_a_long_traceback_is_cut_in_the_middle() -> None:
+def test_a_long_traceback_is_truncated_in_the_middle() -> None:
     def deep(levels: int) -> None:
         if levels == 0:
             raise ValueError("bottom " + "y" * 30_000)
@@ -203,7 +203,7 @@ def test_the_frames_of_the_users_functions_are_shown() -> None:
     assert len(java.text.splitlines()) == 81
 
 
-def test_lines_of_a_failure_end_with_the_notes() -> None:
+def test_the_lines_of_a_failure_end_with_its_notes() -> None:
     error = ZeroDivisionError("by zero")
     add_note(error, "in 'halve' (clicks.py:5), at record 0")
     error.__cause__ = ExecutorTracebackError(TRACEBACK)

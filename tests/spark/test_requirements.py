@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def fake_java(home: Path, script: str, release: str | None = None) -> dict[str, str]:
-    """A JAVA_HOME whose java is a shell script."""
+    """A JAVA_HOME with a shell script as its java."""
     java = home / "bin" / "java"
     java.parent.mkdir(parents=True)
     java.write_text(f"#!/bin/sh\n{script}\n", "utf-8")
@@ -37,7 +37,7 @@ def says(version: str) -> str:
         ("exit 1", 'IMPLEMENTOR="x"\nJAVA_VERSION="21.0.2"\n'),
     ],
 )
-def test_a_new_java_will_do(tmp_path: Path, script: str, release: str | None) -> None:
+def test_a_supported_java_is_accepted(tmp_path: Path, script: str, release: str | None) -> None:
     require_java(fake_java(tmp_path, script, release))
 
 
@@ -51,7 +51,7 @@ def test_a_new_java_will_do(tmp_path: Path, script: str, release: str | None) ->
         ("echo hello", None, "printed no version; it printed: hello"),
     ],
 )
-def test_another_java_is_refused_in_one_sentence(
+def test_the_error_about_an_unsupported_java_is_one_sentence(
     tmp_path: Path, script: str, release: str | None, message: str
 ) -> None:
     with pytest.raises(SparkUnavailableError, match=message) as caught:
@@ -60,7 +60,7 @@ def test_another_java_is_refused_in_one_sentence(
     assert "\n" not in str(caught.value)
 
 
-def test_a_java_home_without_java_is_refused(tmp_path: Path) -> None:
+def test_a_java_home_without_a_java_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SparkUnavailableError, match=r"JAVA_HOME is '.*', but it has no bin/java"):
         require_java({"JAVA_HOME": str(tmp_path), "PATH": ""})
 
@@ -79,13 +79,13 @@ def test_a_java_that_does_not_start_is_refused(tmp_path: Path) -> None:
         require_java(environment)
 
 
-def test_the_java_on_the_path_is_taken_where_no_home_is_named(tmp_path: Path) -> None:
+def test_the_java_on_the_path_is_used_without_java_home(tmp_path: Path) -> None:
     fake_java(tmp_path, says("11"))
     with pytest.raises(SparkUnavailableError, match="Java 11"):
         require_java({"PATH": str(tmp_path / "bin")})
 
 
-def test_a_missing_pyspark_is_told_in_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_about_a_missing_pyspark_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session, "find_spec", lambda _: None)
     with pytest.raises(SparkUnavailableError, match=r"pyspark is not installed.*--local"):
         require_pyspark()

@@ -1,4 +1,4 @@
-"""Sessions of our own are made in processes of their own: this one's is made by the fixture."""
+"""Sessions that opchain creates; they run in separate processes, since this one has the session of the fixture."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ def program(file: Path, **environment: str | None) -> Program:
 
 
 def lines_of_our_own(text: str) -> list[str]:
-    """What stands on the console, without the line of the JVM that nothing can turn off."""
+    """The output without the line of the JVM that no setting turns off."""
     return [line for line in text.splitlines() if "Using incubator modules" not in line]
 
 
-# What needs no JVM
+# Tests without a JVM
 
 
-def test_a_job_without_java_fails_in_one_sentence(written: Path, tmp_path: Path) -> None:
+def test_the_error_of_a_job_without_java_is_one_sentence(written: Path, tmp_path: Path) -> None:
     done = program(written, JAVA_HOME=str(tmp_path / "none"))
     assert done.exit_code == 1
     last = done.err.splitlines()[-1]
@@ -63,7 +63,7 @@ def test_a_job_without_java_fails_in_one_sentence(written: Path, tmp_path: Path)
     assert "JAVA_GATEWAY_EXITED" not in done.err
 
 
-def test_a_job_on_an_old_java_fails_in_one_sentence(written: Path, tmp_path: Path) -> None:
+def test_the_error_of_a_job_on_an_old_java_is_one_sentence(written: Path, tmp_path: Path) -> None:
     java = tmp_path / "bin" / "java"
     java.parent.mkdir()
     java.write_text("#!/bin/sh\necho 'openjdk version \"11.0.2\"' >&2\n", "utf-8")
@@ -72,12 +72,12 @@ def test_a_job_on_an_old_java_fails_in_one_sentence(written: Path, tmp_path: Pat
     assert "is too old: Spark needs Java 17 or newer" in done.err.splitlines()[-1]
 
 
-def test_without_java_the_same_program_runs_in_its_process(written: Path, tmp_path: Path) -> None:
+def test_a_program_run_with_local_needs_no_java(written: Path, tmp_path: Path) -> None:
     done = run_program("-m", "opchain", "run", "--local", str(written), JAVA_HOME=str(tmp_path))
     assert (done.exit_code, done.out.split()) == (0, ["2", "4", "6"])
 
 
-def test_without_pyspark_the_sentence_names_the_package(written: Path, tmp_path: Path) -> None:
+def test_the_error_about_a_missing_pyspark_names_the_package(written: Path, tmp_path: Path) -> None:
     hidden = tmp_path / "sitecustomize.py"
     hidden.write_text(
         "import sys\n"
@@ -116,7 +116,7 @@ def test_without_pyspark_the_sentence_names_the_package(written: Path, tmp_path:
         ),
     ],
 )
-def test_the_users_settings_come_last_and_so_count(
+def test_settings_of_the_user_take_precedence(
     variables: dict[str, str], expected: list[str], missing: list[str]
 ) -> None:
     launched = launch_environment(variables)
@@ -126,7 +126,7 @@ def test_the_users_settings_come_last_and_so_count(
 
 
 @pytest.mark.parametrize("folder", ["runtime/spark", "spark-conf"])
-def test_that_a_job_waits_for_workers_is_said(folder: str) -> None:
+def test_the_log_shows_that_a_job_waits_for_workers(folder: str) -> None:
     lines = (
         Path(__file__)
         .parents[2]
@@ -139,7 +139,7 @@ def test_that_a_job_waits_for_workers_is_said(folder: str) -> None:
     assert "logger.scheduler.level = warn" in lines
 
 
-def test_a_configuration_folder_is_heeded(tmp_path: Path) -> None:
+def test_a_configuration_folder_of_the_user_is_used(tmp_path: Path) -> None:
     (tmp_path / "spark-defaults.conf").write_text(
         "# spark.x 1\nspark.master spark://host:7077\n", "utf-8"
     )
@@ -153,7 +153,7 @@ def test_a_configuration_folder_is_heeded(tmp_path: Path) -> None:
     ("before", "after"),
     [(logging.NOTSET, logging.WARNING), (logging.DEBUG, logging.DEBUG)],
 )
-def test_py4j_is_quiet_unless_it_was_configured(before: int, after: int) -> None:
+def test_py4j_logs_warnings_only_unless_it_was_configured(before: int, after: int) -> None:
     logger = logging.getLogger("py4j")
     found = logger.level
     try:
@@ -164,15 +164,15 @@ def test_py4j_is_quiet_unless_it_was_configured(before: int, after: int) -> None
         logger.setLevel(found)
 
 
-def test_a_local_address_of_the_users_is_kept() -> None:
+def test_a_local_address_set_by_the_user_is_kept() -> None:
     assert launch_environment({"SPARK_LOCAL_IP": "10.0.0.1"})["SPARK_LOCAL_IP"] == "10.0.0.1"
 
 
-# What needs one
+# Tests with a JVM
 
 
 @pytest.mark.spark
-def test_a_session_that_is_there_is_used_as_it_is(session: SparkSession) -> None:
+def test_an_existing_session_is_used_unchanged(session: SparkSession) -> None:
     settings = session.sparkContext.getConf().getAll()
     assert active_or_new_session() is session
     assert session.sparkContext.getConf().getAll() == settings
@@ -180,7 +180,7 @@ def test_a_session_that_is_there_is_used_as_it_is(session: SparkSession) -> None
 
 @pytest.mark.spark
 @pytest.mark.usefixtures("needs_spark")
-def test_a_new_session_is_local_and_quiet(written: Path) -> None:
+def test_a_new_session_is_local_and_logs_little(written: Path) -> None:
     asked = "\nfrom pyspark import SparkContext\nc = SparkContext.getOrCreate()\n"
     asked += "print(c.master, c.appName, c.pythonExec == sys.executable)\n"
     written.write_text(JOB + asked, "utf-8")
@@ -204,7 +204,7 @@ def test_a_context_without_a_session_is_used(written: Path) -> None:
 
 @pytest.mark.spark
 @pytest.mark.usefixtures("needs_spark")
-def test_spark_submit_decides_where_it_says(written: Path) -> None:
+def test_spark_submit_decides_about_the_master(written: Path) -> None:
     import pyspark  # noqa: PLC0415
 
     written.write_text(
@@ -227,7 +227,7 @@ def test_spark_submit_decides_where_it_says(written: Path) -> None:
 
 @pytest.mark.spark
 @pytest.mark.usefixtures("needs_spark")
-def test_a_master_that_cannot_be_is_refused_in_one_sentence(written: Path) -> None:
+def test_the_error_about_an_invalid_master_is_one_sentence(written: Path) -> None:
     done = program(written, PYSPARK_SUBMIT_ARGS="--master nonsense pyspark-shell")
     assert done.exit_code == 1
     assert "SparkUnavailableError: " in done.err
@@ -248,7 +248,7 @@ def another_python() -> str | None:
 @pytest.mark.spark
 @pytest.mark.usefixtures("needs_spark")
 @pytest.mark.skipif(another_python() is None, reason="there is no second Python on the path")
-def test_workers_of_another_python_are_refused_in_one_sentence(written: Path) -> None:
+def test_the_error_about_workers_with_another_python_is_one_sentence(written: Path) -> None:
     done = program(written, PYSPARK_PYTHON=another_python())
     here = f"{sys.version_info.major}.{sys.version_info.minor}"
     last = done.err.splitlines()[-1]
@@ -259,7 +259,7 @@ def test_workers_of_another_python_are_refused_in_one_sentence(written: Path) ->
 
 @pytest.mark.spark
 @pytest.mark.usefixtures("needs_spark")
-def test_a_missing_interpreter_is_told_in_one_sentence(written: Path) -> None:
+def test_the_error_about_a_missing_interpreter_is_one_sentence(written: Path) -> None:
     done = program(written, PYSPARK_PYTHON="/nowhere/python")
     last = done.err.splitlines()[-1]
     assert "SparkUnavailableError: the executors have no '/nowhere/python'" in last
@@ -267,7 +267,7 @@ def test_a_missing_interpreter_is_told_in_one_sentence(written: Path) -> None:
 
 @pytest.mark.spark
 @pytest.mark.usefixtures("needs_spark")
-def test_control_c_ends_job_and_program(tmp_path: Path) -> None:
+def test_control_c_ends_the_job_and_the_program(tmp_path: Path) -> None:
     file = tmp_path / "endless.py"
     file.write_text(
         f"""

@@ -14,14 +14,14 @@ PYTHON = [
     "-S",
     "-I",
     "-c",
-]  # without site-packages: nothing but the standard library
+]  # without site-packages: only the standard library
 
 
 def run(code: str) -> str:
     return subprocess.run([*PYTHON, code], capture_output=True, text=True, check=True).stdout
 
 
-def test_an_executor_needs_nothing_but_the_archive() -> None:
+def test_an_executor_needs_only_the_archive() -> None:
     code = f"""
 import sys
 sys.path.insert(0, {str(opchain_archive())!r})
@@ -33,12 +33,12 @@ print(opchain.__file__.startswith({str(opchain_archive())!r}), sorted(
     assert run(code) == "True []\n"
 
 
-def test_the_archive_is_made_once() -> None:
+def test_the_archive_is_created_once() -> None:
     assert opchain_archive() == opchain_archive()
     assert opchain_archive().is_file()
 
 
-def test_the_archive_holds_sources_alone() -> None:
+def test_the_archive_contains_only_sources() -> None:
     with zipfile.ZipFile(opchain_archive()) as archive:
         names = [name for name in archive.namelist() if not name.endswith("/")]
     assert {Path(name).suffix for name in names if Path(name).name != "flink_keys.txt"} == {
@@ -49,7 +49,7 @@ def test_the_archive_holds_sources_alone() -> None:
     assert "opchain/compiler/__init__.py" in names
 
 
-def test_equal_sources_give_the_same_file_and_others_another(tmp_path: Path) -> None:
+def test_equal_sources_give_the_same_file_and_other_sources_another_one(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("X = 1", "utf-8")
     first = archive_of({"a.py": tmp_path / "a.py"}, "program")
     again = archive_of({"a.py": tmp_path / "a.py"}, "program")
@@ -59,7 +59,7 @@ def test_equal_sources_give_the_same_file_and_others_another(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("place", ["module.py", "package/__init__.py", "spaces/inner/module.py"])
-def test_every_shape_of_module_can_be_imported_from_it(tmp_path: Path, place: str) -> None:
+def test_modules_and_packages_can_be_imported_from_the_archive(tmp_path: Path, place: str) -> None:
     file = tmp_path / "source.py"
     file.write_text("X = 'found'", "utf-8")
     archive = archive_of({place: file}, "program")

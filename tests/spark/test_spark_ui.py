@@ -1,4 +1,4 @@
-"""What Spark's UI shows of a job, read by the REST interface that its pages are made from."""
+"""Jobs in Spark's UI, read by the REST interface that its pages use."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ STAGES = [
 ]
 
 
-def test_a_job_is_one_job_of_spark_with_its_name(answers: dict[str, Any]) -> None:
+def test_an_opchain_job_is_one_spark_job_with_its_name(answers: dict[str, Any]) -> None:
     (job,) = answers["jobs"]
     assert job["status"] == "SUCCEEDED"
     assert job["description"] == f"word lengths: {'; '.join(STAGES)}"
@@ -64,13 +64,13 @@ def test_a_job_is_one_job_of_spark_with_its_name(answers: dict[str, Any]) -> Non
     assert job["numTasks"] == 5
 
 
-def test_its_stages_have_the_names_of_the_vertices(answers: dict[str, Any]) -> None:
+def test_stages_have_the_names_of_their_vertices(answers: dict[str, Any]) -> None:
     stages = sorted(answers["stages"], key=lambda stage: stage["stageId"])
     assert [stage["name"] for stage in stages] == STAGES
     assert [stage["numCompleteTasks"] for stage in stages] == [1, 2, 2]
 
 
-def test_the_details_of_a_stage_lead_to_the_program(answers: dict[str, Any]) -> None:
+def test_the_details_of_a_stage_show_the_program_line(answers: dict[str, Any]) -> None:
     details = {stage["name"]: stage["details"].splitlines() for stage in answers["stages"]}
     assert details["words x2"] == [
         "words x2",

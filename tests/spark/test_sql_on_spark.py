@@ -1,4 +1,4 @@
-"""Queries of any kind over bounded tables run in Spark SQL; simple ones on Spark as operators."""
+"""Any query over bounded tables runs in Spark SQL; simple queries run as operators on Spark."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def tables(tmp_path: Path) -> StreamTableEnvironment:
         ("SELECT id FROM t WHERE id IN (SELECT n / 5 FROM t) ORDER BY id", [(1,)]),
     ],
 )
-def test_spark_computes_what_flink_computes(
+def test_spark_returns_the_results_of_flink(
     tables: StreamTableEnvironment, query: str, expected: list[Any]
 ) -> None:
     """The results of PyFlink 2.3 in batch mode."""
@@ -124,13 +124,15 @@ def test_spark_computes_what_flink_computes(
         assert [tuple(row) for row in rows] == expected
 
 
-def test_columns_have_flinks_names(tables: StreamTableEnvironment) -> None:
+def test_columns_have_the_names_of_flink(tables: StreamTableEnvironment) -> None:
     table = tables.sql_query(
         "SELECT id / 2, Name AS Up FROM (SELECT id, name AS Name FROM t) ORDER BY id"
     )
     assert table.get_schema().get_field_names() == ["EXPR$0", "Up"]
 
 
-def test_what_spark_computes_differently_is_refused(tables: StreamTableEnvironment) -> None:
+def test_expressions_that_spark_evaluates_differently_are_refused(
+    tables: StreamTableEnvironment,
+) -> None:
     with pytest.raises(UnsupportedFeatureError, match=r"TRUNC.* in queries that run in Spark SQL"):
         tables.sql_query("SELECT TRUNCATE(d, 1) FROM t ORDER BY id")

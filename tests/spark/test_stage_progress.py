@@ -28,13 +28,13 @@ def program(function: Any) -> Any:
 NAMES = ["Source: numbers x1", "texts x2", "sums -> Sink: Print to Std. Out x2"]
 
 
-def test_later_numbers_of_a_task_replace_earlier_ones() -> None:
+def test_later_counts_of_a_task_replace_earlier_ones() -> None:
     param = LatestByTask()
     assert param.zero({1: 2}) == {}
     assert param.addInPlace({1: 2, 2: 3}, {2: 3, 4: 5}) == {1: 2, 2: 3, 4: 5}
 
 
-def test_a_job_that_has_not_begun_has_nothing_done(session: SparkSession) -> None:
+def test_a_job_that_has_not_started_has_no_finished_tasks(session: SparkSession) -> None:
     run = spark_run(program(abs))
     assert run.progress is not None
     assert run.progress.stages() == [
@@ -58,9 +58,7 @@ def test_a_finished_job_has_all_tasks_done_and_all_records(session: SparkSession
     assert finished[0].operators[0].records_out == 7
 
 
-def test_a_task_of_which_spark_makes_two_attempts_counts_once(
-    session: SparkSession, tmp_path: Path
-) -> None:
+def test_a_task_with_two_attempts_is_counted_once(session: SparkSession, tmp_path: Path) -> None:
     def fails_once(number: int) -> int:
         mark = tmp_path / "failed"
         if not mark.exists():
@@ -75,7 +73,7 @@ def test_a_task_of_which_spark_makes_two_attempts_counts_once(
     assert [stage.records for stage in run.progress.stages()] == [7, 7, 7]
 
 
-def test_a_running_job_tells_how_far_it_is(session: SparkSession, tmp_path: Path) -> None:
+def test_a_running_job_reports_its_progress(session: SparkSession, tmp_path: Path) -> None:
     def waits(number: int) -> int:
         while not (tmp_path / "go").exists():
             pass
@@ -96,7 +94,7 @@ def test_a_running_job_tells_how_far_it_is(session: SparkSession, tmp_path: Path
     run.get_job_execution_result().result()
 
 
-def test_a_session_that_no_longer_answers_has_no_progress(session: SparkSession) -> None:
+def test_a_session_that_no_longer_responds_has_no_progress(session: SparkSession) -> None:
     progress = SparkProgress(session.sparkContext, "group", program(abs))
 
     def refused(group: str) -> list[int]:
@@ -108,7 +106,7 @@ def test_a_session_that_no_longer_answers_has_no_progress(session: SparkSession)
 
 
 @pytest.mark.parametrize(("attempts", "told"), [([0, 0], False), ([0, 1], True)])
-def test_a_stage_that_spark_began_anew_is_told(
+def test_a_stage_that_spark_restarted_is_reported(
     session: SparkSession, attempts: list[int], told: bool
 ) -> None:
     from pyspark.status import SparkJobInfo, SparkStageInfo  # noqa: PLC0415 - it may be missing

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def test_a_long_vertex_is_broadcast_and_dropped_at_the_end(
+def test_a_large_vertex_program_is_broadcast_and_destroyed_at_the_end(
     monkeypatch: pytest.MonkeyPatch, session: SparkSession
 ) -> None:
     monkeypatch.setattr(stage_rdds, "INLINE_BYTES", 10)

@@ -23,7 +23,7 @@ SLOTS = SlotResources("big", 1.5, 300, (("gpu", 0.5),))
     ("executor_cores", "cores", "overhead", "gpus"),
     [("1", 2, 300, 1), ("5", 5, 600, 1), ("8", 8, 1200, 2)],
 )
-def test_a_slot_is_a_task_and_an_executor_has_as_many_as_fit(
+def test_a_slot_is_one_task_and_executors_have_as_many_slots_as_fit(
     session: SparkSession,
     monkeypatch: pytest.MonkeyPatch,
     executor_cores: str,
@@ -54,7 +54,7 @@ def test_a_slot_is_a_task_and_an_executor_has_as_many_as_fit(
     ("asks_spark", "reason"),
     [(False, "the master is local[2,3]"), (True, "ResourceProfiles are only supported")],
 )
-def test_where_spark_cannot_the_job_runs_all_the_same_and_says_so(
+def test_without_support_in_spark_the_job_runs_with_a_warning(
     session: SparkSession,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
@@ -74,7 +74,7 @@ def test_where_spark_cannot_the_job_runs_all_the_same_and_says_so(
     assert reason in record.getMessage()
 
 
-def test_a_stage_that_asks_for_nothing_is_left_alone(session: SparkSession) -> None:
+def test_a_stage_without_resources_has_no_resource_profile(session: SparkSession) -> None:
     rdd = session.sparkContext.parallelize((), 1)
     assert with_resources(rdd, None, "stage") is rdd
     assert not rdd.has_resource_profile

@@ -1,4 +1,4 @@
-"""Tasks that share a slot: one task of Spark's runs them, and nothing else about a job differs."""
+"""Slot sharing: one task of Spark runs all tasks of a slot, and the results of the job do not change."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ COUNT = 40
 
 
 def stages_of(run: JobRun, session: SparkSession) -> list[StageProgress]:
-    """The stages of a finished job, once Spark's tracker has heard of all that has happened."""
+    """The stages of a finished job, once Spark's status tracker has processed all events."""
     session.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
     assert run.progress is not None
     return list(run.progress.stages())
@@ -56,7 +56,7 @@ def branches(
     return draw
 
 
-def test_a_stage_has_a_task_of_sparks_for_each_slot(session: SparkSession) -> None:
+def test_a_stage_has_one_spark_task_per_slot(session: SparkSession) -> None:
     job = job_of(branches())
     run = spark_run(job)
     ran = Ran(job, run._run())
@@ -71,7 +71,7 @@ def test_a_stage_has_a_task_of_sparks_for_each_slot(session: SparkSession) -> No
     assert len(ran.records("all")) == 2 * COUNT
 
 
-def test_groups_have_slots_of_their_own(session: SparkSession) -> None:
+def test_slot_sharing_groups_have_separate_slots(session: SparkSession) -> None:
     job = job_of(branches(group="apart"))
     run = spark_run(job)
     ran = Ran(job, run._run())
@@ -79,7 +79,7 @@ def test_groups_have_slots_of_their_own(session: SparkSession) -> None:
     assert ran.subtasks("all") == run_job(job).subtasks("all")
 
 
-def test_the_task_that_failed_is_named_and_not_its_neighbour() -> None:
+def test_the_error_names_the_failed_task_and_not_others_in_its_slot() -> None:
     def check(number: int) -> int:
         if number == COUNT // 2:
             raise PriceError(number)
@@ -93,7 +93,7 @@ def test_the_task_that_failed_is_named_and_not_its_neighbour() -> None:
     assert "left" not in notes
 
 
-def test_where_spark_names_the_partition_alone_all_its_tasks_are_named() -> None:
+def test_an_error_with_only_a_partition_names_all_its_tasks() -> None:
     def die(number: int) -> int:
         os._exit(number)
 
@@ -105,10 +105,10 @@ def test_where_spark_names_the_partition_alone_all_its_tasks_are_named() -> None
     assert "in each of its 3 attempts, lost its Python process" in text
 
 
-def test_all_tasks_of_a_slot_are_tried_again_and_nothing_of_before_is_left(
+def test_all_tasks_of_a_slot_are_retried_without_output_of_the_first_attempt(
     tmp_path: Path, session: SparkSession
 ) -> None:
-    """The first one has ended, and its sink has handed on what it wrote, when the second one fails."""
+    """The first task has ended, and its sink has sent its output, when the second one fails."""
     mark, out = tmp_path / "failed", tmp_path / "out"
 
     def fail_once(number: int) -> int:
@@ -137,7 +137,7 @@ def test_all_tasks_of_a_slot_are_tried_again_and_nothing_of_before_is_left(
         assert sorted(lines) == list(range(1, COUNT + 1))
 
 
-def test_dataframes_have_slots_of_their_own_beside_other_sources(session: SparkSession) -> None:
+def test_dataframes_have_separate_slots(session: SparkSession) -> None:
     env = StreamExecutionEnvironment.get_execution_environment()
     env.set_parallelism(2)
     one, other = session.range(0, 10, 1, 3), session.range(10, 20, 1, 1)
@@ -149,7 +149,7 @@ def test_dataframes_have_slots_of_their_own_beside_other_sources(session: SparkS
     assert sorted(found) == list(range(40))
 
 
-def test_an_epoch_whose_slot_is_tried_again_counts_each_record_once(tmp_path: Path) -> None:
+def test_an_epoch_whose_slot_is_retried_counts_each_record_once(tmp_path: Path) -> None:
     """The first task of the slot has continued to the next epoch when the second one fails."""
     (tmp_path / "in").mkdir()
     for name in ("1", "2", "3"):

@@ -1,4 +1,4 @@
-"""Programs that spark-submit runs on a cluster whose Python has the standard library and nothing else."""
+"""spark-submit runs programs on a cluster whose Python has only the standard library."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ SMALL = {"spark.executor.memory": "512m"}
 
 @pytest.fixture(scope="session")
 def bare_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The Python of an empty virtual environment: nothing is installed there, not even pip."""
+    """The Python of an empty virtual environment, even without pip."""
     folder = tmp_path_factory.mktemp("bare")
     venv.create(folder, with_pip=False, symlinks=True)
     python = folder / "bin" / "python"
@@ -64,7 +64,7 @@ def bare_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A program with modules beside it, and a configuration; the folder that it is submitted from."""
+    """A program with modules beside it and a configuration; its folder is that of the submission."""
     app = tmp_path / "app"
     app.mkdir()
     for name, text in (("shop.py", PROGRAM), ("prices.py", PRICES), ("taxes.py", TAXES)):
@@ -76,7 +76,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def submitted(folder: Path, *command: str, **variables: str) -> str:
-    """What a command prints that submits a program; spark-submit mixes both outputs of the program."""
+    """The output of a command that submits a program; spark-submit mixes both output streams."""
     clean = {
         key: value
         for key, value in os.environ.items()
@@ -110,7 +110,7 @@ def check(output: str, bare_python: Path) -> None:
 ITEMS = ("--items", "egg", "ham", "eel")
 
 
-def test_opchain_submit_brings_everything_along(
+def test_opchain_submit_ships_all_code_of_the_program(
     cluster: StandaloneCluster, folder: Path, bare_python: Path
 ) -> None:
     output = submitted(
@@ -127,7 +127,7 @@ def test_opchain_submit_brings_everything_along(
     ]
 
 
-def test_so_does_plain_spark_submit(
+def test_plain_spark_submit_runs_a_packaged_program(
     cluster: StandaloneCluster, folder: Path, bare_python: Path
 ) -> None:
     submitted(folder, sys.executable, "-m", "opchain", "package")
@@ -156,7 +156,7 @@ env.execute()
 """
 
 
-def test_packages_are_installed_for_the_executors(
+def test_packages_are_installed_on_the_executors(
     cluster: StandaloneCluster, folder: Path, bare_python: Path
 ) -> None:
     project = folder / "tiny"

@@ -1,4 +1,4 @@
-"""An endless program that spark-submit runs on a cluster whose Python has pyarrow and no opchain: killed, resumed."""
+"""spark-submit runs an unbounded program on a cluster that has pyarrow but not opchain; the driver is killed."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ PATIENCE_S = 600
 
 @pytest.fixture(scope="module")
 def bare_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The Python of a virtual environment in which nothing is installed."""
+    """The Python of a virtual environment without packages."""
     folder = tmp_path_factory.mktemp("bare")
     venv.create(folder, with_pip=False, symlinks=True)
     return folder / "bin" / "python"
@@ -91,7 +91,7 @@ def bare_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The Python of a virtual environment with pyarrow alone."""
+    """The Python of a virtual environment with pyarrow only."""
     import pyarrow as pa  # noqa: PLC0415 - it comes with Spark's requirements
 
     folder = tmp_path_factory.mktemp("with-pyarrow")
@@ -125,7 +125,7 @@ def expected() -> Counter[str]:
 
 
 def written(folder: Path) -> Counter[str]:
-    """The lines of the files that show."""
+    """The lines of the visible files."""
     shown = [path for path in (folder / "output").glob("*") if not path.name.startswith(".")]
     return Counter(line for path in shown for line in path.read_text("utf-8").splitlines())
 
@@ -154,7 +154,7 @@ def finished(process: subprocess.Popen[str]) -> str:
 
 
 def killed_once(process: subprocess.Popen[str], is_time: Callable[[], bool]) -> None:
-    """Kills the driver, both halves of it, as soon as the time has come."""
+    """Kills both processes of the driver as soon as the condition is met."""
     end = time.monotonic() + PATIENCE_S
     while not is_time():
         assert process.poll() is None, process.communicate()[0]
@@ -165,7 +165,7 @@ def killed_once(process: subprocess.Popen[str], is_time: Callable[[], bool]) -> 
     assert process.returncode == -signal.SIGKILL
 
 
-def test_a_driver_that_is_killed_goes_on_by_the_same_command(
+def test_a_killed_driver_resumes_with_the_same_command(
     cluster: StandaloneCluster, folder: Path, python: Path
 ) -> None:
     command = (
@@ -180,7 +180,9 @@ def test_a_driver_that_is_killed_goes_on_by_the_same_command(
     assert written(folder) == expected()
 
 
-def test_plain_spark_submit_runs_it(cluster: StandaloneCluster, folder: Path, python: Path) -> None:
+def test_plain_spark_submit_runs_an_unbounded_program(
+    cluster: StandaloneCluster, folder: Path, python: Path
+) -> None:
     subprocess.run(
         [sys.executable, "-m", "opchain", "package"], cwd=folder, check=True, capture_output=True
     )
@@ -194,7 +196,7 @@ def test_plain_spark_submit_runs_it(cluster: StandaloneCluster, folder: Path, py
     assert written(folder) == expected()
 
 
-def test_executors_without_pyarrow_say_so(
+def test_the_error_about_executors_without_pyarrow_says_so(
     cluster: StandaloneCluster, folder: Path, bare_python: Path
 ) -> None:
     process = started(

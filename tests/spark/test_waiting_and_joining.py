@@ -1,4 +1,4 @@
-"""Operators with threads or sources of their own, on executors: as in this process."""
+"""Operators with threads or chained sources on executors give the same results as in this process."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def calls(first: int, last: int) -> Any:
     return draw
 
 
-def test_asynchronous_calls_give_the_same_as_in_this_process() -> None:
+def test_asynchronous_calls_give_the_same_results_as_in_process() -> None:
     job = job_of(calls(20, 100), parallelism=2)
     on_spark, here = run(job), run_job(job)
     assert on_spark.subtasks("ordered") == here.subtasks("ordered")
@@ -50,13 +50,13 @@ def test_asynchronous_calls_give_the_same_as_in_this_process() -> None:
     assert len(on_spark.records("unordered")) == 81
 
 
-def test_a_call_that_fails_keeps_its_error() -> None:
+def test_the_error_of_an_asynchronous_call_keeps_its_type() -> None:
     with pytest.raises(ConnectionError, match="thirteen") as raised:
         run(job_of(calls(13, 13)))
     assert "at record 13" in notes_of(raised.value)
 
 
-def test_sources_inside_an_operator_give_the_same_as_in_this_process() -> None:
+def test_chained_sources_give_the_same_results_as_in_process() -> None:
     def draw(env: StreamExecutionEnvironment) -> None:
         none = WatermarkStrategy.no_watermarks()
         streams = [

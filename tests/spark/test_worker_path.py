@@ -15,7 +15,7 @@ from opchain.runtime.spark.worker_path import (
 
 
 class Context:
-    """As much of a SparkContext as shipping needs."""
+    """The parts of a SparkContext that shipping needs."""
 
     def __init__(self, master: str, python: str = sys.executable) -> None:
         self.master = master
@@ -32,7 +32,7 @@ def provided(context: Context, python: str | None = None) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize("master", ["local", "local[2]", "local[*]", "local[2,3]"])
-def test_on_a_local_master_nothing_is_shipped_and_workers_get_this_path(
+def test_on_a_local_master_workers_use_this_path_and_no_files_are_shipped(
     master: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -56,7 +56,7 @@ def test_on_a_local_master_nothing_is_shipped_and_workers_get_this_path(
         ("local[2]", sys.executable, "/usr/bin/false"),
     ],
 )
-def test_elsewhere_opchain_and_the_program_travel_once(
+def test_on_other_masters_opchain_and_the_program_are_shipped_once(
     master: str, python: str, of_the_job: str | None
 ) -> None:
     context = Context(master, python)
@@ -67,14 +67,14 @@ def test_elsewhere_opchain_and_the_program_travel_once(
     assert sys.path == before
 
 
-def test_another_context_gets_its_own() -> None:
+def test_each_spark_context_gets_its_own_files() -> None:
     one, other = Context("yarn"), Context("yarn")
     for context in (one, other):
         add_once(cast("Any", context), "x.zip", context.addPyFile)
     assert one.added == other.added == ["x.zip"]
 
 
-def test_readers_of_streams_find_what_tasks_find(
+def test_python_processes_for_streaming_sources_find_the_same_modules(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files = pytest.importorskip("pyspark").SparkFiles

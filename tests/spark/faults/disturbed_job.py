@@ -1,8 +1,8 @@
-"""A job to disturb: a running count, windows of event time and timers of processing time, over files, into files.
+"""A job to disturb: a running count, event-time windows and processing-time timers, from files to files.
 
 `python disturbed_job.py SOURCE TARGET CHECKPOINTS` runs until it is killed; with `--until-read` it ends when all
 files are read. `--sink` writes to PostgreSQL or Kafka, or collects in the driver, instead of files. `expected_output`
-has what it must have written.
+computes the expected output.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ END = -1
 
 
 class Count(KeyedProcessFunction[str, Any, str]):
-    """How many records a key has had."""
+    """Counts the records of a key."""
 
     def open(self, runtime_context: Any) -> None:
         self.count = runtime_context.get_state(ValueStateDescriptor("count", Types.LONG()))
@@ -63,7 +63,7 @@ class Count(KeyedProcessFunction[str, Any, str]):
 
 
 class FailAtFirst(MapFunction[Any, Any]):
-    """Passes rows on; at one of them it fails, so many times as there are to be files in a folder."""
+    """Passes rows on; fails at one of them until a folder has the given number of files."""
 
     def __init__(self, value: int, times: int, folder: str) -> None:
         self.value = value
@@ -80,7 +80,7 @@ class FailAtFirst(MapFunction[Any, Any]):
 
 
 class Gather(KeyedProcessFunction[str, Any, str]):
-    """Keeps the values of a key for a while, by the clock, and gives them together."""
+    """Collects the values of a key for a while, by the clock, and emits them together."""
 
     def open(self, runtime_context: Any) -> None:
         self.waiting = runtime_context.get_list_state(ListStateDescriptor("waiting", Types.LONG()))
@@ -107,7 +107,7 @@ class Gather(KeyedProcessFunction[str, Any, str]):
 
 
 def write(output: str, lines: Any, kind: str, target: str) -> None:
-    """Writes lines of text to an output: to files below `target`, a table of the database `target`, or a topic."""
+    """Writes lines of text to an output: files below `target`, a table of the database `target`, or a topic."""
     uid = f"{output} files"
     if kind == "files":
         files = FileSink.for_row_format(f"{target}/{output}", Encoder.simple_string_encoder())

@@ -1,4 +1,4 @@
-"""What the disturbed job reads, and what of its output is lost, doubled or made up."""
+"""The input of the disturbed job, and which of its output is lost, repeated or wrong."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Row = tuple[str, int, int]
 
 
 def rows_of(number: int, size: int, seed: int) -> list[Row]:
-    """The rows of a file; values differ in all files."""
+    """The rows of a file; values differ between files."""
     draw = random.Random(f"{seed} {number}")
     first = number * FILE_MS
     return [
@@ -34,12 +34,12 @@ def rows_of(number: int, size: int, seed: int) -> list[Row]:
 
 
 def last_rows() -> list[Row]:
-    """The rows of the last file: one of each key, far away."""
+    """The rows of the last file: one of each key, with a much later timestamp."""
     return [(f"k{key}", FAR_AWAY_MS, END) for key in range(KEYS)]
 
 
 def write_rows(folder: Path, number: int, rows: Iterable[Row], modified_s: float) -> None:
-    """Puts a file into the folder, in one step; Spark reads the oldest file first."""
+    """Moves a file into the folder in one step; Spark reads the oldest file first."""
     hidden = folder / f".{number:06}.json"
     hidden.write_text(
         "".join(
@@ -53,7 +53,7 @@ def write_rows(folder: Path, number: int, rows: Iterable[Row], modified_s: float
 
 
 def written(target: Path) -> dict[str, list[str]]:
-    """The lines of each output, in any order. What a killed process was writing has a hidden name."""
+    """The lines of each output, in any order, without the hidden files of killed processes."""
     return {
         name: [
             line
@@ -66,7 +66,7 @@ def written(target: Path) -> dict[str, list[str]]:
 
 
 def mistakes(rows: Iterable[Row], output: dict[str, list[str]]) -> list[str]:
-    """What is wrong with the output for the rows of all files; nothing, if all is well."""
+    """What is wrong with the output for the rows of all files; empty if all is right."""
     values: dict[str, list[int]] = {}
     windows: dict[tuple[str, int], list[int]] = {}
     for key, time, value in rows:

@@ -1,8 +1,8 @@
-"""Runs a job again and again on a cluster, disturbs each run in a way that its seed says, and looks at what came of it.
+"""Runs a job repeatedly on a cluster with faults that are chosen by a seed, and checks its output.
 
-`python tests/spark/faults/fault_rounds.py --rounds 20 --seed 1`; `--only NAME` for one kind of fault. After each
-round the output must be that of an undisturbed run, and so must the state in the last checkpoint. Each round's
-seed is printed, with which it is run again; the exit code says whether all were right.
+`python tests/spark/faults/fault_rounds.py --rounds 20 --seed 1`; `--only NAME` runs one kind of fault. After each
+round the output and the state in the last checkpoint must be those of an undisturbed run. The seed of each round is
+printed, and runs the same round again. The exit code says whether all rounds were right.
 """
 
 from __future__ import annotations
@@ -52,12 +52,12 @@ UNTIL_READ = ("--until-read", "--files", "1")
 
 
 class RoundSkippedError(Exception):
-    """This machine can't do that; says why."""
+    """This machine cannot run the round; the message gives the reason."""
 
 
 @dataclass
 class Round:
-    """One run of the job, with what its seed draws."""
+    """One run of the job, with the choices of its seed."""
 
     folder: Path
     cluster: StandaloneCluster
@@ -126,7 +126,7 @@ class Round:
 
 
 def die_at_points(round_: Round) -> str:
-    """Driver and tasks kill themselves at points of a checkpoint's life, parallelism changes at each start."""
+    """Driver and tasks kill themselves at fault points; each start has another parallelism."""
     draw = round_.draw
     points = [*DRIVER_POINTS, *TASK_POINTS]
     kills = sorted({f"{draw.choice(points)}@{draw.randint(1, EPOCHS)}" for _ in range(4)})
@@ -146,7 +146,7 @@ def die_at_points(round_: Round) -> str:
 
 
 def kill_processes(round_: Round) -> str:
-    """Whatever processes there are are killed or frozen, at any time."""
+    """Kills or freezes any process at any time."""
     draw, done = round_.draw, []
     with round_.driver() as driver:
         round_.await_epoch(driver, 1)
@@ -169,7 +169,7 @@ def kill_processes(round_: Round) -> str:
 
 
 def kill_driver(round_: Round) -> str:
-    """The driver is killed at any time."""
+    """Kills the driver at any time."""
     draw, epochs = round_.draw, []
     with round_.driver() as driver:
         for _ in range(2):
@@ -183,7 +183,7 @@ def kill_driver(round_: Round) -> str:
 
 
 def fail_task(round_: Round) -> str:
-    """A task fails 1 to 5 times at one record; Spark gives up at the fourth."""
+    """A task fails 1 to 5 times at one record; Spark gives up at the fourth failure."""
     draw = round_.draw
     times, value = draw.randint(1, 5), draw.randrange(FILES * ROWS)
     with tempfile.TemporaryDirectory() as marks:
@@ -240,10 +240,10 @@ def start_twice(round_: Round) -> str:
 
 
 def freeze_driver(round_: Round) -> str:
-    """A frozen driver is replaced when its lease is over, and does nothing any more when it wakes."""
+    """A frozen driver is replaced when its lease expires, and writes nothing when it wakes."""
     (round_.folder / "in" / f"{FILES:06}.json").unlink()
     frozen = []
-    # A frozen driver keeps its executors: the second gets the other half of the cluster.
+    # A frozen driver keeps its executors: the second driver gets the other half of the cluster.
     half = "--conf spark.cores.max=1"
     with round_.driver(name="first", options=half, arguments=lambda: ("--files", "1")) as first:
         round_.await_epoch(first, round_.draw.randint(1, 4))
@@ -295,7 +295,7 @@ def _fill(path: Path, leaving: int) -> None:
 
 
 def run_round(cluster: StandaloneCluster, seed: int, names: list[str]) -> bool:
-    """One round; whether all is right."""
+    """Runs a round; returns whether its output is right."""
     draw = random.Random(seed)
     name = draw.choice(names)
     began = time.monotonic()
@@ -331,7 +331,7 @@ def main() -> int:
     parser.add_argument("--master", help="of a cluster that runs already, in --folder")
     parser.add_argument("--folder", type=Path, help="where that cluster has its files")
     given = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))  # with the cluster, that is
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))  # with the cluster
     first = random.SystemRandom().randrange(10**6) if given.seed is None else given.seed
     say(f"seeds {first} to {first + given.rounds - 1}; points are {', '.join(faults.POINTS)}")
     names = given.only or list(SCENARIOS)

@@ -1,10 +1,10 @@
 """Kills and freezes processes of a job at random times, many times, and compares the output with the expected one.
 
-`python tests/spark/faults/kill_campaign.py --kills 1000 --seed 1`. A round is one job: its seed chooses the master
+`python tests/spark/faults/kill_campaign.py --kills 1000 --seed 1`. A round is one job. Its seed chooses the master
 (`local` or a standalone cluster), the state backend, and the sink (files, PostgreSQL, Kafka, collected results). Each start of
-the driver has another parallelism, from 1 to 8. A driver, an executor, a Python daemon or a Python worker is killed or frozen
-every few seconds; while it is frozen, others are killed. Then the job reads the rest of its input. Its output must have each
-record once. No round begins after `--until`.
+the driver has another parallelism, from 1 to 8. Every few seconds a driver, an executor, a Python daemon or a Python worker is
+killed or frozen. While a process is frozen, others are killed. At the end the job reads the rest of its input. Its output
+must contain each record once. No round begins after `--until`.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ KINDS = {
 
 
 class Round:
-    """One job, with what its seed draws; `run` gives what is wrong with its output."""
+    """One job with the choices of its seed; `run` returns what is wrong with its output."""
 
     def __init__(
         self,
@@ -159,7 +159,7 @@ class Round:
         kinds = dict(KINDS)
         if self.cluster is None:
             kinds.pop(EXECUTOR), kinds.pop(FROZEN_EXECUTOR)
-        if self.sink == "collected":  # a driver takes the results that it has collected with it
+        if self.sink == "collected":  # the driver loses the results that it has collected
             kinds.pop(DRIVER)
         ends_at = time.monotonic() + MOST_S_PER_KILL * self.kills
         number = 0
@@ -169,7 +169,7 @@ class Round:
             number += self._hit(driver, kind)
 
     def _hit(self, driver: SupervisedDriver, kind: str) -> bool:
-        """Kills or freezes a process of a kind; False where there is none just now."""
+        """Kills or freezes a process of a kind; returns False if there is none."""
         pid = driver.pid
         if pid is None:
             return False
@@ -211,7 +211,7 @@ def run_round(
     cluster: StandaloneCluster,
     sinks: dict[str, Server | Kafka | None],
 ) -> tuple[bool, Counter[str]]:
-    """One round; whether its output is right, and what was done to it."""
+    """Runs a round; returns whether its output is right, and what was done to it."""
     began = time.monotonic()
     folder.mkdir()
     round_ = Round(folder, seed, kills, cluster, sinks)
@@ -229,7 +229,7 @@ def run_round(
 
 
 def wake(frozen: list[int]) -> None:
-    """Lets processes continue that were frozen."""
+    """Resumes frozen processes."""
     for victim in frozen:
         send(victim, signal.SIGCONT)
 
@@ -257,7 +257,7 @@ def main() -> int:
     parser.add_argument("--sink", action="append", choices=SINKS, help="may come again")
     parser.add_argument("--folder", type=Path, help="for all files; wrong rounds stay there")
     given = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))  # with the cluster, that is
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))  # with the cluster
     seed = random.SystemRandom().randrange(10**6) if given.seed is None else given.seed
     wanted = given.sink or list(SINKS)
     say(f"first seed {seed}; sinks: {', '.join(wanted)}")

@@ -1,9 +1,9 @@
-"""Runs a job for half an hour on a cluster, and kills or freezes something every minute.
+"""Runs a job for half an hour on a cluster, and kills or freezes a process every minute.
 
-`python tests/spark/faults/soak.py --minutes 30 --seed 1`. A file of records comes each second. In the first half
-the driver is among the victims; in the second half it lives on, so that a leak would show. At the end the
-output is compared with what a plain program makes of the same files: nothing may be lost, nothing doubled;
-and the memory of the last quarter with that of the quarter before. The exit code says whether all is well.
+`python tests/spark/faults/soak.py --minutes 30 --seed 1`. A file of records is added each second. In the first half
+the driver is among the victims. In the second half it is not, so that a memory leak would show. At the end the
+output is compared with that of a plain program for the same files: no record may be lost or repeated. The memory
+in the last quarter is compared with that in the quarter before. The exit code says whether all is well.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ LAST_RUN_S = 900
 
 
 class Soak:
-    """One soak; `run` says whether all is well."""
+    """One soak test; `run` returns whether all is well."""
 
     def __init__(self, folder: Path, minutes: float, kill_every_s: float, seed: int) -> None:
         self.folder = folder
@@ -176,7 +176,7 @@ def main() -> int:
         "--folder", type=Path, help="for all files; kept (default: a temporary one)"
     )
     given = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))  # with the cluster, that is
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))  # with the cluster
     seed = random.SystemRandom().randrange(10**6) if given.seed is None else given.seed
     say(f"seed {seed}, {given.minutes:g} minutes")
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:

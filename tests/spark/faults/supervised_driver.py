@@ -20,20 +20,20 @@ _TAIL = 1500
 
 
 class SupervisedDriver:
-    """The disturbed job on a master, until it ends by itself, or until `stop`.
+    """The disturbed job on a master, restarted until it ends or `stop` is called.
 
     Args:
-        folder: With the folder `in`, for `out`, `checkpoints` and logs.
-        master: Spark's.
-        options: What `spark-submit` would get besides.
-        name: What its logs begin with.
-        arguments: What the job gets at each start.
-        variables: What its environment has besides.
+        folder: Contains the input folder `in`; gets `out`, `checkpoints` and logs.
+        master: The master URL of Spark.
+        options: Further options of `spark-submit`.
+        name: The prefix of the log files.
+        arguments: Returns the arguments of the job at each start.
+        variables: Further environment variables.
         target: Where the job writes (default: the folder `out`).
 
     Attributes:
-        starts: How often it was started.
-        failures: What it said where it ended otherwise than by being killed.
+        starts: The number of starts.
+        failures: The output of starts that ended in another way than by being killed.
     """
 
     def __init__(
@@ -66,9 +66,9 @@ class SupervisedDriver:
         self._thread.start()
 
     def stop(self) -> None:
-        """Kills the driver, and starts it no more."""
+        """Kills the driver, and does not start it again."""
         self._over.set()
-        # A `join` that was interrupted takes the thread for dead on some Pythons: the process is what counts.
+        # After an interrupted `join`, some Python versions think that the thread is dead, so the process is checked.
         while self._thread.is_alive() or self.pid is not None:
             if self._process is not None:
                 self._process.kill()
@@ -76,30 +76,30 @@ class SupervisedDriver:
 
     @property
     def pid(self) -> int | None:
-        """The driver's process; None while there is none."""
+        """The process id of the driver; None if it is not running."""
         process = self._process
         return None if process is None or process.poll() is not None else process.pid
 
     @property
     def is_running(self) -> bool:
-        """Whether it is still started again when it dies."""
+        """Whether the driver is still restarted when it dies."""
         return self._thread.is_alive()
 
     def wait(self, timeout_s: float) -> None:
-        """Waits until the job has come to its end.
+        """Waits until the job has ended.
 
         Raises:
-            TimeoutError: It has not.
+            TimeoutError: The job has not ended in time.
         """
         self._thread.join(timeout_s)
         if self._thread.is_alive():
             raise TimeoutError(f"the job has not ended in {timeout_s:g} s: {self._tail()}")
 
     def run_to_end(self, timeout_s: float) -> None:
-        """Runs the job until all files are read; call it behind `stop`.
+        """Runs the job until all files are read; call it after `stop`.
 
         Raises:
-            RuntimeError: It has failed.
+            RuntimeError: The job has failed.
         """
         process = self._start(*self._arguments(), "--until-read")
         if process.wait(timeout_s) != 0:
@@ -131,10 +131,10 @@ class SupervisedDriver:
 
     @property
     def log(self) -> Path:
-        """What the last start has said."""
+        """The log of the last start."""
         return self._folder / f"{self._name}-{self.starts}.log"
 
 
 def wait_until(moment: float) -> None:
-    """Sleeps up to a moment of time.monotonic()."""
+    """Sleeps until a time of time.monotonic()."""
     time.sleep(max(0.0, moment - time.monotonic()))

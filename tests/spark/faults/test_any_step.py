@@ -1,7 +1,7 @@
-"""Whatever happens at whichever step of a job: output and state are those of an undisturbed run.
+"""A fault at any step of a job: output and state are those of an undisturbed run.
 
-`OPCHAIN_FAULT_STRIDE=1` goes through all steps and not through each fifth one, `OPCHAIN_FAULT_ROUNDS` says how
-many random rounds there are, `OPCHAIN_SEED` which.
+`OPCHAIN_FAULT_STRIDE=1` tests every step instead of every fifth one. `OPCHAIN_FAULT_ROUNDS` sets the number of
+random rounds, and `OPCHAIN_SEED` their seed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ PATIENCE_S = 300
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> tuple[range, Any]:
-    """The steps to go through, and what comes of all."""
+    """The steps of an undisturbed run, and its result."""
     steps, run = Steps(), CrashRun(tmp_path_factory.mktemp("undisturbed"))
     run.run(steps)
     assert run.left_over() == []
@@ -45,7 +45,7 @@ def result(run: CrashRun) -> Any:
 
 
 def until_it_ends(run: CrashRun, steps: Steps | None, dies_of: type[BaseException]) -> int:
-    """Runs again and again; how often it was cut short."""
+    """Runs until the job ends; returns how often it was interrupted."""
     for died in range(20):
         with suppress(dies_of):
             run.run(steps)
@@ -54,7 +54,9 @@ def until_it_ends(run: CrashRun, steps: Steps | None, dies_of: type[BaseExceptio
     raise AssertionError("it does not come to an end")
 
 
-def test_a_driver_dies_at_any_step(tmp_path: Path, undisturbed: tuple[range, Any]) -> None:
+def test_a_driver_that_dies_at_any_step_changes_no_result(
+    tmp_path: Path, undisturbed: tuple[range, Any]
+) -> None:
     steps, expected = undisturbed
     for at in steps:
         run = CrashRun(tmp_path / str(at))
@@ -63,7 +65,7 @@ def test_a_driver_dies_at_any_step(tmp_path: Path, undisturbed: tuple[range, Any
 
 
 @pytest.mark.parametrize("tolerable", [0, 1])
-def test_a_write_fails_at_any_step(
+def test_a_write_that_fails_at_any_step_changes_no_result(
     tmp_path: Path, undisturbed: tuple[range, Any], tolerable: int
 ) -> None:
     def fail() -> NoReturn:
@@ -76,10 +78,10 @@ def test_a_write_fails_at_any_step(
         failed += until_it_ends(run, Steps(at, fail), Exception)
         assert result(run) == expected, f"the disk was full at step {at}"
     if not tolerable:
-        assert failed > len(steps) / 2  # what only tidies up is done some other time
+        assert failed > len(steps) / 2  # a failed clean-up is repeated later
 
 
-def test_a_driver_that_was_frozen_at_any_step_and_replaced_does_nothing_any_more(
+def test_a_replaced_driver_that_wakes_writes_nothing_whatever_its_step(
     tmp_path: Path, undisturbed: tuple[range, Any]
 ) -> None:
     steps, expected = undisturbed
@@ -96,7 +98,7 @@ def test_a_driver_that_was_frozen_at_any_step_and_replaced_does_nothing_any_more
 
 
 @pytest.mark.parametrize("seed", range(SEED, SEED + ROUNDS))
-def test_a_frozen_driver_wakes_while_the_one_that_replaced_it_is_anywhere(
+def test_a_frozen_driver_may_wake_at_any_step_of_its_successor(
     tmp_path: Path, undisturbed: tuple[range, Any], seed: int
 ) -> None:
     steps, expected = undisturbed
@@ -106,7 +108,7 @@ def test_a_frozen_driver_wakes_while_the_one_that_replaced_it_is_anywhere(
     wake_second = frozen(run.run, draw.randrange(steps.stop))
     failure = wake_first()
     assert failure is None or isinstance(failure, CheckpointInUseError)
-    # Where both have come to the same publish, the second may have to stop, too: the next run continues.
+    # If both drivers publish the same checkpoint, the second may have to stop, too: the next run continues.
     failure = wake_second()
     assert failure is None or isinstance(failure, CheckpointInUseError)
     run.run()
@@ -114,12 +116,12 @@ def test_a_frozen_driver_wakes_while_the_one_that_replaced_it_is_anywhere(
 
 
 @pytest.mark.parametrize("epoch", [1, 2])
-def test_an_attempt_that_was_replaced_and_ends_late_changes_nothing(
+def test_a_replaced_task_attempt_that_ends_late_changes_no_result(
     tmp_path: Path, undisturbed: tuple[range, Any], epoch: int
 ) -> None:
     _, expected = undisturbed
     late = 0
-    for at in range(SEED % 2, 16, 2):  # its files are written in so many steps
+    for at in range(SEED % 2, 16, 2):  # the number of steps in which it writes its files
         run = CrashRun(tmp_path / str(at))
         run.run(until=epoch - 1)
         wake_up = frozen(lambda steps, run=run: run.run_attempt(steps, epoch), at)
@@ -134,7 +136,7 @@ def test_an_attempt_that_was_replaced_and_ends_late_changes_nothing(
 
 
 def frozen(run: Callable[[Steps], None], at: int) -> Callable[[], BaseException | None]:
-    """Begins a run that is frozen at a step; what wakes it up gives what it fails with then."""
+    """Starts a run that is frozen at a step; the returned function wakes it and returns its error."""
     is_frozen, may_go_on = threading.Event(), threading.Event()
     failures: list[BaseException] = []
 
@@ -145,7 +147,7 @@ def frozen(run: Callable[[Steps], None], at: int) -> Callable[[], BaseException 
     def run_it() -> None:
         try:
             run(Steps(at, freeze))
-        except BaseException as error:  # noqa: BLE001 - the test looks at it
+        except BaseException as error:  # noqa: BLE001 - the test checks it
             failures.append(error)
         finally:
             is_frozen.set()
@@ -162,7 +164,7 @@ def frozen(run: Callable[[Steps], None], at: int) -> Callable[[], BaseException 
 
 
 @pytest.mark.parametrize("seed", range(SEED, SEED + ROUNDS))
-def test_it_dies_often_and_starts_at_other_parallelisms(
+def test_frequent_deaths_and_changes_of_parallelism_change_no_result(
     tmp_path: Path, undisturbed: tuple[range, Any], seed: int
 ) -> None:
     steps, expected = undisturbed

@@ -1,4 +1,4 @@
-"""A checkpoint is damaged before its sinks have committed: its output is whole, and is committed all the same."""
+"""A checkpoint is damaged before its sinks have committed: its complete output is committed nevertheless."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_the_output_of_a_dropped_checkpoint_is_committed_once(
     run.run(until=1)
     if dies_at is None:
         run.run(until=2)
-        run.noted = 1  # as reset_to_checkpoint() has Spark's log
+        run.noted = 1  # as reset_to_checkpoint() does with Spark's log
     else:
         with pytest.raises(DriverDiedError):
             run.run(Steps(dies_at))

@@ -1,4 +1,4 @@
-"""One round of faults on a standalone cluster; `OPCHAIN_FAULT_ROUNDS=20` for as many of each kind."""
+"""One round of faults on a standalone cluster; `OPCHAIN_FAULT_ROUNDS=20` runs 20 rounds of each kind."""
 
 from __future__ import annotations
 
@@ -28,5 +28,5 @@ def test_output_and_state_are_those_of_an_undisturbed_run(
         SCRIPT, "--rounds", ROUNDS, "--seed", SEED, "--only", kind, *place, timeout_s=900
     )
     with capsys.disabled():
-        print(f"\n{done.out}")  # noqa: T201 - the seeds are worth knowing, whatever comes of them
+        print(f"\n{done.out}")  # noqa: T201 - the seeds are needed to run a round again
     assert done.exit_code == 0, done.err

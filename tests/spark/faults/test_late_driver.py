@@ -1,4 +1,4 @@
-"""A driver is frozen between asking for its lease and publishing, and wakes when another one has taken over."""
+"""A driver is frozen between checking its lease and publishing, and wakes when another driver has taken over."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ PATIENCE_S = 300
 
 
 class Driver:
-    """A run on a thread of its own, frozen before the first step that matches a pattern.
+    """A run on its own thread, frozen before the first step that matches a pattern.
 
     Attributes:
-        failure: What the run raised, once it has ended.
+        failure: The error of the run, once it has ended.
     """
 
     def __init__(self, run: CrashRun, frozen_at: str, dies_at: str | None = None) -> None:
@@ -35,7 +35,7 @@ class Driver:
         assert self.was_frozen, f"no step matched {frozen_at!r}: {self.failure!r}"
 
     def wakes(self) -> None:
-        """Lets it continue to its end."""
+        """Resumes the driver and waits for its end."""
         self._awake.set()
         self._thread.join()
 
@@ -47,7 +47,7 @@ class Driver:
     def _run(self, run: Callable[[Steps], None], steps: Steps) -> None:
         try:
             run(steps)
-        except BaseException as error:  # noqa: BLE001 - the test looks at it
+        except BaseException as error:  # noqa: BLE001 - the test checks it
             self.failure = error
         finally:
             self._frozen.set()
@@ -62,14 +62,14 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 @pytest.mark.parametrize("epoch", range(1, len(BATCHES) + 1))
 @pytest.mark.parametrize("dies_at", [None, "unlink .*chk-"], ids=["lives", "dies"])
-def test_a_driver_that_publishes_late_takes_no_epoch_from_the_run_that_replaced_it(
+def test_a_driver_that_publishes_late_completes_no_epoch_of_its_successor(
     tmp_path: Path, undisturbed: Any, epoch: int, dies_at: str | None
 ) -> None:
     run = CrashRun(tmp_path)
     publish = rf"link .*/chk-{epoch}/"
-    # The first stands still between its lease and its publish; its output is hidden.
+    # The first driver is frozen between its lease and its publish; its output is hidden.
     first = Driver(run, publish, dies_at)
-    # The second takes over, removes what is hidden, and runs the same epoch.
+    # The second driver takes over, removes the hidden output, and runs the same epoch.
     second = Driver(run, rf"/shared/{epoch}/")
     first.wakes()
     assert isinstance(first.failure, (CheckpointInUseError, DriverDiedError))

@@ -1,4 +1,4 @@
-"""What can happen to an unbounded job and shows on a local master."""
+"""Faults of unbounded jobs that can be tested on a local master."""
 
 from __future__ import annotations
 
@@ -103,9 +103,7 @@ def raises() -> None:
     ],
     ids=["raises", "SIGKILL", "os._exit", "sys.exit"],
 )
-def test_a_task_that_ends_in_the_middle_is_tried_again(
-    tmp_path: Path, end: Callable[[], None]
-) -> None:
+def test_a_task_that_ends_in_the_middle_is_retried(tmp_path: Path, end: Callable[[], None]) -> None:
     def before(word: str) -> str:
         if word == "b":
             with suppress(FileExistsError):
@@ -119,7 +117,7 @@ def test_a_task_that_ends_in_the_middle_is_tried_again(
     assert written(tmp_path) == counted("a", "b", "a")
 
 
-def test_a_log_of_sparks_that_was_cut_is_an_error_until_it_is_repaired(tmp_path: Path) -> None:
+def test_a_truncated_log_of_spark_is_an_error_until_it_is_repaired(tmp_path: Path) -> None:
     write(tmp_path, "1", ["a", "b"])
     count_words(tmp_path)
     (offsets,) = (tmp_path / "checkpoints" / "spark" / "offsets").glob("[0-9]*")
@@ -136,7 +134,7 @@ def test_a_log_of_sparks_that_was_cut_is_an_error_until_it_is_repaired(tmp_path:
     assert written(tmp_path) == counted("a", "b", "a")
 
 
-def test_input_that_is_gone_before_it_was_read_is_an_error(tmp_path: Path) -> None:
+def test_input_that_was_deleted_before_it_was_read_is_an_error(tmp_path: Path) -> None:
     def fail(word: str) -> str:
         raise ValueError(f"{word} is not welcome")
 
@@ -157,7 +155,7 @@ def test_input_that_is_gone_before_it_was_read_is_an_error(tmp_path: Path) -> No
     assert written(tmp_path) == counted("a", "b", "c")
 
 
-def test_input_that_may_be_gone_is_left_out(session: SparkSession, tmp_path: Path) -> None:
+def test_deleted_input_is_skipped_if_that_is_allowed(session: SparkSession, tmp_path: Path) -> None:
     def fail(word: str) -> str:
         raise ValueError(f"{word} is not welcome")
 
@@ -174,7 +172,7 @@ def test_input_that_may_be_gone_is_left_out(session: SparkSession, tmp_path: Pat
     assert written(tmp_path) == counted("b")
 
 
-def test_one_key_has_nearly_all_records_and_one_record_is_huge(tmp_path: Path) -> None:
+def test_one_hot_key_and_one_huge_record_are_processed(tmp_path: Path) -> None:
     def before(word: str) -> str:
         return word * HUGE if word == "x" else word
 

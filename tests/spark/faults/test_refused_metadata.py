@@ -1,4 +1,4 @@
-"""The storage takes the state of all tasks, and then not the metadata that would complete the checkpoint."""
+"""The storage accepts the state of all tasks, but not the metadata that would complete the checkpoint."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FIRST, LAST = 1, len(BATCHES)
 
 @pytest.fixture
 def refuse(monkeypatch: pytest.MonkeyPatch) -> Refuse:
-    """Refuses the metadata of an epoch so many times, before it is there or behind; gives each attempt's name."""
+    """Fails writes of an epoch's metadata, before or after storing it; returns the file name of each attempt."""
 
     def refusing(epoch: int, times: int, *, is_there: bool = False) -> list[str]:
         attempts: list[str] = []
@@ -56,7 +56,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 @pytest.mark.parametrize("times", [1, 2])
 @pytest.mark.parametrize("epoch", range(FIRST, LAST + 1))
-def test_an_epoch_is_run_again_as_often_as_is_tolerable(
+def test_an_epoch_is_run_again_up_to_the_tolerable_number_of_failures(
     refuse: Refuse,
     tmp_path: Path,
     undisturbed: Any,
@@ -77,12 +77,12 @@ def test_an_epoch_is_run_again_as_often_as_is_tolerable(
         message.endswith("Input/output error (FINALIZE_CHECKPOINT_FAILURE); retrying its epoch")
         for message in again
     )
-    run.run()  # which tidies up
+    run.run()  # which removes unreferenced files
     assert run.left_over() == []
 
 
 @pytest.mark.parametrize("epoch", range(FIRST, LAST + 1))
-def test_more_refusals_than_are_tolerable_end_the_run_and_the_next_one_goes_on(
+def test_more_failures_than_tolerable_end_the_run_and_the_next_one_resumes(
     refuse: Refuse, tmp_path: Path, undisturbed: Any, epoch: int
 ) -> None:
     attempts = refuse(epoch, 2)
@@ -97,7 +97,7 @@ def test_more_refusals_than_are_tolerable_end_the_run_and_the_next_one_goes_on(
 
 
 @pytest.mark.parametrize("epoch", range(FIRST, LAST + 1))
-def test_metadata_that_is_there_though_it_was_refused_counts(
+def test_metadata_that_was_stored_although_the_write_failed_is_complete(
     refuse: Refuse, tmp_path: Path, undisturbed: Any, epoch: int
 ) -> None:
     refuse(epoch, 1, is_there=True)
@@ -106,6 +106,8 @@ def test_metadata_that_is_there_though_it_was_refused_counts(
         run.run()
     run.run()
     assert (run.output(), run.state()) == undisturbed
-    complete = completed_checkpoints(run.storage)  # the last goes when a later one is complete
+    complete = completed_checkpoints(
+        run.storage
+    )  # the last one is removed when a later one is complete
     kept = {name for found in complete for name in read_metadata(run.storage, found).files}
     assert set(run.left_over()) <= kept

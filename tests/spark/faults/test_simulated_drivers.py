@@ -1,7 +1,7 @@
-"""Many seeds of simulated drivers: each record is in the output once, whatever fails, freezes, or comes late.
+"""Many seeds of simulated drivers: each record is in the output once, whatever driver fails, freezes, or is late.
 
-`OPCHAIN_SIMULATIONS` says how many seeds each output gets, `OPCHAIN_SEED` the first one. A seed that fails is in the
-message; `simulate(seed, simulated_job(OUTPUT), OUTPUT)` runs it again, step by step.
+`OPCHAIN_SIMULATIONS` sets the number of seeds per output, `OPCHAIN_SEED` the first seed. The message of a failure
+contains the seed; `simulate(seed, simulated_job(OUTPUT), OUTPUT)` runs the same steps again.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ FIRST = int(os.environ.get("OPCHAIN_SEED", "1"))
 
 @pytest.fixture(autouse=True)
 def _quiet(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.CRITICAL)  # each fault gives a warning
+    caplog.set_level(logging.CRITICAL)  # each fault logs a warning
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _fast_collections() -> Iterator[None]:
-    """Each run collects garbage several times: what is there before takes most of this time."""
+    """Freezes existing objects, since each run collects garbage several times."""
     gc.collect()
     gc.freeze()
     yield
@@ -47,7 +47,7 @@ def _fast_collections() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("output", OUTPUTS)
-def test_no_seed_loses_or_doubles_a_record(output: str) -> None:
+def test_no_seed_loses_or_repeats_a_record(output: str) -> None:
     job = simulated_job(output)
     faults = {"die": 0, "fail": 0, "lost": 0, "late": 0}
     for seed in range(FIRST, FIRST + SEEDS):
@@ -55,7 +55,7 @@ def test_no_seed_loses_or_doubles_a_record(output: str) -> None:
             action = line.split()[1]
             if action in faults:
                 faults[action] += 1
-    assert min(faults.values()) > SEEDS / 10  # there was something to survive
+    assert min(faults.values()) > SEEDS / 10  # at least one fault has happened
 
 
 @pytest.mark.parametrize("output", OUTPUTS)
@@ -68,7 +68,7 @@ def test_a_seed_gives_the_same_run_each_time(output: str) -> None:
 
 
 def log_is_overwritten(patches: pytest.MonkeyPatch) -> None:
-    """A driver that was replaced may write over the log of offsets, and no checkpoint has them."""
+    """A replaced driver can overwrite the offset log, and checkpoints contain no offsets."""
     publish = SimulatedStorage.publish
 
     def write(storage: Any, name: str, data: bytes) -> None:
@@ -85,7 +85,7 @@ def no_fences(patches: pytest.MonkeyPatch) -> None:
 
 
 def no_note(patches: pytest.MonkeyPatch) -> None:
-    """Sinks do not know what they have committed."""
+    """Sinks do not record their commits."""
     patches.setattr(_Sender, "_noted", lambda _: None)
     patches.setattr(jdbc_sink, "_is_committed", lambda *_: False)
     patches.setattr(_MySqlSession, "fetchone", lambda _: (-1, 0))
@@ -104,7 +104,7 @@ FAILING: list[tuple[Break, str, int]] = [
 
 
 @pytest.mark.parametrize(("undo", "output", "seed"), FAILING)
-def test_seeds_fail_without_what_makes_them_right(
+def test_seeds_fail_without_the_protection_that_they_test(
     undo: Break, output: str, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job = simulated_job(output)
@@ -115,6 +115,6 @@ def test_seeds_fail_without_what_makes_them_right(
 
 
 @pytest.mark.parametrize("seed", [157, 247])
-def test_a_producer_of_an_earlier_run_is_not_trusted(seed: int) -> None:
+def test_a_producer_of_an_earlier_run_is_not_reused(seed: int) -> None:
     """A process started its job again after another process had sent more. The sink had kept its producer."""
     simulate(seed, simulated_job("kafka"), "kafka")

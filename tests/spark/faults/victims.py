@@ -1,4 +1,4 @@
-"""The processes of a job on a standalone cluster that can be disturbed, and how."""
+"""The processes of a job on a standalone cluster, and how to disturb them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ KINDS = (PYTHON_WORKER, PYTHON_DAEMON, EXECUTOR, FROZEN_EXECUTOR, DRIVER)
 
 @dataclass(frozen=True)
 class Processes:
-    """The processes of one job, as they are now."""
+    """The current processes of one job."""
 
     driver: int
     driver_jvm: list[int]
@@ -33,7 +33,7 @@ class Processes:
 
     @staticmethod
     def of(driver: int, cluster: StandaloneCluster | None) -> Processes:
-        """The processes of a driver on a cluster, or with a local master."""
+        """The processes of a driver on a cluster or with a local master."""
         virtual_machines = [pid for pid in children(driver) if "java" in _name(pid)]
         if cluster is None:
             found = [pid for parent in virtual_machines for pid in children(parent)]
@@ -49,7 +49,7 @@ class Processes:
         )
 
     def victim(self, kind: str, draw: random.Random) -> int | None:
-        """One of a kind, None where there is none."""
+        """A process of a kind, or None."""
         found = {
             PYTHON_WORKER: self.workers,
             PYTHON_DAEMON: self.daemons,
@@ -60,7 +60,7 @@ class Processes:
         return draw.choice(found) if found else None
 
     def memory_mb(self) -> dict[str, float]:
-        """What a process of each kind holds in memory, on average; kinds without one are left out."""
+        """The average memory of a process of each kind; kinds without processes are omitted."""
         groups = {
             "driver": [self.driver],
             "driver's JVM": self.driver_jvm,
@@ -71,7 +71,7 @@ class Processes:
 
 
 def send(pid: int, what: int) -> bool:
-    """Sends a signal; False where the process is gone."""
+    """Sends a signal; returns False if the process is gone."""
     try:
         os.kill(pid, what)
     except ProcessLookupError:
@@ -92,7 +92,7 @@ def children(parent: int) -> list[int]:
 
 
 def resident_mb(pids: list[int]) -> float:
-    """The memory of processes; what they share is divided among those that share it."""
+    """The memory of processes; shared memory is divided among the processes that share it."""
     total_kb = 0
     for pid in pids:
         with suppress(OSError):

@@ -1,4 +1,4 @@
-"""What the settings of checkpoints do to a job on Spark: interval, pause, tolerable failures."""
+"""Checkpoint settings of a job on Spark: interval, minimum pause, tolerable failures."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def environment(folder: Path, **settings: str) -> StreamExecutionEnvironment:
     return env
 
 
-def test_epochs_keep_their_distance(tmp_path: Path) -> None:
+def test_epochs_keep_the_checkpoint_interval_and_the_minimum_pause(tmp_path: Path) -> None:
     env = environment(tmp_path, interval="2 s", min_pause="1 s")
     numbers: DataGeneratorSource[int] = DataGeneratorSource(lambda n: n, records_per_second=1_000)
     env.from_source(numbers, WatermarkStrategy.no_watermarks(), "numbers").uid("numbers").print()
@@ -54,11 +54,11 @@ def test_epochs_keep_their_distance(tmp_path: Path) -> None:
         assert epoch.durations_ms["waiting"] >= 1_000
         assert (
             epoch.timestamp_ms - before.timestamp_ms >= 1_000
-        )  # one that took long is followed at once
+        )  # an epoch that took longer than the interval is followed at once
 
 
 class FailsAtFirst(MapFunction[Any, str], CheckpointedFunction):
-    """Its state can't be written so many times."""
+    """Fails a number of times when its state is written."""
 
     def __init__(self, folder: Path, failures: int) -> None:
         self.folder = folder
@@ -78,7 +78,7 @@ class FailsAtFirst(MapFunction[Any, str], CheckpointedFunction):
 
 
 def copy_rows(folder: Path, failures: int, **settings: str) -> list[str]:
-    """What is written of three rows whose checkpoint fails so many times."""
+    """The output for three rows if checkpoints fail the given number of times."""
     (folder / "rows").mkdir(exist_ok=True)
     (folder / "failed").mkdir(exist_ok=True)
     (folder / "rows" / "1.csv").write_text("a\nb\nc\n")
@@ -94,7 +94,7 @@ def copy_rows(folder: Path, failures: int, **settings: str) -> list[str]:
     return [line for path in written for line in path.read_text().splitlines()]
 
 
-def test_an_epoch_whose_checkpoint_failed_is_run_again(tmp_path: Path) -> None:
+def test_an_epoch_with_a_failed_checkpoint_is_run_again(tmp_path: Path) -> None:
     failures = 2 * ATTEMPTS
     assert sorted(copy_rows(tmp_path, failures, tolerable_failed_checkpoints="2")) == [
         "a",
@@ -105,10 +105,10 @@ def test_an_epoch_whose_checkpoint_failed_is_run_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("times", [1, 2])
-def test_an_epoch_whose_metadata_was_refused_is_run_again(
+def test_an_epoch_whose_metadata_cannot_be_written_is_run_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, times: int
 ) -> None:
-    """By the driver's storage; its tasks have written their state, and its sinks their files."""
+    """The storage of the driver fails; tasks have written their state, and sinks their files."""
     attempts: list[str] = []
     publish = LocalStorage.publish
 
@@ -130,7 +130,7 @@ def test_an_epoch_whose_metadata_was_refused_is_run_again(
         assert sorted(copy_rows(tmp_path, 0)) == ["a", "b", "c"]  # the next run continues
 
 
-def test_more_failures_than_are_tolerable_fail_the_job(tmp_path: Path) -> None:
+def test_more_failures_than_tolerable_fail_the_job(tmp_path: Path) -> None:
     with pytest.raises(
         CheckpointError,
         match=r"can't write its state.*No space left.*2 in a row, tolerable: 1",

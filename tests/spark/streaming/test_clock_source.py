@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Steps(UnboundedSource[int]):
-    """Has `step` more numbers each time that somebody asks."""
+    """Has `step` more numbers at each call of latest_position."""
 
     def __init__(self, step: int) -> None:
         self.step = step
@@ -51,7 +51,7 @@ def rows(found: ClockReader, start: Any, end: Any) -> list[tuple[int, int, Any]]
     ]
 
 
-def test_the_offset_has_the_positions_of_all_sources(tmp_path: Path) -> None:
+def test_the_offset_contains_the_positions_of_all_sources(tmp_path: Path) -> None:
     found = reader(tmp_path, 5, 7)
     start = found.initialOffset()
     assert start == {"positions": [0, 0], "due": 0}
@@ -65,14 +65,16 @@ def test_the_offset_has_the_positions_of_all_sources(tmp_path: Path) -> None:
     ]
 
 
-def test_a_source_that_has_nothing_new_is_not_read(tmp_path: Path) -> None:
+def test_a_source_without_new_records_has_no_rows(tmp_path: Path) -> None:
     found = reader(tmp_path, 0, 3)
     start = found.initialOffset()
     end = found.latestOffset(start, None)
     assert [source for source, _, _ in rows(found, start, end)] == [11, 11]
 
 
-def test_without_news_the_offset_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_new_records_and_due_timers_the_offset_does_not_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(clock_source, "_now_ms", lambda: 1_000)
     found = reader(tmp_path, 0)
     start = found.initialOffset()
@@ -80,7 +82,7 @@ def test_without_news_the_offset_stays(tmp_path: Path, monkeypatch: pytest.Monke
     assert found.latestOffset(start, None) == start
 
 
-def test_a_due_timer_moves_the_offset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_due_timer_changes_the_offset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clock_source, "_now_ms", lambda: 1_000)
     found = reader(tmp_path, 0)
     start = found.initialOffset()
@@ -88,13 +90,13 @@ def test_a_due_timer_moves_the_offset(tmp_path: Path, monkeypatch: pytest.Monkey
     end = found.latestOffset(start, None)
     assert end == {"positions": [0], "due": 1_000}
     assert rows(found, start, end) == []
-    # It has not fired yet: the offset continues moving, also where the clock stands still.
+    # It has not fired yet: the offset continues to change, even if the clock stands still.
     assert found.latestOffset(end, None)["due"] == 1_001
     write_due(tmp_path / "due", None)
     assert found.latestOffset(end, None) == end
 
 
-def test_what_is_there_now_is_all_for_available_now(
+def test_available_now_reads_up_to_the_positions_at_its_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(clock_source, "_now_ms", lambda: 1_000)
@@ -106,7 +108,7 @@ def test_what_is_there_now_is_all_for_available_now(
     assert found.latestOffset(start, None) == start
 
 
-def test_a_source_that_waits_gets_nothing(tmp_path: Path) -> None:
+def test_a_source_that_waits_for_its_alignment_group_gets_no_records(tmp_path: Path) -> None:
     found = reader(tmp_path, 5, 7)
     start = found.initialOffset()
     write_due(tmp_path / "due", None, {11: ()})
@@ -114,11 +116,11 @@ def test_a_source_that_waits_gets_nothing(tmp_path: Path) -> None:
     write_due(tmp_path / "due", None, {10: (), 11: ()})
     assert found.latestOffset(start, None) == start
     found.prepareForTriggerAvailableNow()
-    # Nothing else is there to read, and the run would end.
+    # There is nothing else to read, so the run would end.
     assert found.latestOffset(start, None)["positions"] == [5, 7]
 
 
-def test_splits_that_wait_are_named_to_their_source(tmp_path: Path) -> None:
+def test_splits_that_wait_are_passed_to_their_source(tmp_path: Path) -> None:
     found = reader(tmp_path, 5)
     write_due(tmp_path / "due", None, {10: {"b", "a"}})
     found.latestOffset(found.initialOffset(), None)
@@ -129,7 +131,7 @@ def test_splits_that_wait_are_named_to_their_source(tmp_path: Path) -> None:
     assert source.waiting_splits == set()
 
 
-def test_spark_finds_it_by_its_options(tmp_path: Path) -> None:
+def test_spark_finds_the_data_source_by_its_options(tmp_path: Path) -> None:
     (tmp_path / "sources").write_bytes(pickle.dumps([]))
     write_due(tmp_path / "due", None)
     source = ClockSource({"sources": str(tmp_path / "sources"), "due": str(tmp_path / "due")})
@@ -138,8 +140,10 @@ def test_spark_finds_it_by_its_options(tmp_path: Path) -> None:
     assert source.schema() == "source INT, subtask INT, data BINARY"
 
 
-def test_a_spark_that_does_not_say_where_the_stream_is(tmp_path: Path) -> None:
-    """Before 4.2 the reader resumes from what was planned last, or from what the driver has found."""
+def test_a_spark_version_without_a_current_offset_continues_from_the_last_one(
+    tmp_path: Path,
+) -> None:
+    """Before 4.2, the reader continues from the last planned offset, or from the one that the driver found."""
     found = reader(tmp_path, 5)
     end = found.latestOffset()
     assert end == found.latestOffset() == {"positions": [5], "due": 0}

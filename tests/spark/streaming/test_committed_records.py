@@ -1,4 +1,4 @@
-"""Streaming DataFrames on both sides of an unbounded job: from_dataframe and to_dataframe."""
+"""Streaming DataFrames before and after an unbounded job: from_dataframe and to_dataframe."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def word_counts(
 
 
 def all_of(dataframe: DataFrame, checkpoints: Path) -> list[tuple[Any, ...]]:
-    """The records that a query finds which resumes from its checkpoints, sorted."""
+    """The sorted records that a query returns which resumes from its checkpoints."""
     found: list[tuple[Any, ...]] = []
     writer = dataframe.writeStream.option("checkpointLocation", str(checkpoints))
     writer = writer.foreachBatch(lambda batch, _: found.extend(map(tuple, batch.collect())))
@@ -62,7 +62,7 @@ def all_of(dataframe: DataFrame, checkpoints: Path) -> list[tuple[Any, ...]]:
     return sorted(found, key=repr)
 
 
-def test_queries_read_each_record_once_over_restarts_of_job_and_query(
+def test_queries_read_each_record_once_after_restarts_of_job_and_query(
     session: SparkSession, tmp_path: Path
 ) -> None:
     write(tmp_path, "1", "a", "b", "a")
@@ -84,7 +84,7 @@ def test_queries_read_each_record_once_over_restarts_of_job_and_query(
     assert all_of(counts, tmp_path / "another query") == sorted([*first, ("b", 2), ("c", 1)])
 
 
-def test_spark_computes_on_while_the_job_runs(session: SparkSession, tmp_path: Path) -> None:
+def test_spark_processes_records_while_the_job_runs(session: SparkSession, tmp_path: Path) -> None:
     configuration = Configuration()
     configuration.set_string("execution.checkpointing.dir", str(tmp_path / "checkpoints"))
     env = StreamExecutionEnvironment.get_execution_environment(configuration)
@@ -97,7 +97,7 @@ def test_spark_computes_on_while_the_job_runs(session: SparkSession, tmp_path: P
     try:
         while (
             session.table("totals").count() < 3
-        ):  # not all that is available: there is always more
+        ):  # not available-now: there are always more records
             assert query.exception() is None
     finally:
         client.cancel().result(240)
@@ -127,7 +127,7 @@ FULL = (
 )
 
 
-def test_types_and_nulls_go_through_unchanged(session: SparkSession, tmp_path: Path) -> None:
+def test_types_and_nulls_are_kept(session: SparkSession, tmp_path: Path) -> None:
     rows = session.createDataFrame([FULL, (None,) * len(FULL)], NESTED)
     rows.write.parquet(str(tmp_path / "input"))
     streaming = session.readStream.schema(rows.schema).parquet(str(tmp_path / "input"))
@@ -141,7 +141,9 @@ def test_types_and_nulls_go_through_unchanged(session: SparkSession, tmp_path: P
     assert found == sorted(map(tuple, plain), key=repr)
 
 
-def test_what_records_of_a_streaming_dataframe_hold(session: SparkSession, tmp_path: Path) -> None:
+def test_records_of_a_streaming_dataframe_equal_those_of_a_bounded_one(
+    session: SparkSession, tmp_path: Path
+) -> None:
     rows = session.createDataFrame([FULL], NESTED)
     rows.write.parquet(str(tmp_path / "input"))
     streaming = session.readStream.schema(rows.schema).parquet(str(tmp_path / "input"))
@@ -167,6 +169,6 @@ def test_a_record_that_does_not_fit_ends_the_job(session: SparkSession, tmp_path
         env.execute("misfit")
 
 
-def test_a_folder_that_is_a_pattern(session: SparkSession, tmp_path: Path) -> None:
+def test_a_folder_whose_name_is_a_pattern_is_refused(session: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(GraphError, match=r"Spark reads '\[' as part of a pattern"):
         committed_records(str(tmp_path / "a[1]"), record_type_of("bigint"))

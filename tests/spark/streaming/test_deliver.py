@@ -16,7 +16,7 @@ COLUMNS["data"] = ("binary", pa.binary())
 
 
 def delivered(*rows: tuple[int, int, bytes]) -> list[tuple[int, bytes]]:
-    """The tasks and payloads of the splits of a micro-batch, which has two sources of two subtasks."""
+    """The tasks and payloads of the splits of a micro-batch with two sources of two subtasks."""
     fields: list[dict[str, Any]] = [
         {"name": name, "type": kind, "nullable": True, "metadata": {}}
         for name, (kind, _) in COLUMNS.items()
@@ -33,7 +33,7 @@ def delivered(*rows: tuple[int, int, bytes]) -> list[tuple[int, bytes]]:
     return [(buffer.target, buffer.payload) for buffer in map(from_frame, frames)]
 
 
-def test_each_split_goes_to_the_task_of_its_own_source() -> None:
-    """Splits of several sources come in one batch."""
+def test_each_split_is_delivered_to_the_task_of_its_source() -> None:
+    """Splits of several sources are in one batch."""
     found = delivered((0, 0, b"a"), (0, 1, b"b"), (1, 0, b"c"), (1, 1, b"d"), (0, 1, b"e"))
     assert found == [(0, b"a"), (1, b"b"), (2, b"c"), (3, b"d"), (1, b"e")]

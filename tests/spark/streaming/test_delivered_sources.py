@@ -1,4 +1,4 @@
-"""Which sources an unbounded job on Spark takes, and what is said of the others."""
+"""Which sources an unbounded job on Spark supports, and errors about the others."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Forever(SourceFunction[int]):
     ],
     ids=["SourceFunction", "socket"],
 )
-def test_a_source_on_a_thread_of_its_own_is_refused_and_another_named(
+def test_a_source_function_is_refused_and_the_error_suggests_another_source(
     draw: Callable[[StreamExecutionEnvironment], Any], told: tuple[str, ...]
 ) -> None:
     job = job_of(lambda env: draw(env).print())
@@ -89,7 +89,7 @@ def test_sources_with_positions_are_numbered_by_operator_id() -> None:
 
 @pytest.mark.spark
 @pytest.mark.usefixtures("session")
-def test_sparks_own_socket_source_takes_the_place_of_socket_text_stream(tmp_path: Path) -> None:
+def test_socket_text_stream_uses_sparks_own_socket_source(tmp_path: Path) -> None:
     env = StreamExecutionEnvironment.get_execution_environment()
     env.set_parallelism(1)
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -110,7 +110,7 @@ def test_sparks_own_socket_source_takes_the_place_of_socket_text_stream(tmp_path
 
 @pytest.mark.spark
 @pytest.mark.usefixtures("session")
-def test_what_spark_says_of_a_source_is_raised_with_its_name(tmp_path: Path) -> None:
+def test_an_error_of_spark_about_a_source_names_the_source(tmp_path: Path) -> None:
     env = StreamExecutionEnvironment.get_execution_environment()
     nowhere = SparkSource("text", path=str(tmp_path / "nowhere"), is_streaming=True)
     env.from_source(nowhere, WatermarkStrategy.no_watermarks(), "lines").print()

@@ -1,4 +1,4 @@
-"""Who hears of epochs on Spark: listeners, the job client, the log, and Spark's own listeners."""
+"""Listeners for epochs on Spark: epoch listeners, the job client, the log, and Spark's own listeners."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LONGEST_S = 240
 
 @pytest.fixture
 def sparks_progress(session: SparkSession) -> Iterator[queue.SimpleQueue[Any]]:
-    """What a listener of Spark's hears."""
+    """The events of a Spark listener."""
     from pyspark.sql.streaming.listener import StreamingQueryListener  # noqa: PLC0415
 
     heard: queue.SimpleQueue[Any] = queue.SimpleQueue()
@@ -50,7 +50,7 @@ def sparks_progress(session: SparkSession) -> Iterator[queue.SimpleQueue[Any]]:
     session.streams.removeListener(listener)
 
 
-def test_all_watchers_tell_the_same_of_an_epoch(
+def test_all_listeners_get_the_same_numbers_of_an_epoch(
     tmp_path: Path, sparks_progress: queue.SimpleQueue[Any]
 ) -> None:
     configuration = Configuration()
@@ -65,10 +65,10 @@ def test_all_watchers_tell_the_same_of_an_epoch(
     env.add_epoch_listener(heard.put)
     client = env.execute_async("watched")
     epochs = [heard.get(timeout=LONGEST_S)]
-    while not epochs[-1].records_in:  # Spark runs a first micro-batch also when nothing is due yet
+    while not epochs[-1].records_in:  # Spark runs a first micro-batch even if nothing is due yet
         epochs.append(heard.get(timeout=LONGEST_S))
     epoch = epochs[-1]
-    # Spark tells of a micro-batch when it is over, and not if it is stopped before.
+    # Spark reports a micro-batch when it is over, and not if it was stopped before.
     spark = [sparks_progress.get(timeout=LONGEST_S) for _ in range(epoch.epoch)][-1]
     client.cancel().result(LONGEST_S)
     while not heard.empty():

@@ -1,4 +1,4 @@
-"""The command in the failure of an unbounded job: it runs the failed epoch again, without Spark."""
+"""The error of a failed unbounded job contains a command that runs the failed epoch again, without Spark."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def replayed(command: str) -> tuple[int, str, str]:
     return done.exit_code, done.stdout, done.stderr
 
 
-def test_the_command_of_the_failure_runs_its_epoch_again(
+def test_the_command_in_the_error_runs_the_failed_epoch_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program = tmp_path / "job.py"
@@ -66,7 +66,7 @@ def test_the_command_of_the_failure_runs_its_epoch_again(
     assert exit_code == 1
     assert "ValueError: 400 is bad" in error
     assert "job.py" in error
-    # The program mended: the same input, and no failure.
+    # The fixed program: the same input, and no failure.
     exit_code, out, error = replayed(command.removesuffix("400") + "-1")
     assert (exit_code, error) == (0, "")
     assert "ends without a failure here" in out
@@ -74,7 +74,7 @@ def test_the_command_of_the_failure_runs_its_epoch_again(
     assert sorted(path.name for path in (tmp_path / "checkpoints").iterdir()) == published
 
 
-def test_an_epoch_that_was_never_begun_is_refused(
+def test_an_epoch_that_never_began_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program = tmp_path / "job.py"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def log(folder: Path) -> CheckpointStorage:
-    """Two file streams, of which the second has a compacted log, behind a source of another kind."""
+    """A log of two file streams, of which the second has a compacted log, and of another source."""
     files = {
         "offsets/6": ['{"positions":[],"due":0}', '{"logOffset":4}', '{"logOffset":8}'],
         "offsets/7": ['{"positions":[],"due":9}', '{"logOffset":6}', '{"logOffset":8}'],
@@ -38,7 +38,7 @@ def entry(path: str, batch: int) -> str:
     return json.dumps({"path": f"file:/in/{path}", "timestamp": 1, "batchId": batch})
 
 
-def test_the_files_of_micro_batches_that_were_begun(tmp_path: Path) -> None:
+def test_the_files_of_begun_micro_batches_are_listed(tmp_path: Path) -> None:
     storage = log(tmp_path)
     assert list(files_to_read(storage, 8)) == []
     assert list(files_to_read(storage, 6)) == [
@@ -47,11 +47,11 @@ def test_the_files_of_micro_batches_that_were_begun(tmp_path: Path) -> None:
     ]
 
 
-def test_a_job_that_has_not_begun_reads_nothing_again(tmp_path: Path) -> None:
+def test_a_job_without_begun_micro_batches_reads_no_files_again(tmp_path: Path) -> None:
     assert list(files_to_read(checkpoint_storage(str(tmp_path)), -1)) == []
 
 
-def test_a_log_that_is_gone_or_of_another_time_is_refused(tmp_path: Path) -> None:
+def test_a_missing_or_outdated_log_is_refused(tmp_path: Path) -> None:
     require_log(checkpoint_storage(str(tmp_path)), -1)
     for done in (6, 8):
         require_log(log(tmp_path), done)

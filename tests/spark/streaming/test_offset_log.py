@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 LOG = 'v1\n{{"batchWatermarkMs":0}}\n{{"positions":[{}],"due":0}}\n{{"logOffset":7}}\n-'
 
 
-def test_the_last_micro_batch_counts(tmp_path: Path) -> None:
+def test_the_latest_micro_batch_is_read_from_the_log(tmp_path: Path) -> None:
     assert last_offset(str(tmp_path), "positions") is None
     (tmp_path / "offsets").mkdir()
     for number in (9, 10, 2):

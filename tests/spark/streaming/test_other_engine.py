@@ -1,4 +1,4 @@
-"""A job that runs on Spark continues in one process from its last checkpoint, and the other way round."""
+"""A job on Spark resumes in one process from its last checkpoint, and the other way round."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Count(KeyedProcessFunction[int, int, str]):
 
 
 def run(folder: Path, target: str, parallelism: int, settings: dict[str, str]) -> list[str]:
-    """Runs the job until it has read some records in two epochs, and stops it; gives the checkpoints."""
+    """Runs the job until it has read a number of records in two epochs, and stops it; returns the checkpoints."""
     configuration = Configuration()
     for key, value in {"execution.target": target, **settings}.items():
         configuration.set_string(key, value)
@@ -81,13 +81,13 @@ def require_exact(found: list[tuple[int, int]]) -> None:
         assert counts == list(range(1, len(counts) + 1))
 
 
-def test_a_job_moves_between_spark_and_one_process(tmp_path: Path) -> None:
+def test_a_job_can_be_moved_between_spark_and_one_process(tmp_path: Path) -> None:
     here = {"execution.checkpointing.dir": str(tmp_path / "checkpoints")}
     seen: list[str] = []
     written_before = 0
     for target, parallelism in (("spark", 2), ("local", 3), ("spark", 1), ("local", 2)):
         checkpoints = run(tmp_path, target, parallelism, here)
-        assert not set(checkpoints) & set(seen)  # it goes on, and does not begin again
+        assert not set(checkpoints) & set(seen)  # it resumes, and does not start over
         seen += checkpoints
         found = written(tmp_path)
         assert len(found) > written_before

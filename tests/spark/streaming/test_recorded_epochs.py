@@ -1,4 +1,4 @@
-"""Epochs that Spark ran, run again in a process without Spark: the same, to the last byte of what is compared."""
+"""Epochs that ran on Spark are replayed in a process without Spark, with the same bytes."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def run(folder: Path, *arguments: str, program: str = "job.py") -> Result:
 
 @pytest.fixture(scope="module")
 def folder(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    del session  # the program runs on the active one
+    del session  # the program uses the active session
     made = tmp_path_factory.mktemp("recorded")
     (made / "input").mkdir()
     for number in range(3):
@@ -94,21 +94,21 @@ def folder(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> P
     return made
 
 
-def test_every_epoch_gives_the_same_again(folder: Path) -> None:
+def test_every_epoch_is_replayed_with_the_same_results(folder: Path) -> None:
     for epoch in ("1", "2", "3"):
         done = run(folder, "--epoch", epoch)
         assert (done.exit_code, done.stderr) == (0, "")
         assert done.stdout.startswith(f"epoch {epoch} of 'recorded': the same (")
 
 
-def test_an_altered_function_is_found(folder: Path) -> None:
+def test_a_changed_function_is_detected(folder: Path) -> None:
     done = run(folder, "--epoch", "2", program="altered.py")
     assert done.exit_code == 1
     assert "epoch 2 of 'recorded': " in done.stdout
     assert "state 'count' of 'KeyedProcess' of key 'k0': 15, and 10 was recorded" in done.stdout
 
 
-def test_the_last_epoch_and_one_key(folder: Path) -> None:
+def test_the_last_epoch_and_one_key_can_be_selected(folder: Path) -> None:
     done = run(folder, "--vertex", "count", "--key", "k1")
     assert (done.exit_code, done.stderr) == (0, "")
     first, last = done.stdout.splitlines()[0], done.stdout.splitlines()[-1]

@@ -1,4 +1,4 @@
-"""An unbounded job on Spark, as Prometheus, an OTLP receiver, OpenLineage and Spark's metrics system know it."""
+"""An unbounded job on Spark, reported to Prometheus, an OTLP receiver, OpenLineage and Spark's metrics system."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def free_port() -> int:
 
 
 @pytest.mark.usefixtures("session")
-def test_all_receivers_hear_of_epochs(tmp_path: Path) -> None:
+def test_epochs_are_reported_to_all_receivers(tmp_path: Path) -> None:
     from prometheus_client.parser import text_string_to_metric_families  # noqa: PLC0415
 
     otlp, events, port = OtlpReceiver(), JsonReceiver(), free_port()

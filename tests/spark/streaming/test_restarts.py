@@ -1,4 +1,4 @@
-"""An unbounded job that fails and starts again by its restart strategy, within one run of the program."""
+"""An unbounded job that fails and is restarted by its restart strategy, within one run of the program."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TRIES = 3
 
 
 class Count(KeyedProcessFunction[int, int, tuple[int, int, int]]):
-    """Counts records by key; one of its tasks fails so many times, and leaves a file each time."""
+    """Counts records by key; one task fails a number of times, and leaves a file each time."""
 
     def __init__(self, failures: Path, most: int) -> None:
         self.failures = failures
@@ -69,7 +69,7 @@ def counts(env: StreamExecutionEnvironment, folder: Path, failures: int) -> Any:
     return counted.uid("counts")
 
 
-def test_a_job_that_fails_three_times_goes_on_from_its_last_checkpoint_each_time(
+def test_a_job_that_fails_three_times_resumes_from_its_last_checkpoint(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     env = environment(tmp_path, attempts=3)
@@ -84,7 +84,7 @@ def test_a_job_that_fails_three_times_goes_on_from_its_last_checkpoint_each_time
             if sum(value < WANTED for value, _ in found) == WANTED:
                 break
     assert sorted(value for value, _ in found if value < WANTED) == list(range(WANTED))
-    for key in range(5):  # counted once each, in whatever order they came
+    for key in range(5):  # each counted once, in any order
         numbers = sorted(count for value, count in found if value % 5 == key)
         assert numbers == list(range(1, len(numbers) + 1))
     assert [epoch.epoch for epoch in epochs] == list(range(1, len(epochs) + 1))
@@ -96,7 +96,7 @@ def test_a_job_that_fails_three_times_goes_on_from_its_last_checkpoint_each_time
     assert attempts[-1] == 3
 
 
-def test_a_job_fails_when_its_strategy_allows_no_more(tmp_path: Path) -> None:
+def test_a_job_fails_when_its_restart_strategy_allows_no_more_restarts(tmp_path: Path) -> None:
     env = environment(tmp_path, attempts=1)
     counts(env, tmp_path, 100).print()
     client = env.execute_async("fails twice")

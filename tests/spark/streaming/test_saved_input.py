@@ -11,13 +11,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def test_what_is_planned_anew_is_put_back_once(tmp_path: Path) -> None:
+def test_saved_input_is_restored_once_after_a_new_plan_overwrote_it(tmp_path: Path) -> None:
     storage = checkpoint_storage(str(tmp_path))
     for batch in range(5):
         storage.write(f"spark/offsets/{batch}", b"old %d" % batch)
         storage.write(f"spark/offsets/.{batch}.crc", b"?")
     save_input(storage, 2)
-    save_input(storage, 2)  # interrupted, and done again
+    save_input(storage, 2)  # interrupted, and repeated
     assert storage.children("spark/offsets") == [".0.crc", ".1.crc", ".2.crc", "0", "1", "2"]
     kept = SavedInput(storage)
     kept.require(2)

@@ -1,4 +1,4 @@
-"""Savepoints of a job that runs: from other processes, by its client, and what is resumed from them."""
+"""Savepoints of a running job: from other processes, by its client, and resuming from them."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def resumed(
 
 
 def counts_on_from(records: list[tuple[int, int]], position: int) -> bool:
-    """Whether these are the first records behind a position, each counted once."""
+    """Whether these are the first records after a position, each counted once."""
     by_key: dict[int, list[int]] = {}
     for value, count in records:
         by_key.setdefault(value % 5, []).append(count)
@@ -91,7 +91,7 @@ def counts_on_from(records: list[tuple[int, int]], position: int) -> bool:
 
 
 def command(*arguments: object) -> subprocess.Popen[str]:
-    """The command line in a process of its own, which knows the job's folder and nothing else."""
+    """Runs the command line in its own process, which only knows the folder of the job."""
     return subprocess.Popen(
         [sys.executable, "-m", "opchain", *map(str, arguments)],
         stdout=subprocess.PIPE,
@@ -100,7 +100,7 @@ def command(*arguments: object) -> subprocess.Popen[str]:
     )
 
 
-def test_savepoints_that_another_process_takes_resume_exactly_at_another_parallelism(
+def test_savepoints_by_another_process_resume_at_another_parallelism(
     tmp_path: Path,
 ) -> None:
     job, running, stopped = tmp_path / "job", tmp_path / "running", tmp_path / "stopped"
@@ -164,10 +164,10 @@ def test_another_process_cancels_a_job(tmp_path: Path) -> None:
     assert client.get_job_status().result() is JobStatus.CANCELED
 
 
-def test_a_cancellation_meets_an_epoch_that_begins_at_the_same_time(
+def test_a_cancellation_concurrent_with_the_start_of_an_epoch_does_not_deadlock(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`cancel` holds the lock and waits for the query, whose epoch then asks for the lock."""
+    """`cancel` holds the lock and waits for the query, whose epoch then requests the lock."""
     run_epoch, locks = StreamingJob._run_epoch, []
     cancel_waits_for_the_query, epoch_waits = threading.Event(), threading.Event()
 
@@ -219,11 +219,11 @@ def test_checkpoints_of_a_cancelled_job_are_deleted_or_kept(tmp_path: Path, rete
     assert bool(checkpoint_files(tmp_path / "job")) == (retention == "RETAIN_ON_CANCELLATION")
     if retention == "DELETE_ON_CANCELLATION":
         with counts(tmp_path / "job", 1).execute_and_collect() as records:
-            assert next(records)[0] == 0  # the job starts anew
+            assert next(records)[0] == 0  # the job starts over
 
 
 class HangsOnce(KeyedProcessFunction[int, int, int]):
-    """Does not return from the first record behind the tenth, the first time."""
+    """The first time, does not return from the first record after the tenth."""
 
     def __init__(self, marker: Path) -> None:
         self.marker = marker
@@ -235,7 +235,7 @@ class HangsOnce(KeyedProcessFunction[int, int, int]):
         yield value
 
 
-def test_a_checkpoint_that_takes_too_long_fails_and_its_epoch_is_run_again(tmp_path: Path) -> None:
+def test_a_checkpoint_that_times_out_fails_and_its_epoch_is_run_again(tmp_path: Path) -> None:
     settings = {
         "execution.checkpointing.timeout": "60 s",
         "execution.checkpointing.tolerable-failed-checkpoints": "1",
@@ -262,7 +262,7 @@ def test_a_checkpoint_that_takes_too_long_fails_and_its_epoch_is_run_again(tmp_p
 def bounded_counts(
     values: list[int], parallelism: int, **settings: str
 ) -> tuple[list[tuple[int, int]], list[int]]:
-    """What a bounded job gives: counts by the last digit, and sums of windows of 100 ms by the values as time."""
+    """The results of a bounded job: counts by the last digit, and sums of windows of 100 ms by the values as time."""
     configuration = Configuration()
     for key, value in settings.items():
         configuration.set_string(key, value)
@@ -287,11 +287,11 @@ def bounded_counts(
     )
 
 
-def test_a_bounded_job_leaves_its_state_for_bounded_and_unbounded_jobs(tmp_path: Path) -> None:
+def test_a_bounded_job_saves_its_state_for_bounded_and_unbounded_jobs(tmp_path: Path) -> None:
     saved = str(tmp_path / "saved")
     counted, sums = bounded_counts(list(range(10)), 2, **{"opchain.savepoint-at-end": saved})
     assert counted == [(n, n // 5 + 1) for n in range(10)]
-    assert sums == []  # the window is open, and so it stays
+    assert sums == []  # the window is open, and stays open
     counted, sums = bounded_counts(
         list(range(10, 20)), 3, **{"execution.state-recovery.path": saved}
     )
@@ -308,7 +308,7 @@ def test_a_bounded_job_leaves_its_state_for_bounded_and_unbounded_jobs(tmp_path:
     assert min(value for value, _ in live) == 0
 
 
-def test_state_at_the_end_is_refused_where_there_is_none(tmp_path: Path) -> None:
+def test_a_savepoint_at_the_end_is_refused_for_jobs_that_cannot_have_one(tmp_path: Path) -> None:
     setting = {"opchain.savepoint-at-end": str(tmp_path / "saved")}
     with pytest.raises(UnsupportedFeatureError, match=r"set execution.runtime-mode = STREAMING"):
         bounded_counts([1], 1, **setting, **{"execution.runtime-mode": "BATCH"})

@@ -1,4 +1,4 @@
-"""Sources stay at the places that they have in Spark's log, whatever their ids are."""
+"""Sources keep their places in Spark's log, even if their ids change."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def uids(sources: Sequence[DeliveredSource]) -> list[str | None]:
     return [source.operator.uid for source in sources]
 
 
-def test_a_job_that_begins_has_them_in_the_order_of_their_ids() -> None:
+def test_sources_of_a_new_job_are_ordered_by_their_ids() -> None:
     found = sources_of("a", "b", "c")
     assert in_checkpoint_order(found, None) == found
     no_log = checkpoint_of(sources_of("x", "y"), batch=-1)
@@ -58,7 +58,7 @@ def test_a_job_that_begins_has_them_in_the_order_of_their_ids() -> None:
 
 
 @pytest.mark.parametrize("renamed", [f"new {number}" for number in range(8)])
-def test_another_id_moves_no_source(renamed: str) -> None:
+def test_a_source_with_a_new_id_keeps_its_place(renamed: str) -> None:
     before = sources_of("a", "b", "c")
     found = in_checkpoint_order(sources_of("a", renamed, "c"), checkpoint_of(before))
     assert uids(found) == [renamed if uid == "b" else uid for uid in uids(before)]
@@ -66,7 +66,7 @@ def test_another_id_moves_no_source(renamed: str) -> None:
     assert again == found
 
 
-def test_a_source_is_found_by_the_hash_that_it_names() -> None:
+def test_a_source_is_matched_by_its_uid_hash() -> None:
     before = sources_of("a", "b")
     (of_a,) = (item for item in before if item.operator.uid == "a")
     both = (
@@ -87,7 +87,9 @@ def test_a_source_is_found_by_the_hash_that_it_names() -> None:
     ],
     ids=["one more", "one less", "two others", "another kind"],
 )
-def test_other_sources_are_refused(now: Sequence[DeliveredSource], told: list[str]) -> None:
+def test_added_removed_and_changed_sources_are_refused(
+    now: Sequence[DeliveredSource], told: list[str]
+) -> None:
     with pytest.raises(
         CheckpointError, match="checkpoint 7 of 'job': its unbounded sources have changed"
     ) as caught:

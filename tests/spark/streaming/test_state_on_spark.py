@@ -1,4 +1,4 @@
-"""A savepoint written from a DataFrame starts a job on Spark, and the job's state is a DataFrame of Spark again."""
+"""A savepoint written from a DataFrame starts a job on Spark, and its state is read as a DataFrame again."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def first_records(checkpoints: Path, savepoint: Path) -> list[tuple[int, int]]:
     return found
 
 
-def test_a_savepoint_from_a_dataframe(session: Any, tmp_path: Path) -> None:
+def test_a_savepoint_can_be_written_from_a_dataframe(session: Any, tmp_path: Path) -> None:
     frame = session.createDataFrame([(key, 1000 * key) for key in range(5)], "key long, value long")
     opchain.state.write(
         tmp_path / "first", frame, operator="counts", state="count", max_parallelism=16
@@ -75,4 +75,4 @@ def test_a_savepoint_from_a_dataframe(session: Any, tmp_path: Path) -> None:
     opchain.state.write(tmp_path / "mended", mended, base=tmp_path / "job")
     again = first_records(tmp_path / "again", tmp_path / "mended")
     assert {value % 5: count for value, count in reversed(again)} == dict.fromkeys(range(5), 1)
-    assert min(value for value, _ in again) > 0  # the positions of sources came along
+    assert min(value for value, _ in again) > 0  # positions of sources are included

@@ -1,4 +1,4 @@
-"""Every sink of an unbounded job, and Spark's loss of its last commit: each record once."""
+"""Every sink of an unbounded job writes each record once, even if Spark repeats its last micro-batch."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Written(WriterCommitMessage):
 
 
 class Folder(DataSource):
-    """A file per micro-batch, whose name says which."""
+    """A file per micro-batch, with its number in the name."""
 
     @classmethod
     def name(cls) -> str:
@@ -146,7 +146,7 @@ def server() -> Iterator[Server]:
         yield running
 
 
-def test_no_sink_doubles_what_spark_runs_again(
+def test_no_sink_writes_a_repeated_micro_batch_twice(
     server: Server, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     server.clear()
@@ -188,7 +188,7 @@ def test_no_sink_doubles_what_spark_runs_again(
         "folder": [[["a", 1], ["a", 2], ["b", 1]], [["b", 2], ["c", 1]]],
     }
     assert len(printed()) == 5
-    # What a killed run has left, and what belongs to others.
+    # Files of a killed run, and files of other jobs.
     lineage = (tmp_path / "checkpoints" / "lineage").read_text()
     (staging,) = (tmp_path / "files" / ".opchain").glob(f"{lineage}.*")
     mine = staging / ".part-killed-0.inprogress"
@@ -203,7 +203,7 @@ def test_no_sink_doubles_what_spark_runs_again(
             f"INSERT INTO opchain_batches SELECT '{batch}', '{name}', '{operator}', relname "
             "FROM pg_class WHERE relkind = 'r' AND relname LIKE 'opchain\\_staged\\_%'"
         )
-    # As if the driver had died before Spark noted that the micro-batch was over.
+    # As if the driver had died before Spark recorded the end of the micro-batch.
     commits = tmp_path / "checkpoints" / "spark" / "commits"
     for name in ("1", ".1.crc"):
         (commits / name).unlink()
@@ -223,7 +223,7 @@ def test_no_sink_doubles_what_spark_runs_again(
     assert server.waiting() == 0
 
 
-def test_a_writer_may_take_batches_of_arrow(tmp_path: Path) -> None:
+def test_a_stream_writer_may_take_arrow_batches(tmp_path: Path) -> None:
     write(tmp_path, "1", "a", "a")
     env = environment(tmp_path)
     counts(env, tmp_path).sink_to(SparkSink(ArrowFolder, path=str(tmp_path / "folder")))
@@ -231,7 +231,7 @@ def test_a_writer_may_take_batches_of_arrow(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "folder" / "0.json").read_text()) == [["a", 1], ["a", 2]]
 
 
-def test_an_epoch_that_fails_is_aborted(tmp_path: Path) -> None:
+def test_a_failed_epoch_is_aborted(tmp_path: Path) -> None:
     write(tmp_path, "1", "a")
     env = environment(tmp_path)
     bad = counts(env, tmp_path).map(lambda row: Row(row[0], "one"), ROW)
@@ -241,7 +241,7 @@ def test_an_epoch_that_fails_is_aborted(tmp_path: Path) -> None:
     assert (tmp_path / "folder" / "aborted").read_text() == "0 []"
 
 
-def test_a_writer_without_message_is_named(tmp_path: Path) -> None:
+def test_the_error_names_a_writer_that_returns_no_commit_message(tmp_path: Path) -> None:
     write(tmp_path, "1", "a")
     env = environment(tmp_path)
     counts(env, tmp_path).sink_to(SparkSink(MutedFolder, path=str(tmp_path / "folder")))
@@ -258,7 +258,7 @@ def test_a_writer_without_message_is_named(tmp_path: Path) -> None:
         SparkSink(Folder, "overwrite", path="somewhere"),
     ],
 )
-def test_what_has_no_stream_writer_is_refused(tmp_path: Path, sink: SparkSink) -> None:
+def test_a_data_source_without_a_stream_writer_is_refused(tmp_path: Path, sink: SparkSink) -> None:
     write(tmp_path, "1", "a")
     env = environment(tmp_path)
     counts(env, tmp_path).sink_to(sink)
@@ -268,6 +268,6 @@ def test_what_has_no_stream_writer_is_refused(tmp_path: Path, sink: SparkSink) -
         env.execute()
 
 
-def test_options_stay_on_the_driver() -> None:
+def test_options_are_not_pickled() -> None:
     sink = SparkSink(Folder, options={"password": "secret"}, schema="n int")
     assert b"secret" not in pickle.dumps(sink)

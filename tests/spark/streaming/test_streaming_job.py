@@ -126,12 +126,12 @@ def counted(*words: str) -> Counter[str]:
     return lines
 
 
-def test_state_and_output_go_on_over_epochs_restarts_and_parallelisms(tmp_path: Path) -> None:
+def test_state_and_output_continue_over_epochs_restarts_and_parallelisms(tmp_path: Path) -> None:
     write(tmp_path, "1", ["a", "b", "a"])
     write(tmp_path, "2", ["b", "c"])
     count_words(environment(tmp_path), tmp_path)
     assert written(tmp_path) == counted("a", "b", "a", "b", "c")
-    # Nothing new: nothing is written again.
+    # No new input: no new output.
     count_words(environment(tmp_path), tmp_path)
     assert written(tmp_path) == counted("a", "b", "a", "b", "c")
     write(tmp_path, "3", ["c", "a"])
@@ -141,7 +141,7 @@ def test_state_and_output_go_on_over_epochs_restarts_and_parallelisms(tmp_path: 
     assert written(tmp_path) == counted("a", "b", "a", "b", "c", "c", "a", "a")
 
 
-def test_what_a_function_raises_ends_the_job_and_leaves_the_last_checkpoint(tmp_path: Path) -> None:
+def test_an_error_of_a_function_ends_the_job_and_keeps_the_last_checkpoint(tmp_path: Path) -> None:
     write(tmp_path, "1", ["a", "b"])
     count_words(environment(tmp_path), tmp_path)
     write(tmp_path, "2", ["a", "poison"])
@@ -152,18 +152,18 @@ def test_what_a_function_raises_ends_the_job_and_leaves_the_last_checkpoint(tmp_
         f"in epoch 2; if it is started again, the job resumes from {tmp_path}/checkpoints/chk-1; this epoch has committed "
         "no output"
     )
-    # Nothing of Spark's own account of it, with its plan and the traceback twice more.
+    # The error omits Spark's own message, which has its plan and the traceback twice more.
     text = "".join(traceback.format_exception(caught.value))
     assert "StreamingQueryException" not in text
     assert len(text.splitlines()) < 30
     assert written(tmp_path) == counted("a", "b")
-    # The same rows come again: without the poison the epoch gives what it would have given.
+    # The same rows are read again: without the failing row the epoch succeeds.
     write(tmp_path, "2", ["a", "b"])
     count_words(environment(tmp_path), tmp_path)
     assert written(tmp_path) == counted("a", "b", "a", "b")
 
 
-def test_a_savepoint_starts_a_job_elsewhere(tmp_path: Path) -> None:
+def test_a_savepoint_starts_a_job_with_another_checkpoint_directory(tmp_path: Path) -> None:
     write(tmp_path, "1", ["a", "b"])
     count_words(environment(tmp_path), tmp_path)
     write_savepoint(find_checkpoint(str(tmp_path / "checkpoints")), str(tmp_path / "savepoint"))
@@ -174,7 +174,7 @@ def test_a_savepoint_starts_a_job_elsewhere(tmp_path: Path) -> None:
     assert written(tmp_path) == counted("a", "b", "b", "b")
 
 
-def test_a_job_goes_on_from_the_checkpoint_before_a_damaged_one(tmp_path: Path) -> None:
+def test_a_job_resumes_from_the_checkpoint_before_a_damaged_one(tmp_path: Path) -> None:
     write(tmp_path, "1", ["a", "b"])
     count_words(environment(tmp_path, retained="2"), tmp_path)
     write(tmp_path, "2", ["b", "a"])
@@ -196,13 +196,13 @@ def test_a_job_goes_on_from_the_checkpoint_before_a_damaged_one(tmp_path: Path) 
     settings = {"retained": "2", "restore_from": str(checkpoints / "chk-1")}
     count_words(environment(tmp_path, **settings), tmp_path)
     assert written(tmp_path) == counted("a", "b", "b", "a", "b", "c")
-    # Who leaves the setting there goes back no further.
+    # If the setting stays, the job does not go back any further.
     write(tmp_path, "4", ["c"])
     count_words(environment(tmp_path, **settings), tmp_path)
     assert written(tmp_path) == counted("a", "b", "b", "a", "b", "c", "c")
 
 
-def test_a_job_that_goes_back_over_several_checkpoints_reads_again_what_each_epoch_read(
+def test_after_a_fallback_each_epoch_reads_its_input_again(
     tmp_path: Path,
 ) -> None:
     words: list[str] = []
@@ -213,7 +213,7 @@ def test_a_job_that_goes_back_over_several_checkpoints_reads_again_what_each_epo
     for epoch in ("2", "3"):
         for file in (tmp_path / "checkpoints" / "shared" / epoch).glob("*.state"):
             file.write_bytes(file.read_bytes()[:-1])
-    # What has come since is in no epoch that is run again.
+    # Input that arrived later is not in an epoch that is run again.
     write(tmp_path, "4", ["a", "4"])
     back = str(tmp_path / "checkpoints" / "chk-1")
     watch_words(environment(tmp_path, retained="3", restore_from=back), tmp_path)
@@ -223,7 +223,7 @@ def test_a_job_that_goes_back_over_several_checkpoints_reads_again_what_each_epo
 
 
 def watch_words(env: StreamExecutionEnvironment, folder: Path) -> None:
-    """An epoch reads all files that have come."""
+    """An epoch reads all new files."""
     text = StreamFormat.text_line_format()
     files = FileSource.for_record_stream_format(text, str(folder / "input"))
     source = files.monitor_continuously(Duration.of_seconds(1)).build()
@@ -236,7 +236,7 @@ def watch_words(env: StreamExecutionEnvironment, folder: Path) -> None:
     env.execute("watch words")
 
 
-def test_state_on_disk_goes_on_in_memory_and_back(tmp_path: Path) -> None:
+def test_state_can_move_between_the_disk_and_the_memory_backend(tmp_path: Path) -> None:
     backends = ["rocksdb", "hashmap", "rocksdb", "rocksdb"]
     words: list[str] = []
     for number, backend in enumerate(backends):
@@ -246,7 +246,7 @@ def test_state_on_disk_goes_on_in_memory_and_back(tmp_path: Path) -> None:
         assert written(tmp_path) == counted(*words)
 
 
-def test_checkpoints_that_do_not_belong_to_sparks_log_are_refused(tmp_path: Path) -> None:
+def test_checkpoints_that_do_not_match_sparks_log_are_refused(tmp_path: Path) -> None:
     write(tmp_path, "1", ["a"])
     count_words(environment(tmp_path), tmp_path)
     for folder in (tmp_path / "checkpoints").glob("chk-*"):
@@ -258,7 +258,7 @@ def test_checkpoints_that_do_not_belong_to_sparks_log_are_refused(tmp_path: Path
         count_words(environment(tmp_path), tmp_path)
 
 
-def test_without_sparks_log_sources_are_read_again_only_where_that_is_allowed(
+def test_without_sparks_log_sources_are_read_again_only_if_that_is_allowed(
     tmp_path: Path,
 ) -> None:
     write(tmp_path, "1", ["a", "b"])
@@ -277,7 +277,7 @@ def test_without_sparks_log_sources_are_read_again_only_where_that_is_allowed(
     assert written(tmp_path) == counted("a", "b", "a", "b", "b")
 
 
-def test_a_folder_is_watched(tmp_path: Path) -> None:
+def test_new_files_of_a_folder_are_read(tmp_path: Path) -> None:
     def count_lines() -> None:
         env = environment(tmp_path)
         text = FileSource.for_record_stream_format(
@@ -303,7 +303,7 @@ def test_a_folder_is_watched(tmp_path: Path) -> None:
     assert written(tmp_path) == counted("a", "b", "a", "b")
 
 
-def test_a_sink_that_is_gone_is_left_as_it_is_where_that_is_allowed(
+def test_output_of_a_removed_sink_is_skipped_if_that_is_allowed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     run = CrashRun(tmp_path)
@@ -337,14 +337,14 @@ def endless(env: StreamExecutionEnvironment, per_second: float) -> DataStream[in
     return env.from_source(source, WatermarkStrategy.no_watermarks(), "numbers").uid("numbers")
 
 
-def test_records_can_be_read_while_the_job_runs(tmp_path: Path) -> None:
+def test_collected_records_can_be_read_while_the_job_runs(tmp_path: Path) -> None:
     env = environment(tmp_path, trigger="processing-time")
     sums = endless(env, 1_000).key_by(lambda number: number % 2).reduce(lambda a, b: a + b)
     assert sums.execute_and_collect(limit=4)[0] in (0, 1)
 
 
 @pytest.mark.parametrize("broken", ["a file", "another key", "a damaged run", "nowhere to go on"])
-def test_a_refused_start_ends_for_its_readers_and_leaves_no_folder(
+def test_a_refused_start_ends_its_readers_and_leaves_no_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: str
 ) -> None:
     checkpoints, temporary = tmp_path / "checkpoints", tmp_path / "temporary"
@@ -378,7 +378,7 @@ def test_a_refused_start_ends_for_its_readers_and_leaves_no_folder(
     assert sorted(temporary.iterdir()) == before
 
 
-def test_a_second_run_on_the_same_checkpoints_is_refused(tmp_path: Path) -> None:
+def test_a_second_run_with_the_same_checkpoints_is_refused(tmp_path: Path) -> None:
     first = environment(tmp_path, trigger="processing-time")
     collected = endless(first, 100).collect_async()
     with running(first):
@@ -391,7 +391,7 @@ def test_a_second_run_on_the_same_checkpoints_is_refused(tmp_path: Path) -> None
 
 def test_a_timer_fires_without_input(tmp_path: Path) -> None:
     env = environment(tmp_path, trigger="processing-time")
-    # One number in a minute: nothing else can start the epoch in which the window ends.
+    # One number a minute: no other event can start the epoch in which the window ends.
     one = (
         endless(env, 1 / 60).map(lambda number: (0, number)).union(env.from_collection([(0, 100)]))
     )
@@ -412,7 +412,7 @@ def refused(draw: Callable[[StreamExecutionEnvironment], Any], tmp_path: Path) -
     return str(caught.value)
 
 
-def test_a_source_that_cannot_be_wound_back_is_refused(tmp_path: Path) -> None:
+def test_a_source_that_cannot_be_rewound_is_refused(tmp_path: Path) -> None:
     from opchain.runtime.functions.source_sink_functions import SourceFunction  # noqa: PLC0415
 
     class Forever(SourceFunction[int]):

@@ -1,4 +1,4 @@
-"""Every trigger with several sources without end, and with bounded ones beside them."""
+"""Every trigger with several unbounded sources, and with bounded ones besides."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def environment(folder: Path, trigger: str) -> StreamExecutionEnvironment:
 
 
 def count_events(env: StreamExecutionEnvironment, folder: Path) -> None:
-    """How many events each name has in each tenth of a second, from three kinds of sources."""
+    """The number of events of each name in each tenth of a second, from three kinds of sources."""
     bounded = env.from_collection([("bounded", 10), ("bounded", 20), ("bounded", 990)])
     bounded = bounded.assign_timestamps_and_watermarks(BY_TIME)
     rows = SparkSource(
@@ -91,7 +91,7 @@ def _appear(path: Path, text: str) -> None:
     hidden.write_text(text)
     seconds = 1_700_000_000 + int(
         path.name
-    )  # Spark reads files by age, and these are equally old else
+    )  # Spark reads files by age, and these would be equally old otherwise
     os.utime(hidden, (seconds, seconds))
     hidden.rename(path)
 
@@ -106,7 +106,7 @@ FIRST = Counter({"bounded 0 2": 1, "row 0 2": 1, "line 0 1": 1})
 
 
 @pytest.mark.parametrize("trigger", ["available-now", "once"])
-def test_what_is_there_is_read_and_the_job_ends(tmp_path: Path, trigger: str) -> None:
+def test_available_input_is_read_and_the_job_ends(tmp_path: Path, trigger: str) -> None:
     add_rows(tmp_path, "1", 30, 40)
     add_rows(tmp_path, "2", 390)
     add_lines(tmp_path, "1", 50, 250)
@@ -117,9 +117,9 @@ def test_what_is_there_is_read_and_the_job_ends(tmp_path: Path, trigger: str) ->
     env.execute("first")
     assert written(tmp_path) == FIRST
     assert sum(epoch.records_in for epoch in epochs) == 3 + 3 + 2
-    # `once` takes everything as one micro-batch, whatever a source says of its size.
+    # `once` reads everything in one micro-batch, whatever size limits a source has.
     assert (len(epochs) == 1) is (trigger == "once")
-    # A later run continues, and does not read the bounded source again.
+    # A later run resumes, and does not read the bounded source again.
     add_lines(tmp_path, "2", 260, 500)
     add_rows(tmp_path, "3", 600, 601)
     env = environment(tmp_path, trigger)
@@ -128,7 +128,7 @@ def test_what_is_there_is_read_and_the_job_ends(tmp_path: Path, trigger: str) ->
     assert written(tmp_path) == FIRST + Counter({"line 2 2": 1, "row 3 1": 1})
 
 
-def test_epochs_come_as_long_as_there_is_something(tmp_path: Path) -> None:
+def test_epochs_continue_while_there_is_input(tmp_path: Path) -> None:
     add_rows(tmp_path, "1", 30, 40)
     add_lines(tmp_path, "1", 50)
     env = environment(tmp_path, "processing-time")
@@ -139,7 +139,7 @@ def test_epochs_come_as_long_as_there_is_something(tmp_path: Path) -> None:
     read = 0
     while read < 3 + 2 + 1:
         read += heard.get(timeout=LONGEST_S).records_in
-    assert written(tmp_path) == Counter()  # nobody but the bounded source is past a window
+    assert written(tmp_path) == Counter()  # only the bounded source is past a window
     add_rows(tmp_path, "2", 390)
     add_lines(tmp_path, "2", 250)
     while read < 3 + 3 + 2:
@@ -148,7 +148,7 @@ def test_epochs_come_as_long_as_there_is_something(tmp_path: Path) -> None:
     assert written(tmp_path) == FIRST
 
 
-def test_a_bounded_source_is_read_though_the_others_have_nothing(tmp_path: Path) -> None:
+def test_a_bounded_source_is_read_if_the_others_have_no_records(tmp_path: Path) -> None:
     (tmp_path / "rows").mkdir()
     (tmp_path / "lines").mkdir()
     env = environment(tmp_path, "available-now")
