@@ -77,7 +77,7 @@ class WindowDefinition(Generic[T, W]):
         if isinstance(self._assigner, MergingWindowAssigner) and not trigger.can_merge():
             raise GraphError(
                 f"{at_call('trigger')}: {type(trigger).__name__} cannot merge windows, but the "
-                f"windows of {self._assigner} merge; use a trigger whose can_merge() is true"
+                f"windows of {self._assigner} merge; use a trigger that implements on_merge()"
             )
         self._trigger = trigger
         return self

@@ -113,8 +113,11 @@ class Trigger(ABC, Generic[T_contra, W_contra]):
         """Called when an event-time timer of this window fires."""
 
     def can_merge(self) -> bool:
-        """Whether the trigger supports merging windows, such as sessions."""
-        return False
+        """Whether the trigger supports merging windows, such as sessions. By default: whether it implements `on_merge`.
+
+        In PyFlink the default is False, but `window` of a keyed stream does not ask.
+        """
+        return type(self).on_merge is not Trigger.on_merge
 
     def on_merge(self, window: W_contra, ctx: Trigger.OnMergeContext) -> None:
         """Called after windows were merged into this one. Must merge their states and register timers again.

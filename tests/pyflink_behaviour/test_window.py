@@ -352,6 +352,33 @@ def test_a_custom_trigger_keeps_state(form: str) -> None:
     assert run_windows(make, pairs(4, 5, 6, 10, 3), form) == [[4, 5, 6], [10]]
 
 
+class AtEvenEnd(AtTen):
+    """Fires at the end of a session, if the end is even. Has no `can_merge`, as many triggers for PyFlink."""
+
+    def on_element(self, element: Any, timestamp: int, window: Any, ctx: Any) -> TriggerResult:
+        ctx.register_event_time_timer(window.end)
+        return TriggerResult.CONTINUE
+
+    def on_event_time(self, time: int, window: Any, ctx: Any) -> TriggerResult:
+        is_even_end = time == window.end and time % 2 == 0
+        return TriggerResult.FIRE if is_even_end else TriggerResult.CONTINUE
+
+    def on_merge(self, window: Any, ctx: Any) -> None:
+        ctx.register_event_time_timer(window.end)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_custom_trigger_of_sessions_needs_no_can_merge(form: str) -> None:
+    def make(stream: Any) -> Any:
+        sessions = EventTimeSessionWindows.with_gap(Time.milliseconds(2))
+        return stream.window(sessions).trigger(AtEvenEnd()).allowed_lateness(5).process(Bounds())
+
+    assert run_windows(make, pairs(1, 2, 5, 10, 11, 12), form) == [
+        ("k", 1, 4, [1, 2]),
+        ("k", 10, 14, [10, 11, 12]),
+    ]
+
+
 @pytest.mark.parametrize(
     ("evictor", "expected"),
     [
