@@ -129,7 +129,9 @@ class OperatorContext:
         return self.keyed.timers
 
     def quiesce(self) -> None:
-        """Stops the timers. No timer fires afterwards."""
+        """Fires the timers that are due, and stops the others. No timer fires afterwards."""
+        if self.keyed is not None:
+            self.keyed.timers.fire_due()
         self.processing_time.quiesce()
         self.marker_time.quiesce()
 

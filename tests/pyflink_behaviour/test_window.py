@@ -12,6 +12,7 @@ from opchain.common.watermark_strategy import TimestampAssigner
 from opchain.datastream import (
     AggregateFunction,
     AllWindowFunction,
+    KeyedProcessFunction,
     OutputTag,
     ProcessAllWindowFunction,
     ProcessWindowFunction,
@@ -150,6 +151,28 @@ def test_processing_time_windows_that_are_open_at_the_end_are_not_shown() -> Non
 
     # As in Flink, whose processing-time timers end with the input.
     assert run_job(job_of(draw), TaskEnvironment(timers=clock)).records("out") == []
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_processing_time_timers_that_are_due_fire_at_the_end_of_a_short_input(form: str) -> None:
+    """The clock is held: it calls back after the input has ended, as a busy timer thread may do."""
+
+    class Reminders(KeyedProcessFunction):
+        def process_element(self, value: Any, ctx: Any) -> Iterator[Any]:
+            now = ctx.timer_service().current_processing_time()
+            for time in (now + 1, now, value[1]):
+                ctx.timer_service().register_processing_time_timer(time)
+            yield value
+
+        def on_timer(self, timestamp: int, ctx: Any) -> Iterator[Any]:
+            yield ctx.get_current_key(), timestamp
+
+    def draw(env: StreamExecutionEnvironment) -> None:
+        seen(timed(env, pairs(1, 2)).process(Reminders()), "out")
+
+    environment = TaskEnvironment(timers=ManualClock(100, is_held=True))
+    found = run_job(job_of(draw, form), environment).records("out")
+    assert found == pairs(1, 2, 1, 2, 100)
 
 
 # Functions

@@ -14,8 +14,8 @@
   for the past fires with the next watermark.
 - Processing-time timers fire as mail of the operator when the task's clock has reached them, in the same order. A
   timer for the past fires when the next mail runs.
-- When a bounded input ends in streaming mode, the last watermark fires all event-time timers. Processing-time timers
-  that are not due yet never fire.
+- When a bounded input ends in streaming mode, the last watermark fires all event-time timers. Then the processing-time
+  timers that are due fire, and the others never fire.
 - In batch mode (BatchTimerService) the timers of a key fire after its last record: first those of event time, then
   those of processing time, whatever the clock shows. Before that, the current watermark is the smallest value. While
   the timers fire, it is the largest, and registering a timer only gives a warning.
@@ -130,6 +130,10 @@ class InternalTimerService:
         """Fires the timers that are due at a watermark."""
         self.current_watermark = watermark
         self.fire_due(self.event_timers.due(watermark))
+
+    def fire_processing_time(self) -> None:
+        """Fires the processing-time timers that are due."""
+        self._on_processing_time(self.current_processing_time())
 
     def _call_target(self, due: Iterator[tuple[int, Any, Any]]) -> None:
         select, fire = self._backend.set_current_state_key, self._target.on_event_time

@@ -91,6 +91,11 @@ class TimerServices:
         for service in self._services.values():
             service.current_watermark = watermark
 
+    def fire_due(self) -> None:
+        """Fires all processing-time timers that are due, at the end of the input. It does not wait for their mail."""
+        for service in self._services.values():
+            service.fire_processing_time()
+
     def end_key(self) -> None:
         """Fires all timers of the current key, in batch mode."""
         for service in self._services.values():
