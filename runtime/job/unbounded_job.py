@@ -383,7 +383,7 @@ class UnboundedJob(ABC):
 
     def _finish_failed_epoch(self, epochs: Epochs) -> None:
         """Finishes the last epoch if its commit failed before a restart of the job."""
-        with self._turn():
+        with self._turn(), self._noting_failure(epochs, epochs.last_batch):
             has_drained = epochs.finish_failed_epoch()
             self.control.checkpointed(epochs.committed)
             if self.control.drains and has_drained:

@@ -635,6 +635,28 @@ def test_records_of_an_epoch_with_a_failed_commit_are_collected(tmp_path: Path) 
     assert (tmp_path / "failed").exists()
 
 
+class AlwaysFails(Committer):
+    def commit(self, committables: Any) -> None:
+        raise OSError("the disk is full")
+
+
+class AlwaysFailingSink(FailingSink):
+    def create_committer(self) -> Any:
+        return AlwaysFails()
+
+
+def test_a_commit_that_fails_after_each_restart_says_that_its_checkpoint_is_complete(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    env = environment(tmp_path, RESTARTS)
+    counts(env).sink_to(AlwaysFailingSink(tmp_path))
+    with pytest.raises(OSError, match="the disk is full") as raised:
+        env.execute("commits")
+    where = f"in epoch 1; if it is started again, the job commits this epoch, whose checkpoint is complete: {tmp_path}/checkpoints/chk-1"
+    assert where in raised.value.__notes__
+    assert caplog.text.count(where) == 3  # in the warning of each restart
+
+
 class ThreeTens(UnboundedSource[int]):
     """The numbers from 0 to 29, ten in each epoch; then the source ends."""
 
