@@ -521,8 +521,22 @@ class UnboundedRun(JobRun):
     def stop_with_savepoint(
         self, advance_to_end_of_event_time: bool, savepoint_directory: str | None = None
     ) -> CompletableFuture[str]:
-        """Stops the job after the current epoch, or after one more epoch if it drains; see JobClient."""
-        return self._asked("stop", savepoint_directory, drain=advance_to_end_of_event_time)
+        """Stops the job after the current epoch, or after one more epoch if it drains; see JobClient.
+
+        The future is completed when the job has ended and another job can use its checkpoint directory.
+        """
+        saved = self._asked("stop", savepoint_directory, drain=advance_to_end_of_event_time)
+        stopped: CompletableFuture[str] = CompletableFuture()
+
+        def complete(saved: CompletableFuture[str]) -> None:
+            failure = saved.exception()
+            if failure is not None:
+                stopped.set_exception(failure)
+            else:
+                self._result.add_done_callback(lambda _: stopped.set_result(saved.result()))
+
+        saved.add_done_callback(complete)
+        return stopped
 
     def _asked(
         self, kind: Kind, directory: str | None, *, drain: bool = False

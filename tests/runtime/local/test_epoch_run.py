@@ -187,7 +187,7 @@ class Reached:
 def stop(client: Any, folder: Path, *, drain: bool = False) -> Any:
     """Stops a job with a savepoint; returns the savepoint when the job has ended."""
     savepoint = client.stop_with_savepoint(drain, str(folder / "saved")).result(LONGEST_S)
-    client.get_job_execution_result().result(LONGEST_S)
+    assert client.get_job_status().result() is JobStatus.FINISHED
     return savepoint
 
 
