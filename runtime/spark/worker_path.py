@@ -5,8 +5,9 @@ With a local master and the driver's interpreter nothing is copied: workers get 
 driver and executors run the same opchain, even if another version is installed on the cluster. The names of the zips
 contain a digest of their contents, since Spark refuses a second file of the same name with other contents.
 
-The program's modules are all loaded modules that belong neither to Python, nor to an installed package, nor to
-opchain. If one module of a package is loaded, the whole package is sent.
+The program's modules are all modules that are loaded, or that a source of the program imports, and that belong neither
+to Python, nor to an installed package, nor to opchain. Functions may import modules that the driver has not loaded. If
+one module of a package is needed, the whole package is sent.
 
 Spark itself brings the files that a job names: it adds Python files to the workers' path, unpacks archives, and copies
 cached files. Functions find archives and cached files in their distributed cache. Tasks of a job with archives run in
@@ -15,6 +16,7 @@ the folder that contains the archives, as PyFlink programs expect.
 
 from __future__ import annotations
 
+import ast
 import atexit
 import functools
 import hashlib
@@ -27,6 +29,7 @@ import sysconfig
 import tarfile
 import tempfile
 import zipfile
+from importlib.machinery import PathFinder
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -131,7 +134,8 @@ _INSTALLED = ("site-packages", "dist-packages")
 def user_sources(modules: Mapping[str, ModuleType] | None = None) -> dict[str, Path]:
     """The files of the user's modules, by their import paths (`shop/prices.py`).
 
-    Data files of packages are left out, and so are extension modules, which cannot be imported from a zip.
+    Data files of packages are left out, and so are extension modules, which cannot be imported from a zip. Imports by a
+    computed name are not found.
     """
     loaded = dict(sys.modules if modules is None else modules)
     elsewhere = tuple(_folders_of_others())
@@ -144,6 +148,47 @@ def user_sources(modules: Mapping[str, ModuleType] | None = None) -> dict[str, P
             found |= _package_files(name, file.parent)
         else:
             found[f"{name.replace('.', '/')}.py"] = file
+    main = _source_file(loaded.get("__main__"))
+    sources = [*found.values()] if main is None else [main, *found.values()]
+    known = {*_SELF, *loaded}
+    while sources:
+        for name in _imported_by(sources.pop()) - known:
+            known.add(name)
+            more = _unloaded_files(name, elsewhere)
+            found |= more
+            sources += more.values()
+    return found
+
+
+def _imported_by(file: Path) -> set[str]:
+    """The top-level names of all modules that a source imports, also inside functions."""
+    try:
+        nodes = list(ast.walk(ast.parse(file.read_bytes())))
+    except (SyntaxError, ValueError):  # a template in a package, for example
+        return set()
+    modules = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+    modules += [
+        node.module
+        for node in nodes
+        if isinstance(node, ast.ImportFrom) and node.module is not None and not node.level
+    ]
+    return {module.partition(".")[0] for module in modules}
+
+
+def _unloaded_files(name: str, elsewhere: tuple[str, ...]) -> dict[str, Path]:
+    """The files of a module or package that is not loaded, unless it lies below one of the folders `elsewhere`."""
+    spec = PathFinder.find_spec(name)
+    if spec is None:
+        return {}
+    if spec.submodule_search_locations is None:
+        file = Path(os.path.realpath(spec.origin or ""))
+        is_sent = file.suffix == ".py" and not _lies_below(file, elsewhere)
+        return {f"{name}.py": file} if is_sent else {}
+    found: dict[str, Path] = {}
+    for place in spec.submodule_search_locations:
+        folder = Path(os.path.realpath(place))
+        if not _lies_below(folder / "__init__.py", elsewhere):
+            found |= _package_files(name, folder)
     return found
 
 
@@ -156,8 +201,8 @@ def _package_files(name: str, folder: Path) -> dict[str, Path]:
     }
 
 
-def _source_file(module: ModuleType) -> Path | None:
-    """The module's .py file; None for modules without one, such as built-in and compiled modules."""
+def _source_file(module: ModuleType | None) -> Path | None:
+    """The module's .py file; None without one, as for built-in and compiled modules."""
     file = getattr(module, "__file__", None)
     if not isinstance(file, str) or not file.endswith(".py") or not Path(file).is_file():
         return None

@@ -54,6 +54,24 @@ def test_imported_modules_in_the_folder_of_the_program_are_found(program: Path) 
     }
 
 
+def test_modules_that_only_functions_import_are_found(program: Path) -> None:
+    texts = {
+        "main.py": "import json\ndef f(i):\n    from late import g\n    return g(i)\n",
+        "late.py": "def g(i):\n    import later.inner.deep as deep\n    import xml.dom.minicompat\n",
+        "later/inner/deep.py": "from . import near",
+        "later/inner/near.py": "import broken",
+        "broken.py": "def :",
+    }
+    for name, text in texts.items():
+        (program / name).parent.mkdir(parents=True, exist_ok=True)
+        (program / name).write_text(text, "utf-8")
+    main = ModuleType("__main__")
+    main.__file__ = str(program / "main.py")
+    assert user_sources({"__main__": main}) == {
+        place: program.resolve() / place for place in texts if place != "main.py"
+    }
+
+
 def test_the_standard_library_installed_packages_and_opchain_are_not_found() -> None:
     sources = user_sources()
     for installed in ("pytest", "json", "networkx", "opchain", "cloudpickle"):
