@@ -324,7 +324,7 @@ def provide_imports(context: SparkContext, dependencies: JobDependencies) -> tup
 
 
 def _python_file(path: str) -> str:
-    """A zip for the import path: of a module, of a package, or of the modules in a folder.
+    """A zip for the import path: of a module, of a package, or of the modules in a folder, with their data files.
 
     A wheel, which is a zip, is copied under a name that ends in .zip: Spark adds wheels only to the driver's path.
     """
@@ -333,7 +333,11 @@ def _python_file(path: str) -> str:
     source = Path(_existing(path))
     if source.is_dir():
         root = source.parent if (source / "__init__.py").is_file() else source
-        files = {file.relative_to(root).as_posix(): file for file in sorted(source.rglob("*.py"))}
+        files = {
+            file.relative_to(root).as_posix(): file
+            for file in sorted(source.rglob("*"))
+            if file.is_file() and "__pycache__" not in file.parts
+        }
         return str(archive_of(files, source.name))
     if source.suffix == ".py":
         return str(archive_of({source.name: source}, source.stem))

@@ -112,6 +112,16 @@ def test_python_files_of_every_shape_can_be_imported(
     assert sys.path == before
 
 
+def test_an_added_package_has_its_data_files(session: SparkSession, tmp_path: Path) -> None:
+    package = tmp_path / "added_with_data"
+    (package / "tables").mkdir(parents=True)
+    (package / "tables" / "name.txt").write_text("from a file", "utf-8")
+    text = "from importlib import resources\nNAME = (resources.files(__name__) / 'tables' / 'name.txt').read_text()"
+    (package / "__init__.py").write_text(text, "utf-8")
+    added = JobDependencies(python_files=(str(package),))
+    assert ran(added, [1], imports(package.name)) == ["from a file"]
+
+
 @pytest.mark.parametrize(
     "dependencies",
     [
