@@ -1,7 +1,7 @@
-"""What the baselines share: the PySpark code that an expert writes around a loop of his own.
+"""Shared by the baselines: the PySpark code that an expert writes around a hand-written loop.
 
-The loops do the same work as the programs, and read and write JSON with the same library. They are spared what they
-don't need: a field that is always 1 doesn't travel, a result that is only counted isn't built, and their shuffles take
+The loops do the same work as the programs, and read and write JSON with the same library. They skip all work that they
+do not need: a field that is always 1 is not sent, a result that is only counted is not built, and their shuffles use
 Python's own `hash`.
 """
 
@@ -18,22 +18,22 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 BATCH = 10_000
-"""Records of one pickle; what Spark itself would put into one is at most 1,024."""
+"""Records per pickle. (Spark itself pickles at most 1,024 records at once.)"""
 
 
 def parts(context: Any, loop: Callable[[int], Iterator[Any]]) -> Any:
-    """An RDD with a partition per core, each of which runs a loop: `loop(partition)`."""
+    """An RDD with one partition per core. Each partition runs `loop(partition)`."""
     numbers = context.parallelize(range(PARALLELISM), PARALLELISM)
     return numbers.mapPartitionsWithIndex(lambda part, _: loop(part))
 
 
 def shuffled(addressed: Any) -> Any:
-    """Sends pairs of partition and pickled batch there; gives the batches."""
+    """Sends each pair of (partition, pickled batch) to its partition, and returns an RDD of the batches."""
     return addressed.partitionBy(PARALLELISM, lambda partition: partition).values()
 
 
 def chunks(count: int, part: int) -> Iterator[range]:
-    """The numbers below `count` that are this part's, in chunks of a batch."""
+    """This partition's share of the numbers below `count`, in ranges of `BATCH` numbers."""
     first, last = part * count // PARALLELISM, (part + 1) * count // PARALLELISM
     for start in range(first, last, BATCH):
         yield range(start, min(start + BATCH, last))
@@ -46,7 +46,7 @@ def texts(path: Path) -> Iterator[str]:
 
 
 def batched(lines: Iterable[str]) -> Iterator[list[str]]:
-    """Lists of a tenth of a batch of lines."""
+    """Lists of `BATCH // 10` lines."""
     lines = iter(lines)
     while batch := list(islice(lines, BATCH // 10)):
         yield batch

@@ -1,10 +1,10 @@
-"""How long compiling takes, and that it grows linearly: 1,000, 10,000 and 100,000 operators.
+"""Measures compile time for 1,000, 10,000 and 100,000 operators, which should grow linearly.
 
     python benchmarks/compile.py [--sizes 1000,10000]
 
 Four shapes: one chain; one source with many consumers; one union of many sources; a random graph in
-which a third of the edges are cut. Drawing (the DSL calls) and compiling (everything up to the JobGraph)
-are timed apart. The last column is the time per operator, as a multiple of that at the smallest size.
+which a third of the edges are not chained. Drawing (the DSL calls) and compiling (everything up to the JobGraph)
+are timed separately. The last column is the time per operator, relative to the smallest size.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _source(env: StreamExecutionEnvironment) -> DataStream[int]:
 
 
 def chain(env: StreamExecutionEnvironment, operators: int) -> None:
-    """Everything in one vertex."""
+    """A chain: all operators in one vertex."""
     stream = _source(env)
     for _ in range(operators - 2):
         stream = stream.map(_same)
@@ -59,20 +59,20 @@ def chain(env: StreamExecutionEnvironment, operators: int) -> None:
 
 
 def fan_out(env: StreamExecutionEnvironment, operators: int) -> None:
-    """Half of the consumers chained behind the source, half in vertices of their own."""
+    """A source with many consumers. Half of them are chained to the source, each other one has its own vertex."""
     source = _source(env)
     for number in range(operators - 1):
         (source.rebalance() if number % 2 else source).map(_same)
 
 
 def fan_in(env: StreamExecutionEnvironment, operators: int) -> None:
-    """A vertex with an input from every other one."""
+    """A union of many sources: one vertex with an input from every other vertex."""
     first, *others = (_source(env) for _ in range(operators - 2))
     first.union(*others).map(_same).sink_to(DiscardingSink())
 
 
 def random_graph(env: StreamExecutionEnvironment, operators: int) -> None:
-    """Operators with one or two inputs from anywhere before; the same graph in every run."""
+    """Operators with one or two random earlier operators as inputs. The graph is the same in every run."""
     random = Random(1)
     streams = [_source(env)]
     while len(streams) < operators:
@@ -96,7 +96,7 @@ SHAPES: dict[str, Draw] = {
 
 
 def measure(draw: Draw, operators: int) -> tuple[float, float, int]:
-    """Seconds to draw, seconds to compile, and how many vertices came out."""
+    """Returns seconds to draw, seconds to compile, and the number of vertices."""
     env = StreamExecutionEnvironment.get_execution_environment()
     gc.collect()
     start = time.perf_counter()
@@ -108,7 +108,7 @@ def measure(draw: Draw, operators: int) -> tuple[float, float, int]:
 
 
 def main() -> None:
-    """Prints a line per shape and size."""
+    """Prints a line for each shape and size."""
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("--sizes", default="1000,10000,100000")
     sizes = [int(size) for size in parser.parse_args().sizes.split(",")]

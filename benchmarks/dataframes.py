@@ -1,11 +1,11 @@
-"""from_dataframe -> map -> to_dataframe, against the same function in Spark's own ways.
+"""Compares from_dataframe -> map -> to_dataframe with the same function in Spark's own APIs.
 
     python benchmarks/dataframes.py [--rows 1000000] [--runs 3]
 
-Rows have an int, a string and a double, lie in memory, and are thrown away (the format `noop`), on local[2].
-The function makes the int one more and the string longer. `mapInArrow` runs it once as Python over rows of
-lists, as opchain's map does, and once as Arrow's own kernels, as opchain's map_batches on columns does; it needs
-pandas, and is left out without.
+Rows have an int, a string and a double. They are cached in memory, and results go to the format `noop`, on local[2].
+The function increments the int and lengthens the string. `mapInArrow` runs once with a Python function per row, as
+opchain's map does, and once with Arrow's compute functions, as opchain's map_batches on columns does. `mapInArrow`
+needs pandas, and is skipped if pandas is not installed.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ PARTITIONS = 4
 
 
 def longer(row: Any) -> Any:
-    """The function of all ways but those of columns."""
+    """The function, on a row: used by all contenders that do not work on columns."""
     return (row.id + 1, row.word + "!", row.price)
 
 
 def longer_row(row: Any) -> Any:
-    """The same with a Row of names as its result."""
+    """The function, on a row, with a Row with field names as its result."""
     return Row(id=row.id + 1, word=row.word + "!", price=row.price)
 
 
 def longer_columns(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The same on columns."""
+    """The function, on columns."""
     return pa.record_batch(
         [
             pc.add(batch.column(0), 1),
@@ -55,12 +55,12 @@ def longer_columns(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def longer_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The same for mapInArrow."""
+    """The function for mapInArrow, on columns."""
     return map(longer_columns, batches)
 
 
 def longer_by_row(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The same, row by row, for mapInArrow."""
+    """The function for mapInArrow, row by row."""
     for batch in batches:
         columns = [column.to_pylist() for column in batch.columns]
         rows = [(i + 1, word + "!", price) for i, word, price in zip(*columns, strict=True)]
@@ -70,7 +70,7 @@ def longer_by_row(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]
 
 
 def ways(session: SparkSession, data: DataFrame) -> dict[str, Callable[[], DataFrame]]:
-    """Each way, as what makes the resulting DataFrame."""
+    """The contenders: by name, a function that returns the resulting DataFrame."""
 
     def stream() -> Any:
         env = StreamExecutionEnvironment.get_execution_environment()
@@ -101,7 +101,7 @@ def ways(session: SparkSession, data: DataFrame) -> dict[str, Callable[[], DataF
 
 
 def main() -> None:
-    """Prints the median seconds of each way, and records a second."""
+    """Prints the median seconds and the records per second of each contender."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--runs", type=int, default=3)
@@ -123,7 +123,7 @@ def main() -> None:
             make().write.format("noop").mode("overwrite").save()
             took.setdefault(name, []).append(time.perf_counter() - started)
     for name, seconds in took.items():
-        median = statistics.median(seconds[1:])  # the first warms up
+        median = statistics.median(seconds[1:])  # the first run warms up
         print(f"{name:30} {median:6.2f} s {arguments.rows / median:12,.0f} records/s")
 
 

@@ -1,4 +1,4 @@
-"""The environments that workloads run in: two subtasks, on the active Spark session."""
+"""The environments of the workloads: parallelism 2, on the active Spark session."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ PARALLELISM = 2
 
 
 def environment(**settings: Any) -> StreamExecutionEnvironment:
-    """An environment; settings are configuration keys with "__" for "." and "_" for "-"."""
+    """An environment with some settings: configuration keys with "__" for "." and "_" for "-"."""
     configuration = Configuration()
     for name, value in settings.items():
         configuration.set_string(name.replace("__", ".").replace("_", "-"), str(value))
@@ -20,7 +20,7 @@ def environment(**settings: Any) -> StreamExecutionEnvironment:
 
 
 def spark_session() -> Any:
-    """A session with two cores and nothing on the screen."""
+    """A session with two cores, without progress bars or log output."""
     from pyspark.sql import SparkSession  # noqa: PLC0415 - after the path is set
 
     session = (

@@ -1,8 +1,8 @@
-"""Ways to shuffle buffers, in seconds and in megabytes of a Python worker.
+"""Compares ways to shuffle buffers with Spark: seconds, and megabytes of a Python worker.
 
-Run `python benchmarks/exchange.py`. Each way runs in a session of its own on `local[2]`, for one shuffle warm-up and
+Run `python benchmarks/exchange.py`. Each way has its own session on `local[2]`, with one shuffle to warm up and
 five measured ones: two tasks send random bytes in buffers to 2, 64 or 100 tasks, which count them. The ways
-alternate, twice. runtime/spark/exchange.py uses the one called `frames`, and has the numbers.
+alternate, twice. runtime/spark/exchange.py uses the way called `frames`, and its docstring has the numbers.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 SENDERS = 2
 ROUNDS = 5
 CASES = ((1000, 256 * 1024, 2), (16_000, 16 * 1024, 64), (1200, 256 * 1024, 100))
-"""(buffers, bytes of each, receiving tasks)"""
+"""(number of buffers, bytes of a buffer, number of receiving tasks)"""
 
 
 def buffers(sender: int, count: int, size: int, targets: int) -> Iterator[Buffer]:
-    """What one sender sends."""
+    """The buffers of one sender."""
     payload = os.urandom(size - 8)
     for number in range(count // SENDERS):
         yield Buffer(
@@ -41,13 +41,13 @@ def buffers(sender: int, count: int, size: int, targets: int) -> Iterator[Buffer
 
 
 def counted(arrived: Iterable[Buffer]) -> Iterator[tuple[int, int]]:
-    """How many buffers came, and the most memory that this worker has had, in megabytes."""
+    """The number of received buffers, and the peak memory of this worker in megabytes."""
     count = sum(1 for _ in arrived)
     yield count, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
 
 
 def sending(context: SparkContext, send: Callable[[int], Iterable[Any]]) -> RDD[Any]:
-    """What the senders send. Workers that have sent also receive, so that their memory shows both."""
+    """An RDD of everything that the senders send. The same workers receive, so their memory includes both sides."""
 
     def run(sender: int, nothing: Iterable[Any]) -> Iterator[Any]:
         yield from nothing
@@ -77,7 +77,7 @@ def by_framed_pairs(context: SparkContext, count: int, size: int, targets: int) 
 
 
 def by_sorting(context: SparkContext, count: int, size: int, targets: int) -> RDD[Any]:
-    """`repartitionAndSortWithinPartitions`, the buffer's address being the key."""
+    """`repartitionAndSortWithinPartitions`, with the buffer's address as the key."""
     sent = sending(
         context, lambda sender: ((b[:4], b.payload) for b in buffers(sender, count, size, targets))
     )
@@ -88,7 +88,7 @@ def by_sorting(context: SparkContext, count: int, size: int, targets: int) -> RD
 
 
 def by_frames(context: SparkContext, count: int, size: int, targets: int) -> RDD[Any]:
-    """Frames straight into Spark's PairwiseRDD."""
+    """Frames written directly into Spark's PairwiseRDD."""
     stage = StageProgram(1, 0, targets, (), tuple((target,) for target in range(targets)))
     sent = sending(context, lambda sender: addressed(buffers(sender, count, size, targets), stage))
     arrived = shuffled(written_raw(sent), targets, "frames")
@@ -104,7 +104,7 @@ WAYS = {
 
 
 def measured(way: str, count: int, size: int, targets: int) -> tuple[list[float], int]:
-    """The seconds of each round, and the most memory of any worker."""
+    """The seconds of each round, and the greatest peak memory of a worker."""
     from opchain.runtime.spark.session import active_or_new_session  # noqa: PLC0415
 
     os.environ["PYSPARK_SUBMIT_ARGS"] = (
@@ -123,7 +123,7 @@ def measured(way: str, count: int, size: int, targets: int) -> tuple[list[float]
 
 
 def main() -> None:
-    """Measures all ways, or the one that is named."""
+    """Measures all ways, or the way named on the command line."""
     if len(sys.argv) > 1:
         print(json.dumps(measured(sys.argv[1], *map(int, sys.argv[2:]))))
         return

@@ -1,4 +1,4 @@
-"""How long imports take in a fresh interpreter: the best of several runs, in milliseconds.
+"""Measures imports in a fresh interpreter: the fastest of several runs, in milliseconds.
 
 python benchmarks/import_time.py
 """
@@ -20,7 +20,7 @@ STATEMENTS = (
 
 
 def best_of(statement: str) -> float:
-    """The shortest run, which is the warm one with the least disturbance."""
+    """The fastest run: files are cached, and other processes disturbed it least."""
     times = []
     for _ in range(RUNS):
         start = time.perf_counter()
@@ -30,7 +30,7 @@ def best_of(statement: str) -> float:
 
 
 def main() -> None:
-    """Prints a line per statement, and what it adds to an empty interpreter."""
+    """Prints a line for each statement: its time, and the difference to an empty program."""
     empty = best_of(STATEMENTS[0])
     for statement in STATEMENTS:
         seconds = best_of(statement)

@@ -1,4 +1,4 @@
-"""What the benchmarks of PyFlink's spellings share: programs and loops by hand in one process, and their CPU time."""
+"""Shared by the benchmarks in one process: runs programs and hand-written loops, and measures their CPU time."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from opchain import DataStream, StreamExecutionEnvironment
 
 BATCH = 4096
-"""Records of a pickle between two partitions."""
+"""Records per pickle between two partitions."""
 
 
 def lines(env: StreamExecutionEnvironment, paths: Sequence[str | Path]) -> DataStream[str]:
-    """The lines of text files."""
+    """A stream of the lines of text files."""
     source = FileSource.for_record_stream_format(
         StreamFormat.text_line_format(), *map(str, paths)
     ).build()
@@ -32,7 +32,7 @@ def lines(env: StreamExecutionEnvironment, paths: Sequence[str | Path]) -> DataS
 
 
 def job_of(results: DataStream[Any], folder: str, field: Any) -> Any:
-    """The compiled program that tallies a stream."""
+    """Compiles the program that tallies a stream."""
     results.flat_map(Tally(folder, field)).print()
     job = compile_program(results.get_execution_environment().program()).job_program
     assert job is not None
@@ -40,7 +40,7 @@ def job_of(results: DataStream[Any], folder: str, field: Any) -> Any:
 
 
 def run(job: Any, folder: str) -> tuple[int, ...]:
-    """How many results there are, and their sum."""
+    """Runs a job that tallies its results; returns their number and sum."""
     run_in_process(job)
     return tally_of(folder)
 
@@ -71,7 +71,7 @@ def read(paths: Sequence[str | Path]) -> Iterator[Iterator[str]]:
 
 
 def measured(work: Callable[[], tuple[int, ...]]) -> tuple[float, tuple[int, ...]]:
-    """CPU seconds, and what came out."""
+    """Runs `work`; returns its CPU seconds and its result."""
     began = time.process_time()
     result = work()
     return time.process_time() - began, result

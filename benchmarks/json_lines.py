@@ -1,4 +1,4 @@
-"""JSON lines as contenders read and write them, and how what they wrote is compared."""
+"""How contenders read and write JSON lines, and how their outputs are compared."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BLOCK_BYTES = 1 << 20
 
 
 class Written:
-    """The lines below a folder. They are read when they are compared, after the time is taken."""
+    """The lines in the files of a folder. They are read on the first comparison, which is not timed."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -34,10 +34,10 @@ class Written:
 
     @cached_property
     def digest(self) -> tuple[int, int]:
-        """How many lines there are, and a sum in which neither their order nor blanks count."""
+        """The number of lines, and a checksum that ignores their order and blanks."""
         lines = [
             line.replace(b" ", b"")
-            # What is hidden are notes of Spark's; a folder is a bucket of FileSink's.
+            # Hidden files are Spark's metadata. Subfolders are buckets of a FileSink.
             for pattern in ("[!._]*", "[!._]*/[!._]*")
             for file in self.folder.glob(pattern)
             if file.is_file()
@@ -47,7 +47,7 @@ class Written:
 
 
 def empty_folder(name: str) -> Path:
-    """A folder for what a contender writes; what an earlier run left there is gone."""
+    """An empty folder for a contender's output. Files of an earlier run are deleted."""
     folder = Path(tempfile.gettempdir()) / "opchain-benchmarks" / "written" / name
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -55,7 +55,7 @@ def empty_folder(name: str) -> Path:
 
 
 def blocks(path: Path, part: int) -> Iterator[bytes]:
-    """The lines that begin in a part of a file, in blocks of whole lines."""
+    """The lines that begin in one part of a file, in blocks of whole lines."""
     size = path.stat().st_size
     first, last = part * size // PARALLELISM, (part + 1) * size // PARALLELISM
     with path.open("rb") as file:
@@ -68,7 +68,7 @@ def blocks(path: Path, part: int) -> Iterator[bytes]:
 
 
 def write(folder: Path, part: int, pieces: Iterable[bytes]) -> Iterator[Any]:
-    """Writes the file of a part; an iterator of nothing, for `mapPartitions`."""
+    """Writes the file of one part. Returns an empty iterator, for `mapPartitions`."""
     with (folder / f"part-{part}.jsonl").open("wb") as file:
         file.writelines(pieces)
     yield from ()

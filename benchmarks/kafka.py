@@ -1,17 +1,17 @@
-"""Times Kafka to Kafka, exactly once: JSON events are read, parsed, counted by key and written.
+"""Measures a job from Kafka to Kafka, exactly once: reads and parses JSON events, counts them by key, writes the counts.
 
     python benchmarks/kafka.py [--only throughput|latency|backlog] [--records 1000000] [--rounds 3] [--json FILE]
                                [--pyflink PYTHON --connector JAR]
 
-The program is the same for opchain on Spark and for PyFlink. The baseline is a loop on confluent-kafka's consumer
-and transactional producer, which keeps its counts in memory alone. Each contender is a process of its own that reads
-a small topic first, to warm up. Processor time is that of all its processes, without the broker's.
+opchain on Spark and PyFlink run the same program. The baseline is a loop with confluent-kafka's consumer and
+transactional producer, which keeps its counts only in memory. Each contender runs in its own process and first reads
+a small topic to warm up. Processor time includes all processes of a contender, but not the broker.
 
-- throughput: a backlog of records, in alternating rounds.
-- latency: a steady rate; from the time of writing an event until a reader of committed messages has its count.
-- backlog: opchain alone with many records: the resident memory of its Python processes in the course of the job.
+- throughput: the time for a backlog of records, in alternating rounds.
+- latency: at a steady rate, the time from writing an event until a reader of committed messages has its count.
+- backlog: only opchain, with many records: the resident memory of its Python processes during the job.
 
-The broker is started here, as `opchain dev kafka` does.
+The benchmark starts the broker, as `opchain dev kafka` does.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
-# The contenders, each in a process of its own
+# The contenders, each in its own process
 
 
 def program(root: str, servers: str, source_topic: str, target_topic: str, *more: str) -> None:
-    """The program, of opchain or of pyflink; it ends where the source topic ends now, or runs until it is killed."""
+    """The program with the package `opchain` or `pyflink`. It reads up to the topic's current end, or until it is killed."""
     ends, interval_ms, jar, mode = (*more, "", "")[:4]
     common = importlib.import_module(f"{root}.common")
     datastream = importlib.import_module(f"{root}.datastream")
@@ -76,7 +76,7 @@ def program(root: str, servers: str, source_topic: str, target_topic: str, *more
     source.set_starting_offsets(kafka.KafkaOffsetsInitializer.earliest())
     source.set_value_only_deserializer(common.SimpleStringSchema())
     if ends == "ends":
-        # In Flink a job ends by itself only if its source is bounded; it takes checkpoints all the same.
+        # A Flink job finishes only if its source is bounded. It still takes checkpoints.
         stop = source.set_bounded if root == "pyflink" else source.set_unbounded
         stop(kafka.KafkaOffsetsInitializer.latest())
     schema = kafka.KafkaRecordSerializationSchema.builder().set_topic(target_topic)
@@ -103,7 +103,7 @@ def program(root: str, servers: str, source_topic: str, target_topic: str, *more
 
 
 def loop(servers: str, source_topic: str, target_topic: str, *more: str) -> None:
-    """The same by hand."""
+    """The hand-written baseline of the same job."""
     import confluent_kafka  # noqa: PLC0415 - of this contender
 
     ends, interval_ms = more[:2]
@@ -158,7 +158,7 @@ def loop(servers: str, source_topic: str, target_topic: str, *more: str) -> None
 
 
 def contend(kind: str, servers: str, *arguments: str) -> None:
-    """Runs as a contender: a job for each topic that comes on standard input, and a line when it is over."""
+    """Runs as a contender: reads topics from standard input, runs a job for each, and prints a line when it is over."""
     if kind == "ours":
         from benchmarks.environment import spark_session  # noqa: PLC0415 - of this contender
 
@@ -178,7 +178,7 @@ def contend(kind: str, servers: str, *arguments: str) -> None:
 
 
 class Contender:
-    """A process, and what it and its children use."""
+    """The process of a contender, and the time and memory that it and its children use."""
 
     def __init__(
         self, kind: str, servers: str, *arguments: str, python: str = sys.executable
@@ -198,7 +198,7 @@ class Contender:
         self.process.stdin.flush()
 
     def end(self) -> None:
-        """Waits for the job."""
+        """Waits until the job is over."""
         assert self.process.stdout is not None
         for line in self.process.stdout:
             if line == "over\n":
@@ -206,11 +206,11 @@ class Contender:
         raise RuntimeError(f"{self.process.args!r} ended: {self.process.wait()}")
 
     def processor_s(self) -> float:
-        """The processor time so far, also of children that are gone."""
+        """The processor time so far, including children that have exited."""
         return sum(sum(map(int, stat[11:15])) for _, stat in self._stats()) / _TICKS
 
     def python_bytes(self) -> int:
-        """The resident memory of Python processes."""
+        """The resident memory of the contender's Python processes."""
         return sum(int(stat[21]) for name, stat in self._stats() if "python" in name) * _PAGE
 
     def _stats(self) -> Iterator[tuple[str, list[str]]]:
@@ -222,11 +222,11 @@ class Contender:
                     yield name, fields
 
     def __enter__(self) -> Contender:  # noqa: PYI034 - Self needs Python 3.11
-        """Itself."""
+        """Returns itself."""
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Kills the session."""
+        """Kills all processes of the session."""
         for path in Path("/proc").glob("[0-9]*/stat"):
             with suppress(OSError):
                 if int(path.read_text().rpartition(")")[2].split()[3]) == self.process.pid:
@@ -235,7 +235,7 @@ class Contender:
 
 
 def event(number: int, time_ms: int) -> bytes:
-    """An event."""
+    """An event as JSON."""
     return (
         b'{"user": %d, "item": %d, "price": %d.25, "action": "view", "page": "/products/%d", "time": %d}'
         % (number * 7919 % KEYS, number % 997, number % 100, number % 997, time_ms)
@@ -243,7 +243,7 @@ def event(number: int, time_ms: int) -> bytes:
 
 
 class Broker:
-    """A broker, topics, and events in them."""
+    """Creates topics on a broker, and writes and reads their messages."""
 
     def __init__(self, servers: str) -> None:
         from confluent_kafka.admin import AdminClient  # noqa: PLC0415 - contenders may lack it
@@ -253,7 +253,7 @@ class Broker:
         self.number = 0
 
     def topic(self) -> str:
-        """Makes a topic."""
+        """Creates a topic."""
         from confluent_kafka.admin import NewTopic  # noqa: PLC0415 - contenders may lack it
 
         self.number += 1
@@ -263,13 +263,13 @@ class Broker:
         return name
 
     def producer(self) -> Any:
-        """One that sends soon."""
+        """A producer that waits at most 5 ms for further messages."""
         import confluent_kafka  # noqa: PLC0415 - contenders may lack it
 
         return confluent_kafka.Producer({"bootstrap.servers": self.servers, "linger.ms": 5})
 
     def filled(self, records: int) -> str:
-        """A topic with so many events."""
+        """Creates a topic and writes `records` events to it."""
         topic, producer = self.topic(), self.producer()
         for number in range(records):
             while True:
@@ -282,7 +282,7 @@ class Broker:
         return topic
 
     def read(self, topic: str, until: Callable[[Any], bool]) -> None:
-        """Hands over the messages of a topic as they are committed, until the function says that it is enough."""
+        """Passes each committed message of a topic to `until`, until that returns True."""
         import confluent_kafka  # noqa: PLC0415 - contenders may lack it
 
         consumer = confluent_kafka.Consumer(
@@ -306,7 +306,7 @@ class Broker:
         consumer.close()
 
     def require_counts(self, topic: str, records: int) -> None:
-        """Each event must have been counted once."""
+        """Raises an error unless the last counts of all keys add up to `records`."""
         seen: dict[int, int] = {}
         left = [records]
 
@@ -326,7 +326,7 @@ class Broker:
 def throughput(
     broker: Broker, kinds: list[list[str]], records: int, rounds: int, interval_ms: int
 ) -> dict[str, Any]:
-    """Seconds and processor seconds of each contender for a backlog."""
+    """Measures seconds and processor seconds of each contender for a backlog."""
     small, large = broker.filled(WARM_UP), broker.filled(records)
     found: dict[str, list[tuple[float, float]]] = {kind[0]: [] for kind in kinds}
     for number in range(rounds):
@@ -368,7 +368,7 @@ def throughput(
 def latency(
     broker: Broker, kinds: list[list[str]], seconds: int, interval_ms: int
 ) -> dict[str, Any]:
-    """Milliseconds from writing an event to reading its count."""
+    """Measures milliseconds from writing an event to reading its count."""
     result = {}
     for name, python, kind, *more in kinds:
         source, target = broker.topic(), broker.topic()
@@ -398,7 +398,7 @@ def latency(
             ) -> bool:
                 now = time.time()
                 first_s[:] = first_s or [now]
-                # The job is warm after a third of the time.
+                # Results count after a third of the time, when the job is warm.
                 if now - first_s[0] > seconds / 3:
                     taken.append(int(now * 1000) - json.loads(message.value())["time"])
                 return now - first_s[0] > seconds
@@ -415,7 +415,7 @@ def latency(
 
 
 def backlog(broker: Broker, records: int, interval_ms: int) -> dict[str, Any]:
-    """How much memory opchain's Python processes take in each tenth of the job."""
+    """Measures the memory of opchain's Python processes in each tenth of the job."""
     source, target = broker.filled(records), broker.topic()
     samples: list[int] = []
     with Contender("ours", broker.servers, "ends", str(interval_ms)) as contender:
@@ -443,7 +443,7 @@ def backlog(broker: Broker, records: int, interval_ms: int) -> dict[str, Any]:
 
 
 def main() -> int:
-    """Measures, and prints a table."""
+    """Runs the measurements, and prints a table."""
     if sys.argv[1:2] == ["--contender"]:
         contend(*sys.argv[2:])
         return 0
@@ -454,11 +454,11 @@ def main() -> int:
     parser.add_argument("--records", type=int, default=1_000_000)
     parser.add_argument("--backlog", type=int, default=10_000_000)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--seconds", type=int, default=30, help="how long latency is measured")
-    parser.add_argument("--interval", type=int, default=1000, help="between checkpoints, in ms")
-    parser.add_argument("--pyflink", help="a Python that has PyFlink")
+    parser.add_argument("--seconds", type=int, default=30, help="duration of the latency test")
+    parser.add_argument("--interval", type=int, default=1000, help="checkpoint interval in ms")
+    parser.add_argument("--pyflink", help="a Python interpreter with PyFlink")
     parser.add_argument("--connector", help="flink-sql-connector-kafka's jar")
-    parser.add_argument("--json", type=Path, help="a file for the numbers")
+    parser.add_argument("--json", type=Path, help="write the results to this file")
     options = parser.parse_args()
     kinds = [["opchain", sys.executable, "ours"], ["loop by hand", sys.executable, "loop"]]
     if options.pyflink:

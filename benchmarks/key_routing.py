@@ -1,8 +1,8 @@
-"""What it costs to choose the channel of a key, against `hash(key) % n`, which is no answer but the least price.
+"""Compares the time to choose the channel of a key with `hash(key) % n`, which is not correct, but the fastest possible.
 
 Run `python benchmarks/key_routing.py`. Each line is one kind of keys in batches of one size: nanoseconds per key
-(best of five runs over all batches) of the comprehension, of a router that has just been made, and their ratio.
-String keys are fresh objects, as they are after unpickling; "same objects" are not, so their hash is known.
+(fastest of five runs over all batches) of the comprehension and of a new router, and their ratio. String keys are new
+objects, as after unpickling, whose hash Python has not computed yet. Keys named "same objects" are hashed already.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ RUNS = 5
 
 
 def zipf(count: int, words: int, exponent: float, rng: random.Random) -> list[int]:
-    """Draws from 0 to `words` - 1, where rank r comes r**-exponent times as often as the first."""
+    """Draws numbers from 0 to `words` - 1. The frequency of the r-th number is r**-exponent times that of the first."""
     weights = itertools.accumulate(rank**-exponent for rank in range(1, words + 1))
     return rng.choices(range(words), cum_weights=list(weights), k=count)
 
 
 def fresh(word: str) -> str:
-    """An equal string that is another object and has not been hashed yet."""
+    """An equal string that is a new object, whose hash is not computed yet."""
     return (word + "!")[:-1]
 
 
 def kinds_of_keys(count: int) -> dict[str, Callable[[], list[Any]]]:
-    """By name, what makes the keys: called once per run."""
+    """By name, a function that makes the keys. It is called once per run."""
     rng = random.Random(7)
     ints = [rng.getrandbits(64) - 2**63 for _ in range(count)]
     few_ints = [rng.randrange(10_000) for _ in range(count)]
@@ -57,7 +57,7 @@ def nanoseconds_per_key(
     make_route: Callable[[], Callable[[list[Any]], object]],
     batch: int,
 ) -> float:
-    """Best of the runs; each has keys and a router of its own."""
+    """The fastest run. Each run has its own keys and its own router."""
     best = float("inf")
     for _ in range(RUNS):
         keys, route = make_keys(), make_route()
@@ -70,7 +70,7 @@ def nanoseconds_per_key(
 
 
 def plain(keys: list[Any]) -> list[int]:
-    """The least that a choice of channel can cost in Python."""
+    """The fastest possible choice of a channel in Python."""
     return [hash(key) % PARALLELISM for key in keys]
 
 

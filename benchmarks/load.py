@@ -1,12 +1,12 @@
-"""Holds an unbounded job under a skewed load with a burst, and shows lag and memory minute by minute.
+"""Runs an unbounded job under a skewed load with a burst, and prints lag and memory for each minute.
 
     python benchmarks/load.py [--rate 100000] [--minutes 10] [--json FILE]
 
-90 % of the records have the same key, the others go round 2,000,000 keys. A reduce keeps a count of each key; windows of
-a second of event time count them, too. Without `--rate` the job first works off a backlog for a minute, which saturates
-it; the rate is then 80 % of what it read per second. After a fifth of the time ten times the rate arrives for ten
-seconds: at 80 % of saturation the job needs six minutes to recover. The lag is that of the watermark behind the time of
-day.
+90 % of the records have the same key. The others are spread over 2,000,000 keys. A reduce and event-time windows of one
+second count the records of each key. Without `--rate` the job first reads a backlog for a minute, to measure its
+saturated rate. The test then uses 80 % of that rate. After a fifth of the time, ten times the rate arrives for ten
+seconds. At 80 % of saturation the job needs six minutes to recover. The lag is the difference between the wall clock
+and the watermark.
 """
 
 from __future__ import annotations
@@ -49,29 +49,29 @@ if TYPE_CHECKING:
 
 KEYS = 2_000_000
 HOT = 10
-"""One of so many records has another key than the hot one."""
+"""One record in `HOT` has a different key than the hot one."""
 
 BURST_S, BURST_FACTOR = 10, 10
 MOST_SECONDS = 5
-"""An epoch reads at most what arrives in so many seconds without a burst."""
+"""An epoch reads at most as many records as arrive in `MOST_SECONDS` without a burst."""
 
 BACKLOG_RATE, BACKLOG_S, BACKLOG_EPOCH, BACKLOG_MINUTES = 100_000, 3600, 250_000, 1.0
-"""What saturates: an hour of records that have arrived before, so many of them in an epoch."""
+"""The backlog for the saturated rate: `BACKLOG_S` seconds of records, of which an epoch reads `BACKLOG_EPOCH`."""
 SHARE = 0.8
-"""Of the saturated rate."""
+"""The rate of the test, as a share of the saturated rate."""
 
 RECOVERED = 1.5
-"""The lag has recovered when it is at most so many times the median of before the burst."""
+"""The lag has recovered when it is at most `RECOVERED` times its median before the burst."""
 
 
 class Load(UnboundedSource[tuple[int, int]]):
-    """(key, time of arrival in ms); a position is (begin in ms, records since).
+    """Records are (key, time of arrival in ms). A position is (start in ms, number of records since).
 
     Args:
         rate: Records per second.
-        most: Records of an epoch, at most.
-        burst_at_s: When the burst begins.
-        backlog_s: How long ago the first record arrived.
+        most: The most records of an epoch.
+        burst_at_s: Seconds from the start to the burst.
+        backlog_s: Seconds from the arrival of the first record to the start.
     """
 
     def __init__(self, rate: int, most: int, burst_at_s: float, backlog_s: int = 0) -> None:
@@ -79,21 +79,21 @@ class Load(UnboundedSource[tuple[int, int]]):
         self.burst_at_ms, self.backlog_ms = int(1000 * burst_at_s), 1000 * backlog_s
 
     def initial_position(self, now_ms: int) -> tuple[int, int]:
-        """Nothing is read."""
+        """The position before the first record."""
         return now_ms - self.backlog_ms, 0
 
     def latest_position(self, start: tuple[int, int], now_ms: int) -> tuple[int, int]:
-        """All that has arrived, up to the limit of an epoch."""
+        """The position after all records that have arrived, up to the limit of an epoch."""
         begin, first = start
         return begin, min(self.arrived(now_ms - begin), first + self.most)
 
     def arrived(self, passed_ms: int) -> int:
-        """The number of records in so much time."""
+        """The number of records that arrive in `passed_ms` milliseconds."""
         in_burst_ms = min(max(passed_ms - self.burst_at_ms, 0), 1000 * BURST_S)
         return (passed_ms + (BURST_FACTOR - 1) * in_burst_ms) * self.rate // 1000
 
     def arrival_ms(self, number: int) -> int:
-        """When a record arrives, in milliseconds from the begin."""
+        """The arrival time of a record, in milliseconds from the start."""
         passed_ms = number * 1000 // self.rate
         in_burst_ms = min(max(passed_ms - self.burst_at_ms, 0), 1000 * BURST_S * BURST_FACTOR)
         return passed_ms - in_burst_ms * (BURST_FACTOR - 1) // BURST_FACTOR
@@ -108,13 +108,13 @@ class Load(UnboundedSource[tuple[int, int]]):
         ]
 
     def splits(self, parallelism: int) -> Sequence[Sequence[Any]]:
-        """None: it is read epoch by epoch."""
+        """Raises an error: the source is read epoch by epoch."""
         raise NotImplementedError(f"{parallelism} subtasks asked for splits without positions")
 
     def read(
         self, split: tuple[int, range], batch_size: int
     ) -> Iterator[Sequence[tuple[int, int]]]:
-        """Records with their keys."""
+        """Reads the records of a split."""
         begin, numbers = split
         arrival_ms = self.arrival_ms
         for first in range(0, len(numbers), batch_size):
@@ -133,7 +133,7 @@ class Memory(threading.Thread):
         self.is_over = threading.Event()
 
     def run(self) -> None:
-        """Samples until `is_over`."""
+        """Samples until `is_over` is set."""
         driver = psutil.Process()
         while not self.is_over.wait(2):
             found = {"driver": driver.memory_info().rss / 1e6}
@@ -147,7 +147,7 @@ class Memory(threading.Thread):
 def run(
     load: Load, minutes: float
 ) -> tuple[list[EpochProgress], list[tuple[float, dict[str, float]]]]:
-    """Runs the job; its epochs, and samples of memory."""
+    """Runs the job. Returns its epochs and samples of its memory."""
     epochs: list[EpochProgress] = []
     is_over = threading.Event()
 
@@ -180,7 +180,7 @@ def run(
 
 
 def saturated_rate() -> float:
-    """How many records per second the job reads of a backlog, in the second half of the time."""
+    """Measures how many records per second the job reads from a backlog, in the second half of the time."""
     epochs, _ = run(Load(BACKLOG_RATE, BACKLOG_EPOCH, 2 * BACKLOG_S, BACKLOG_S), BACKLOG_MINUTES)
     half = epochs[len(epochs) // 2 :]
     passed_ms = half[-1].timestamp_ms - half[0].timestamp_ms
@@ -190,7 +190,7 @@ def saturated_rate() -> float:
 
 
 def recovered_s(epochs: list[EpochProgress], burst_at_s: float) -> float | None:
-    """How many seconds after the burst the lag was as before; None where it never was."""
+    """Seconds from the burst until the lag recovered, or None if it did not."""
     first_ms = epochs[0].timestamp_ms
     end_ms = first_ms + 1000 * (burst_at_s + BURST_S)
     before = [
@@ -211,7 +211,7 @@ def minute_of(
     epochs: list[EpochProgress],
     samples: list[tuple[float, dict[str, float]]],
 ) -> dict[str, float]:
-    """What one minute was like."""
+    """The statistics of one minute."""
     own = [epoch for epoch in epochs if (epoch.timestamp_ms - first_ms) // 60_000 == number]
     lags = [epoch.watermark_lag_ms or 0 for epoch in own]
     found: dict[str, float] = {
@@ -240,13 +240,13 @@ def minute_of(
 
 
 def main() -> int:
-    """Holds the load."""
+    """Runs the load test."""
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument(
         "--rate", type=int, help="records per second (default: 80 %% of saturation)"
     )
     parser.add_argument("--minutes", type=float, default=10)
-    parser.add_argument("--json", type=Path, help="a file for the numbers")
+    parser.add_argument("--json", type=Path, help="write the results to this file")
     options = parser.parse_args()
     spark_session()
     rate = options.rate or int(SHARE * saturated_rate())

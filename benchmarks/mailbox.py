@@ -1,9 +1,9 @@
-"""What the mailbox costs per turn, in nanoseconds.
+"""Measures the mailbox: nanoseconds per turn.
 
     python benchmarks/mailbox.py
 
-The first line is what matters: with no mail, a turn over the bare call of the default action. A
-default action processes a buffer of records, so that cost is paid once per buffer.
+The first line of the output matters most: a turn without mail, compared with a bare call of the default action. A
+default action processes one buffer of records, so a task pays this cost once per buffer.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ CALLS = 200_000
 
 
 def default_action(_: Controller) -> None:
-    """Stand for the processing of one buffer."""
+    """Stands for processing one buffer."""
 
 
 def nothing() -> None:
-    """Stand for what mail does."""
+    """Stands for the action of a mail."""
 
 
 def ns_per_call(call: Callable[[], object], calls: int = CALLS) -> float:
-    """Time many calls; the loop around them is part of the result."""
+    """Times many calls. The result includes the loop around them."""
     started_ns = perf_counter_ns()
     for _ in repeat(None, calls):
         call()
@@ -43,7 +43,7 @@ def ns_per_call(call: Callable[[], object], calls: int = CALLS) -> float:
 
 
 def main() -> None:
-    """Print the medians of rounds in which all measurements alternate."""
+    """Prints the medians of rounds in which all measurements alternate."""
     processor = MailboxProcessor(default_action)
     executor = processor.mailbox_executor(0)
 

@@ -1,7 +1,7 @@
-"""Times workloads against their baselines in alternating rounds of one run.
+"""Compares the time of workloads with their baselines, in alternating rounds of one run.
 
-Shared machines drift, so absolute times say little: what counts is the median of the ratios of
-neighbouring rounds, and of the processor time of all processes beside that of the clock. Every contender's result is checked against the first one's.
+The speed of a shared machine varies, so absolute times say little. The result is the median of the ratios within each
+round, of wall-clock time and of the processor time of all processes. The results of all contenders must be equal.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Baseline:
-    """Another way to the same result.
+    """Another way to compute the result of a workload.
 
     Attributes:
-        name: What the table calls it.
-        run: Gives the result.
-        target: The least ratio that is wanted, if there is one.
-        is_run_once: It takes so long that one round is enough, and there is none to warm it up.
+        name: Its name in the table.
+        run: Computes and returns the result.
+        target: The lowest acceptable ratio, or None.
+        is_run_once: Whether it runs in one round only, without a warm-up, because it takes long.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Baseline:
 
 @dataclass(frozen=True)
 class Workload:
-    """Something to compute, by us and by each baseline: every `run` gives the same result."""
+    """A computation by opchain and by each baseline. All of them return equal results."""
 
     name: str
     records: int
@@ -48,7 +48,7 @@ class Workload:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Medians in seconds, and our throughput over the baseline's: by the clock, and by processor time."""
+    """Median seconds, and opchain's throughput divided by the baseline's, by wall-clock and by processor time."""
 
     workload: str
     baseline: str
@@ -61,20 +61,20 @@ class Comparison:
 
     @property
     def is_met(self) -> bool:
-        """Whether the ratio reaches its target; a ratio without one is information."""
+        """Whether the ratio reaches its target. A ratio without a target always does."""
         return self.target is None or self.ratio >= self.target
 
 
 def compare(workload: Workload, rounds: int, progress: Callable[[str], None]) -> list[Comparison]:
-    """Runs ours and all baselines in turn: one round to warm up, then the counted ones.
+    """Runs opchain and all baselines in turn: one round to warm up, then `rounds` measured ones.
 
     Args:
-        workload: What is compared.
-        rounds: How many rounds count.
-        progress: Told what runs next.
+        workload: The workload.
+        rounds: The number of measured rounds.
+        progress: Called with a line that says what runs next.
 
     Raises:
-        AssertionError: If a contender's result is another one's not.
+        AssertionError: If the results of two contenders differ.
     """
     contenders = {"ours": workload.run} | {item.name: item.run for item in workload.baselines}
     run_once = {item.name for item in workload.baselines if item.is_run_once}
@@ -96,7 +96,7 @@ def compare(workload: Workload, rounds: int, progress: Callable[[str], None]) ->
             first = next(iter(results))
             if results[name] != results[first]:
                 raise AssertionError(
-                    f"{workload.name}: {name} gives {results[name]!r}, {first} gave {results[first]!r}"
+                    f"{workload.name}: {name} returned {results[name]!r}, but {first} returned {results[first]!r}"
                 )
     ours, ours_cpu = seconds["ours"], cpu_seconds["ours"]
     return [
@@ -115,18 +115,20 @@ def compare(workload: Workload, rounds: int, progress: Callable[[str], None]) ->
 
 
 def _ratio(ours: Sequence[float], theirs: Sequence[float]) -> float:
-    """The median over the rounds; what ran once is compared with our median."""
+    """The median of the rounds' ratios. A baseline that ran once is compared with the median of `ours`."""
     if len(theirs) == 1:
         return theirs[0] / statistics.median(ours)
     return statistics.median(their / own for own, their in zip(ours, theirs, strict=True))
 
 
 def _cpu_seconds() -> float:
-    """The processor time so far of this process, Spark's JVM and all Python workers, ended ones included."""
+    """The processor time so far of this process and its children: Spark's JVM and all Python workers, also exited ones."""
     process = psutil.Process()
     total = 0.0
     for each in (process, *process.children(recursive=True)):
-        with suppress(psutil.NoSuchProcess):  # its parent has its time
+        with suppress(
+            psutil.NoSuchProcess
+        ):  # the process has exited, and its parent includes its time
             times = each.cpu_times()
             total += times.user + times.system + times.children_user + times.children_system
     return total

@@ -1,7 +1,7 @@
-"""The most memory that a Python worker takes, for texts of two sizes: it must not grow with the input.
+"""Measures the peak memory of a Python worker for texts of two sizes. It must not grow with the input.
 
-A run is a process and a session of its own, since workers are used again and a process's peak stays. When
-the job is over its workers are asked for their peak.
+Each run has its own process and session, because Spark reuses workers and the peak of a process never falls. After
+the job, two tasks read the peak of the workers.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class MemoryUse:
 
 
 def measure_memory() -> list[list[MemoryUse]]:
-    """Counts words in each mode, each in texts of all sizes."""
+    """Counts words in both modes, in texts of each size."""
     return [[_measured(mode, size) for size in SIZES_MB] for mode in MODES]
 
 
@@ -50,7 +50,7 @@ def _peak_of_one_run(mode: str, megabytes: int) -> int:
     paths = zipf_texts(megabytes)
     session = spark_session()
     w4_word_count.run(paths, mode)
-    # Each task takes an idle worker; while both run there are two.
+    # Each task occupies one worker, so two tasks at the same time reach both workers.
     tasks = session.sparkContext.parallelize(range(PARALLELISM), PARALLELISM)
     peaks = tasks.mapPartitions(_own_peak).collect()
     session.stop()

@@ -1,6 +1,6 @@
-"""Nexmark queries in PySpark by hand: parse, fold and shuffle in batches, one dictionary per partition.
+"""Hand-written Nexmark queries in PySpark: they parse, fold and shuffle batches, with one dictionary per partition.
 
-What can be folded before it is sent is: a program over data that have an end may, and who writes it by hand does.
+Each partition folds as much as possible before it sends results. The input is bounded, so an expert would do so.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ class Selected(msgspec.Struct, gc=False):
 
 
 class Timed(msgspec.Struct, rename="camel", gc=False):
-    """What q5 reads of a bid."""
+    """The field of a bid that q5 reads."""
 
     auction: int
     date_time: int
 
 
 class Person(msgspec.Struct, rename="camel", gc=False):
-    """What q8 reads of a person."""
+    """The fields of a person that q8 reads."""
 
     id: int
     name: str
@@ -59,14 +59,14 @@ class Person(msgspec.Struct, rename="camel", gc=False):
 
 
 class Auction(msgspec.Struct, rename="camel", gc=False):
-    """What q8 reads of an auction."""
+    """The fields of an auction that q8 reads."""
 
     seller: int
     date_time: int
 
 
 class Signing(msgspec.Struct, gc=False):
-    """What q8 reads of an event."""
+    """The kinds of events that q8 reads."""
 
     person: Person | None = None
     auction: Auction | None = None
@@ -112,7 +112,7 @@ def q7(context: Any, path: Path, folder: Path) -> None:
 
 
 def q8(context: Any, path: Path, folder: Path) -> None:
-    """Who signs up and sells in the same window."""
+    """The persons who sign up and begin an auction in the same window."""
     _write(shuffled(parts(context, lambda part: _signed_up(path, part))), folder, _new_sellers)
 
 
@@ -141,7 +141,7 @@ def _lines(rows: Iterable[Any]) -> bytes:
 
 
 def _bids(path: Path, part: int, kind: type[Any]) -> Iterator[list[Any]]:
-    """Bids as objects of a kind, a block at a time."""
+    """The bids of a part of a file as instances of `kind`, one list per block."""
     event = msgspec.defstruct("Event", [("bid", kind | None, None)], gc=False)
     decode: Any = msgspec.json.Decoder(event).decode_lines
     for block in blocks(path, part):
@@ -154,7 +154,7 @@ def _sent(buckets: Iterable[Any]) -> Sent:
 
 
 def _counts(path: Path, part: int) -> Sent:
-    """Auctions of a partition and steps -> bids."""
+    """The number of bids by auction and step of the window."""
     counts: Counter[tuple[int, int]] = Counter()
     for bids in _bids(path, part, Timed):
         counts.update([(bid.auction, bid.date_time // STEP_MS) for bid in bids])
@@ -165,7 +165,7 @@ def _counts(path: Path, part: int) -> Sent:
 
 
 def _hottest_here(batches: Iterable[bytes]) -> Sent:
-    """Windows of a partition -> the greatest count that this one knows, and its auctions."""
+    """The greatest count of this partition by window, with its auctions."""
     windows: dict[int, dict[int, int]] = defaultdict(dict)
     for batch in batches:
         for auction, step, count in pickle.loads(batch):
@@ -197,7 +197,7 @@ def _hottest(batches: Iterable[bytes]) -> Iterator[dict[str, int]]:
 
 
 def _best(bids: Iterable[Any], windows: dict[int, list[Any]]) -> None:
-    """Keeps the bids (auction, bidder, price, time, extra) of the highest price of each window."""
+    """Updates `windows`: the bids (auction, bidder, price, time, extra) with the highest price of each window."""
     for bid in bids:
         price, window = bid[2], bid[3] // SIZE_MS
         best = windows.get(window)
@@ -227,7 +227,7 @@ def _highest(batches: Iterable[bytes]) -> Iterator[Bid]:
 
 
 def _signed_up(path: Path, part: int) -> Sent:
-    """Persons and sellers of a partition, with their windows."""
+    """The persons and sellers in a part of the file, with their windows."""
     buckets: list[tuple[list[Any], set[Any]]] = [([], set()) for _ in range(PARALLELISM)]
     decode = msgspec.json.Decoder(Signing).decode_lines
     for block in blocks(path, part):

@@ -1,4 +1,4 @@
-"""Files of Nexmark events and of bids alone, made once and kept in the folder for temporary files."""
+"""Writes files of Nexmark events, and files of bids only, to the folder for temporary files. Existing files are reused."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 
 SEED, EVENTS_PER_SECOND = 1, 10_000
 LATEST = BASE_TIME + 1_000_000_000
-"""A time far behind all events: Spark fires event-time timers only if something later comes."""
+"""A time long after all events. Spark fires event-time timers only after a later record."""
 
 
 def nexmark_events(count: int) -> Path:
-    """So many events in the order of time: 2 % persons, 6 % auctions, 92 % bids."""
+    """A file of `count` events in the order of time: 2 % persons, 6 % auctions, 92 % bids."""
     name = f"nexmark-{count}-events-0.jsonl"
     return _kept(name, (event for _, event in Generator(SEED, EVENTS_PER_SECOND).events(count)))
 
 
 def nexmark_bids(count: int) -> tuple[Path, ...]:
-    """So many bids, 9,200 of a second each, in turn into a file for each subtask."""
+    """Files of `count` bids, 9,200 per second of event time, dealt out to one file per subtask."""
     return tuple(
         _kept(f"nexmark-{count}-bids-{part}.jsonl", _bids(count, part))
         for part in range(PARALLELISM)

@@ -1,18 +1,19 @@
-"""Windows, broadcast state, side outputs and two inputs, as PyFlink users write them, against loops by hand in one process.
+"""Compares windows, broadcast state, side outputs and two inputs as PyFlink users write them with hand-written loops.
 
     python -m benchmarks.operators [--records 200000] [--reps 3] [--mode BATCH] [sessions counts rules sides inputs rows totals expires]
 
-    sessions    the clicks and prices of a user's session: a session window with a reduce
-    counts      the prices of five clicks of a user: a count window with a reduce
-    rules       prices times a factor that comes on a broadcast stream
-    sides       odd numbers go to a side output, with another map
+    sessions    number and total price of the clicks in a user's session: a session window with a reduce
+    counts      total price of each five clicks of a user: a count window with a reduce
+    rules       prices multiplied by a factor from a broadcast stream
+    sides       odd numbers go to a side output, which has its own map
     inputs      two keyed streams, each with its own map
-    rows        Rows of declared names, keyed by two fields: a reduce
-    totals      the running total of a user: a ValueState that is a Row
-    expires     the running count of a user: a ValueState with a time to live of an hour
+    rows        Rows with field names, keyed by two fields: a reduce
+    totals      the running total of a user: a ValueState that holds a Row
+    expires     the running count of a user: a ValueState with a time to live (TTL) of one hour
 
-Prints CPU microseconds a record and the ratio, by hand / ours: above 1 opchain is faster. The loops call the same
-functions, and pickle 4,096 records between two partitions. They do not watch event time.
+All run in one process. Prints CPU microseconds per record, and the ratio of the loop's time to opchain's: above 1
+opchain is faster. The loops call the same functions, and pickle 4,096 records at a time between two partitions. They
+ignore event time.
 """
 # ruff: noqa: ARG002 - the methods' arguments are PyFlink's
 
@@ -27,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.environment import environment
 from benchmarks.in_process import exchanged, job_of, lines, read, run
-from benchmarks.stateful import DISORDER, GAP, Times, compare, made
+from benchmarks.stateful import DISORDER, GAP, Times, compare, write_input
 from benchmarks.tally import tallied
 from opchain.common import Duration, Row, Time, Types, WatermarkStrategy
 from opchain.datastream import OutputTag
@@ -57,13 +58,13 @@ TOTAL = Types.ROW([Types.INT(), Types.INT()])
 
 
 def click_row(line: str) -> Row:
-    """A click as a Row with names."""
+    """A click as a Row with field names."""
     click = json.loads(line)
     return Row(user=click["user"], page=click["page"], price=click["price"])
 
 
 def priced(click: Any) -> Pair:
-    """The user and the price."""
+    """The user and the price of a click."""
     return click["user"], click["price"]
 
 
@@ -83,7 +84,7 @@ def added(one: Pair, other: Pair) -> Pair:
 
 
 class Factored(BroadcastProcessFunction):
-    """Prices times the factor of the rules."""
+    """Multiplies prices by the factor in the broadcast state."""
 
     def process_element(self, value: Any, ctx: Any) -> Any:
         """Multiplies."""
@@ -91,12 +92,12 @@ class Factored(BroadcastProcessFunction):
         yield value["user"], value["price"] * (1 if factor is None else factor)
 
     def process_broadcast_element(self, value: Any, ctx: Any) -> None:
-        """Sets a factor."""
+        """Sets the factor."""
         ctx.get_broadcast_state(FACTOR).put(value[0], value[1])
 
 
 class Split(ProcessFunction):
-    """Odd numbers go to the side output."""
+    """Sends odd numbers to the side output."""
 
     def process_element(self, value: Any, ctx: Any) -> Any:
         """Splits."""
@@ -107,7 +108,7 @@ class Split(ProcessFunction):
 
 
 class Signed(CoMapFunction[Any, Any, Any]):
-    """The numbers of the second input are negative."""
+    """Negates the numbers of the second input."""
 
     def map1(self, value: Any) -> Any:
         """Adds one."""
@@ -119,7 +120,7 @@ class Signed(CoMapFunction[Any, Any, Any]):
 
 
 class Totals(KeyedProcessFunction[Any, Any, Any]):
-    """How many clicks a user has made, and their prices."""
+    """The number and the total price of a user's clicks so far."""
 
     def open(self, runtime_context: Any) -> None:
         """Gets the state."""
@@ -137,7 +138,7 @@ class Totals(KeyedProcessFunction[Any, Any, Any]):
 
 
 class Visits(KeyedProcessFunction[Any, Any, Any]):
-    """How many clicks a user has made, without an hour between two of them."""
+    """The number of a user's clicks so far. It starts again after an hour without a click."""
 
     def open(self, runtime_context: Any) -> None:
         """Gets the state."""
@@ -313,7 +314,7 @@ PROGRAMS: dict[str, tuple[Callable[..., DataStream[Any]], Callable[..., Iterator
 
 
 def main() -> None:
-    """Measures the programs."""
+    """Measures the programs and prints a line for each."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("programs", nargs="*", default=list(PROGRAMS))
     parser.add_argument("--records", type=int, default=200_000, help="a multiple of 4")
@@ -322,7 +323,7 @@ def main() -> None:
     arguments = parser.parse_args()
     records = arguments.records
     with tempfile.TemporaryDirectory() as folder:
-        paths = made(folder, records)
+        paths = write_input(folder, records)
         for name in arguments.programs:
             draw, loop = PROGRAMS[name]
             env = environment(execution__runtime_mode=arguments.mode)

@@ -1,10 +1,10 @@
-"""What the record writer costs in a keyed exchange, against a loop written by hand.
+"""Compares the record writer in a keyed exchange with a hand-written loop.
 
-Run `python benchmarks/record_writer.py`. By hand: `buckets[hash(key) % n].append(record)`, and a pickle per
-10,000 records of a bucket, checked once a batch. The writer gets batches as generated code makes them,
-an append of the record and one of its key; it finds Flink's key groups, cuts buffers, numbers them, and
-checks them with a checksum. Nanoseconds per record, the median of alternating rounds; records and keys
-are fresh objects in each round, as they are after unpickling.
+Run `python benchmarks/record_writer.py`. The loop runs `buckets[hash(key) % n].append(record)`, and pickles each 10,000
+records of a bucket; it checks the sizes once per batch. The writer gets lists of records and keys, as generated code
+appends them. It computes Flink's key groups, splits records into buffers, and adds numbers and checksums. The result is
+nanoseconds per record, the median of alternating rounds. Records and keys are new objects in each round, as after
+unpickling.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Batches = list[list[Any]]
 
 
 def by_hand(batches: Batches, key: Callable[[Any], Any] | None) -> int:
-    """The expert's loop; the number of bytes it made."""
+    """Runs the expert's loop; returns the number of bytes."""
     emitted: list[bytes] = []
     buckets: list[list[Any]] = [[] for _ in range(CHANNELS)]
     for batch in batches:
@@ -58,7 +58,7 @@ def by_hand(batches: Batches, key: Callable[[Any], Any] | None) -> int:
 
 
 def by_writer(batches: Batches, key: Callable[[Any], Any] | None) -> int:
-    """The same through the writer; the number of bytes it made."""
+    """Writes the same records with the writer; returns the number of bytes."""
     emitted: list[bytes] = []
     operator = OperatorProgram(0, "map", "cbc357ccb763df2852fee8c4fc7d55f2", "", OperatorSpec(), -1)
     output = OutputProgram(

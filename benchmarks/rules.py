@@ -1,10 +1,10 @@
-"""What each rewrite rule of the code generator gains: programs with all rules against the same programs without one.
+"""Measures the gain of each rewrite rule of the code generator: programs with all rules and without one of them.
 
     python -m benchmarks.rules [--records 40000] [--rounds 3] [RULE ...]
 
-It runs the programs of `spellings`, `stateful`, `operators` and `as_written` in both modes, if the rule changes their code.
-For each rule: how many programs it changes, and CPU time without the rule divided by CPU time with all rules, as the median
-and as the three greatest. Above 1, the rule gains.
+It runs the programs of `spellings`, `stateful`, `operators` and `as_written` whose code the rule changes, in both modes.
+Prints for each rule the number of these programs, and the ratio of CPU time without the rule to CPU time with all rules:
+the median and the three greatest. The rule gains if the ratio is above 1.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ if TYPE_CHECKING:
 
 
 def programs(folder: str, records: int) -> Iterator[tuple[str, Draw, Any]]:
-    """The name of each program, the function that draws it, and the field of a result that is added up."""
-    given = spellings.made(folder, records)
+    """Each program's name, the function that draws it, and the field of its results to add up."""
+    given = spellings.write_input(folder, records)
     for workload, spelled in spellings.SPELLINGS.items():
         for name, spelling in spelled.items():
             yield f"{workload} {name}", lambda env, s=spelling: s.draw(env, given), spelling.field
-    clicks = stateful.made(folder, records)
+    clicks = stateful.write_input(folder, records)
     for name in stateful.PROGRAMS:
         yield f"stateful {name}", lambda env, name=name: stateful.drawn(env, name, clicks), 1
-    paths = operators.made(folder, records)
+    paths = operators.write_input(folder, records)
     for name, (draw, _) in operators.PROGRAMS.items():
         yield f"operators {name}", lambda env, draw=draw: draw(env, paths, records), 1
-    events = as_written.made(folder, records)
+    events = as_written.write_input(folder, records)
     for name, (draw, _) in as_written.PROGRAMS.items():
         yield f"as written {name}", lambda env, draw=draw: draw(env, events), None
 
@@ -48,7 +48,7 @@ def programs(folder: str, records: int) -> Iterator[tuple[str, Draw, Any]]:
 def gains_of(
     draw: Draw, field: Any, mode: str, folder: str, rules: Sequence[str], rounds: int
 ) -> dict[str, float]:
-    """By rule that changes the code of a program: CPU time without the rule, divided by CPU time with all rules."""
+    """The ratio of CPU time without a rule to CPU time with all rules, by each rule that changes a program's code."""
 
     def compiled(without: str) -> Any:
         env = environment(execution__runtime_mode=mode, opchain__codegen__without=without)
@@ -68,7 +68,7 @@ def gains_of(
 
 
 def main() -> None:
-    """Measures the rules."""
+    """Measures the rules and prints a line for each."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("rules", nargs="*", default=list(RULE_NAMES))
     parser.add_argument("--records", type=int, default=40_000, help="a multiple of 4")

@@ -1,11 +1,11 @@
-"""Compares opchain with PySpark written by hand, idiomatic RDD code, plain Python, and transformWithState.
+"""Compares opchain with hand-written PySpark, idiomatic RDD code, plain Python, and transformWithState.
 
     python benchmarks/run.py [--quick] [--only W1,W4] [--rounds 7] [--json FILE] [--memory]
 
-Everything runs in one session on two cores, contenders in turn, results checked equal. A ratio is our
-throughput over the baseline's: above 1 we are faster. Sessions start before anything is timed, and the
-first round of each workload only warms up; what a job costs beyond its records, from drawing to the last
-task, is part of its time. transformWithState runs in one round, and needs the extra `benchmark`.
+All contenders run in turn in one session on two cores, and their results must be equal. A ratio is opchain's
+throughput divided by the baseline's: above 1 opchain is faster. The session starts before the measurement, and the
+first round of each workload only warms up. The time of a job includes everything from drawing to the end of the last
+task. transformWithState runs in one round, and needs the extra `benchmark`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 if __name__ == "__main__":
-    # Workers import the workloads too.
+    # Python workers import the workloads, too.
     os.environ["PYTHONPATH"] = os.pathsep.join(
         filter(None, (str(ROOT), os.environ.get("PYTHONPATH")))
     )
@@ -41,14 +41,14 @@ WORKLOADS = {
     "W6": "w6_three_stages",
     "Nexmark": "nexmark",
 }
-"""Name -> module below benchmarks.workloads, whose `workloads(session, scale)` gives what is run."""
+"""Modules in benchmarks.workloads by name. Their function `workloads(session, scale)` returns the workloads."""
 
 ROUNDS = 5
 QUICK_SCALE, QUICK_ROUNDS = 0.1, 3
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs what the command line asks for; the exit code is 0 also where a target is missed."""
+    """Runs the workloads that the command line selects. The exit code is 0 even if a target is missed."""
     options = _parser().parse_args(arguments)
     scale = options.scale or (QUICK_SCALE if options.quick else 1.0)
     rounds = options.rounds or (QUICK_ROUNDS if options.quick else ROUNDS)
@@ -79,14 +79,18 @@ def _entry(comparison: Comparison) -> dict[str, object]:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("--only", type=_names, default=list(WORKLOADS), metavar="W1,W4")
-    parser.add_argument("--rounds", type=int, help=f"counted rounds (default: {ROUNDS})")
+    parser.add_argument("--rounds", type=int, help=f"measured rounds (default: {ROUNDS})")
     parser.add_argument("--scale", type=float, help="share of the records (default: 1)")
     parser.add_argument(
         "--quick", action="store_true", help=f"--scale {QUICK_SCALE} --rounds {QUICK_ROUNDS}"
     )
-    parser.add_argument("--json", type=Path, metavar="FILE", help="where the table goes as JSON")
     parser.add_argument(
-        "--memory", action="store_true", help="also the memory of a worker, W4 at 100 MB and 1 GB"
+        "--json", type=Path, metavar="FILE", help="write the table to this file as JSON"
+    )
+    parser.add_argument(
+        "--memory",
+        action="store_true",
+        help="also measure the memory of a worker, W4 at 100 MB and 1 GB",
     )
     return parser
 

@@ -1,4 +1,4 @@
-"""Seven programs, each spelled in several ways of PyFlink's users, against a loop by hand. All in one process.
+"""Compares seven programs, each written in several ways that PyFlink users know, with hand-written loops in one process.
 
     python -m benchmarks.spellings [--records 200000] [--rounds 3] [--mode BATCH] [--json FILE] [W1 W2 ...]
 
@@ -8,11 +8,11 @@
     W4    text: a running count of each word
     W5    numbers: a chain of ten operators
     W6    purchases joined with broadcast prices, then a running sum by user
-    W7    bids in JSON lines: those of some price, and a running count by auction
+    W7    bids in JSON lines: a filter by price, and a running count by auction
 
-Prints CPU microseconds a record and the ratio, by hand / ours: above 1 opchain is faster. The loop by hand calls the
-functions of the first spelling for each record, and pickles 4,096 records at a time between two partitions. Each
-spelling gives the same results, which are checked.
+Prints CPU microseconds per record, and the ratio of the loop's time to opchain's: above 1 opchain is faster. The loop
+calls the functions of the first spelling for each record, and pickles 4,096 records at a time between two partitions.
+The results of all spellings must be equal.
 """
 # ruff: noqa: ARG002, D101, D102, D103, PLW0108 - written as PyFlink's users write
 
@@ -58,11 +58,11 @@ if TYPE_CHECKING:
 KEYS = 1_000
 ITEMS, USERS = 500, 2_000
 WINDOW_MS, DISORDER_MS = 10_000, 2_000
-DEAR = 10_000
+HIGH_PRICE = 10_000
 
 
 class Input(NamedTuple):
-    """What the programs read: numbers below `records`, and files of bids and of text."""
+    """The input of the programs: numbers below `records`, and files of bids and of text."""
 
     records: int
     bids: list[str]
@@ -70,9 +70,9 @@ class Input(NamedTuple):
 
 
 class Spelling(NamedTuple):
-    """A program. `field` is what is added up of a result, None for the result itself.
+    """A program. `field` is the field of its results to add up, or None to add up the results themselves.
 
-    Process functions emit results for each record. Folds such as `reduce` emit one for each key in BATCH mode.
+    Process functions emit results for each record in both modes. `reduce` and other folds emit one per key in BATCH mode.
     """
 
     draw: Draw
@@ -711,7 +711,7 @@ def price_of(item: int) -> tuple[int, int]:
 
 
 class Priced(CoFlatMapFunction[Any, Any, Any]):
-    """Prices and purchases -> (user, 1, price). A purchase waits until all prices are known."""
+    """Returns (user, 1, price) of each purchase. Purchases wait until all prices are known."""
 
     def __init__(self) -> None:
         self.prices: dict[int, int] = {}
@@ -829,8 +829,8 @@ def parsed(line: str) -> Any:
     return json.loads(line)
 
 
-def is_dear(bid: Any) -> Any:
-    return bid["price"] >= DEAR
+def is_expensive(bid: Any) -> Any:
+    return bid["price"] >= HIGH_PRICE
 
 
 def one_of(bid: Any) -> Any:
@@ -839,35 +839,43 @@ def one_of(bid: Any) -> Any:
 
 @spelling("W7", "defs", 1)
 def _(env: StreamExecutionEnvironment, given: Input) -> DataStream[Any]:
-    ones = lines(env, given.bids).map(parsed).filter(is_dear).map(one_of)
+    ones = lines(env, given.bids).map(parsed).filter(is_expensive).map(one_of)
     return ones.key_by(first).reduce(added)
 
 
 @spelling("W7", "lambdas", 1)
 def _(env: StreamExecutionEnvironment, given: Input) -> DataStream[Any]:
-    dear = lines(env, given.bids).map(lambda s: json.loads(s)).filter(lambda b: b["price"] >= DEAR)
-    ones = dear.map(lambda bid: (bid["auction"], 1))
+    expensive = (
+        lines(env, given.bids)
+        .map(lambda s: json.loads(s))
+        .filter(lambda b: b["price"] >= HIGH_PRICE)
+    )
+    ones = expensive.map(lambda bid: (bid["auction"], 1))
     return ones.key_by(lambda pair: pair[0]).reduce(lambda a, b: (a[0], a[1] + b[1]))
 
 
 @spelling("W7", "typed lambdas", 1)
 def _(env: StreamExecutionEnvironment, given: Input) -> DataStream[Any]:
-    dear = lines(env, given.bids).map(json.loads).filter(lambda bid: bid["price"] >= DEAR)
-    ones = dear.map(lambda bid: (bid["auction"], 1), output_type=PAIR)
+    expensive = (
+        lines(env, given.bids).map(json.loads).filter(lambda bid: bid["price"] >= HIGH_PRICE)
+    )
+    ones = expensive.map(lambda bid: (bid["auction"], 1), output_type=PAIR)
     keyed = ones.key_by(lambda pair: pair[0], key_type=LONG)
     return keyed.reduce(lambda a, b: (a[0], a[1] + b[1]))
 
 
 @spelling("W7", "sum(1)", 1)
 def _(env: StreamExecutionEnvironment, given: Input) -> DataStream[Any]:
-    dear = lines(env, given.bids).map(json.loads).filter(lambda bid: bid["price"] >= DEAR)
-    return dear.map(lambda bid: (bid["auction"], 1)).key_by(lambda pair: pair[0]).sum(1)
+    expensive = (
+        lines(env, given.bids).map(json.loads).filter(lambda bid: bid["price"] >= HIGH_PRICE)
+    )
+    return expensive.map(lambda bid: (bid["auction"], 1)).key_by(lambda pair: pair[0]).sum(1)
 
 
 class DearOnes(FlatMapFunction[str, Any]):
     def flat_map(self, value: str) -> Iterator[Any]:
         bid = json.loads(value)
-        if bid["price"] >= DEAR:
+        if bid["price"] >= HIGH_PRICE:
             yield bid["auction"], 1
 
 
@@ -888,8 +896,10 @@ class CountOfKey(KeyedProcessFunction[Any, Any, Any]):
 
 @spelling("W7", "dicts and a ValueState", 1, emits_for_each_record=True)
 def _(env: StreamExecutionEnvironment, given: Input) -> DataStream[Any]:
-    dear = lines(env, given.bids).map(json.loads).filter(lambda bid: bid["price"] >= DEAR)
-    return dear.key_by(lambda bid: bid["auction"]).process(CountOfKey())
+    expensive = (
+        lines(env, given.bids).map(json.loads).filter(lambda bid: bid["price"] >= HIGH_PRICE)
+    )
+    return expensive.key_by(lambda bid: bid["auction"]).process(CountOfKey())
 
 
 # By hand ----------------------------------------------------------------------------------------------------------
@@ -981,7 +991,7 @@ def w6_by_hand(given: Input, fold: Any) -> Iterator[int]:
 
 
 def w7_by_hand(given: Input, fold: Any) -> Iterator[int]:
-    ones = (map(one_of, filter(is_dear, map(parsed, part))) for part in read(given.bids))
+    ones = (map(one_of, filter(is_expensive, map(parsed, part))) for part in read(given.bids))
     for records in exchanged(ones, first):
         for pair in fold(records, added):
             yield pair[1]
@@ -1002,8 +1012,8 @@ FOLDED = {"W2", "W4", "W6", "W7"}
 # Measuring --------------------------------------------------------------------------------------------------------
 
 
-def made(folder: str, records: int) -> Input:
-    """The input: files of bids, a millisecond apart, and of words, rare ones and frequent ones."""
+def write_input(folder: str, records: int) -> Input:
+    """Writes the input: files of bids, a millisecond apart, and of text with rare and frequent words."""
     draw = random.Random(7)
     bids, texts = [], []
     for part in range(PARALLELISM):
@@ -1029,19 +1039,19 @@ def made(folder: str, records: int) -> Input:
 
 
 def program(chosen: Spelling, given: Input, folder: str, mode: str) -> Any:
-    """The compiled program."""
+    """Compiles a spelling."""
     env = environment(execution__runtime_mode=mode)
     return job_of(chosen.draw(env, given), folder, chosen.field)
 
 
 def by_hand(workload: str, given: Input, mode: str) -> tuple[int, int]:
-    """The same by the loop."""
+    """Runs the hand-written loop; returns the number and the sum of its results."""
     fold = [FOLDS[mode]] if workload in FOLDED else []
     return tallied(BY_HAND[workload](given, *fold))
 
 
 def mode_of(chosen: Spelling, mode: str) -> str:
-    """The mode whose results a program has."""
+    """The mode of the loop with which a program's results are compared."""
     return "STREAMING" if chosen.emits_for_each_record else mode
 
 
@@ -1056,7 +1066,7 @@ def main() -> None:
     arguments = parser.parse_args()
     rows = []
     with tempfile.TemporaryDirectory() as folder:
-        given = made(folder, arguments.records)
+        given = write_input(folder, arguments.records)
         for workload in arguments.workloads:
             spellings = SPELLINGS[workload]
             jobs = {
@@ -1079,7 +1089,7 @@ def main() -> None:
                     seconds[name].append(taken)
                     right = expected[mode_of(spellings[name], arguments.mode)]
                     if result != right:
-                        raise SystemExit(f"{workload} {name} gives {result}, by hand {right}")
+                        raise SystemExit(f"{workload} {name}: {result}, but by hand: {right}")
             least = min(map(min, seconds.values()))
             for name, all_taken in seconds.items():
                 taken = min(all_taken)

@@ -1,15 +1,15 @@
-"""Programs with state over dictionaries of JSON, as PyFlink users write them, against loops by hand in one process.
+"""Compares stateful programs over JSON dictionaries, as PyFlink users write them, with hand-written loops in one process.
 
     python -m benchmarks.stateful [--records 200000] [--reps 3] [--mode BATCH] [sessions first top]
 
-    sessions    clicks of a user with at most 30 s between two, counted: a ValueState and timers
+    sessions    the number of clicks in a user's session, with a gap of 30 s: a ValueState and timers
     first       the first click of each user on each page: a ValueState
     top         the three most expensive clicks of a user in each minute: a ListState and timers
 
-Prints CPU microseconds a record and the ratio, by hand / ours: above 1 opchain is faster. The loops use dictionaries
-for state, the same functions, and pickles of 4,096 records between two partitions. They do not watch event time: they
-finish what is open at the end of the input. In BATCH mode the timers of a key fire behind its last click, so there
-are fewer results.
+Prints CPU microseconds per record, and the ratio of the loop's time to opchain's: above 1 opchain is faster. The loops
+call the same functions, keep state in dictionaries, and pickle 4,096 records at a time between two partitions. They
+ignore event time, and emit open results at the end of the input. In BATCH mode the timers of a key fire after its last
+click, so there are fewer results.
 """
 # ruff: noqa: ARG002 - the methods' arguments are PyFlink's
 
@@ -41,7 +41,7 @@ KEPT = 3
 
 
 class Times(TimestampAssigner):
-    """The time of a click."""
+    """Timestamps: the time of a click."""
 
     def extract_timestamp(self, value: Any, record_timestamp: int) -> int:
         """Milliseconds."""
@@ -49,10 +49,10 @@ class Times(TimestampAssigner):
 
 
 class Sessions(KeyedProcessFunction[Any, Any, Any]):
-    """A session ends when nothing has come for 30 s."""
+    """Counts the clicks of a session, which ends after 30 s without a click."""
 
     def open(self, runtime_context: Any) -> None:
-        """Gets the state: clicks and the time of the last one."""
+        """Gets the state: the number of clicks, and the time of the last one."""
         kind = Types.TUPLE([Types.LONG(), Types.LONG()])
         self.open_session = runtime_context.get_state(ValueStateDescriptor("session", kind))
 
@@ -65,7 +65,7 @@ class Sessions(KeyedProcessFunction[Any, Any, Any]):
         ctx.timer_service().register_event_time_timer(last + GAP)
 
     def on_timer(self, timestamp: int, ctx: Any) -> Any:
-        """Emits the session, unless a click has come since."""
+        """Emits the session, unless a later click continued it."""
         clicks, last = self.open_session.value()
         if last + GAP == timestamp:
             yield ctx.get_current_key(), clicks
@@ -73,28 +73,28 @@ class Sessions(KeyedProcessFunction[Any, Any, Any]):
 
 
 class First(KeyedProcessFunction[Any, Any, Any]):
-    """The first click of a key."""
+    """Emits the first click of a key."""
 
     def open(self, runtime_context: Any) -> None:
         """Gets the state."""
         self.seen = runtime_context.get_state(ValueStateDescriptor("seen", Types.BOOLEAN()))
 
     def process_element(self, value: Any, ctx: Any) -> Any:
-        """Lets the first one pass."""
+        """Emits the click if it is the first."""
         if self.seen.value() is None:
             self.seen.update(True)
             yield value["page"], value["price"]
 
 
 class Top(KeyedProcessFunction[Any, Any, Any]):
-    """The highest prices of a minute."""
+    """Emits the highest prices of a minute."""
 
     def open(self, runtime_context: Any) -> None:
         """Gets the state."""
         self.prices = runtime_context.get_list_state(ListStateDescriptor("prices", Types.LONG()))
 
     def process_element(self, value: Any, ctx: Any) -> Any:
-        """Keeps the price until the minute ends."""
+        """Adds the price to the state, and sets a timer for the end of the minute."""
         self.prices.add(value["price"])
         end = value["ts"] - value["ts"] % MINUTE + MINUTE - 1
         ctx.timer_service().register_event_time_timer(end)
@@ -112,7 +112,7 @@ def by_user(click: Any) -> Any:
 
 
 def by_user_and_page(click: Any) -> Any:
-    """The user and the page, as one text."""
+    """The user and the page, as one string."""
     return f"{click['user']} {click['page']}"
 
 
@@ -142,7 +142,7 @@ def drawn(env: StreamExecutionEnvironment, name: str, paths: list[str]) -> DataS
 
 
 def by_hand(name: str, paths: list[str]) -> tuple[int, int]:
-    """The same in loops."""
+    """Runs the hand-written loops."""
     sent = (map(json.loads, text) for text in read(paths))
     partitions = exchanged(sent, PROGRAMS[name][0])
     return tallied(number for clicks in partitions for _, number in LOOPS[name](clicks))
@@ -187,8 +187,8 @@ LOOPS: dict[str, Callable[[Iterator[Any]], Iterator[tuple[Any, int]]]] = {
 }
 
 
-def made(folder: str, records: int) -> list[str]:
-    """Files of clicks, a millisecond apart, out of order by up to 2 s."""
+def write_input(folder: str, records: int) -> list[str]:
+    """Writes files of clicks, a millisecond apart, out of order by up to 2 s."""
     draw = random.Random(7)
     paths = [str(Path(folder) / f"clicks-{number}.json") for number in range(PARALLELISM)]
     for path in paths:
@@ -206,7 +206,7 @@ def made(folder: str, records: int) -> list[str]:
 
 
 def least(work: Callable[[], tuple[int, ...]], reps: int) -> tuple[float, tuple[int, ...]]:
-    """The least CPU seconds of some runs, and what came out."""
+    """The CPU seconds of the fastest run, and the result."""
     runs = [measured(work) for _ in range(reps)]
     return min(seconds for seconds, _ in runs), runs[-1][1]
 
@@ -217,7 +217,7 @@ def compare(
     ours: Callable[[], tuple[int, ...]],
     hand: Callable[[], tuple[int, ...]],
 ) -> None:
-    """Measures a program and its loop by hand, and prints both."""
+    """Measures a program and its hand-written loop, and prints a line."""
     seconds, results = least(ours, arguments.reps)
     by_hand_seconds, expected = least(hand, arguments.reps)
     micros = [each / arguments.records * 1e6 for each in (seconds, by_hand_seconds)]
@@ -228,7 +228,7 @@ def compare(
 
 
 def parsed_arguments(description: str | None, programs: list[str]) -> argparse.Namespace:
-    """What to measure, and how: the arguments of `compare`."""
+    """The command line: what to measure, for `compare`."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("programs", nargs="*", default=programs)
     parser.add_argument("--records", type=int, default=200_000)
@@ -239,10 +239,10 @@ def parsed_arguments(description: str | None, programs: list[str]) -> argparse.N
 
 
 def main() -> None:
-    """Measures the programs."""
+    """Measures the programs and prints a line for each."""
     arguments = parsed_arguments(__doc__, list(PROGRAMS))
     with tempfile.TemporaryDirectory() as folder:
-        paths = made(folder, arguments.records)
+        paths = write_input(folder, arguments.records)
         for name in arguments.programs:
             job = program(name, paths, arguments.mode)
             if arguments.code:

@@ -1,6 +1,7 @@
-"""What W3 and some Nexmark queries keep in transformWithState, and the streams of Spark around it.
+"""Stateful processors of W3 and some Nexmark queries for transformWithState, and the queries around them.
 
-State is read and written once per key, window and micro-batch, not per record: each access is a message to the JVM.
+Each access to state is a message to the JVM. The processors read and write state once per key, window and micro-batch,
+not once per record.
 """
 # ruff: noqa: N802, N803 - Spark names the methods and their arguments
 
@@ -20,7 +21,7 @@ BID_ROW = "auction bigint, bidder bigint, price bigint, dateTime bigint, extra s
 
 
 class BidWindows(StatefulProcessor):
-    """W3, by auction: count and highest price of each window."""
+    """W3, keyed by auction: count and highest price of each window."""
 
     def init(self, handle: Any) -> None:
         """Declares the state."""
@@ -46,7 +47,7 @@ class BidWindows(StatefulProcessor):
     def handleExpiredTimer(
         self, key: Any, timerValues: Any, expiredTimerInfo: Any
     ) -> Iterator[Row]:
-        """The row of a window."""
+        """Emits the row of a window."""
         del timerValues
         start = expiredTimerInfo.getExpiryTimeInMs() - SIZE_MS
         count, highest = self.windows.getValue((start,))
@@ -55,7 +56,7 @@ class BidWindows(StatefulProcessor):
 
 
 class BidCounts(StatefulProcessor):
-    """q5, by auction: bids of each sliding window, out of those of its steps."""
+    """q5, keyed by auction: the number of bids of each sliding window, from the numbers of its steps."""
 
     def init(self, handle: Any) -> None:
         """Declares the state."""
@@ -78,7 +79,7 @@ class BidCounts(StatefulProcessor):
     def handleExpiredTimer(
         self, key: Any, timerValues: Any, expiredTimerInfo: Any
     ) -> Iterator[Row]:
-        """The count of a window."""
+        """Emits the count of a window."""
         del timerValues
         end = expiredTimerInfo.getExpiryTimeInMs()
         steps = {start[0]: count[0] for start, count in self.steps.iterator()}
@@ -90,7 +91,7 @@ class BidCounts(StatefulProcessor):
 
 
 class Hottest(StatefulProcessor):
-    """q5, by window: the auctions with the greatest count."""
+    """q5, keyed by window: the auctions with the greatest count."""
 
     def init(self, handle: Any) -> None:
         """Declares the state."""
@@ -98,7 +99,7 @@ class Hottest(StatefulProcessor):
         self.best = handle.getListState("best", "auction bigint, num bigint")
 
     def handleInputRows(self, key: Any, rows: Iterable[Any], timerValues: Any) -> Iterator[Row]:
-        """Keeps the greatest."""
+        """Keeps the auctions with the greatest count."""
         del timerValues
         counts = [*self.best.get(), *((row.auction, row.num) for row in rows)]
         greatest = max(num for _, num in counts)
@@ -109,7 +110,7 @@ class Hottest(StatefulProcessor):
     def handleExpiredTimer(
         self, key: Any, timerValues: Any, expiredTimerInfo: Any
     ) -> Iterator[Row]:
-        """The rows of a window."""
+        """Emits the rows of a window."""
         del timerValues, expiredTimerInfo
         end = key[0]
         for auction, num in self.best.get():
@@ -118,7 +119,7 @@ class Hottest(StatefulProcessor):
 
 
 class Highest(StatefulProcessor):
-    """q7, by window: the bids of the highest price."""
+    """q7, keyed by window: the bids with the highest price."""
 
     def init(self, handle: Any) -> None:
         """Declares the state."""
@@ -126,7 +127,7 @@ class Highest(StatefulProcessor):
         self.best = handle.getListState("best", BID_ROW)
 
     def handleInputRows(self, key: Any, rows: Iterable[Any], timerValues: Any) -> Iterator[Row]:
-        """Keeps the highest."""
+        """Keeps the highest bids."""
         del timerValues
         best = list(self.best.get())
         highest = best[0][2] if best else -1
@@ -143,7 +144,7 @@ class Highest(StatefulProcessor):
     def handleExpiredTimer(
         self, key: Any, timerValues: Any, expiredTimerInfo: Any
     ) -> Iterator[Row]:
-        """The rows of a window."""
+        """Emits the rows of a window."""
         del key, timerValues, expiredTimerInfo
         for auction, bidder, price, time, extra in self.best.get():
             yield Row(auction=auction, bidder=bidder, price=price, dateTime=time, extra=extra)
@@ -151,7 +152,7 @@ class Highest(StatefulProcessor):
 
 
 class NewSellers(StatefulProcessor):
-    """q8, by person: in which windows the person signed up, and sold."""
+    """q8, keyed by person: the windows in which the person signed up, and sold."""
 
     def init(self, handle: Any) -> None:
         """Declares the state."""
@@ -159,7 +160,7 @@ class NewSellers(StatefulProcessor):
         self.windows = handle.getMapState("windows", "start bigint", "name string, sells boolean")
 
     def handleInputRows(self, key: Any, rows: Iterable[Any], timerValues: Any) -> Iterator[Row]:
-        """Takes a micro-batch in."""
+        """Adds the events of a micro-batch."""
         del key, timerValues
         found: dict[int, tuple[str | None, bool]] = {}
         for row in rows:
@@ -177,7 +178,7 @@ class NewSellers(StatefulProcessor):
     def handleExpiredTimer(
         self, key: Any, timerValues: Any, expiredTimerInfo: Any
     ) -> Iterator[Row]:
-        """The row of a window, if both has happened."""
+        """Emits the row of a window in which the person signed up and sold."""
         del timerValues
         start = expiredTimerInfo.getExpiryTimeInMs() - SIZE_MS
         name, sells = self.windows.getValue((start,))
@@ -197,7 +198,7 @@ def w3(bids: Any) -> Any:
 
 
 def q5(events: Any) -> Any:
-    """Two stateful operators, one after the other."""
+    """q5 over events: two stateful operators, one after the other."""
     bids = _bids(events).select("auction", "dateTime", "time")
     counts = _stateful(
         bids.groupBy("auction"),
@@ -213,13 +214,13 @@ def q5(events: Any) -> Any:
 
 
 def q7(events: Any) -> Any:
-    """By window, of which there are not many: the more stay in one key, the fewer messages."""
+    """q7 over events, keyed by window. There are few windows, so there are few messages to the JVM."""
     bids = _bids(events).selectExpr("*", f"dateTime - dateTime % {SIZE_MS} AS start")
     return _stateful(bids.groupBy("start"), Highest(), BID_ROW)
 
 
 def q8(events: Any) -> Any:
-    """Persons and auctions in one stream, by the person."""
+    """q8 over events: persons and auctions in one stream, keyed by the person."""
     timed = _timed(events, "person.dateTime", "auction.dateTime", "bid.dateTime")
     signing = timed.where("auction IS NOT NULL OR person IS NOT NULL").selectExpr(
         "coalesce(person.id, auction.seller) AS id",
@@ -236,7 +237,7 @@ def _bids(events: Any) -> Any:
 
 
 def _timed(records: Any, *fields: str) -> Any:
-    """With a watermark 4 seconds behind the greatest time: the first of the fields that is there."""
+    """Adds a watermark, 4 seconds behind the greatest time. The time of a record is the first field that is not null."""
     time = f"timestamp_millis(coalesce({', '.join(fields)}))"
     return records.selectExpr("*", f"{time} AS time").withWatermark("time", "4 seconds")
 

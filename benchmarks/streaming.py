@@ -1,13 +1,13 @@
-"""Times the epochs of unbounded jobs.
+"""Measures the epochs of unbounded jobs.
 
     python benchmarks/streaming.py [--only overhead|held|state|touched] [--quick] [--json FILE]
 
-- overhead: a keyed job of two stages at 1,000 records per epoch, beside a bare `foreachBatch` that runs two stages
-  written by hand on the same rows: what checkpoints, state and routing cost.
-- held: the same with many keys in state, of which each epoch touches 1,000, with both state backends: epochs should
-  take as long, and write as much, whatever is held.
-- state: the same without Spark, so that what the tasks do shows; and an epoch of a run that has to restore first.
-- touched: without Spark, with more and more keys touched: a checkpoint should grow with these.
+- overhead: the cost of checkpoints, state and routing. A keyed job of two stages at 1,000 records per epoch is compared
+  with a bare `foreachBatch` that runs two hand-written stages on the same rows.
+- held: the same job with many keys in state, of which each epoch updates 1,000, with both state backends. The number of
+  keys should change neither the duration of epochs nor the bytes that they write.
+- state: the same without Spark, to measure only the tasks; and an epoch of a run that restores a checkpoint first.
+- touched: without Spark, with more and more keys updated per epoch. A checkpoint should grow with this number.
 """
 
 from __future__ import annotations
@@ -58,45 +58,45 @@ WARM_UP = 5
 
 
 class Numbers(UnboundedSource[int]):
-    """All keys in the first epoch, then `RECORDS` of them in each."""
+    """The first epoch reads a record of each key, each later epoch reads `RECORDS` records."""
 
     def __init__(self, held: int) -> None:
         self.held = held
 
     def initial_position(self, now_ms: int) -> int:
-        """Before the first."""
+        """The position before the first record."""
         del now_ms
         return 0
 
     def latest_position(self, start: int, now_ms: int) -> int:
-        """An epoch's worth."""
+        """The position after the records of one epoch."""
         del now_ms
         return start + (RECORDS if start else self.held)
 
     def splits_between(self, start: int, end: int, parallelism: int) -> Sequence[Sequence[range]]:
-        """Every n-th for each subtask."""
+        """Every n-th record for each subtask."""
         return [[range(start + subtask, end, parallelism)] for subtask in range(parallelism)]
 
     def splits(self, parallelism: int) -> Sequence[Sequence[range]]:
-        """None: it is read epoch by epoch."""
+        """Raises an error: the source is read epoch by epoch."""
         raise NotImplementedError(f"{parallelism} subtasks asked for splits without positions")
 
     def read(self, split: range, batch_size: int) -> Iterator[Sequence[int]]:
-        """Spread over the keys."""
+        """Reads a split: records spread over the keys."""
         for first in range(split.start, split.stop, batch_size * split.step):
             behind = min(first + batch_size * split.step, split.stop)
             yield [number * 7919 % self.held for number in range(first, behind, split.step)]
 
 
 class Count(KeyedProcessFunction[int, int, tuple[int, int]]):
-    """How often each key has come."""
+    """Counts the records of each key."""
 
     def open(self, runtime_context: Any) -> None:
         """Declares the state."""
         self.count = runtime_context.get_state(ValueStateDescriptor("count", Types.LONG()))
 
     def process_element(self, value: int, ctx: Any) -> Iterator[tuple[int, int]]:
-        """Counts one."""
+        """Counts a record."""
         del ctx
         count = (self.count.value() or 0) + 1
         self.count.update(count)
@@ -104,7 +104,7 @@ class Count(KeyedProcessFunction[int, int, tuple[int, int]]):
 
 
 def by_hand(session: Any, epochs: int) -> list[float]:
-    """Seconds from epoch to epoch of a bare `foreachBatch` with two stages."""
+    """The seconds between epochs of a bare `foreachBatch` with two stages."""
     ended: list[float] = []
     done = threading.Event()
 
@@ -138,7 +138,7 @@ def by_hand(session: Any, epochs: int) -> list[float]:
 
 
 def rate(session: Any) -> Any:
-    """1,000 rows in each micro-batch."""
+    """A stream with 1,000 rows in each micro-batch."""
     reader = session.readStream.format("rate-micro-batch")
     return reader.option("rowsPerBatch", RECORDS).option("numPartitions", PARALLELISM).load()
 
@@ -146,7 +146,7 @@ def rate(session: Any) -> Any:
 def ours(
     draw: Callable[[StreamExecutionEnvironment], Any], epochs: int, backend: str = "hashmap"
 ) -> tuple[list[float], float]:
-    """Seconds from epoch to epoch, and the bytes of state files that an epoch writes."""
+    """The seconds between epochs, and the bytes of state files that an epoch writes."""
     with tempfile.TemporaryDirectory() as folder:
         env = in_folder(folder, backend)
         draw(env)
@@ -175,16 +175,16 @@ def ours(
 
 
 def in_folder(folder: str, backend: str) -> StreamExecutionEnvironment:
-    """An environment with its checkpoints in a folder."""
+    """An environment with a checkpoint folder and a state backend."""
     return environment(execution__checkpointing__dir=folder, state__backend__type=backend)
 
 
 def in_process(held: int, touched: int, epochs: int, backend: str) -> dict[str, float]:
-    """Epochs without Spark: what the tasks of a job with so many keys need for themselves, in milliseconds.
+    """Measures epochs without Spark: the milliseconds that the tasks need for `held` keys.
 
-    The epoch with the first base and the first changes are not counted. Of the time that passes and that of the
-    processor, the second is the one to compare where others use the machine, too. `recovery_ms` is an epoch of a new
-    run that goes on from the last checkpoint.
+    The first epochs, which write the first base and the first changes, are not counted. If other programs use the
+    machine, compare processor time, not wall-clock time. `recovery_ms` is the time of the first epoch of a new run
+    that resumes from the last checkpoint.
     """
     with tempfile.TemporaryDirectory() as folder:
         env = in_folder(folder, backend)
@@ -222,7 +222,7 @@ def in_process(held: int, touched: int, epochs: int, backend: str) -> dict[str, 
 
 
 class InProcess:
-    """One run of a job whose source is `Numbers`, epoch by epoch."""
+    """Runs a job whose source is `Numbers`, epoch by epoch."""
 
     def __init__(
         self, job: JobProgram, folder: str, latest: CheckpointMetadata | None = None
@@ -233,7 +233,7 @@ class InProcess:
         self.written_bytes = 0
 
     def epoch(self, numbers: range) -> float:
-        """Runs an epoch with some numbers; gives its seconds."""
+        """Runs an epoch with some numbers; returns its seconds."""
         latest, job = self.latest, self.job
         epoch = Epoch(1 if latest is None else latest.checkpoint_id + 1, 0, is_first=latest is None)
         source = job.vertices[0]
@@ -265,26 +265,26 @@ class InProcess:
         return seconds
 
     def close(self) -> None:
-        """Ends it."""
+        """Closes the tasks."""
         self.epochs.close()
 
 
 def between(ended: list[float]) -> list[float]:
-    """The times from one to the next, without those of the beginning."""
+    """The time between two epochs each, without the epochs that warm up."""
     return [
         later - earlier
         for earlier, later in zip(ended[WARM_UP:], ended[WARM_UP + 1 :], strict=False)
     ]
 
 
-def told(name: str, seconds: list[float]) -> str:
-    """Median and 95th percentile."""
+def summary(name: str, seconds: list[float]) -> str:
+    """A line with median and 95th percentile."""
     p95 = statistics.quantiles(seconds, n=20)[-1]
     return f"{name:<44} {1000 * statistics.median(seconds):8.0f} ms   p95 {1000 * p95:8.0f} ms"
 
 
 def overhead(options: argparse.Namespace) -> dict[str, Any]:
-    """The keyed job of two stages beside the bare one."""
+    """Compares the keyed job of two stages with the bare `foreachBatch`."""
     session = spark_session()
 
     def keyed(env: StreamExecutionEnvironment) -> None:
@@ -302,15 +302,15 @@ def overhead(options: argparse.Namespace) -> dict[str, Any]:
         bare = by_hand(session, options.epochs)
         own, written = ours(keyed, options.epochs)
         ratios.append(statistics.median(own) / statistics.median(bare))
-        print(told("bare foreachBatch, two stages", bare))
-        print(told("opchain, two stages, state, checkpoints", own), f"  {written:,.0f} bytes")
+        print(summary("bare foreachBatch, two stages", bare))
+        print(summary("opchain, two stages, state, checkpoints", own), f"  {written:,.0f} bytes")
     ratio = statistics.median(ratios)
     print(f"ratio of medians: {ratio:.2f} (target: at most 1.5)")
     return {"ratio": ratio}
 
 
 def held_on_spark(options: argparse.Namespace) -> dict[str, Any]:
-    """Epochs on Spark that touch 1,000 keys, with more and more held."""
+    """Measures epochs on Spark that update 1,000 keys, with more and more keys in state."""
     spark_session()
     found: dict[str, Any] = {}
     for backend in options.backends.split(","):
@@ -322,7 +322,9 @@ def held_on_spark(options: argparse.Namespace) -> dict[str, Any]:
                 numbers.key_by(lambda key: key).process(Count()).sink_to(DiscardingSink())
 
             own, written = ours(holding, options.epochs, backend)
-            print(told(f"opchain, {backend}, {held:,} keys held", own), f"  {written:,.0f} bytes")
+            print(
+                summary(f"opchain, {backend}, {held:,} keys held", own), f"  {written:,.0f} bytes"
+            )
             found[f"{backend} {held}"] = {
                 "median_ms": 1000 * statistics.median(own),
                 "p95_ms": 1000 * statistics.quantiles(own, n=20)[-1],
@@ -332,7 +334,7 @@ def held_on_spark(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def held_in_process(options: argparse.Namespace) -> dict[str, Any]:
-    """What the tasks alone need: epochs that touch 1,000 keys, and recovery, with more and more held."""
+    """Measures the tasks without Spark: epochs that update 1,000 keys, and recovery, with more and more keys in state."""
     found: dict[str, Any] = {}
     for backend in options.backends.split(","):
         for held in map(int, options.held.split(",")):
@@ -343,7 +345,7 @@ def held_in_process(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def touched_in_process(options: argparse.Namespace) -> dict[str, Any]:
-    """Bytes of a checkpoint by the keys that an epoch touches, with as many held as there may be first."""
+    """Measures the bytes of a checkpoint by the number of updated keys, with the first number of `--held` in state."""
     held = int(options.held.split(",")[-1 if options.quick else 1])
     found: dict[str, Any] = {}
     for touched in (100, 1_000, 10_000):
@@ -354,7 +356,7 @@ def touched_in_process(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def show(name: str, numbers: dict[str, float]) -> None:
-    """A line of what `in_process` found."""
+    """Prints a line with the results of `in_process`."""
     print(
         f"{name:<44} {numbers['median_ms']:8.1f} ms, p95 {numbers['p95_ms']:8.1f} (processor "
         f"{numbers['cpu_ms']:7.1f}, at most {numbers['longest_cpu_ms']:7.1f})  "
@@ -373,15 +375,19 @@ PARTS: dict[str, Callable[[argparse.Namespace], dict[str, Any]]] = {
 
 
 def main() -> int:
-    """Runs everything, and prints as it goes."""
+    """Runs the measurements, and prints the results."""
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("--epochs", type=int, default=30)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--held", default="10000,1000000,5000000", help="keys in state")
+    parser.add_argument("--held", default="10000,1000000,5000000", help="numbers of keys in state")
     parser.add_argument("--backends", default="hashmap,rocksdb")
-    parser.add_argument("--only", choices=PARTS, action="append", help="a part; may be repeated")
-    parser.add_argument("--json", type=Path, help="a file for the numbers")
-    parser.add_argument("--quick", action="store_true", help="few keys, few epochs: does it run?")
+    parser.add_argument(
+        "--only", choices=PARTS, action="append", help="run only this part; may be repeated"
+    )
+    parser.add_argument("--json", type=Path, help="write the results to this file")
+    parser.add_argument(
+        "--quick", action="store_true", help="few keys and few epochs, to test the benchmark"
+    )
     options = parser.parse_args()
     if options.quick:
         options.epochs, options.rounds, options.held = 5, 1, "1000,10000"

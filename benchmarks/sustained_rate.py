@@ -1,10 +1,10 @@
-"""Finds the rate that an unbounded job with keyed windows keeps up with, and what happens beyond it.
+"""Finds the greatest rate with which an unbounded job with keyed windows keeps up, and measures the job beyond it.
 
     python benchmarks/sustained_rate.py [--rates 25000,50000,...] [--seconds 30] [--json FILE]
 
-A source gives records at a rate, stamped with the time of day; 10,000 keys are counted in windows of a second of
-event time, with a checkpoint per epoch. What has come during one epoch is the next one's input: below saturation
-epochs and the lag of the watermark settle, beyond it both grow for as long as the job runs.
+A source emits records at a fixed rate. Their timestamps are the time of day. The job counts 10,000 keys in event-time
+windows of one second, with a checkpoint per epoch. The records that arrive during one epoch are the input of the next
+one. Below saturation, the duration of epochs and the lag of the watermark settle. Beyond it, both grow without limit.
 """
 
 from __future__ import annotations
@@ -42,43 +42,43 @@ if TYPE_CHECKING:
 
 KEYS = 10_000
 EPOCHS = 15
-"""A rate is held for at least so many epochs, of which the last third is compared with the one before."""
+"""A rate is tested for at least so many epochs. The last third of them is compared with the third before it."""
 _GROWS = 1.15
-"""Epochs, or a lag, so many times those of the third before have not settled."""
+"""Epochs or lags that are longer than in the third before by at least this factor have not settled."""
 
 
 class Steady(UnboundedSource[tuple[int, int]]):
-    """(key, time of day in milliseconds) at a rate per second; a position is (begin, records since)."""
+    """Records are (key, time of day in ms), at a rate per second. A position is (start in ms, number of records since)."""
 
     def __init__(self, rate: int) -> None:
         self.rate = rate
 
     def initial_position(self, now_ms: int) -> tuple[int, int]:
-        """None yet."""
+        """The position before the first record."""
         return now_ms, 0
 
     def latest_position(self, start: tuple[int, int], now_ms: int) -> tuple[int, int]:
-        """What has come by now."""
+        """The position after all records that have arrived."""
         begin, _ = start
         return begin, (now_ms - begin) * self.rate // 1000
 
     def splits_between(
         self, start: tuple[int, int], end: tuple[int, int], parallelism: int
     ) -> Sequence[Sequence[tuple[int, range]]]:
-        """Every n-th for each subtask."""
+        """Every n-th record for each subtask."""
         (begin, first), (_, last) = start, end
         return [
             [(begin, range(first + subtask, last, parallelism))] for subtask in range(parallelism)
         ]
 
     def splits(self, parallelism: int) -> Sequence[Sequence[Any]]:
-        """None: it is read epoch by epoch."""
+        """Raises an error: the source is read epoch by epoch."""
         raise NotImplementedError(f"{parallelism} subtasks asked for splits without positions")
 
     def read(
         self, split: tuple[int, range], batch_size: int
     ) -> Iterator[Sequence[tuple[int, int]]]:
-        """Spread over the keys."""
+        """Reads a split: records spread over the keys."""
         begin, numbers = split
         for first in range(0, len(numbers), batch_size):
             yield [
@@ -88,28 +88,28 @@ class Steady(UnboundedSource[tuple[int, int]]):
 
 
 class Count(AggregateFunction[Any, int, int]):
-    """How many there are."""
+    """The number of records."""
 
     def create_accumulator(self) -> int:
-        """None."""
+        """No records."""
         return 0
 
     def add(self, value: Any, accumulator: int) -> int:
-        """One more."""
+        """One record more."""
         del value
         return accumulator + 1
 
     def get_result(self, accumulator: int) -> int:
-        """The number."""
+        """The number of records."""
         return accumulator
 
     def merge(self, acc_a: int, acc_b: int) -> int:
-        """Of both."""
+        """The sum."""
         return acc_a + acc_b
 
 
 def run(rate: int, seconds: int) -> list[EpochProgress]:
-    """The epochs of so many seconds at a rate, and at least EPOCHS of them."""
+    """The epochs of `seconds` at a rate, and at least `EPOCHS` of them."""
     epochs: list[EpochProgress] = []
     is_over = threading.Event()
 
@@ -136,7 +136,7 @@ def run(rate: int, seconds: int) -> list[EpochProgress]:
 
 
 def told(rate: int, epochs: list[EpochProgress]) -> dict[str, float | bool]:
-    """What the last third of the epochs was like, and whether they or the lag still grew in it."""
+    """The statistics of the last third of the epochs, and whether the epochs or the lag still grew."""
     third = len(epochs) // 3
     middle, last = epochs[third:-third], epochs[-third:]
     found: dict[str, float | bool] = {
@@ -165,13 +165,11 @@ def _lag_ms(epochs: list[EpochProgress]) -> float:
 
 
 def main() -> int:
-    """Raises the rate until the job can't keep up."""
+    """Increases the rate until the job cannot keep up."""
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("--rates", default="25000,50000,100000,200000,400000,800000,1600000")
-    parser.add_argument(
-        "--seconds", type=int, default=30, help="how long each rate is held, at least"
-    )
-    parser.add_argument("--json", type=Path, help="a file for the numbers")
+    parser.add_argument("--seconds", type=int, default=30, help="shortest duration of each rate")
+    parser.add_argument("--json", type=Path, help="write the results to this file")
     options = parser.parse_args()
     spark_session()
     found = []

@@ -1,4 +1,4 @@
-"""What the benchmarks print: in colour on a terminal, plain text elsewhere."""
+"""The output of the benchmarks: coloured on a terminal, plain text elsewhere."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _WIDTH = 110
 
 
 class Progress:
-    """A line on the terminal that says what runs; nothing where there is no terminal."""
+    """A line on the terminal that says what runs. Without a terminal, nothing is printed."""
 
     def __init__(self) -> None:
         self._status = Console(stderr=True).status("starting Spark")
@@ -43,12 +43,12 @@ class Progress:
         self._status.stop()
 
     def tell(self, what: str) -> None:
-        """Says what runs now."""
+        """Replaces the line."""
         self._status.update(what)
 
 
 def show_machine() -> None:
-    """Prints what the numbers depend on."""
+    """Prints the machine and the versions on which the results depend."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     load = f", load {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else ""
     versions = ", ".join(f"{name} {metadata.version(name)}" for name in ("pyspark", "opchain"))
@@ -58,7 +58,7 @@ def show_machine() -> None:
 
 
 def show_comparisons(comparisons: Sequence[Comparison]) -> None:
-    """Prints a row per workload and baseline; ratios below their target are marked."""
+    """Prints a row for each workload and baseline, and marks ratios below their target."""
     table = _table("workload", "baseline")
     for column in ("records", "ours s", "baseline s", "ratio", "CPU ratio", "target"):
         table.add_column(column, justify="right")
@@ -83,7 +83,7 @@ def show_comparisons(comparisons: Sequence[Comparison]) -> None:
 
 
 def show_memory(uses: Sequence[MemoryUse]) -> None:
-    """Prints the largest worker of each run, and its ratio to the first run's."""
+    """Prints the peak memory of each run, and its ratio to the first run's."""
     table = _table("workload")
     for column in ("text MB", "worker MB", "ratio"):
         table.add_column(column, justify="right")

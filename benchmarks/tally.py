@@ -1,4 +1,4 @@
-"""How programs and baselines boil a stream down to two numbers that can be compared."""
+"""Programs and baselines reduce a stream to two numbers, its tally, to compare their results."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 
 
 class Tally(FlatMapFunction[Any, Any]):
-    """Counts results and adds a field of them up, into a file for each subtask. None adds the results themselves."""
+    """Counts results, adds up one of their fields (or the results, for None), and writes a file for each subtask."""
 
     def __init__(self, folder: str, field: Any = None) -> None:
         self.folder, self.field, self.results, self.sum = folder, field, 0, 0
 
     def open(self, runtime_context: Any) -> None:
-        """Chooses the file."""
+        """Chooses the subtask's file."""
         self.name = f"tally-{runtime_context.get_index_of_this_subtask()}"
 
     def flat_map(self, value: Any) -> Any:
-        """Adds a result up."""
+        """Adds a result to the tally."""
         self.results += 1
         self.sum += value if self.field is None else value[self.field]
         return ()
@@ -39,7 +39,7 @@ class Tally(FlatMapFunction[Any, Any]):
 def tally_by(
     name: str, draw: Callable[[StreamExecutionEnvironment, str], None], **settings: Any
 ) -> tuple[int, ...]:
-    """Runs the program that `draw` puts into an environment, and reads the tally from the folder that it writes to."""
+    """Runs the program that `draw` adds to an environment, and returns its tally."""
     folder = str(empty_folder(name))
     env = environment(**settings)
     draw(env, folder)
@@ -48,12 +48,12 @@ def tally_by(
 
 
 def tally_of(folder: str) -> tuple[int, ...]:
-    """How many results all subtasks had, and their sum."""
+    """The number of results of all subtasks, and their sum."""
     return added(tuple(map(int, path.read_text().split())) for path in Path(folder).glob("tally-*"))
 
 
 def tallied(numbers: Iterable[int]) -> tuple[int, int]:
-    """How many numbers there are, and their sum."""
+    """The number of numbers, and their sum."""
     results = total = 0
     for number in numbers:
         results += 1
@@ -62,7 +62,7 @@ def tallied(numbers: Iterable[int]) -> tuple[int, int]:
 
 
 def added(tallies: Iterable[Sequence[int]]) -> tuple[int, ...]:
-    """The sum, place by place.
+    """Adds up tuples, element by element.
 
     >>> added([(1, 10), (2, 20)])
     (3, 30)

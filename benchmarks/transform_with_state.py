@@ -1,7 +1,7 @@
-"""The same results by Spark's own stateful API for Python, transformWithState, from a file to files.
+"""Baselines with Spark's stateful API for Python, transformWithState, from a file to files.
 
-Each query is a stream of one micro-batch with all the data, the cheapest there is for it, and one that fires
-the timers. A record of a far later time comes last, since nothing else makes the last windows end.
+Each query has one micro-batch with all data, which is the fastest form, and one that fires the timers. The last record
+has a far later time, because nothing else ends the last windows.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ EVENT = f"person struct<{PERSON}>, auction struct<{AUCTION}>, bid struct<{BID}>"
 def stateful_baseline(
     session: Any, paths: Sequence[Path], name: str, query: Query
 ) -> tuple[Baseline, ...]:
-    """The query as a baseline that runs once; none where what it needs is not installed.
+    """The query as a baseline that runs once, or no baseline if pandas or another requirement is not installed.
 
     Args:
-        session: Spark's.
+        session: The Spark session.
         paths: Files of bids, or of events.
-        name: Tells the folders of queries apart.
-        query: A function from the stream of all records to the one of rows.
+        name: The name of the query's folder.
+        query: A function from the stream of all records to the stream of rows.
     """
     if any(find_spec(package) is None for package in ("google", "pandas", "pyarrow")):
         return ()
@@ -70,6 +70,6 @@ def _write_all(session: Any, paths: Sequence[Path], folder: Path, query: Query) 
 
 def _write_end(files: Path, *, is_bids: bool) -> None:
     bid = {"auction": -1, "bidder": -1, "price": 0, "dateTime": LATEST, "extra": ""}
-    # Filters are pushed below watermarks, so the record must pass those of all queries.
+    # Spark pushes filters below watermarks, so the record must pass the filters of all queries.
     record = bid if is_bids else {"auction": {"seller": -1, "dateTime": LATEST}, "bid": bid}
     Path(f"{files}-end.jsonl").write_text(json.dumps(record) + "\n")

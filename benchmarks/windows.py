@@ -1,11 +1,11 @@
-"""What a window costs per record, against a loop written by hand: a count per key in tumbling windows.
+"""Compares a count per key in tumbling windows with a hand-written loop.
 
     python benchmarks/windows.py [--records 1000000] [--keys 1000] [--window-ms 10000]
 
-The task of the window's vertex is fed batches as its exchange gives them, and a watermark after each.
-By hand: `pane[key] = pane.get(key, 0) + 1` over the same batches, with a dictionary per window, late
-windows left out and finished ones emitted. `general` is the operator that any assigner and trigger
-use, forced on the same window. Best of five alternating rounds; nanoseconds per record.
+The task of the window's vertex gets batches as its exchange delivers them, with a watermark after each. The loop runs
+`pane[key] = pane.get(key, 0) + 1` over the same batches, with a dictionary per window. It skips late windows and
+emits finished ones. `general` is the operator for custom assigners and triggers, used for the same window. The
+result is nanoseconds per record, the fastest of five alternating rounds.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def records(count: int, keys: int) -> Batches:
 
 
 def by_hand(batches: Batches, size: int) -> int:
-    """The expert's loop; how many counts it made."""
+    """Runs the expert's loop; returns the number of counts."""
     panes: dict[int, dict[Any, int]] = {}
     emitted: list[Any] = []
     watermark = -1
@@ -102,7 +102,7 @@ def by_hand(batches: Batches, size: int) -> int:
 
 
 def task_of(assigner: WindowAssigner[Any, Any], *, is_generated: bool) -> Callable[[], StreamTask]:
-    """Makes the task of the window's vertex."""
+    """Returns a function that creates the task of the window's vertex."""
     configuration = Configuration()
     configuration.set_string("opchain.codegen.enabled", str(is_generated).lower())
     env = StreamExecutionEnvironment.get_execution_environment(configuration)
@@ -120,7 +120,7 @@ def task_of(assigner: WindowAssigner[Any, Any], *, is_generated: bool) -> Callab
 
 
 def by_task(batches: Batches, make: Callable[[], StreamTask]) -> int:
-    """The same through a task; how many counts it made."""
+    """Runs the same batches through a task; returns the number of counts."""
     chain = make().chain
     chain.open()
     watermark = -1
@@ -134,7 +134,7 @@ def by_task(batches: Batches, make: Callable[[], StreamTask]) -> int:
 
 
 def seconds(run: Callable[[], int], counts: set[int]) -> float:
-    """How long it takes."""
+    """The seconds of `run`, whose number of counts is added to `counts`."""
     gc.collect()
     start = time.perf_counter()
     counts.add(run())
@@ -142,7 +142,7 @@ def seconds(run: Callable[[], int], counts: set[int]) -> float:
 
 
 def main() -> None:
-    """Prints a line per way."""
+    """Prints a line for each contender."""
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("--records", type=int, default=1_000_000)
     parser.add_argument("--keys", type=int, default=1000)
@@ -173,7 +173,7 @@ def main() -> None:
     for _ in range(ROUNDS):
         for name, run in ways.items():
             best[name] = min(best[name], seconds(run, counts))
-    assert len(counts) == 1, f"the ways differ: {counts}"
+    assert len(counts) == 1, f"the numbers of results differ: {counts}"
     hand = best["by hand"]
     for name, taken in best.items():
         print(f"{name:12} {taken / arguments.records * 1e9:6.0f} ns  {hand / taken:5.2f} x")

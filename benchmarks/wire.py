@@ -1,9 +1,9 @@
-"""What the wire format costs beside bare pickle, and what the collector costs both.
+"""Compares the wire format with bare pickle, and measures the cost of garbage collection for both.
 
-Run `python benchmarks/wire.py`. Each line is one kind of records in buffers of one size: nanoseconds per
-record to write and read a buffer (best of several runs), of bare `pickle.dumps` and `loads`, of `encode`
-and `decode`, and of these with the collector as tasks have it; then both as a share of bare pickle, and
-the share that is the checksum. A buffer that was read is dropped before the next one, as a task does.
+Run `python benchmarks/wire.py`. Each line is one kind of records in buffers of one size. It has the nanoseconds per
+record to write and read a buffer (fastest of several runs) with bare `pickle.dumps` and `loads`, with `encode` and
+`decode`, and with the latter and the garbage collector's settings of tasks. Then follow the last two relative to bare
+pickle, and the share of the checksum. A buffer is dropped before the next one is read, as in a task.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ RECORDS_PER_RUN = 200_000
 
 
 def kinds_of_records(count: int) -> dict[str, list[Any]]:
-    """Batches by name."""
+    """Batches of records by name."""
     return {
         "small ints": [number % 200 for number in range(count)],
         "ints": list(range(1_000_000, 1_000_000 + count)),
@@ -37,7 +37,7 @@ def kinds_of_records(count: int) -> dict[str, list[Any]]:
 
 
 def nanoseconds(actions: list[Callable[[], Any]], count: int) -> list[float]:
-    """Time per record of each action, its best of RUNS; the actions take turns."""
+    """Nanoseconds per record of each action: the fastest of RUNS. The actions take turns."""
     best = [float("inf")] * len(actions)
     calls = RECORDS_PER_RUN // count
     for _ in range(RUNS):

@@ -1,4 +1,4 @@
-"""Text with words as frequent as in a natural language: the n-th word comes 1/n times as often as the first."""
+"""Text with word frequencies like those of a natural language: the n-th word is 1/n times as frequent as the first."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
 def zipf_texts(megabytes: int) -> tuple[Path, ...]:
-    """A file for each subtask, of so many MB (10**6 bytes) together, made once and kept in the folder for temporary files."""
+    """Writes a file for each subtask, `megabytes` (10**6 bytes) in total, to the folder for temporary files, if not there."""
     return tuple(_kept(megabytes * 1_000_000 // PARALLELISM, part) for part in range(PARALLELISM))
 
 

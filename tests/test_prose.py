@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ROOT = Path(__file__).parents[1]
-FOLDERS = ("compiler", "runtime", "examples")
+FOLDERS = ("compiler", "runtime", "examples", "benchmarks")
 LONGEST_SENTENCE = 45
 """Words in a sentence of a page; the guide says 25."""
 

@@ -1,4 +1,4 @@
-"""Nexmark: queries of examples/nexmark over events in a file, written to files."""
+"""Nexmark: queries of examples/nexmark, which read events from a file and write files."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ QUERIES = {
 
 
 def workloads(session: Any, scale: float) -> list[Workload]:
-    """1,000,000 events in 100 seconds; transformWithState, which takes minutes, at full scale only."""
+    """1,000,000 events in 100 seconds. transformWithState takes minutes, so it runs at full scale only."""
     count = int(1_000_000 * scale)
     path = nexmark_events(count)
     return [_workload(session, path, count, query, is_full=scale >= 1) for query in QUERIES]

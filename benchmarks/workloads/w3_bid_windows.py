@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from opchain import StreamExecutionEnvironment
 
     Windows = dict[tuple[int, int], tuple[int, int]]
-    """Auction and start -> count and highest price."""
+    """Count and highest price by auction and start of the window."""
 
 SIZE_MS = 10_000
 
@@ -115,7 +115,7 @@ class CountAndHighest(AggregateFunction[Any, Any, Any]):
         return accumulator
 
     def merge(self, acc_a: tuple[int, int], acc_b: tuple[int, int]) -> tuple[int, int]:
-        """Those of all."""
+        """The sum of the counts, and the higher price."""
         return acc_a[0] + acc_b[0], max(acc_a[1], acc_b[1])
 
 

@@ -1,4 +1,4 @@
-"""W4: text files -> words -> count per word; BATCH: once per word, STREAMING: after every word."""
+"""W4: text files -> words -> count per word. Counts are emitted once per word in BATCH, after every word in STREAMING."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def workloads(session: Any, scale: float) -> list[Workload]:
-    """A text of 100 MB, some 14 million words, 100,000 different ones."""
+    """A text of 100 MB: about 14 million words, of which 100,000 are distinct."""
     paths = zipf_texts(max(1, int(100 * scale)))
     words = sum(len(line.split()) for path in paths for line in texts(path))
     return [
@@ -103,7 +103,7 @@ def _streaming(context: Any, paths: Paths, words: int) -> Workload:
 
 
 def run(paths: Paths, mode: str) -> tuple[int, ...]:
-    """Runs the program in a mode: how many results, and the sum of their counts."""
+    """Runs the program in a mode; returns the number of results and the sum of their counts."""
     return tally_by(
         "W4", lambda env, folder: draw(env, paths, folder), execution__runtime_mode=mode
     )

@@ -1,4 +1,4 @@
-"""W5: a chain of ten operators, fused and with a shuffle between each two."""
+"""W5: ten operators in one chain, and with a shuffle between each two."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""W6: three stages. Prices are broadcast to rebalanced purchases, whose amounts are added up by user and by item."""
+"""W6: three stages. Prices are broadcast, purchases are rebalanced, and their amounts are added up by user and by item."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ USERS = 20_000
 
 
 class Priced(CoFlatMapFunction[Any, int, Any]):
-    """(item, price) and purchases -> (user, item, price); a purchase waits until all prices are known."""
+    """Joins (item, price) with purchases to (user, item, price). Purchases wait until all prices are known."""
 
     def __init__(self) -> None:
         self.prices: dict[int, int] = {}
@@ -131,7 +131,7 @@ def draw(env: StreamExecutionEnvironment, count: int, users: str, items: str) ->
 
 
 def _add_up(amounts: DataStream[Amount], folder: str) -> None:
-    """(key, 1, price) -> (key, how many so far, their price so far), after each of them."""
+    """Emits (key, number so far, total price so far) for each (key, 1, price)."""
     totals = amounts.key_by(lambda row: row[0]).reduce(
         lambda a, b: (a[0], a[1] + b[1], a[2] + b[2])
     )
@@ -143,7 +143,7 @@ def _price(item: int) -> tuple[int, int]:
 
 
 def _dealt(numbers: Iterator[range]) -> Iterator[tuple[int, bytes]]:
-    """Batches in turn to all partitions: as even as record by record, and cheaper."""
+    """Deals batches out to all partitions in turn: as even as record by record, and cheaper."""
     for place, chunk in enumerate(numbers):
         yield place % PARALLELISM, pickle.dumps(list(chunk), 5)
 
