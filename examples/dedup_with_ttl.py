@@ -1,7 +1,7 @@
-"""Drops payments that were delivered twice, and remembers each for an hour, not forever.
+"""Drops payments that were delivered twice, and remembers the id of each for an hour.
 
-Look at the time to live: without it the state grows by every payment there ever was. An id that comes again
-after it has expired counts as new; `tests/examples/test_examples.py` turns a clock to show it.
+Look at the time to live (TTL) of the state: without it, the state would grow forever. A payment whose id has expired
+counts as new; `tests/examples/test_examples.py` sets a clock to show it.
 
     $ python examples/dedup_with_ttl.py
     ('p1', 100)

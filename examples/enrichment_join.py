@@ -1,7 +1,7 @@
-"""Adds the customer's name to each order; an order that comes before its customer waits.
+"""Adds the customer's name to each order. An order that arrives before its customer waits.
 
 Look at the two inputs of one operator: they share keyed state, and either may be ahead of the other.
-Waiting ends by an event-time timer: sam never signs up, and his order comes out with '?' instead.
+An event-time timer ends the wait: sam never signs up, so his order is emitted with '?' as the name.
 
     $ python examples/enrichment_join.py
     ('ann', 'Ann Lee', 'shoes')

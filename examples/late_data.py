@@ -1,8 +1,8 @@
-"""Counts readings per ten seconds, and shows the three fates of a reading that comes late.
+"""Counts readings per ten seconds, and shows what happens to late readings.
 
-Look at the watermark, which trails the readings by 5 s: less than that, and a late one is counted in time.
-Within the allowed lateness its window fires again with the new count. Later still the window is gone, and
-the reading goes to a side output. (In batch mode, where all input comes before any result, nothing is late.)
+Look at the watermark, which is 5 s behind the readings. A reading that is late by less than 5 s is counted in time.
+Within the allowed lateness, its window fires again with the new count. After that, the window's state is gone, and the
+reading goes to a side output. (In batch mode nothing is late, because windows fire after all input is read.)
 
     $ python examples/late_data.py
     ('0 s to 10 s', 3)
@@ -29,7 +29,7 @@ LATE = OutputTag("late", Types.INT())
 
 
 class TrailingWatermarks(WatermarkGenerator[int]):
-    """Emits at each reading, not every 200 ms: what is late must not depend on the machine."""
+    """Emits a watermark at each reading, not every 200 ms, so the speed of the machine changes no result."""
 
     def on_event(self, event: int, event_timestamp: int, output: WatermarkOutput) -> None:
         output.emit_watermark(event_timestamp - 5_001)
@@ -57,7 +57,7 @@ def build(env: StreamExecutionEnvironment, lateness: int = 10) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Counts readings per ten seconds.")
-    parser.add_argument("--lateness", type=int, default=10, help="seconds a window is kept for")
+    parser.add_argument("--lateness", type=int, default=10, help="allowed lateness in seconds")
     env = StreamExecutionEnvironment.get_execution_environment()
     build(env, parser.parse_args().lateness)
     env.execute("late data")

@@ -1,7 +1,7 @@
-"""Groups page views into visits: a visit ends when its user does nothing for half an hour.
+"""Groups page views into visits. A visit ends after half an hour without a view by its user.
 
-Look at the views: they come out of order, and ann's of minute 40 joins two visits that were apart until
-then. Views may be up to 30 minutes late; the end of the input closes the visits that are still open.
+Look at the views, which are out of order: ann's view of minute 40 merges two visits that were separate before.
+Views may be up to 30 minutes late. The end of the input closes all open visits.
 
     $ python examples/sessions.py
     ('bob', 'minutes 5 to 5', '1 pages')

@@ -1,7 +1,7 @@
 """Counts words: the smallest whole program, with one exchange.
 
 In the plan, the source, the words and the pairs share a vertex. The count has its own vertex, because `key_by` sends
-each word to the subtask that owns its key group. A count is printed whenever it grows; in batch mode once, at the end.
+each word to the subtask that owns its key group. A count is printed after each word; in batch mode once, at the end.
 
     $ python examples/word_count.py
     ('to', 1)

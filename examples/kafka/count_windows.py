@@ -1,6 +1,6 @@
 """Kafka to Kafka: counts the orders of each user in every minute of event time.
 
-The time of an order is that of its message. A minute is over when all partitions are past it.
+The timestamp of an order is the timestamp of its message. A minute ends when all partitions have passed it.
 
     opchain dev kafka --topic orders --topic orders-per-minute
     python examples/kafka/count_windows.py
@@ -47,7 +47,7 @@ class WithMinute(ProcessWindowFunction[int, str, str, TimeWindow]):
 
 
 def main(servers: str = "127.0.0.1:9092", checkpoints: str = "checkpoints", end: str = "") -> None:
-    """Runs until it is stopped; with "latest" until it has read what is there."""
+    """Runs until it is stopped, or with "latest" up to the messages that are in the topic at the start."""
     configuration = Configuration()
     configuration.set_string("execution.checkpointing.dir", checkpoints)
     env = StreamExecutionEnvironment.get_execution_environment(configuration)
@@ -61,7 +61,7 @@ def main(servers: str = "127.0.0.1:9092", checkpoints: str = "checkpoints", end:
     sink.set_delivery_guarantee(DeliveryGuarantee.EXACTLY_ONCE)
     sink.set_transactional_id_prefix("orders-per-minute").set_record_serializer(to_counts.build())
     late = WatermarkStrategy.for_bounded_out_of_orderness(Duration.of_seconds(5))
-    # A partition without messages holds the others back for ten seconds at most.
+    # A partition without messages delays windows for ten seconds at most.
     orders = env.from_source(source.build(), late.with_idleness(Duration.of_seconds(10)), "orders")
     by_user = orders.uid("orders").map(json.loads).key_by(lambda order: order["user"])
     minutes = by_user.window(TumblingEventTimeWindows.of(Time.minutes(1)))

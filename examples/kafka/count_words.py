@@ -1,4 +1,4 @@
-"""Counts words of one Kafka topic into another one, exactly once.
+"""Counts the words in one Kafka topic and writes the counts to another one, exactly once.
 
 Start a broker with `opchain dev kafka`, then this program, and write lines to the topic "lines".
 """
@@ -17,7 +17,7 @@ from opchain.datastream.connectors.kafka import (
 
 
 def main(servers: str = "127.0.0.1:9092", checkpoints: str = "checkpoints", end: str = "") -> None:
-    """Runs until it is stopped; with "latest" until it has read what is there."""
+    """Runs until it is stopped, or with "latest" up to the messages that are in the topic at the start."""
     configuration = Configuration()
     configuration.set_string("execution.checkpointing.dir", checkpoints)
     env = StreamExecutionEnvironment.get_execution_environment(configuration)

@@ -1,6 +1,6 @@
-"""Kafka to Kafka with a look-up: adds the user's name from a table of PostgreSQL to each order.
+"""Kafka to Kafka with a lookup: adds the user's name from a PostgreSQL table to each order.
 
-Each subtask has a connection, and keeps the names that it has asked for.
+Each subtask has a database connection and a cache of names.
 
     opchain dev kafka --topic orders --topic named-orders
     psql -c "CREATE TABLE users (id text PRIMARY KEY, name text)"
@@ -50,7 +50,7 @@ def main(
     checkpoints: str = "checkpoints",
     end: str = "",
 ) -> None:
-    """Runs until it is stopped; with "latest" until it has read what is there."""
+    """Runs until it is stopped, or with "latest" up to the messages that are in the topic at the start."""
     configuration = Configuration()
     configuration.set_string("execution.checkpointing.dir", checkpoints)
     env = StreamExecutionEnvironment.get_execution_environment(configuration)

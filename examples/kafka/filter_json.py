@@ -1,4 +1,4 @@
-"""Kafka to Kafka, exactly once: reads JSON, keeps some of it, writes it.
+"""Kafka to Kafka, exactly once: filters JSON messages.
 
 opchain dev kafka --topic orders --topic large-orders
 python examples/kafka/filter_json.py
@@ -19,7 +19,7 @@ from opchain.datastream.connectors.kafka import (
 
 
 def main(servers: str = "127.0.0.1:9092", checkpoints: str = "checkpoints", end: str = "") -> None:
-    """Runs until it is stopped; with "latest" until it has read what is there."""
+    """Runs until it is stopped, or with "latest" up to the messages that are in the topic at the start."""
     configuration = Configuration()
     configuration.set_string("execution.checkpointing.dir", checkpoints)
     env = StreamExecutionEnvironment.get_execution_environment(configuration)

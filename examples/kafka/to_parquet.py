@@ -27,7 +27,7 @@ def main(
     checkpoints: str = "checkpoints",
     end: str = "",
 ) -> None:
-    """Runs until it is stopped; with "latest" until it has read what is there."""
+    """Runs until it is stopped, or with "latest" up to the messages that are in the topic at the start."""
     configuration = Configuration()
     configuration.set_string("execution.checkpointing.dir", checkpoints)
     env = StreamExecutionEnvironment.get_execution_environment(configuration)

@@ -14,7 +14,7 @@ from opchain.datastream import RuntimeExecutionMode
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Does what the command line asks for; 0 when the whole input was processed."""
+    """Runs the command. Returns exit code 0 if the whole input was processed."""
     words = sys.argv[1:] if arguments is None else arguments
     if words[:1] == ["generate"]:
         return generator.main(words[1:])
@@ -40,7 +40,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def environment(mode: str, parallelism: int, *, is_local: bool) -> StreamExecutionEnvironment:
-    """An environment on Spark, or in this process."""
+    """An environment that runs jobs on Spark, or in this process."""
     configuration = Configuration()
     if is_local:
         configuration.set_string("execution.target", "local")
@@ -53,8 +53,8 @@ def environment(mode: str, parallelism: int, *, is_local: bool) -> StreamExecuti
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m examples.nexmark",
-        description="Runs a query of the Nexmark benchmark. What each returns, examples/nexmark/q*.py say.",
-        epilog="python -m examples.nexmark generate --help: events to run them on.",
+        description="Runs a query of the Nexmark benchmark. examples/nexmark/q*.py describe the queries.",
+        epilog="To generate events, see python -m examples.nexmark generate --help.",
     )
     parser.add_argument("query", choices=QUERIES, metavar="qN", help="q0 to q22, or generate")
     parser.add_argument(
@@ -76,29 +76,31 @@ def _parser() -> argparse.ArgumentParser:
         "--watermark",
         choices=("periodic", "every-event"),
         default="periodic",
-        help="every-event: read in one subtask, with a watermark after each event (default: %(default)s)",
+        help="every-event: read with parallelism 1, and emit a watermark after each event (default: %(default)s)",
     )
     parser.add_argument(
-        "--late", metavar="DIR", help="where the events go that the windows of q5, q7, q8, q11 drop"
+        "--late",
+        metavar="DIR",
+        help="folder for late events that windows of q5, q7, q8 and q11 drop",
     )
     return parser
 
 
 def _check_paths(options: argparse.Namespace) -> None:
-    """Finds out before anything runs what can't be read or written.
+    """Checks the input and output paths before the job starts.
 
     Raises:
-        ValueError: There is no input, or the output is not a folder, or one that has files in it.
+        ValueError: If the input does not exist, or the output is a file or a folder with files.
     """
     for path in (options.input, options.side_input):
         if path is not None and not Path(path).exists():
             raise ValueError(f"there is no file or folder {path}")
     output: Path = options.output
     if output.exists() and not output.is_dir():
-        raise ValueError(f"{output} is a file: give an empty or a new folder")
+        raise ValueError(f"{output} is a file: use an empty or a new folder")
     if any(_is_data(file) for file in output.rglob("*")):
-        # The sink would put its files beside them, and both be read as one result.
-        raise ValueError(f"{output} has files in it already: give an empty folder")
+        # The new files would mix with the old ones, and readers would take both for one result.
+        raise ValueError(f"{output} already contains files: use an empty folder")
 
 
 def _is_data(path: Path) -> bool:

@@ -1,4 +1,4 @@
-"""Counting the bids of a window, which q5, q11 and q12 do."""
+"""Counts the bids of a window, for q5, q11 and q12."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Count(AggregateFunction[Any, int, int]):
-    """How many bids there are."""
+    """The number of bids."""
 
     def create_accumulator(self) -> int:
         """None yet."""
@@ -33,7 +33,7 @@ class Count(AggregateFunction[Any, int, int]):
 
 
 class PerWindow(ProcessWindowFunction[int, "Row", int, Any]):
-    """The count of a bidder's bids as a row, with the window."""
+    """Returns a row with the window and the number of a bidder's bids."""
 
     def process(self, key: int, context: Any, elements: Iterable[int]) -> Iterator[Row]:
         """One row."""

@@ -1,13 +1,13 @@
-"""Numbers of bids, bidders and auctions by level of price, which q15, q16 and q17 report."""
+"""The numbers of bids, bidders and auctions by price level, for q15, q16 and q17."""
 
 from __future__ import annotations
 
 RANK2, RANK3 = 10_000, 1_000_000
-"""Where the second and the third level begin."""
+"""The lowest prices of the second and the third level."""
 
 
 class BidStatistics:
-    """Bids, and the distinct bidders and auctions among them: in all and for each level."""
+    """The number of bids, distinct bidders and distinct auctions, in total and for each price level."""
 
     __slots__ = ("auctions", "bidders", "bids")
 
@@ -17,7 +17,7 @@ class BidStatistics:
         self.auctions: list[set[int]] = [set(), set(), set(), set()]
 
     def add(self, auction: int, bidder: int, price: int) -> None:
-        """Takes a bid in."""
+        """Counts a bid."""
         level = 1 if price < RANK2 else 2 if price < RANK3 else 3
         for counted in (0, level):
             self.bids[counted] += 1
@@ -25,7 +25,7 @@ class BidStatistics:
             self.auctions[counted].add(auction)
 
     def columns(self) -> dict[str, int]:
-        """The twelve numbers."""
+        """The twelve numbers, by column."""
         groups = {
             "bids": self.bids,
             "bidders": list(map(len, self.bidders)),

@@ -1,9 +1,9 @@
 """Generates events: one person, three auctions and 46 bids in turn, the same bytes for the same seed.
 
-As the Nexmark benchmark has it, half of the bids go to a hot auction, three quarters of bidders and sellers are
-hot ones, and who is hot changes with each hundredth auction or person. Bids may name auctions, and auctions
-persons, that come a little later. Only `Random.random` is asked for numbers, and there are no powers of
-floating point: both are the same in every version of Python and on every machine.
+As in the Nexmark benchmark, half of the bids go to a hot auction, and three quarters of bidders and sellers are hot.
+Each hundredth auction or person is the next hot one. A bid may refer to an auction that begins a little later, and an
+auction to a person who signs up a little later. The generator uses only `Random.random`, and no powers of floats, so
+its events are the same in every version of Python and on every machine.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ FIRST_ID = 1_000
 FIRST_CATEGORY, CATEGORIES = 10, 5
 IN_FLIGHT_AUCTIONS, ACTIVE_PERSONS = 100, 1_000
 LEAD = 10
-"""How many ids ahead of the last one may be named."""
+"""How far an id in an event may be ahead of the last existing id."""
 
 HOT_EVERY = 100
 HOT_AUCTIONS, HOT_BIDDERS, HOT_SELLERS = 1 / 2, 3 / 4, 3 / 4
@@ -76,16 +76,16 @@ PLACES = [
 ]
 _PRICE_STEPS = 600
 _PRICES = [round(100 * Decimal(10) ** (Decimal(step) / 100)) for step in range(_PRICE_STEPS + 1)]
-"""From 1 to a million in steps of equal ratio, in cents."""
+"""Prices in cents, from 1 to a million, with a constant ratio between two neighbours."""
 
 _TEXT_LENGTH = 1 << 16
 
 
 class Generator:
-    """Makes events by number.
+    """Generates events by their number.
 
     Args:
-        seed: Two generators of the same seed and rate make the same events.
+        seed: Generators with the same seed and rate generate the same events.
         rate: Events per second of event time.
     """
 
@@ -97,7 +97,7 @@ class Generator:
         self._hot_channels = [(name, self._url()) for name in HOT_CHANNELS]
 
     def events(self, count: int) -> Iterator[tuple[int, dict[str, Any]]]:
-        """Times and events, in the order of time."""
+        """Pairs of timestamp and event, in the order of timestamps."""
         for number in range(count):
             time = self._time(number)
             turn, place = divmod(number, IN_TURN)
@@ -164,7 +164,7 @@ class Generator:
         }
 
     def _somebody(self, turn: int, hot: float, beside: int) -> int:
-        """A person's id; sellers and bidders differ in who is hot."""
+        """The id of a person. Hot sellers and hot bidders are different persons."""
         if self._random() < hot:
             return FIRST_ID + turn // HOT_EVERY * HOT_EVERY + beside
         active = min(turn + 1, ACTIVE_PERSONS)
@@ -186,7 +186,7 @@ class Generator:
         return f"https://www.nexmark.com/{directories}/item.htm?query=1"
 
     def _about(self, length: int) -> str:
-        """A text that is up to a fifth longer or shorter."""
+        """A text whose length is within a fifth of `length`."""
         spread = length // 5
         return self._text(length - spread + self._below(2 * spread + 1))
 
@@ -204,7 +204,7 @@ class Generator:
 def shuffled(
     events: Iterable[tuple[int, Any]], out_of_order_ms: int, seed: int
 ) -> Iterator[tuple[int, Any]]:
-    """The events with some overtaken by later ones, by less than `out_of_order_ms`."""
+    """The events, out of order by less than `out_of_order_ms`."""
     delay = random.Random(f"order {seed}").random  # noqa: S311 - not for secrets
     waiting: list[tuple[float, int, int, Any]] = []
     for number, (time, event) in enumerate(events):
@@ -218,7 +218,7 @@ def shuffled(
 
 
 def write(events: Iterable[tuple[int, Any]], paths: list[Path]) -> None:
-    """Writes events as JSON lines, to each file in turn."""
+    """Writes events as JSON lines, one event to each file in turn."""
     encode = json.JSONEncoder(separators=(",", ":")).encode
     with ExitStack() as stack:
         files = [
@@ -229,7 +229,7 @@ def write(events: Iterable[tuple[int, Any]], paths: list[Path]) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Does what the command line asks for."""
+    """Runs the command."""
     options = _parser().parse_args(arguments)
     out: Path = options.out
     if options.files > 1 or out.is_dir():
@@ -261,20 +261,20 @@ def _parser() -> argparse.ArgumentParser:
         "--out-of-order-ms",
         type=int,
         default=0,
-        help="events are overtaken by others that are later by less than this (default: %(default)s)",
+        help="events are out of order by less than this (default: %(default)s)",
     )
     parser.add_argument("--out", type=Path, required=True, help="file, or folder for several files")
     parser.add_argument(
         "--files",
         type=positive,
         default=1,
-        help="deal the events out to so many files (default: 1)",
+        help="number of files to write (default: 1)",
     )
     return parser
 
 
 def positive(text: str) -> int:
-    """A number from the command line that must be at least 1."""
+    """Parses a number of the command line that must be at least 1."""
     number = int(text)
     if number < 1:
         raise argparse.ArgumentTypeError(f"{number} is less than 1")

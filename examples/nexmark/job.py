@@ -30,18 +30,18 @@ def draw(
     """Draws a query on an environment.
 
     Args:
-        env: Where it is drawn.
+        env: The environment.
         query: One of QUERIES.
         input_path: A file of JSON lines, or a folder of such files.
-        output_folder: Where the rows go.
+        output_folder: The folder for the rows.
         side_input: The CSV file of q13.
-        late_folder: Where the events go that windows dropped, as lines like those of the input.
-        watermark_after_every_event: Reads everything in one subtask, with watermarks as dense as can be.
+        late_folder: A folder for the events that windows drop, in the format of the input, or None.
+        watermark_after_every_event: Whether to read in one subtask, with a watermark after every event.
 
     Raises:
-        ValueError: The query has no windows, and late events are asked for; or q13 has no side input.
+        ValueError: If there is a `late_folder` but the query drops no events, or if q13 has no side input.
     """
-    # Nothing here changes a record that it got.
+    # No function in these queries modifies a record.
     env.get_config().enable_object_reuse()
     source = EventSource(input_path)
     stream = env.from_source(source, WatermarkStrategy.no_watermarks(), "events")
@@ -64,7 +64,7 @@ def draw(
 
 
 def _as_event(kind: str, fields: tuple[str, ...]) -> Any:
-    """A function from the fields of an event to the object that it was in the input."""
+    """A function from the fields of an event to the JSON object of the event in the input."""
     nothing = dict.fromkeys(KINDS)
     number = list(KINDS).index(kind)
 

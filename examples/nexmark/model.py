@@ -1,7 +1,7 @@
-"""What happens on the auction site: persons sign up, auctions begin, bids are made.
+"""The events of the auction site: persons sign up, auctions begin, bids are made.
 
-Times are milliseconds since the epoch, prices are cents. A query gets records with the fields that it
-asks for (see streams.py); these classes say what there is.
+Times are milliseconds since 1970, prices are cents. These classes list all fields. The records of a query
+have only the fields that the query reads (see streams.py).
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 Row = dict[str, Any]
-"""A row of a result, by column."""
+"""A row of a result: values by column."""
 
 
 class Person(NamedTuple):
-    """Somebody who signed up to sell or to bid."""
+    """A person who signed up to sell or to bid."""
 
     id: int
     name: str
@@ -26,7 +26,7 @@ class Person(NamedTuple):
 
 
 class Auction(NamedTuple):
-    """Something that is for sale from `dateTime` to `expires`, both included."""
+    """An auction, which is open from `dateTime` to `expires`, both included."""
 
     id: int
     itemName: str
@@ -41,7 +41,7 @@ class Auction(NamedTuple):
 
 
 class Bid(NamedTuple):
-    """An offer for an auction."""
+    """A bid on an auction."""
 
     auction: int
     bidder: int

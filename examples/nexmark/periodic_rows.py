@@ -1,4 +1,4 @@
-"""Folding the records of a key, with new rows for it every ten seconds instead of with every record."""
+"""Folds the records of each key, and emits rows every ten seconds instead of after every record."""
 
 from __future__ import annotations
 
@@ -19,32 +19,32 @@ PERIOD_MS = 10_000
 
 
 class PeriodicRows(KeyedProcessFunction[Any, Any, "Row"]):
-    """Folds records, and shows the result at the end of each ten seconds of event time that had any.
+    """Folds records, and emits rows at the end of each ten seconds of event time in which records arrived.
 
-    The first record after the last rows of a key sets the timer. In batch mode it fires once, when the input of
-    the key ends.
+    The first record of a key, and the first one after each emission, set the timer. In batch mode it fires once,
+    at the end of the key's input.
     """
 
     @abstractmethod
     def create(self) -> Any:
-        """What a key begins with."""
+        """The initial value of a key."""
 
     @abstractmethod
     def fold(self, folded: Any, value: Any) -> None:
-        """Takes a record in."""
+        """Adds a record to the folded value, in place."""
 
     @abstractmethod
     def rows(self, key: Any, folded: Any) -> Iterator[Row]:
-        """What there is to show of a key."""
+        """The rows of a key."""
 
     def open(self, runtime_context: RuntimeContext) -> None:
-        """Declares the state: what is folded, and whether it is to be shown."""
+        """Declares the state: the folded value, and whether its timer is set."""
         self.state = runtime_context.get_state(
             ValueStateDescriptor("folded, is due", Types.PICKLED_BYTE_ARRAY())
         )
 
     def process_element(self, value: Any, ctx: Any) -> None:
-        """Takes a record in."""
+        """Folds a record, and sets the timer if it is not set."""
         folded, is_due = self.state.value() or (self.create(), False)
         if not is_due:
             time = ctx.timestamp()
@@ -54,7 +54,7 @@ class PeriodicRows(KeyedProcessFunction[Any, Any, "Row"]):
         self.state.update((folded, True))
 
     def on_timer(self, timestamp: int, ctx: Any) -> Iterator[Row]:
-        """Shows what there is."""
+        """Emits the rows of the key."""
         folded, _ = self.state.value()
         self.state.update((folded, False))
         yield from self.rows(ctx.get_current_key(), folded)

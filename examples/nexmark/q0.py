@@ -1,4 +1,4 @@
-"""q0 - pass through: every bid."""
+"""q0 - pass through: all bids."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def build(events: Events) -> Result:
-    """Nothing but parsing and writing."""
+    """Only parses and writes."""
     bids = events.bids("auction", "bidder", "price", "dateTime", "extra")
     rows = bids.map(
         lambda bid: {

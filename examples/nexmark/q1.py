@@ -1,4 +1,4 @@
-"""q1 - currency: every bid, its price times 0.908 in exact decimal arithmetic."""
+"""q1 - currency: all bids, with prices multiplied by 0.908 in exact decimal arithmetic."""
 
 from __future__ import annotations
 

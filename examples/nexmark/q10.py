@@ -1,4 +1,4 @@
-"""q10 - log to files: every bid with its day and minute, in a folder for each of them."""
+"""q10 - log to files: all bids with their day and minute, in a folder for each minute."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def build(events: Events) -> Result:
-    """A map; the sink makes the folders."""
+    """A map. The sink creates the folders."""
     bids = events.bids("auction", "bidder", "price", "dateTime", "extra")
     return Result(bids.map(row), folders=("dt", "hm"))
 

@@ -1,7 +1,7 @@
-"""q12 - processing-time windows: how many bids of each bidder are read in 10 seconds of the clock.
+"""q12 - processing-time windows: how many bids of each bidder are read in each 10 seconds of processing time.
 
-Like q11 and q5, but of machine time: what it returns differs from run to run, and windows that are open
-when the input ends are dropped, as Flink does.
+The result differs from run to run, because it depends on the speed of the machine. Windows that are still open
+at the end of the input are dropped, as in Flink.
 """
 
 from __future__ import annotations

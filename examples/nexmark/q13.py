@@ -1,4 +1,4 @@
-"""q13 - side input: each bid with the value that a file has for its auction's id modulo 10,000.
+"""q13 - side input: each bid with the value of its key in a file. The key is the auction's id modulo 10,000.
 
 The file is CSV without a header: key, value. Every subtask reads it before its first bid; bids without a value
 are dropped.
@@ -24,9 +24,9 @@ KEYS = 10_000
 
 
 def build(events: Events) -> Result:
-    """A function that opens the file."""
+    """A flat map that looks up values in the file."""
     if events.side_input is None:
-        raise ValueError("q13 joins bids with a file: give --side-input FILE")
+        raise ValueError("q13 joins bids with a file: use --side-input FILE")
     bids = events.bids("auction", "bidder", "price", "dateTime")
     return Result(bids.flat_map(SideInput(events.side_input)).name("side input"))
 
@@ -61,5 +61,5 @@ class SideInput(FlatMapFunction["Bid", "Row"]):
             return int(key), value
         except ValueError:
             raise ValueError(
-                f"{self._path}: {record} is not a key, which is a whole number, and a value"
+                f"{self._path}: {record} is not a pair of a key, an integer, and a value"
             ) from None

@@ -1,4 +1,4 @@
-"""q14 - calculation: bids of a middling price in the other currency, with what the time of day is called."""
+"""q14 - calculation: bids with a medium price, in the other currency, with the name of their time of day."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 RATE = Decimal("0.908")
 DAY, NIGHT, OTHER = "dayTime", "nightTime", "otherTime"
 TIMES = (*[NIGHT] * 7, OTHER, *[DAY] * 11, OTHER, *[NIGHT] * 4)
-"""Hour of the day -> what it is called."""
+"""The name of the time of day, by hour."""
 
 
 def build(events: Events) -> Result:
-    """A filter, in whole thousandths, and a map."""
+    """A filter, which compares whole thousandths, and a map."""
     bids = events.bids("auction", "bidder", "price", "dateTime", "extra")
     found = bids.filter(lambda bid: 1_000_000_000 < bid.price * 908 < 50_000_000_000)
     return Result(found.map(row))

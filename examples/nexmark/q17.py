@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 
 def build(events: Events) -> Result:
-    """A reduce: the statistics of one bid, added up."""
+    """A reduce that adds up the statistics of bids."""
     bids = events.bids("auction", "price", "dateTime").map(statistics)
     sums = bids.key_by(lambda sums: (sums[0], sums[1])).reduce(added)
     return Result(sums.map(row), key=("auction", "day"))
 
 
 def statistics(bid: Bid) -> tuple[int, ...]:
-    """Those of one bid: auction, day, bids, by level 1, 2, 3, least price, greatest price, sum."""
+    """The statistics of one bid: auction, day, bids, bids of level 1, 2 and 3, least price, greatest price, sum."""
     price = bid.price
     rank1, rank3 = int(price < RANK2), int(price >= RANK3)
     levels = (1, rank1, 1 - rank1 - rank3, rank3)
@@ -29,7 +29,7 @@ def statistics(bid: Bid) -> tuple[int, ...]:
 
 
 def added(a: Any, b: Any) -> tuple[int, ...]:
-    """Those of both."""
+    """The statistics of both inputs together."""
     auction, on_day, total1, low1, middle1, high1, least1, greatest1, sum1 = a
     _, _, total2, low2, middle2, high2, least2, greatest2, sum2 = b
     return (

@@ -1,7 +1,7 @@
 """q18 - last bid of each bidder on each auction.
 
-Of bids at the same time the one that comes later in the file is the last: subtasks read the parts of a file
-in order, and what a keyed operator gets of several subtasks comes in their order, too.
+Of bids with the same time, the one later in the file is the last. Subtasks read the parts of a file in order, and a
+keyed operator gets the records of several subtasks in the order of the subtasks, too.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""q19 - top ten: the highest bids of each auction, the earlier one first where prices are equal."""
+"""q19 - top ten: the highest bids of each auction. Of equal prices, the earlier bid is first."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ class TopTen(PeriodicRows):
         return []
 
     def fold(self, folded: list[Any], value: Any) -> None:
-        """Puts a bid behind those that are as good as it."""
+        """Inserts a bid after bids of the same rank."""
         if len(folded) < TOP or order(value) < order(folded[-1]):
             insort(folded, value, key=order)
             del folded[TOP:]
 
     def rows(self, key: Any, folded: list[Any]) -> Iterator[Row]:
-        """A row for each."""
+        """A row for each bid."""
         for rank, bid in enumerate(folded, start=1):
             yield {**q18.row(bid), "rank_number": rank}
 
 
 def order(bid: Any) -> tuple[int, int]:
-    """The better, the less."""
+    """The sort key: a better bid has a lower one."""
     return -bid[2], bid[5]

@@ -1,7 +1,7 @@
-"""q20 - bids with their auction, if that is of category 10.
+"""q20 - the bids on auctions of category 10, with their auction.
 
-Not bound in time, whichever comes first. Auctions of other categories take part, too: once they are known,
-nobody need keep their bids.
+Bids and auctions match without a time limit, whichever arrives first. The join also gets auctions of other categories,
+to drop their bids instead of keeping them in state.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ CATEGORY = 10
 
 
 def build(events: Events) -> Result:
-    """Two streams, keyed by the auction, meet in one operator."""
+    """Two streams, keyed by the auction, are inputs of one operator."""
     auctions = events.auctions(*Auction._fields).map(in_category)
     bids = events.tuples(events.bids(*Bid._fields))
     keyed = auctions.key_by(lambda auction: auction[0])
@@ -33,7 +33,7 @@ def build(events: Events) -> Result:
 
 
 def in_category(auction: Auction) -> Any:
-    """The columns of an auction; its id alone where it is of another category."""
+    """The columns of an auction, or only its id if it has a different category."""
     if auction.category != CATEGORY:
         return (auction.id, None)
     columns = {
@@ -51,7 +51,7 @@ def in_category(auction: Auction) -> Any:
 
 
 class BidsOfCategory(KeyedCoProcessFunction[int, Any, Any, "Row"]):
-    """For one auction: joins its bids, now or later."""
+    """Joins an auction with its earlier and later bids."""
 
     def open(self, runtime_context: RuntimeContext) -> None:
         """Declares the state."""
@@ -62,7 +62,7 @@ class BidsOfCategory(KeyedCoProcessFunction[int, Any, Any, "Row"]):
         )
 
     def process_element1(self, value: Any, ctx: Any) -> Iterator[Row]:
-        """An auction, to which the bids belong that came before."""
+        """Joins an auction with the bids that arrived before it."""
         self.auction.update(value)
         if value[1] is not None:
             for bid in self.early.get():
@@ -70,7 +70,7 @@ class BidsOfCategory(KeyedCoProcessFunction[int, Any, Any, "Row"]):
         self.early.clear()
 
     def process_element2(self, value: Any, ctx: Any) -> Iterator[Row]:
-        """A bid, whose auction is known or not."""
+        """Joins a bid with its auction, or keeps it until the auction arrives."""
         auction = self.auction.value()
         if auction is None:
             self.early.add(value)

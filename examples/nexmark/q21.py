@@ -1,4 +1,4 @@
-"""q21 - channel id: of the big channels by name, of the others out of the url. Bids without one are dropped."""
+"""q21 - channel id: by name for big channels, from the URL for others. Bids without an id are dropped."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ IN_URL = re.compile(r"(?:^|&)channel_id=([^&]*)")
 
 
 def build(events: Events) -> Result:
-    """A flat map that gives one row or none."""
+    """A flat map that returns one row or none."""
     return Result(events.bids("auction", "bidder", "price", "channel", "url").flat_map(with_id))
 
 
 def with_id(bid: Bid) -> Iterator[Row]:
-    """The row of a bid that has an id."""
+    """The row of a bid whose channel has an id."""
     channel_id = KNOWN.get(bid.channel.lower())
     if channel_id is None:
         found = IN_URL.search(bid.url)

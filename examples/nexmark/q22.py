@@ -1,4 +1,4 @@
-"""q22 - url directories: the pieces between the third and the sixth slash of a bid's url."""
+"""q22 - URL directories: the three parts between the third and the sixth slash of a bid's URL."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def build(events: Events) -> Result:
 
 
 def row(bid: Bid) -> Row:
-    """One row of the result; a url that is too short has null in place of what it lacks."""
+    """One row of the result. Missing directories are null."""
     dir1, dir2, dir3 = (*bid.url.split("/", 6)[DIRECTORIES], None, None, None)[:3]
     return {
         "auction": bid.auction,

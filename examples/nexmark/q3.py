@@ -1,7 +1,7 @@
-"""q3 - local items: who sells in category 10 in Oregon, Idaho or California.
+"""q3 - local items: the sellers in category 10 who live in Oregon, Idaho or California.
 
-Every auction of category 10 joined with the person who is its seller, if that person lives in one of the
-three states. Neither side is bound in time: whichever comes first waits in state, forever.
+Joins each auction of category 10 with its seller, if the seller lives in one of the three states. There is no time
+limit: persons and auctions stay in state forever.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ STATES = ("OR", "ID", "CA")
 
 
 def build(events: Events) -> Result:
-    """Two streams, keyed by the person, meet in one operator."""
+    """Two streams, keyed by the person, are inputs of one operator."""
     auctions = (
         events.auctions("id", "seller", "category")
         .filter(lambda auction: auction.category == 10)
@@ -41,7 +41,7 @@ def build(events: Events) -> Result:
 
 
 class LocalItems(KeyedCoProcessFunction[int, Any, Any, "Row"]):
-    """For one person: joins what is for sale, now or later."""
+    """Joins a person with the person's earlier and later auctions."""
 
     def open(self, runtime_context: RuntimeContext) -> None:
         """Declares the state."""
@@ -53,14 +53,14 @@ class LocalItems(KeyedCoProcessFunction[int, Any, Any, "Row"]):
         )
 
     def process_element1(self, value: Any, ctx: Any) -> Iterator[Row]:
-        """A person, to whom the auctions belong that came before."""
+        """Joins a person with the auctions that arrived before."""
         self.person.update(value)
         for auction in self.early.get():
             yield row(value, auction)
         self.early.clear()
 
     def process_element2(self, value: Any, ctx: Any) -> Iterator[Row]:
-        """An auction, whose seller is known or not."""
+        """Joins an auction with its seller, or keeps it until the seller arrives."""
         person = self.person.value()
         if person is None:
             self.early.add(value[1])

@@ -1,7 +1,7 @@
 """q4 - average closing price of the auctions of each category.
 
-An auction's closing price is that of its winning bid (see winning_bids.py); auctions without one don't
-count. Averages are cut to whole numbers.
+An auction's closing price is the price of its winning bid (see winning_bids.py). Auctions without a winning
+bid do not count. Averages are truncated to integers.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def build(events: Events) -> Result:
-    """A better bid changes the sum of its category by the difference to the bid before."""
+    """Adds the difference between a better bid and the previous one to the sum of the category."""
     auctions = events.auctions("id", "dateTime", "expires", "category").map(
         lambda auction: (auction.id, auction.dateTime, auction.expires, auction.category)
     )
@@ -32,6 +32,6 @@ def build(events: Events) -> Result:
 
 
 def change(lead: Any) -> tuple[int, int, int]:
-    """What a better bid adds to its category: (category, to the prices, to the number of auctions)."""
+    """The change by a better bid: (category, change of the sum, change of the number of auctions)."""
     auction, before, best = lead
     return (auction[3], best[1], 1) if before is None else (auction[3], best[1] - before[1], 0)

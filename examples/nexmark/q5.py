@@ -1,8 +1,8 @@
 """q5 - hot items: the auctions with the most bids in the last 10 seconds, every 2 seconds.
 
-Two windows, one after the other: the first counts by auction; its results have the last millisecond of
-their window as their time, so the second, as long as a step of the first, gathers the counts of just one
-window. The compiler lets each subtask send only the greatest of its own counts.
+Two windows, one after the other. The first counts bids by auction. The timestamps of its results are the last
+millisecond of their window. The second window is as long as a step of the first, so it gets the counts of exactly one
+window. The compiler makes each subtask send only the greatest of its own counts.
 """
 
 from __future__ import annotations
@@ -46,24 +46,24 @@ def build(events: Events) -> Result:
 
 
 class WithWindow(ProcessWindowFunction[int, Any, int, Any]):
-    """A count -> (start, end, count, auction)."""
+    """Returns (start, end, count, auction) for a count."""
 
     def process(self, key: int, context: Any, elements: Iterable[int]) -> Iterator[Any]:
-        """Adds what the count belongs to."""
+        """Adds the window and the auction to the count."""
         window = context.window()
         for count in elements:
             yield window.start, window.end, count, key
 
 
 class Hottest(AggregateFunction[Any, "list[Any]", "list[Any]"]):
-    """The counts of a window that are the greatest, several on a tie."""
+    """The greatest count of a window, or several if they are equal."""
 
     def create_accumulator(self) -> list[Any]:
         """None yet."""
         return []
 
     def add(self, value: Any, accumulator: list[Any]) -> list[Any]:
-        """Keeps the count unless there is a greater one."""
+        """Keeps the count if none is greater."""
         if not accumulator or value[2] > accumulator[0][2]:
             return [value]
         if value[2] == accumulator[0][2]:
@@ -75,7 +75,7 @@ class Hottest(AggregateFunction[Any, "list[Any]", "list[Any]"]):
         return accumulator
 
     def merge(self, acc_a: list[Any], acc_b: list[Any]) -> list[Any]:
-        """The greater ones."""
+        """The greatest counts of both."""
         if not acc_a or not acc_b or acc_a[0][2] == acc_b[0][2]:
             return acc_a + acc_b
         return max(acc_a, acc_b, key=lambda counts: counts[0][2])

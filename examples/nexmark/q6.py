@@ -1,7 +1,7 @@
 """q6 - the average of each seller's last eleven sales.
 
-The winning bids (see winning_bids.py) of a seller's auctions, in the order of their times: each auction gets
-the average price of its own and the up to ten bids before it, cut to a whole number.
+The winning bids (see winning_bids.py) of a seller's auctions are sorted by time. The result of an auction is the
+average price of its winning bid and up to ten bids before it, truncated to an integer.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def build(events: Events) -> Result:
 
 
 class Sales:
-    """The sales of a seller in order: (time, auction, price); and from where on they have changed."""
+    """The sorted sales of a seller, (time, auction, price), and the index of the first one that has changed."""
 
     __slots__ = ("changed_from", "sorted")
 
@@ -53,7 +53,7 @@ class LastSales(PeriodicRows):
         return Sales()
 
     def fold(self, folded: Sales, value: Any) -> None:
-        """Puts a sale where it belongs now that its auction has a better bid."""
+        """Inserts the sale of an auction with a better bid, and removes its previous sale."""
         (auction, *_), before, best = value
         sales, changed = folded.sorted, [folded.changed_from]
         if before is not None:
@@ -65,7 +65,7 @@ class LastSales(PeriodicRows):
         folded.changed_from = min(*changed, bisect_left(sales, sale))
 
     def rows(self, key: int, folded: Sales) -> Iterator[Row]:
-        """A row for each sale that has changed or comes behind one that has."""
+        """A row for each sale that has changed or follows one that has changed."""
         sales = folded.sorted
         for end in range(folded.changed_from + 1, len(sales) + 1):
             prices = [price for _, _, price in sales[max(0, end - BEFORE - 1) : end]]

@@ -1,6 +1,6 @@
-"""q7 - highest bid of every 10 seconds, several on a tie.
+"""q7 - the highest bid of every 10 seconds, or several with the same price.
 
-One window over all bids: the compiler lets each source subtask send only the highest bids of each batch and window.
+One window over all bids. The compiler makes each source subtask send only the highest bids of each batch and window.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ def build(events: Events) -> Result:
 
 
 class Highest(AggregateFunction[Any, "list[Any]", "list[Any]"]):
-    """The bids of the highest price."""
+    """The bids with the highest price."""
 
     def create_accumulator(self) -> list[Any]:
         """None yet."""
         return []
 
     def add(self, value: Any, accumulator: list[Any]) -> list[Any]:
-        """Keeps the bid unless there is a higher one."""
+        """Keeps the bid if none is higher."""
         if not accumulator or value[0] > accumulator[0][0]:
             return [value]
         if value[0] == accumulator[0][0]:
@@ -53,7 +53,7 @@ class Highest(AggregateFunction[Any, "list[Any]", "list[Any]"]):
         return accumulator
 
     def merge(self, acc_a: list[Any], acc_b: list[Any]) -> list[Any]:
-        """The higher ones."""
+        """The highest bids of both."""
         if not acc_a or not acc_b or acc_a[0][0] == acc_b[0][0]:
             return acc_a + acc_b
         return max(acc_a, acc_b, key=lambda bids: bids[0][0])

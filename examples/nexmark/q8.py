@@ -1,6 +1,6 @@
-"""q8 - new users: who has signed up and begun an auction within the same 10 seconds.
+"""q8 - new users: the persons who signed up and began an auction within the same 10 seconds.
 
-One window makes the sellers of a window distinct, another the persons; then both are joined.
+Windows remove duplicate sellers and duplicate persons. A window join then joins both.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def build(events: Events) -> Result:
 
 
 def distinct(records: DataStream[Any]) -> DataStream[Any]:
-    """The first record of each window with a first field."""
+    """The first record of each window for each value of the first field."""
     keyed = records.key_by(lambda record: record[0]).window(WINDOW)
     return keyed.side_output_late_data(LATE).reduce(lambda first, _: first)
 

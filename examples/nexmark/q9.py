@@ -19,7 +19,7 @@ BID = ("auction", "price", "dateTime", "bidder", "extra")
 
 
 def build(events: Events) -> Result:
-    """A row whenever a better bid is known; the last one counts."""
+    """Emits a row whenever there is a better bid. The last row of an auction counts."""
     auctions = events.tuples(events.auctions(*AUCTION))
     bids = events.tuples(events.bids(*BID))
     return Result(winning_bids(auctions, bids).map(row), key=("id",))

@@ -1,4 +1,4 @@
-"""Rows to JSON lines, and tables of rows by key: what a result looks like in files."""
+"""Writes results to files: rows as JSON lines, and tables of rows by key."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def sink_of(result: Result, folder: str) -> Sink[Row]:
 
 
 def json_lines_sink(folder: str, columns: tuple[str, ...] = ()) -> FileSink[Row]:
-    """A sink of JSON lines, in a folder for each value of the columns, such as `dt=2023-11-15`."""
+    """A sink that writes JSON lines, with a folder for each value of the columns, such as `dt=2023-11-15`."""
     buckets = ByColumns(columns) if columns else BucketAssigner.base_path_bucket_assigner()
     naming = OutputFileConfig.builder().with_part_suffix(".jsonl").build()
     sink: FileSink[Row] = (
@@ -42,7 +42,7 @@ def json_lines_sink(folder: str, columns: tuple[str, ...] = ()) -> FileSink[Row]
 
 
 class JsonLines(Encoder["Row"]):
-    """One JSON object a line."""
+    """One JSON object per line."""
 
     def __init__(self) -> None:
         self._encode: Callable[[Sequence[Row]], bytes] | None = None
@@ -59,20 +59,20 @@ class JsonLines(Encoder["Row"]):
 
 
 class ByColumns(BucketAssigner):
-    """A folder for each value of some columns."""
+    """Chooses a folder by the values of some columns."""
 
     def __init__(self, columns: tuple[str, ...]) -> None:
         self._columns = columns
 
     def get_bucket_id(self, element: Row, timestamp: int | None, processing_time: int) -> str:
-        """Such as `dt=2023-11-15/hm=18:10`."""
+        """The folder of a row, such as `dt=2023-11-15/hm=18:10`."""
         return "/".join([f"{column}={element[column]}" for column in self._columns])
 
 
 class TableSink(Sink["Row"]):
-    """Keeps the last row of each key, and writes the rows at the end: what a database table would hold.
+    """Keeps the last row of each key, as a database table would, and writes the rows at the end.
 
-    Rows of one key must come to the same subtask, in order.
+    All rows of a key must arrive at the same subtask, in order.
     """
 
     reads_timestamps = False
@@ -84,15 +84,15 @@ class TableSink(Sink["Row"]):
 
     @property
     def has_committer(self) -> bool:
-        """As the sink that writes the rows."""
+        """Whether the sink that writes the rows has a committer."""
         return self._sink.has_committer
 
     def create_writer(self, context: Any) -> SinkWriter[Row]:
-        """A table of the rows of one subtask."""
+        """A writer that keeps the table of one subtask."""
         return _TableWriter(self._sink.create_writer(context), self._key)
 
     def create_committer(self) -> Committer | None:
-        """That of the sink that writes the rows."""
+        """The committer of the sink that writes the rows."""
         return self._sink.create_committer()
 
 

@@ -1,4 +1,4 @@
-"""Events out of files of JSON lines, each file read by as many subtasks as there are."""
+"""Reads events from files of JSON lines. All subtasks read parts of each file."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 class EventSource(Source[Any]):
     """The events of a file, or of all files of a folder.
 
-    `fields` says what is read: kind of event -> fields. With `is_timed` a subtask that has several files
-    reads them at the same pace: whatever their order, no event comes more out of order than it is in
-    its own file, so that none is late just because its file was read last.
+    `fields` has the fields to read, by kind of event. With `is_timed`, a subtask reads all of its files at the same
+    pace. An event is then no more out of order than it is in its own file, so no event is late because its file was
+    read last.
     """
 
     def __init__(self, path: str) -> None:
@@ -39,7 +39,7 @@ class EventSource(Source[Any]):
         return [[tuple(ranges)] if ranges else [] for ranges in self.lines.splits(parallelism)]
 
     def read(self, split: tuple[FileRange, ...], batch_size: int) -> Iterator[Sequence[Any]]:
-        """The events that start in the ranges, in batches of whole blocks with at least `batch_size` events."""
+        """The events whose lines start in the ranges, in batches of whole blocks with at least `batch_size` events."""
         decode = event_decoder(self.fields)
         blocks = [self._decoded(part, decode) for part in split]
         if self.is_timed and len(blocks) > 1:
@@ -68,16 +68,16 @@ class EventSource(Source[Any]):
 
 
 def event_time(event: Any) -> int:
-    """When an event of any kind happened, in milliseconds since the epoch."""
+    """The time of an event of any kind, in milliseconds since 1970."""
     time: int = (event.bid or event.auction or event.person).dateTime
     return time
 
 
 def _malformed(part: FileRange, block: bytes, decode: Callable[[bytes], list[Any]]) -> ValueError:
-    """The error that shows the first line that is not an event."""
+    """An error that shows the first line that is not an event."""
     for line in block.splitlines():
         try:
             decode(line)
         except Exception as error:  # noqa: BLE001, PERF203 - the library's own, of three libraries
-            return ValueError(f"{part.path}: {line[:80]!r} is no Nexmark event ({error})")
-    return ValueError(f"{part.path}: a block that begins with {block[:80]!r} can't be decoded")
+            return ValueError(f"{part.path}: {line[:80]!r} is not a Nexmark event ({error})")
+    return ValueError(f"{part.path}: a block that begins with {block[:80]!r} cannot be decoded")

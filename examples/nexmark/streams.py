@@ -1,4 +1,4 @@
-"""What a query is drawn with: streams of persons, auctions and bids; and what it returns."""
+"""The input of a query, streams of persons, auctions and bids, and its result."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ if TYPE_CHECKING:
     from opchain.datastream import DataStream
 
 LATE = OutputTag("late")
-"""Where windows send what comes too late."""
+"""The side output of windows for late events."""
 
-# A watermark is the greatest time so far less 4 seconds; this generator itself subtracts one more.
+# A watermark is 4 seconds behind the greatest time. The generator itself subtracts one more millisecond.
 OUT_OF_ORDER = Duration.of_millis(3_999)
 
 
 @dataclass(frozen=True)
 class Result:
-    """What a query returns.
+    """The result of a query.
 
     Attributes:
-        rows: The rows. Where there is a key, a row replaces those before it with the same key.
-        key: The columns that tell rows apart, none where every row counts. Rows with equal keys must come
-            out of the same subtask.
-        folders: The columns by which rows are put into folders.
-        late: Kind of event -> those that windows dropped, as plain tuples.
+        rows: The rows. If there is a key, a row replaces earlier rows with the same key.
+        key: The columns of the key, or none to keep all rows. The same subtask must emit all rows with the
+            same key.
+        folders: The columns whose values choose the folder of a row.
+        late: The events that windows dropped, by kind of event, as plain tuples.
     """
 
     rows: DataStream[Row]
@@ -45,13 +45,13 @@ class Result:
 
 @dataclass(frozen=True)
 class Events:
-    """The streams of persons, auctions and bids. A query names the fields that it reads, once.
+    """The streams of persons, auctions and bids. A query lists the fields that it reads of each, once.
 
     Attributes:
         stream: The events of the source.
-        source: Where they come from.
-        side_input: The file that q13 joins with.
-        keeps_late: Whether late events are written, for which all their fields are needed.
+        source: The source.
+        side_input: The file for the join of q13.
+        keeps_late: Whether late events are written, which needs all their fields.
         after_every_event: Whether watermarks advance after every event, in a single subtask.
     """
 
@@ -63,7 +63,7 @@ class Events:
 
     @property
     def timed(self) -> Events:
-        """The same with timestamps, and watermarks that follow the events of all kinds."""
+        """The events with timestamps, and with watermarks that follow the events of all kinds."""
         self.source.is_timed = True
         for kind in KINDS:
             self.source.fields.setdefault(kind, ("dateTime",))
@@ -96,9 +96,9 @@ class Events:
         return self._members(found, lambda event: event.bid).name("bids")
 
     def tuples(self, records: DataStream[Any]) -> DataStream[tuple[Any, ...]]:
-        """Records as tuples of the fields asked for, in order; others may follow.
+        """Records as tuples that begin with the requested fields, in order.
 
-        Plain tuples are what an exchange takes cheapest.
+        An exchange sends plain tuples fastest.
         """
         return self._as_parallel_as_the_source(records.map(tuple_maker()).name("tuples"))
 
@@ -106,7 +106,7 @@ class Events:
         return self._as_parallel_as_the_source(self._as_parallel_as_the_source(found).map(member))
 
     def _as_parallel_as_the_source(self, stream: DataStream[Any]) -> DataStream[Any]:
-        # No event may overtake another where it matters between which watermarks each of them lies.
+        # Without an exchange, no event overtakes another one or a watermark.
         return stream.set_parallelism(1) if self.after_every_event else stream
 
     def _read(self, kind: str, fields: tuple[str, ...]) -> None:

@@ -1,4 +1,4 @@
-"""A watermark after every event, to see exactly what late data are."""
+"""Watermarks after every event, which make late data deterministic."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ DELAY_MS = 4_000
 
 
 class WatermarkAfterEveryEvent(WatermarkGenerator[Any]):
-    """Trails the greatest time by 4 seconds; an event itself still sees the watermark before it."""
+    """Watermarks 4 seconds behind the greatest time. An event arrives before its own watermark."""
 
     def __init__(self) -> None:
         self._greatest = MIN_LONG_VALUE
 
     def on_event(self, event: Any, event_timestamp: int, output: WatermarkOutput) -> None:
-        """Emits a watermark where the event is ahead of all before it."""
+        """Emits a watermark if the event has the greatest time so far."""
         if event_timestamp > self._greatest:
             self._greatest = event_timestamp
             output.emit_watermark(event_timestamp - DELAY_MS)
 
     def on_periodic_emit(self, output: WatermarkOutput) -> None:
-        """Nothing: there is never more to say."""
+        """Does nothing: `on_event` emits all watermarks."""

@@ -1,7 +1,7 @@
-"""The winning bid of each auction, which q4, q6 and q9 begin with.
+"""The winning bid of each auction, for q4, q6 and q9.
 
-A bid is valid if it is made while its auction lasts, both ends included. The best one wins: of the highest
-price, and of the earliest time among these. Bid and auction match whichever comes first.
+A bid is valid if it is made while its auction is open, both ends included. The valid bid with the highest price wins,
+and the earliest one of these. A bid may arrive before or after its auction.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from opchain.datastream.functions import RuntimeContext
 
 Lead = tuple[Any, Any, Any]
-"""An auction, its winning bid so far or None, and the one that is better: all of them tuples."""
+"""An auction, its previous winning bid or None, and the better bid: all of them tuples."""
 
 
 def winning_bids(auctions: DataStream[Any], bids: DataStream[Any]) -> DataStream[Lead]:
-    """Emits whenever a better bid is known, or whenever the auction comes to bids that came before.
+    """Emits a `Lead` for each better bid, and when an auction arrives after its first bids.
 
     Args:
         auctions: Tuples that begin with id, dateTime, expires.
@@ -35,7 +35,7 @@ def winning_bids(auctions: DataStream[Any], bids: DataStream[Any]) -> DataStream
 
 
 class WinningBid(KeyedCoProcessFunction[int, Any, Any, Lead]):
-    """For one auction: which bid would win if there were no more."""
+    """Finds the winning bid so far of an auction."""
 
     def open(self, runtime_context: RuntimeContext) -> None:
         """Declares the state."""
@@ -47,7 +47,7 @@ class WinningBid(KeyedCoProcessFunction[int, Any, Any, Lead]):
         )
 
     def process_element1(self, value: Any, ctx: Any) -> Iterator[Lead]:
-        """The auction: only now it is known which of the bids before are valid."""
+        """Checks the bids that arrived before the auction."""
         self.auction.update(value)
         valid = [bid for bid in self.early.get() if is_valid(bid, value)]
         self.early.clear()
@@ -69,12 +69,12 @@ class WinningBid(KeyedCoProcessFunction[int, Any, Any, Lead]):
 
 
 def is_valid(bid: Any, auction: Any) -> bool:
-    """Whether a bid was made while its auction lasted."""
+    """Whether a bid was made while its auction was open."""
     begin, end = auction[1:3]
     return bool(begin <= bid[2] <= end)
 
 
 def rank(bid: Any) -> tuple[int, int]:
-    """The lower, the better."""
+    """The sort key: a better bid has a lower one."""
     _, price, time = bid[:3]
     return -price, time

@@ -162,7 +162,7 @@ def test_a_line_that_is_no_event_is_shown(tmp_path: Path) -> None:
     source = EventSource(str(path))
     source.fields["bid"] = ("price",)
     ((split,),) = pickle.loads(pickle.dumps(source)).splits(1)
-    with pytest.raises(ValueError, match=r"events\.jsonl: .*five.* is no Nexmark event"):
+    with pytest.raises(ValueError, match=r"events\.jsonl: .*five.* is not a Nexmark event"):
         list(source.read(split, 10))
 
 
@@ -192,11 +192,11 @@ def test_files_are_read_at_the_same_pace_where_time_counts(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["q13"], "q13 joins bids with a file: give --side-input FILE"),
+        (["q13"], "q13 joins bids with a file: use --side-input FILE"),
         (["q9", "--late", "late"], "q9 drops no late events; q5, q7, q8 and q11 do"),
         (["q0", "--input", "nowhere"], "there is no file or folder nowhere"),
         (["q13", "--side-input", "nowhere"], "there is no file or folder nowhere"),
-        (["q0", "--output", __file__], "test_nexmark.py is a file: give an empty or a new folder"),
+        (["q0", "--output", __file__], "test_nexmark.py is a file: use an empty or a new folder"),
     ],
 )
 def test_what_is_missing_is_said(
@@ -228,7 +228,7 @@ def test_numbers_are_positive(capsys: pytest.CaptureFixture[str], arguments: lis
 def test_a_side_input_that_is_malformed_is_shown(tmp_path: Path, text: str, record: str) -> None:
     path = tmp_path / "side.csv"
     path.write_text(text)
-    with pytest.raises(ValueError, match=re.escape(f"{record} is not a key")):
+    with pytest.raises(ValueError, match=re.escape(f"{record} is not a pair of a key")):
         SideInput(str(path)).open(None)
 
 
@@ -246,7 +246,7 @@ def test_results_are_not_put_beside_others(
 ) -> None:
     (tmp_path / "part-0").write_text("{}")
     assert main(["q0", "--input", str(tmp_path), "--output", str(tmp_path), "--local"]) == 2
-    assert "give an empty folder" in capsys.readouterr().err
+    assert "use an empty folder" in capsys.readouterr().err
 
 
 def bag_of_events(events: Events) -> Any:

@@ -21,7 +21,7 @@ def test_equal_text_passes_and_writes_nothing(tmp_path: Path, run: GoldenRun) ->
     assert run.written == []
 
 
-def test_a_difference_fails_with_the_changed_lines_and_the_whole(tmp_path: Path) -> None:
+def test_a_difference_fails_with_the_changed_lines_and_the_whole_text(tmp_path: Path) -> None:
     golden = tmp_path / "plan"
     golden.write_text("same\nold\n", encoding="utf-8")
     with pytest.raises(AssertionError) as failed:
@@ -33,14 +33,14 @@ def test_a_difference_fails_with_the_changed_lines_and_the_whole(tmp_path: Path)
     assert golden.read_text(encoding="utf-8") == "same\nold\n"
 
 
-def test_a_missing_newline_is_a_difference_with_a_name(tmp_path: Path) -> None:
+def test_a_missing_final_newline_is_named_as_the_difference(tmp_path: Path) -> None:
     golden = tmp_path / "plan"
     golden.write_text("same", encoding="utf-8")
     with pytest.raises(AssertionError, match="only the newline at the end differs"):
         assert_matches_golden("same\n", golden)
 
 
-def test_a_missing_file_fails_with_what_it_would_hold(tmp_path: Path) -> None:
+def test_a_missing_golden_file_fails_with_its_expected_text(tmp_path: Path) -> None:
     with pytest.raises(
         AssertionError, match="does not exist; run pytest --update-golden"
     ) as failed:
@@ -49,7 +49,7 @@ def test_a_missing_file_fails_with_what_it_would_hold(tmp_path: Path) -> None:
     assert not (tmp_path / "new").exists()
 
 
-def test_updating_writes_unix_line_ends_into_new_folders(tmp_path: Path, run: GoldenRun) -> None:
+def test_updating_creates_folders_and_writes_unix_line_ends(tmp_path: Path, run: GoldenRun) -> None:
     run.is_updating = True
     golden = tmp_path / "new" / "plan"
     assert_matches_golden("a\nb\n", golden)

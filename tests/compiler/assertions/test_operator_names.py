@@ -27,17 +27,17 @@ def plan() -> JobPlan:
         ("archive", "archive: Writer"),
     ],
 )
-def test_names_and_uids_find_operators(plan: JobPlan, name: str, found: str) -> None:
+def test_operator_called_finds_operators_by_name_and_uid(plan: JobPlan, name: str, found: str) -> None:
     assert operator_called(plan, name).name == found
 
 
-def test_a_name_that_fits_several_lists_them(plan: JobPlan) -> None:
+def test_an_ambiguous_operator_name_is_an_error_that_lists_the_operators(plan: JobPlan) -> None:
     with pytest.raises(ValueError, match="2 operators are called 'Map': map at test_op") as refused:
         operator_called(plan, "Map")
     assert "give the intended one a unique name or uid" in str(refused.value)
 
 
-def test_a_name_that_fits_none_lists_all_and_guesses(plan: JobPlan) -> None:
+def test_an_unknown_operator_name_suggests_a_name_and_lists_all(plan: JobPlan) -> None:
     with pytest.raises(ValueError, match="no operator has the name or uid 'parze'") as refused:
         operator_called(plan, "parze")
     assert "(did you mean 'parse'?); the operators are 'Source: numbers'" in str(refused.value)
@@ -45,6 +45,6 @@ def test_a_name_that_fits_none_lists_all_and_guesses(plan: JobPlan) -> None:
         operator_called(plan, "zzz")
 
 
-def test_an_operator_itself_is_no_name(plan: JobPlan) -> None:
+def test_an_operator_name_must_be_a_string(plan: JobPlan) -> None:
     with pytest.raises(TypeError, match="an operator is named by a string, but got 3"):
         operator_called(plan, 3)  # type: ignore[arg-type]

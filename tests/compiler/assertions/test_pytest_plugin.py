@@ -51,7 +51,7 @@ def test_goldens_are_missing_then_written_then_compared(tmp_path: Path) -> None:
     assert "+  -> clean" in changed.stdout
 
 
-def test_starting_pytest_loads_no_compiler(tmp_path: Path) -> None:
+def test_starting_pytest_does_not_import_the_compiler(tmp_path: Path) -> None:
     (tmp_path / "test_nothing.py").write_text(
         "import sys\n"
         "def test_nothing():\n"

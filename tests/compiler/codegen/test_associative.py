@@ -142,15 +142,15 @@ def test_functions_that_treat_each_field_alone_are_associative(function: Any) ->
 
 
 @pytest.mark.parametrize("function", OTHERS)
-def test_other_functions_may_depend_on_the_groups(function: Any) -> None:
+def test_other_functions_are_not_treated_as_associative(function: Any) -> None:
     assert not is_associative(function)
 
 
-def test_a_function_without_source_may_depend_on_the_groups() -> None:
+def test_a_function_without_source_is_not_treated_as_associative() -> None:
     assert not is_associative(eval("lambda a, b: a + b"))  # noqa: S307 - text of its own
 
 
-def test_a_name_of_the_program_is_no_builtin() -> None:
+def test_a_function_of_the_program_that_hides_max_is_not_the_builtin() -> None:
     def max(a: int, b: int) -> int:  # noqa: A001 - it hides the builtin
         return a - b
 

@@ -58,7 +58,7 @@ MAPS = {
 @pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
 @pytest.mark.parametrize("other", ["one", "true", "more", "row", "list"])
 @pytest.mark.parametrize("one", ["value", "one", "list"])
-def test_a_union_of_records_of_different_forms(one: str, other: str, mode: str) -> None:
+def test_a_union_may_have_records_in_different_forms(one: str, other: str, mode: str) -> None:
     def draw(env: Any) -> Any:
         numbers = env.from_sequence(1, 6)
         both = numbers.map(MAPS[one]).union(numbers.map(MAPS[other]))
@@ -72,7 +72,7 @@ def test_a_union_of_records_of_different_forms(one: str, other: str, mode: str) 
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_timer_emits_records_of_another_form(form: str) -> None:
+def test_a_timer_may_emit_records_in_another_form(form: str) -> None:
     def draw(env: Any) -> Any:
         strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(itself)
         numbers = env.from_sequence(1, 2).assign_timestamps_and_watermarks(strategy)

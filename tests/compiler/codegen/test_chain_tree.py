@@ -14,7 +14,7 @@ def draw(env: Any) -> None:
     numbers.filter(lambda x: x > 1).rebalance().print()
 
 
-def test_children_and_outputs_are_those_of_the_vertex() -> None:
+def test_the_chain_tree_has_the_children_and_outputs_of_the_vertex() -> None:
     vertex = job_of(draw).vertices[0]
     tree = ChainTree(vertex)
     source, mapped = vertex.operators[:2]
@@ -26,7 +26,7 @@ def test_children_and_outputs_are_those_of_the_vertex() -> None:
     assert tree.outputs(filtered) == [(0, vertex.outputs[0])]
 
 
-def test_nobody_reads_timestamps_that_nobody_made() -> None:
+def test_timestamps_count_as_unread_if_no_operator_assigns_them() -> None:
     vertex = job_of(draw).vertices[0]
     tree = ChainTree(vertex)
     assert not any(tree.times_are_read(operator) for operator in vertex.operators)

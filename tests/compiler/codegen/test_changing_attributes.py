@@ -320,14 +320,14 @@ class Other:
 """
 
 
-def test_what_only_the_constructor_and_other_classes_set_does_not_change(tmp_path: Path) -> None:
+def test_attributes_that_only_the_constructor_sets_do_not_change(tmp_path: Path) -> None:
     found = changing_in(FIXED, tmp_path)
     assert found is not None
     assert not found & {"LIMIT", "x", "map"}
 
 
 @pytest.mark.parametrize("has_it", [False, True])
-def test_of_a_module_that_was_loaded_without_a_name_only_users_are_searched(
+def test_for_a_module_outside_sys_modules_only_its_users_are_searched(
     has_it: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     alone, other = ModuleType("fn_of_test"), ModuleType("other_of_test")
@@ -349,7 +349,7 @@ def test_of_a_module_that_was_loaded_without_a_name_only_users_are_searched(
         ("one.x = 4", True, True),
     ],
 )
-def test_a_sum_is_never_stored_in_the_place_of_a_state(
+def test_a_sum_is_never_stored_instead_of_a_state(
     statement: str, *, changes: bool, changes_states: bool, tmp_path: Path
 ) -> None:
     other = f"def f(one, two):\n    {statement}"
@@ -390,7 +390,7 @@ def test_a_sum_is_never_stored_in_the_place_of_a_state(
         ("class Fn(Fn):\n    def f(self):\n        vars(self)['x'] = 3", None),
     ],
 )
-def test_what_else_is_set_changes(more: str, name: str | None, tmp_path: Path) -> None:
+def test_attributes_that_other_code_sets_are_found_as_changing(more: str, name: str | None, tmp_path: Path) -> None:
     for place in ("file", "module that imports the class"):
         here, there = (f"{FIXED}\n{more}\n", "") if place == "file" else (FIXED, more)
         if "Fn(" in more and there:

@@ -150,7 +150,7 @@ def sources_of(draw: Callable[[Any], Any], mode: str) -> list[str]:
 
 
 @pytest.mark.parametrize("draw", BY_FIELDS)
-def test_a_tuple_that_nobody_sees_is_not_made(draw: Callable[[Any], Any]) -> None:
+def test_a_tuple_is_sent_by_field_if_only_its_fields_are_read(draw: Callable[[Any], Any]) -> None:
     sender, *_ = sources_of(draw, "STREAMING")
     sender = sender.partition("def fallback_")[0]
     assert ", by fields" in sender
@@ -159,7 +159,7 @@ def test_a_tuple_that_nobody_sees_is_not_made(draw: Callable[[Any], Any]) -> Non
 
 
 @pytest.mark.parametrize("draw", OWN_KEYS)
-def test_a_key_that_is_no_field_has_its_own_list(draw: Callable[[Any], Any]) -> None:
+def test_a_key_that_is_not_a_field_is_sent_in_its_own_list(draw: Callable[[Any], Any]) -> None:
     sender, *_ = sources_of(draw, "STREAMING")
     assert ", by fields" in sender
     assert "values_0" not in sender.partition("def fallback_")[0]
@@ -167,38 +167,38 @@ def test_a_key_that_is_no_field_has_its_own_list(draw: Callable[[Any], Any]) -> 
 
 
 @pytest.mark.parametrize("draw", SUMMED)
-def test_what_is_summed_up_arrives_without_its_constant(draw: Callable[[Any], Any]) -> None:
+def test_a_constant_that_is_summed_up_is_not_sent(draw: Callable[[Any], Any]) -> None:
     sender, receiver, *_ = sources_of(draw, "STREAMING")
     assert ", 1)" not in sender
     assert "in values.rows():" in receiver
     assert "sums_0.get(field_" in receiver
 
 
-def test_a_reduce_reads_fields() -> None:
+def test_a_reduce_of_pairs_reads_fields_without_tuples() -> None:
     _, receiver, *_ = sources_of(in_threes, "STREAMING")
     assert "for field_0, field_2 in values.rows():" in receiver
     assert "(previous_0[0], previous_0[1] + 1, previous_0[2] + field_2)" in receiver
 
 
 @pytest.mark.parametrize("draw", [read_whole, not_only_pairs, alike_twice])
-def test_others_read_tuples(draw: Callable[[Any], Any]) -> None:
+def test_other_receivers_build_tuples_from_the_fields(draw: Callable[[Any], Any]) -> None:
     _, receiver, *_ = sources_of(draw, "STREAMING")
     assert "for value in values:" in receiver
 
 
 @pytest.mark.parametrize("draw", WHOLE)
-def test_tuples_travel_where_somebody_else_sees_them(draw: Callable[[Any], Any]) -> None:
+def test_tuples_are_sent_whole_if_another_reader_needs_them(draw: Callable[[Any], Any]) -> None:
     assert not any(", by fields" in source for source in sources_of(draw, "STREAMING"))
 
 
-def test_counting_before_sending_is_a_list_of_keys() -> None:
+def test_counting_before_sending_collects_only_keys() -> None:
     sender, *_ = sources_of(counted, "BATCH")
     assert "keys_0.extend(str(value * 7).split('1'))" in sender
     assert "counted here" in sender
     assert "counted here" not in sources_of(weighted, "BATCH")[0]
 
 
-def test_many_fields_travel_together() -> None:
+def test_records_with_many_fields_are_not_sent_by_field() -> None:
     def draw(env: Any) -> Any:
         wide = env.from_sequence(0, 9).map(lambda x: (x, x + 1, x + 2, x + 3))
         return wide.key_by(lambda it: it[0]).map(sum)
@@ -210,7 +210,7 @@ SHARED: list[int] = []
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_field_that_others_hold_is_copied_at_once(form: str) -> None:
+def test_a_field_that_another_object_references_is_copied_at_once(form: str) -> None:
     def drawn(env: Any) -> None:
         SHARED.clear()
 
@@ -256,7 +256,7 @@ def open_file() -> Any:
     mode=st.sampled_from(["STREAMING", "BATCH"]),
     reuse=st.booleans(),
 )
-def test_nobody_can_tell(
+def test_sending_by_fields_changes_no_result_in_any_form(
     draw: Callable[[Any], Any], parallelism: int, mode: str, reuse: bool
 ) -> None:
     def drawn(env: Any) -> None:
@@ -270,7 +270,7 @@ def test_nobody_can_tell(
         assert run.counters() == runs[0].counters()
 
 
-def test_a_key_that_is_not_the_one_that_was_routed_by_is_found() -> None:
+def test_a_key_that_differs_from_the_routed_key_is_detected() -> None:
     runs = [run_form(lambda env: seen(keyed_otherwise(env), "sums"), form) for form in FORMS]
     assert runs[0].records("sums")[-1] == (sum(x % 3 for x in range(41)), 1)
     for run in runs:
@@ -279,7 +279,7 @@ def test_a_key_that_is_not_the_one_that_was_routed_by_is_found() -> None:
 
 @pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
 @pytest.mark.parametrize("odd", ['{"user": 5, "n": NaN}', '{"n": 1e400, "user": 3}'])
-def test_sums_continue_behind_a_batch_that_the_fallback_took(
+def test_sums_continue_after_a_batch_that_the_fallback_processed(
     tmp_path: Path, odd: str, mode: str
 ) -> None:
     lines = [f'{{"user": {number % 7}, "n": {number}}}' for number in range(40)]
@@ -464,7 +464,7 @@ def test_records_that_senders_combine_are_the_same(
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
-def test_two_inputs_have_fields_of_their_own(form: str, mode: str) -> None:
+def test_both_inputs_of_an_operator_may_arrive_by_field(form: str, mode: str) -> None:
     def drawn(env: Any) -> None:
         numbers = env.from_sequence(1, 4)
         threes = numbers.map(lambda x: (x % 2, 1, x * 10)).key_by(lambda it: it[0])
@@ -611,7 +611,7 @@ def json_line(number: int) -> str:
         '{"n": 2, "tags": [], "user": "5"}',
     ],
 )
-def test_dictionaries_of_json_are_the_same_behind_an_exchange(
+def test_json_dictionaries_are_equal_after_an_exchange(
     draw: Any, sent: str, odd: str, mode: str, tmp_path: Path
 ) -> None:
     lines = list(map(json_line, range(40)))
@@ -649,7 +649,7 @@ def test_keys_are_selected_once_by_the_sender_in_batch_mode(select: Any, tmp_pat
 
 
 @pytest.mark.parametrize("odd", [{3}, {200}, {3, 200, 590}])
-def test_parts_of_a_batch_that_go_by_fields_and_as_they_are_keep_their_order(
+def test_records_by_field_and_whole_records_of_a_batch_keep_their_order(
     odd: set[int], tmp_path: Path
 ) -> None:
     lines = [
@@ -664,7 +664,7 @@ def test_parts_of_a_batch_that_go_by_fields_and_as_they_are_keep_their_order(
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_an_error_behind_an_exchange_shows_the_dictionary(form: str, tmp_path: Path) -> None:
+def test_an_error_after_an_exchange_shows_the_json_dictionary(form: str, tmp_path: Path) -> None:
     lines = [json_line(1), '{"user": 5, "n": "x", "tags": []}']
 
     def draw(rows: Any) -> None:
@@ -679,7 +679,7 @@ def test_an_error_behind_an_exchange_shows_the_dictionary(form: str, tmp_path: P
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_an_error_behind_json_loads_shows_the_dictionary(form: str, tmp_path: Path) -> None:
+def test_an_error_after_json_loads_shows_the_dictionary(form: str, tmp_path: Path) -> None:
     lines = [json_line(1), '{"user": 5, "n": "x"}']
 
     def draw(rows: Any) -> None:

@@ -126,14 +126,14 @@ COPIED = ["if value_1.__class__ not in IMMUTABLE:", "value_1 = own_copy(value_1)
         *("keyed exchange", "key that is sent", "custom exchange", "legacy sink"),
     ],
 )
-def test_the_lines_of_an_operator(draw: Any, lines: list[str]) -> None:
+def test_each_operator_generates_these_lines(draw: Any, lines: list[str]) -> None:
     body = body_of(draw)
     if "collect" in lines[-1] or lines[-1] == "values_0.append(value_1)":
         body = [line.replace("values_of_2", "values_0") for line in body]
     assert body == lines
 
 
-def test_a_filter_with_siblings_behind_it_is_an_if() -> None:
+def test_a_filter_at_a_fork_becomes_an_if() -> None:
     def draw(env: Any) -> None:
         kept = numbers(env).map(abs)
         kept.filter(lambda x: x > 1).add_sink(Sink())
@@ -150,7 +150,7 @@ def test_a_filter_with_siblings_behind_it_is_an_if() -> None:
     ]
 
 
-def test_a_filter_that_nobody_reads_still_calls_its_function() -> None:
+def test_a_filter_without_consumers_still_calls_its_function() -> None:
     def draw(env: Any) -> None:
         stream = numbers(env)
         stream.filter(parse)
@@ -163,7 +163,7 @@ def test_a_filter_that_nobody_reads_still_calls_its_function() -> None:
     ]
 
 
-def test_a_rich_function_on_a_keyed_stream_gets_its_key_set() -> None:
+def test_the_key_is_set_before_a_rich_function_on_a_keyed_stream() -> None:
     def draw(env: Any) -> None:
         seen(numbers(env).key_by(lambda x: x % 3).map(Rich()), "s")
 
@@ -179,7 +179,7 @@ def test_a_rich_function_on_a_keyed_stream_gets_its_key_set() -> None:
         (EitherMany(), "flat_map", ["found_0 = either_many_0_1(value)"]),
     ],
 )
-def test_two_inputs_have_a_function_each(function: Any, method: str, lines: list[str]) -> None:
+def test_an_operator_with_two_inputs_has_a_function_for_each(function: Any, method: str, lines: list[str]) -> None:
     def draw(env: Any) -> None:
         seen(getattr(numbers(env).connect(numbers(env)), method)(function), "s")
 
@@ -214,7 +214,7 @@ def test_two_inputs_have_a_function_each(function: Any, method: str, lines: list
         ),
     ],
 )
-def test_a_reduce_folds_into_its_table(mode: str, lines: list[str]) -> None:
+def test_a_reduce_folds_into_its_state_table(mode: str, lines: list[str]) -> None:
     def draw(env: Any) -> None:
         seen(numbers(env).key_by(lambda x: x % 3).reduce(lambda a, b: a + b), "s")
 
@@ -223,7 +223,7 @@ def test_a_reduce_folds_into_its_table(mode: str, lines: list[str]) -> None:
     assert module[start : start + len(lines)] == lines
 
 
-def test_an_operator_that_emits_by_itself_is_called_and_what_follows_is_a_function() -> None:
+def test_an_operator_that_emits_from_timers_is_called_with_an_emit_function() -> None:
     def draw(env: Any) -> None:
         stamped = numbers(env).assign_timestamps_and_watermarks(PUNCTUATED)
         stamped.map(parse).print()
@@ -234,12 +234,12 @@ def test_an_operator_that_emits_by_itself_is_called_and_what_follows_is_a_functi
     assert "value_2 = parse_2(value)" in module[start:]
 
 
-def test_every_spec_that_is_written_out_is_one() -> None:
+def test_every_spec_that_has_an_emitter_is_an_operator_spec() -> None:
     kinds = {kind for _, kind in inspect.getmembers(specs, inspect.isclass)}
     assert LOWERINGS.keys() <= kinds
 
 
-def test_without_inlining_everything_is_a_call() -> None:
+def test_without_inlining_every_function_is_called() -> None:
     def draw(env: Any) -> None:
         numbers(env).map(lambda x: x + 1).filter(lambda x: x > 1).print()
 

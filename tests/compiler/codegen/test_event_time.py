@@ -50,11 +50,11 @@ def module_of(strategy: Any, again: Any = None, **settings: Any) -> list[str]:
         (Zero(), "timestamp_0 = 0"),
     ],
 )
-def test_the_assigner_is_written_in_or_called(assigner: Any, line: str) -> None:
+def test_a_timestamp_assigner_is_inlined_or_called(assigner: Any, line: str) -> None:
     assert line in module_of(copy(MONOTONOUS).with_timestamp_assigner(assigner))
 
 
-def test_an_assigner_that_reads_the_old_timestamp_gets_it_once() -> None:
+def test_a_timestamp_assigner_gets_the_old_timestamp_if_it_reads_it() -> None:
     first = copy(MONOTONOUS).with_timestamp_assigner(lambda value, _: value)
     second = copy(MONOTONOUS).with_timestamp_assigner(lambda value, so_far: so_far + so_far)
     so_far = "NO_TIMESTAMP if timestamp_0 is None else timestamp_0"
@@ -63,14 +63,14 @@ def test_an_assigner_that_reads_the_old_timestamp_gets_it_once() -> None:
     assert "timestamp_1 = so_far_1 + so_far_1" in lines
 
 
-def test_without_an_assigner_the_timestamp_stays_and_is_looked_at() -> None:
+def test_without_an_assigner_the_old_timestamp_advances_the_watermark() -> None:
     first = copy(MONOTONOUS).with_timestamp_assigner(lambda value, _: value)
     lines = module_of(first, MONOTONOUS)
     assert "if timestamp_0 is not None and timestamp_0 > greatest_1:" in lines
     assert not any(line.startswith("timestamp_1") for line in lines)
 
 
-def test_without_any_timestamp_there_is_nothing_to_do() -> None:
+def test_without_timestamps_no_watermark_code_is_generated() -> None:
     lines = module_of(MONOTONOUS)
     assert not any("timestamp_" in line or "greatest" in line for line in lines)
 
@@ -95,7 +95,7 @@ def test_generators_that_need_each_record_are_called(strategy: Any, is_written_o
     assert not any("greatest" in line for line in batch)
 
 
-def test_the_greatest_of_a_batch_is_told_behind_the_loop() -> None:
+def test_the_greatest_timestamp_of_a_batch_is_reported_after_the_loop() -> None:
     lines = module_of(copy(MONOTONOUS).with_timestamp_assigner(lambda value, _: value))
     start, end = lines.index("greatest_0 = NO_TIMESTAMP"), lines.index("op_0.saw(greatest_0)")
     assert (

@@ -94,14 +94,14 @@ def path(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("mode", ["BATCH", "STREAMING"])
 @pytest.mark.parametrize("by_builder", [False, True])
 @pytest.mark.parametrize("draw", BY_EXTEND)
-def test_words_are_added_to_a_list_at_once(
+def test_a_flat_map_of_words_extends_the_output_list(
     path: Path, draw: Callable[[Any], Any], by_builder: bool, mode: str
 ) -> None:
     sender, *_ = job_of(drawn(draw, path, by_builder=by_builder), mode=mode).vertices
     assert ".extend(" in sender.source
 
 
-def test_a_loop_may_be_empty(path: Path) -> None:
+def test_extending_a_list_handles_an_empty_loop(path: Path) -> None:
     def program(env: Any) -> None:
         lines = env.read_text_file(str(path))
         seen(lines.get_side_output(OutputTag("none")), "none")
@@ -113,7 +113,7 @@ def test_a_loop_may_be_empty(path: Path) -> None:
 @pytest.mark.parametrize("batch_size", [1, 4096])
 @pytest.mark.parametrize("mode", ["BATCH", "STREAMING"])
 @pytest.mark.parametrize("draw", BY_EXTEND + OTHERS)
-def test_all_forms_give_the_same_words(
+def test_interpreted_and_generated_code_emit_the_same_words(
     path: Path, draw: Callable[[Any], Any], mode: str, batch_size: int
 ) -> None:
     ran = [

@@ -208,7 +208,7 @@ def lists_of(job: Any) -> int:
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("program", [totals, windows, sliding, sessions, counted])
 @pytest.mark.parametrize(("made", "access"), RECORDS)
-def test_fields_that_nobody_reads_are_left_out(
+def test_fields_that_no_operator_reads_are_not_sent(
     made: Any, access: Access, program: Any, mode: str, tmp_path: Path
 ) -> None:
     def draw(env: Any) -> None:
@@ -236,7 +236,7 @@ def test_batches_with_whole_records_keep_their_order(odd: str, mode: str, tmp_pa
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_missing_field_is_missed_by_the_reader(mode: str, tmp_path: Path) -> None:
+def test_a_missing_field_fails_at_the_function_that_reads_it(mode: str, tmp_path: Path) -> None:
     lines = [line_of(1), line_of(2).replace("price", "prize")]
 
     def draw(env: Any) -> None:
@@ -254,7 +254,7 @@ class Defaults(Total):
         yield value.get("price", 7), value.get("page")
 
 
-def test_the_reader_has_its_defaults(tmp_path: Path) -> None:
+def test_defaults_of_dict_get_apply_to_fields_that_are_missing(tmp_path: Path) -> None:
     lines = [line_of(1), '{"user": 1, "price": null}', '{"user": 1, "page": 3}', '{"user": 2}']
 
     def draw(env: Any) -> None:
@@ -272,7 +272,7 @@ LATE = OutputTag("late")
 
 
 @pytest.mark.parametrize(("made", "access"), RECORDS)
-def test_late_records_are_whole(made: Any, access: Access, tmp_path: Path) -> None:
+def test_late_records_in_a_side_output_have_all_fields(made: Any, access: Access, tmp_path: Path) -> None:
     def draw(env: Any) -> None:
         # The first watermark comes after the first batch.
         stream = timed(records(env, made, tmp_path), lambda r, _: 0 if access.user(r) == 4 else 9)
@@ -292,7 +292,7 @@ def since_start(value: Any) -> Any:
     return value[2] > START or value[0]
 
 
-def test_no_field_is_left_out_if_an_executor_may_have_another_value() -> None:
+def test_all_fields_are_sent_if_an_executor_may_read_different_ones() -> None:
     def draw(env: Any) -> None:
         seen(env.from_sequence(0, 9).map(of_tuple).key_by(BY_PLACE.user).map(since_start), "rows")
 
@@ -398,7 +398,7 @@ def test_an_error_shows_the_fields_that_were_sent(
     assert f"at record {shown}" in notes_of(error)
 
 
-def test_a_timestamp_that_is_none_shows_what_was_sent() -> None:
+def test_an_invalid_timestamp_is_an_error_that_shows_the_sent_fields() -> None:
     def draw(env: Any) -> None:
         made = env.from_sequence(0, 3).map(of_tuple).rebalance()
         stream = timed(made, lambda r, _: "x" if r[0] == 2 else r[3])
@@ -408,7 +408,7 @@ def test_a_timestamp_that_is_none_shows_what_was_sent() -> None:
     assert "for the record (2, ..., 20, 2000)" in str(error)
 
 
-def test_columns_know_that_fields_are_left_out() -> None:
+def test_columns_are_aware_of_fields_that_are_not_sent() -> None:
     columns = Columns([[1, 2]], ((), (...,)))
     assert columns.lack_fields
     assert list(columns) == [(1, ...), (2, ...)]

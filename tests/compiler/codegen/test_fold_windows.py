@@ -383,7 +383,7 @@ def test_numbers_of_unknown_types_are_folded_one_by_one(
 
 
 @pytest.mark.parametrize("number", [None, "a"])
-def test_values_that_are_no_numbers_fail_in_the_window(number: Any) -> None:
+def test_values_that_are_not_numbers_fail_in_the_window_operator(number: Any) -> None:
     def drawn(env: Any) -> None:
         draw_numbers(env, [1, 2, 3, number], ASSIGNERS["tumbling"], ONE_BY_ONE["sum"], 1)
 
@@ -437,7 +437,7 @@ def test_a_tumbling_window_gets_one_partial_result_of_out_of_order_records(
 
 
 @pytest.mark.parametrize("parallelism", [1, 2])
-def test_partial_results_count_all_their_late_records(
+def test_the_late_record_counter_includes_records_in_partial_results(
     parallelism: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dropped: list[int] = []
@@ -484,7 +484,7 @@ def test_partial_results_are_sent_instead_of_records(monkeypatch: pytest.MonkeyP
     assert 2 <= sum(sizes) < 10
 
 
-def test_folding_stops_where_most_keys_come_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_folding_before_sending_stops_if_most_keys_occur_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(window_folds, "TRIED", 50)
     sizes = noted_sizes(monkeypatch)
 
@@ -496,7 +496,7 @@ def test_folding_stops_where_most_keys_come_once(monkeypatch: pytest.MonkeyPatch
     assert ran.records("folded") == run_form(drawn, "interpreted", batch_size=25).records("folded")
 
 
-def test_folding_stops_where_most_records_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_folding_before_sending_stops_if_it_keeps_most_records(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(window_folds, "TRIED", 50)
     sizes = noted_sizes(monkeypatch, lambda batch: sum(map(len, batch.lists[-1])))
 
@@ -512,7 +512,7 @@ def test_folding_stops_where_most_records_are_kept(monkeypatch: pytest.MonkeyPat
     assert ran.records("ties") == run_form(drawn, "interpreted", batch_size=25).records("ties")
 
 
-def test_keys_that_are_not_plain_keep_their_place() -> None:
+def test_keys_of_other_types_keep_their_order() -> None:
     def drawn(env: Any) -> None:
         strategy = in_order(lambda x, _: x)
         timed = env.from_sequence(0, 60).assign_timestamps_and_watermarks(strategy)
@@ -541,7 +541,7 @@ NOT_FOLDED: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("fold", NOT_FOLDED)
-def test_folds_that_are_not_associative_are_left_to_the_window(fold: str) -> None:
+def test_folds_that_are_not_associative_run_only_in_the_window_operator(fold: str) -> None:
     def drawn(env: Any) -> None:
         draw(env, 50, 3, 4, TumblingEventTimeWindows.of(20), NOT_FOLDED[fold])
 
@@ -559,7 +559,7 @@ RANKS: dict[str, Any] = {
 
 @pytest.mark.parametrize("ranks", RANKS)
 @pytest.mark.parametrize("fold", ["all greatest", "first of the greatest"])
-def test_records_whose_ranks_are_no_ints_are_sent(ranks: str, fold: str) -> None:
+def test_records_are_sent_whole_if_their_ranks_are_not_ints(ranks: str, fold: str) -> None:
     class Greatest2(Greatest):
         def add(self, value: Any, accumulator: Any) -> Any:
             if not accumulator or value[1] > accumulator[0][1]:
@@ -583,7 +583,7 @@ def test_records_whose_ranks_are_no_ints_are_sent(ranks: str, fold: str) -> None
     assert run_job(job).subtasks("greatest") == expected.subtasks("greatest")
 
 
-def test_windows_of_a_whole_stream_get_one_partial_result_of_a_batch(
+def test_window_all_gets_one_partial_result_per_batch(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     sizes = noted_sizes(monkeypatch)
@@ -600,7 +600,7 @@ def test_windows_of_a_whole_stream_get_one_partial_result_of_a_batch(
     assert 1 <= sum(sizes) < 5
 
 
-def test_late_records_that_are_read_are_not_folded() -> None:
+def test_late_records_for_a_side_output_are_not_folded() -> None:
     def drawn(env: Any) -> None:
         def fold(windows: Any) -> Any:
             counts = windows.side_output_late_data(LATE).aggregate(Count())

@@ -101,7 +101,7 @@ def programs(env: Any, numbers: list[int]) -> None:
 
 @given(st.lists(st.integers(0, 99), max_size=30), st.sampled_from(["STREAMING", "BATCH"]))
 @settings(max_examples=6, deadline=None)
-def test_gathered_records_are_the_same(numbers: list[int], mode: str) -> None:
+def test_fused_lists_emit_the_same_records(numbers: list[int], mode: str) -> None:
     def draw(env: Any) -> None:
         programs(env, numbers)
 
@@ -117,7 +117,7 @@ def test_gathered_records_are_the_same(numbers: list[int], mode: str) -> None:
     ("function", "is_built"),
     [(Ends(), False), (listed, False), (Changed(), True), (Inverted(), True), (read_back, True)],
 )
-def test_a_list_is_built_only_where_it_makes_a_difference(function: Any, *, is_built: bool) -> None:
+def test_a_list_is_built_only_if_its_function_may_fail(function: Any, *, is_built: bool) -> None:
     def draw(env: Any) -> None:
         emitted = env.from_sequence(0, 9).flat_map(function)
         seen(emitted.map(lambda x: [1][x + 9]), "rows")
@@ -138,7 +138,7 @@ def test_records_of_a_function_that_fails_are_not_processed(form: str) -> None:
 
 
 @pytest.mark.parametrize("form", ["interpreted", *FORMS])
-def test_an_exchange_of_a_function_that_fails_names_its_record(form: str) -> None:
+def test_a_function_that_fails_before_an_exchange_names_its_record(form: str) -> None:
     def draw(env: Any) -> None:
         seen(env.from_sequence(0, 9).flat_map(Inverted()).rebalance(), "rows")
 
@@ -179,7 +179,7 @@ class PassesOn(FlatMapFunction[int, int]):
         ),
     ],
 )
-def test_other_uses_of_a_collector_are_called(function: Any, reason: str) -> None:
+def test_functions_with_other_uses_of_a_collector_are_called(function: Any, reason: str) -> None:
     def draw(env: Any) -> None:
         seen(env.from_sequence(0, 9).flat_map(function), "rows")
 

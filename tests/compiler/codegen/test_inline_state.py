@@ -188,7 +188,7 @@ class AtTimers(Everything):
 
 
 @pytest.mark.parametrize("cleared", [7, 6, 1])
-def test_a_refused_value_leaves_nothing_behind(cleared: int) -> None:
+def test_a_value_that_a_state_refuses_changes_no_state(cleared: int) -> None:
     draw = by_key(Notices(), [("a", 1, 0), ("a", 0, 0), ("a", 2, 0), ("a", cleared, 0)])
     interpreted, inlined = (
         run_form(draw, form, mode="BATCH").subtasks("results")
@@ -263,7 +263,7 @@ KEYS = st.sampled_from(["a", "b", 1, 1.0, True, None, 0.0, -0.0, (1, "x")])
 @given(st.lists(st.tuples(KEYS, st.integers(0, 7), st.integers(0, 9)), max_size=30))
 @pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
 @pytest.mark.parametrize("function", [Everything(), Timers(), Notices(), Collects(), AtTimers()])
-def test_every_method_does_the_same_in_each_form(
+def test_each_state_method_behaves_the_same_in_each_form(
     function: Any, mode: str, records: list[Any]
 ) -> None:
     draw = by_key(function, records)
@@ -279,7 +279,7 @@ def fast_source(function: Any, records: Any = (("a", 1, 2),), mode: str = "STREA
     return source.split("def calls_0")[0]
 
 
-def test_handles_become_tables_and_the_key_is_set_where_it_is_asked_for() -> None:
+def test_state_handles_become_tables_and_the_key_is_set_if_it_is_read() -> None:
     source = fast_source(Everything())
     calls = [line.strip() for line in source.splitlines() if "self_0." in line]
     assert [line.partition("(")[0] for line in calls] == [
@@ -294,7 +294,7 @@ def test_handles_become_tables_and_the_key_is_set_where_it_is_asked_for() -> Non
     assert source.index("set_state_key_0(state_key_0)") > source.index("if values:")
 
 
-def test_on_timer_looks_up_in_tables() -> None:
+def test_on_timer_reads_state_from_tables() -> None:
     source = str(job_of(by_key(AtTimers(), TIMED)).vertices[1].source)
     _, fire = source.split("def fire_0(due):")
     lines = fire.split("def calls_fire_0")[0].splitlines()
@@ -314,7 +314,7 @@ TIMED: list[Any] = [
 
 @pytest.mark.parametrize("function", [AtTimers(), AtTimersForAnHour()])
 @pytest.mark.parametrize("backend", ["hashmap", "rocksdb"])
-def test_on_timer_does_the_same_with_each_kind_of_state(backend: str, function: Any) -> None:
+def test_on_timer_behaves_the_same_with_each_kind_of_state(backend: str, function: Any) -> None:
     draw = by_key(function, TIMED)
     interpreted, inlined = (
         run_form(draw, form, state_backend=backend) for form in ("interpreted", "inlined")
@@ -329,7 +329,7 @@ class Refused(Timers):
         yield timestamp
 
 
-def test_a_value_that_on_timer_writes_is_refused_in_each_form() -> None:
+def test_a_wrong_value_that_on_timer_writes_is_refused_in_each_form() -> None:
     draw = by_key(Refused(), [("a", 2, 5)])
     errors = [failure_of(draw, form) for form in ("interpreted", "inlined")]
     assert repr(errors[0]) == repr(errors[1])
@@ -345,7 +345,7 @@ def test_in_batch_mode_the_entries_of_a_key_are_in_variables(function: Any) -> N
     assert "[last_key_0] = held_0_" in source
 
 
-def test_in_batch_mode_the_key_is_set_at_each_change_for_functions_with_timers_only() -> None:
+def test_in_batch_mode_only_functions_with_timers_set_each_new_key() -> None:
     changes = [
         fast_source(function, mode="BATCH").split("!= last_key_0:")[1].split("last_key_0 = ")[0]
         for function in (Timers(), Collects(), First())
@@ -362,7 +362,7 @@ class Asks(Timers):
         yield value, self.last.value(), ctx.timer_service().current_processing_time() > 0
 
 
-def test_in_batch_mode_unknown_code_finds_the_entries() -> None:
+def test_in_batch_mode_called_code_finds_the_state_entries() -> None:
     source = fast_source(Asks(), mode="BATCH")
     assert "table_0_last.get(state_key_0)" in source
     assert "last_key_0" not in source
@@ -412,7 +412,7 @@ class BySyntax(KeyedProcessFunction[Any, Any, Any]):
 
 @pytest.mark.parametrize("how", ["set", "get", "in", "for", "comprehension", "star", "variable"])
 @pytest.mark.parametrize("batch_size", [1, 4096])
-def test_a_map_state_in_a_subscript_or_a_loop_is_that_of_the_current_key(
+def test_a_map_state_in_a_subscript_or_a_loop_has_the_current_key(
     how: str, batch_size: int
 ) -> None:
     def draw(env: Any) -> None:
@@ -424,7 +424,7 @@ def test_a_map_state_in_a_subscript_or_a_loop_is_that_of_the_current_key(
     assert run_form(draw, batch_size=batch_size).records("sums") == expected
 
 
-def test_timers_are_registered_without_their_service() -> None:
+def test_timers_are_registered_without_calling_the_timer_service() -> None:
     source = fast_source(Timers())
     assert "context_0" not in source
     assert source.count("add_timer_0(") == 2
@@ -441,7 +441,7 @@ class CountOfKey(KeyedProcessFunction[Any, Any, Any]):
         yield ctx.get_current_key(), count
 
 
-def test_the_current_key_is_at_hand() -> None:
+def test_get_current_key_needs_no_context_in_generated_code() -> None:
     source = fast_source(CountOfKey())
     assert "context_0" not in source
     assert "is_tagged" not in source
@@ -491,7 +491,7 @@ class Keeps(KeyedProcessFunction[Any, Any, Any]):
 
 
 @pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
-def test_lists_that_are_read_and_written_are_copies(mode: str) -> None:
+def test_list_states_copy_lists_on_get_and_update(mode: str) -> None:
     values = [1, 0, 2, "x", 3, 0, True, 1.5, 4]
     records = [(key, value) for value in values for key in "ab"]
     source = fast_source(Keeps(), mode=mode)
@@ -515,7 +515,7 @@ LONG_TYPES: list[Any] = [
 ]
 
 
-def test_states_of_types_without_a_short_test_are_tables() -> None:
+def test_states_of_types_without_an_inline_check_become_tables() -> None:
     source = fast_source(OfLongTypes())
     assert "if fits_0_row_first(" in source
     assert "set_key_0(" not in source
@@ -528,7 +528,7 @@ def test_states_of_types_without_a_short_test_are_tables() -> None:
     "record",
     [("a", Row("x", 1), 1), ("a", Row(1), 1), ("a", Row(c=1, d="x"), 1), ("a", Row(1, "x"), "x")],
 )
-def test_values_that_states_refuse_fail_in_each_form(record: Any) -> None:
+def test_rows_that_do_not_fit_the_state_type_fail_in_each_form(record: Any) -> None:
     draw = by_key(OfLongTypes(), [*LONG_TYPES, record])
     errors = {repr(failure_of(draw, form)) for form in ("interpreted", "inlined")}
     assert len(errors) == 1
@@ -542,7 +542,7 @@ class Wrong(Timers):
         yield value
 
 
-def test_a_time_that_is_no_number_is_refused_in_each_form() -> None:
+def test_a_timer_time_that_is_not_a_number_is_refused_in_each_form() -> None:
     errors = {
         repr(failure_of(by_key(Wrong(), [("a", 1, 2)]), form))
         for form in ("interpreted", "inlined")
@@ -555,7 +555,7 @@ def test_a_time_that_is_no_number_is_refused_in_each_form() -> None:
     ("function", "lookups"),
     [(First(), True), (FirstOfAnHour(), True), (FirstByHelper(), False), (FirstForEver(), False)],
 )
-def test_a_state_that_does_more_than_look_up_keeps_its_calls(
+def test_a_state_whose_methods_do_more_than_lookups_is_called(
     function: Any, lookups: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found: list[bool] = []
@@ -572,7 +572,7 @@ def test_a_state_that_does_more_than_look_up_keeps_its_calls(
     assert set(found) == {lookups}
 
 
-def test_a_backend_that_tracks_changes_gives_no_entries() -> None:
+def test_a_backend_that_tracks_changes_offers_no_plain_entries() -> None:
     backend = HashMapKeyedStateBackend()
     state = backend.get_state(ValueStateDescriptor("seen", Types.BOOLEAN()))
     backend.set_current_key("a")
@@ -605,7 +605,7 @@ class Replaced(First):
 
 
 @pytest.mark.parametrize("function", [Handed(), Replaced()])
-def test_states_that_are_used_otherwise_keep_their_calls(function: Any) -> None:
+def test_states_that_are_used_in_other_ways_are_called(function: Any) -> None:
     assert "table_0_seen" not in fast_source(function)
 
 
@@ -641,7 +641,7 @@ class FirstAndCount(First):
             yield self.count.value(), value
 
 
-def test_states_that_a_base_class_opens_become_tables() -> None:
+def test_states_from_the_open_method_of_a_base_class_become_tables() -> None:
     def draw(env: Any) -> None:
         rows = env.from_collection([(x % 3, 0, x) for x in range(9)]).key_by(lambda row: row[0])
         seen(rows.flat_map(FirstAndCount()), "rows")
@@ -754,7 +754,7 @@ WRITTEN += [("a", 2**70)]
 
 @pytest.mark.parametrize("value", WRITTEN, ids=repr)
 @pytest.mark.parametrize("function", [Longs(), Texts(), Anything(), Tuples(), Rows()])
-def test_what_a_state_refuses_is_refused_in_each_form(function: Any, value: Any) -> None:
+def test_each_form_accepts_and_refuses_the_same_state_values(function: Any, value: Any) -> None:
     def outcome(form: str) -> str:
         draw = by_key(function, [("a", value), ("a", value)])
         try:
@@ -766,7 +766,7 @@ def test_what_a_state_refuses_is_refused_in_each_form(function: Any, value: Any)
 
 
 @pytest.mark.parametrize("function", [Longs(), Texts(), Anything(), Tuples()])
-def test_values_of_the_declared_form_are_stored_without_a_call(
+def test_values_of_the_declared_type_are_stored_without_a_call(
     function: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = fast_source(function)
@@ -791,7 +791,7 @@ def entries_found(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return found
 
 
-def test_in_batch_mode_the_key_is_set_where_another_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_in_batch_mode_the_key_is_set_at_the_first_record_of_each_key(monkeypatch: pytest.MonkeyPatch) -> None:
     found = entries_found(monkeypatch)
     records = [(key, what, 4) for key in "aba" for what in (0, 1, 7, 2)]
     draw = by_key(Everything(), records)
@@ -829,7 +829,7 @@ class Both(KeyedCoProcessFunction[Any, Any, Any, Any]):
 
 
 @pytest.mark.parametrize("backend", ["hashmap", "rocksdb"])
-def test_two_keyed_inputs_take_turns_in_batch_mode(backend: str) -> None:
+def test_in_batch_mode_two_keyed_inputs_are_read_key_by_key(backend: str) -> None:
     def draw(env: Any) -> None:
         left = env.from_collection([(number % 5, number) for number in range(20)])
         right = env.from_collection([(number % 3, str(number), 1) for number in range(20)])
@@ -849,7 +849,7 @@ def test_two_keyed_inputs_take_turns_in_batch_mode(backend: str) -> None:
 @settings(max_examples=8, deadline=None)
 @given(st.lists(st.tuples(KEYS, st.integers(0, 7), st.integers(0, 9)), min_size=1, max_size=20))
 @pytest.mark.parametrize("function", [Everything(), AtTimers()])
-def test_keys_are_noted_where_changes_are_tracked(function: Any, records: list[Any]) -> None:
+def test_changed_keys_are_recorded_if_the_backend_tracks_changes(function: Any, records: list[Any]) -> None:
     touched: dict[str, set[str]] = {}
     make = HashMapKeyedStateBackend.__init__
 
@@ -891,7 +891,7 @@ class Doubles(Everything):
         yield self.last.value()
 
 
-def test_the_key_is_not_set_for_operators_if_states_are_not_handed_on() -> None:
+def test_the_key_is_not_set_if_no_state_object_escapes() -> None:
     source = fast_source(Doubles())
     assert source.index("set_state_key_0(state_key_0)") > source.index("self_0.factor")
 
@@ -1007,7 +1007,7 @@ class ComparesTotal(AddsToTotal):
     "function",
     [HasProperty(), HasObject(), AddsToTotal(), FormatsTotal(), TestsTotal(), ComparesTotal()],
 )
-def test_a_property_reads_the_state_of_the_record_s_key(
+def test_a_property_reads_the_state_of_the_key_of_the_record(
     function: Any, form: str, mode: str
 ) -> None:
     def draw(env: Any) -> None:

@@ -52,7 +52,7 @@ def results(draw: Callable[[Any], Any], form: str) -> list[Any]:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_an_argument_that_is_not_read_is_computed(form: str) -> None:
+def test_an_unused_argument_is_still_computed(form: str) -> None:
     assert results(lambda env: env.from_sequence(1, 3).map(CountsCalls()), form) == [2, 4, 6]
 
 
@@ -65,13 +65,13 @@ def test_an_argument_that_is_not_read_is_computed(form: str) -> None:
     ],
 )
 @pytest.mark.parametrize("form", FORMS)
-def test_an_argument_that_is_not_read_may_fail(form: str, function: Any, message: str) -> None:
+def test_an_unused_argument_may_still_raise_an_error(form: str, function: Any, message: str) -> None:
     with pytest.raises((ArithmeticError, ValueError), match=message):
         results(lambda env: env.from_sequence(1, 3).map(function), form)
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_an_argument_may_set_a_variable(form: str) -> None:
+def test_an_argument_may_contain_an_assignment_expression(form: str) -> None:
     def draw(env: Any) -> Any:
         return env.from_sequence(1, 3).map(lambda v: difference(v, (v := 10)))
 
@@ -113,7 +113,7 @@ def changed(values: list[int]) -> list[int]:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_variable_may_have_another_type_in_the_next_round_of_a_loop(form: str) -> None:
+def test_a_variable_may_change_its_type_in_a_loop(form: str) -> None:
     def forked(env: Any) -> Any:
         lists = env.from_sequence(1, 2).map(previous_list)
         return lists.map(changed).union(lists.map(list))
@@ -180,7 +180,7 @@ class Point:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_default_may_be_negative(form: str) -> None:
+def test_a_default_of_a_parameter_may_be_negative(form: str) -> None:
     assert results(lambda env: env.from_sequence(1, 1).map(lambda v: power(v) + 0), form) == [5]
 
     def points(env: Any) -> Any:
@@ -195,7 +195,7 @@ def sometimes_set(value: int) -> int:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_variable_that_is_not_set_has_no_earlier_value(form: str) -> None:
+def test_a_variable_that_is_not_set_is_an_unbound_local_error(form: str) -> None:
     with pytest.raises(UnboundLocalError, match="'last'"):
         results(lambda env: env.from_collection([2, 0]).map(sometimes_set), form)
 
@@ -215,7 +215,7 @@ class SetsLater(MapFunction[int, int]):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_function_within_init_may_set_an_attribute(form: str) -> None:
+def test_a_function_that_init_defines_may_set_an_attribute(form: str) -> None:
     assert results(lambda env: env.from_sequence(1, 3).map(SetsLater()), form) == [2, 4, 6]
 
 
@@ -286,7 +286,7 @@ def joined(value: int) -> list[int]:
 
 @pytest.mark.filterwarnings("ignore:.*returns a generator")
 @pytest.mark.parametrize("form", FORMS)
-def test_a_generator_that_is_kept_has_its_own_variables(form: str) -> None:
+def test_a_generator_that_outlives_a_call_keeps_its_own_variables(form: str) -> None:
     def draw(env: Any) -> Any:
         return env.from_sequence(1, 2).map(lambda v: (v + i for i in range(2))).map(Previous())
 
@@ -328,7 +328,7 @@ class Skips(FlatMapFunction[int, Any]):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_generator_computes_what_it_returns(form: str) -> None:
+def test_a_generator_evaluates_its_return_expression(form: str) -> None:
     found = results(lambda env: env.from_sequence(1, 3).flat_map(Skips()), form)
     assert found == [(2, 1), (3, 2)]
 
@@ -342,7 +342,7 @@ def ends_within_try(value: int) -> Any:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_try_catches_what_a_generator_returns(form: str) -> None:
+def test_a_try_catches_errors_in_the_return_expression_of_a_generator(form: str) -> None:
     found = results(lambda env: env.from_sequence(0, 1).flat_map(ends_within_try), form)
     assert found == [0, "caught", 1]
 
@@ -387,7 +387,7 @@ class ReturnsNone(YieldsFromNone):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_function_may_return_none_but_not_yield_from_it(form: str) -> None:
+def test_a_function_may_return_none_but_yield_from_none_fails(form: str) -> None:
     assert results(lambda env: env.from_sequence(1, 2).process(ReturnsNone()), form) == [2]
     with pytest.raises(TypeError, match="'NoneType' object is not iterable"):
         results(lambda env: env.from_sequence(1, 2).process(YieldsFromNone()), form)
@@ -424,7 +424,7 @@ def next_item(values: list[Any]) -> Any:
     ],
 )
 @pytest.mark.parametrize("form", FORMS)
-def test_a_lambda_of_a_function_needs_no_variable_of_it(
+def test_a_lambda_in_a_function_may_use_none_of_its_variables(
     form: str, function: Any, expected: Any, is_inlined: bool
 ) -> None:
     def draw(env: Any) -> None:
@@ -439,7 +439,7 @@ def test_a_lambda_of_a_function_needs_no_variable_of_it(
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_lambda_of_a_function_reads_global_names_when_it_is_called(
+def test_a_lambda_in_a_function_reads_globals_when_it_is_called(
     form: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def draw(env: Any) -> None:
@@ -452,7 +452,7 @@ def test_a_lambda_of_a_function_reads_global_names_when_it_is_called(
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_an_iterator_without_a_next_item_is_an_error(form: str) -> None:
+def test_next_of_an_exhausted_iterator_is_an_error(form: str) -> None:
     with pytest.raises(RuntimeError, match="raised StopIteration"):
         results(
             lambda env: env.from_sequence(1, 3).map(lambda n: [n][n - 1 :]).map(next_item), form
@@ -563,7 +563,7 @@ def test_branches_of_a_try_may_yield_to_side_outputs(form: str) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_try_does_not_catch_what_the_next_function_raises_for_a_branch(form: str) -> None:
+def test_a_try_with_yield_does_not_catch_errors_of_the_next_function(form: str) -> None:
     def draw(env: Any) -> Any:
         return env.from_sequence(1, 7).flat_map(in_a_branch).map(lambda pair: 1 // (pair[0] - 4))
 

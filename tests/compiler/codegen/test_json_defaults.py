@@ -47,7 +47,7 @@ def drawn(path: Path, texts: list[str], draw: Callable[[Any], Any]) -> Callable[
         (lambda d: (Click(**d).count, d.get("count", 0.0)), "(0, 0.0)"),
     ],
 )
-def test_equal_defaults_of_different_types(
+def test_defaults_that_are_equal_but_differ_in_type_are_kept_apart(
     function: Any, expected: str, form: str, tmp_path: Path
 ) -> None:
     draw = drawn(tmp_path, ['{"user": "a"}'], lambda rows: rows.map(function))
@@ -77,7 +77,7 @@ def test_sender_and_receiver_have_equal_defaults(form: str, tmp_path: Path) -> N
         ),
     ],
 )
-def test_a_record_refuses_the_fields_of_another_reader(
+def test_a_record_refuses_unexpected_fields_that_another_reader_uses(
     draw: Any, form: str, tmp_path: Path
 ) -> None:
     drawing = drawn(tmp_path, ['{"user": "a"}', '{"user": "b", "page": 1}'], draw)

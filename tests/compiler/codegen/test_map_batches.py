@@ -5,7 +5,7 @@ from typing import Any
 from forms import job_of, seen
 
 
-def test_one_call_for_a_batch_and_a_loop_over_its_results() -> None:
+def test_map_batches_is_one_call_and_a_loop_over_its_results() -> None:
     def draw(env: Any) -> None:
         numbers = env.from_sequence(1, 3).map(lambda n: n + 1)
         batches = numbers.map_batches(lambda batch: batch)
@@ -36,7 +36,7 @@ def test_one_call_for_a_batch_and_a_loop_over_its_results() -> None:
     assert [line.rstrip() for line in lines[: len(expected)]] == expected
 
 
-def test_timestamps_go_along_where_somebody_reads_them() -> None:
+def test_map_batches_keeps_timestamps_if_an_operator_reads_them() -> None:
     def draw(env: Any) -> None:
         seen(env.from_sequence(1, 3).map_batches(lambda batch: batch), "all")
 

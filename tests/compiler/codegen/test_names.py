@@ -74,25 +74,25 @@ def unnamed(function: Any) -> Any:
         (None, "flat_map"),
     ],
 )
-def test_a_name_is_the_user_s_where_there_is_one(function: Any, name: str) -> None:
+def test_generated_names_use_the_name_of_the_function(function: Any, name: str) -> None:
     assert readable(function, "flat map") == name
 
 
 @pytest.mark.parametrize(
     ("kind", "name"), [("2nd", "call_2nd"), ("class", "call_class"), ("é", "call"), ("", "call")]
 )
-def test_what_is_no_identifier_becomes_one(kind: str, name: str) -> None:
+def test_an_invalid_identifier_becomes_a_valid_one(kind: str, name: str) -> None:
     assert readable(None, kind) == name
 
 
-def test_a_name_stands_for_one_thing() -> None:
+def test_a_name_cannot_be_bound_to_two_objects() -> None:
     names = Names()
     assert names.bind("parse_1", "call", 1) == names.bind("parse_1", "call", 1)
     with pytest.raises(AssertionError, match="parse_1 stands for"):
         names.bind("parse_1", "call", 2)
 
 
-def test_functions_of_one_name_are_told_apart() -> None:
+def test_functions_with_the_same_name_get_different_names() -> None:
     names = Names()
     found = [names.bind_function(parse, "key", "to_0", what) for what in ("key", "reduce", "key")]
     assert found == ["parse_to_0", "parse_to_0_too", "parse_to_0"]
@@ -128,7 +128,7 @@ emit_1 = table_1 = 7
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_global_names_of_the_program_may_be_those_of_generated_code(form: str) -> None:
+def test_global_names_of_a_program_may_equal_names_of_generated_code(form: str) -> None:
     def draw(env: Any) -> None:
         numbers = env.from_collection([1, 2], Types.INT())
         seen(numbers.map(lambda number: (number, op_1, emit_1)), "map")
@@ -177,7 +177,7 @@ OTHERS = {"call", "for", "my", "of", "second", "time", "to", "value", "values"}
 """Parts of sentences, and the names that a template has for the record and its time."""
 
 
-def test_the_names_of_generated_code_are_kept_from_users() -> None:
+def test_functions_of_users_never_get_a_name_of_generated_code() -> None:
     (folder,) = map(Path, codegen.__path__)
     words = set.union(*(words_of(path.read_text("utf-8")) for path in folder.rglob("*.py")))
     assert len(words) > 80
@@ -201,7 +201,7 @@ def stems_of(text: str) -> set[str]:
     return found
 
 
-def test_names_that_rules_recognize_are_kept_from_users() -> None:
+def test_functions_of_users_never_get_a_name_that_rules_recognize() -> None:
     (folder,) = map(Path, codegen.__path__)
     modules = [path.read_text("utf-8") for path in folder.rglob("*.py")]
     found = {word for text in modules for word in stems_of(text)}

@@ -88,7 +88,7 @@ def changed_by_a_key_selector(env: Any) -> None:
     seen(lists.key_by(Marking()).map(lambda record: record), "lists")
 
 
-def test_a_record_is_not_copied_for_its_key_selector() -> None:
+def test_a_key_selector_gets_the_record_without_a_copy() -> None:
     job = job_of(changed_by_a_key_selector)
     assert "own_copy" not in str(job.vertices[0].source).partition("def fallback")[0]
     expected = run_form(changed_by_a_key_selector, "interpreted").records("lists")
@@ -102,7 +102,7 @@ def times_hundred(row: Any) -> Any:
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("kind", [Row, lambda *fields: list(fields)], ids=["Row", "list"])
-def test_what_changes_the_result_of_a_reduce_leaves_its_state_alone(kind: Any, form: str) -> None:
+def test_changing_the_result_of_a_reduce_does_not_change_its_state(kind: Any, form: str) -> None:
     def draw(env: Any) -> None:
         rows = env.from_collection([("a", 1), ("a", 2), ("a", 3)]).map(lambda pair: kind(*pair))
         sums = rows.key_by(lambda row: row[0]).reduce(lambda a, b: kind(a[0], a[1] + b[1]))
@@ -138,7 +138,7 @@ class Elements(ProcessWindowFunction[Any, Any, Any, Any]):
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
-def test_what_changes_the_result_of_a_window_leaves_its_contents_alone(
+def test_changing_the_result_of_a_window_does_not_change_its_contents(
     mode: str, form: str
 ) -> None:
     def draw(env: Any) -> None:
@@ -156,7 +156,7 @@ def test_what_changes_the_result_of_a_window_leaves_its_contents_alone(
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_several_maps_of_a_declared_type_give_their_records_on(form: str) -> None:
+def test_several_maps_with_a_declared_type_emit_their_records(form: str) -> None:
     def draw(env: Any) -> None:
         numbers = env.from_sequence(1, 3)
         for name in ("first", "second"):
@@ -172,12 +172,12 @@ def head_of(draw: Callable[[Any], None], **settings: Any) -> str:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_what_a_function_keeps_is_copied(form: str) -> None:
+def test_a_record_that_a_function_keeps_is_copied(form: str) -> None:
     assert run_form(hoarded, form).records("lists") == [[1], [1, 2], [1, 2, 3]]
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_what_a_sibling_changes_is_copied(form: str) -> None:
+def test_a_record_that_another_consumer_changes_is_copied(form: str) -> None:
     ran = run_form(changed_by_a_sibling, form)
     assert ran.records("doubled") == [[1, 1], [2, 2], [3, 3]]
     assert ran.records("lists") == [[1], [2], [3]]
@@ -185,7 +185,7 @@ def test_what_a_sibling_changes_is_copied(form: str) -> None:
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
-def test_what_is_reduced_before_it_is_sent_is_copied(form: str, mode: str) -> None:
+def test_a_record_is_copied_before_a_reduce_at_the_sender_changes_it(form: str, mode: str) -> None:
     ran = run_form(changed_before_it_is_sent, form, mode=mode)
     assert ran.records("longer")[-1] == [1, 2, 3]
     assert ran.records("lists") == [[1], [2], [3]]
@@ -194,7 +194,7 @@ def test_what_is_reduced_before_it_is_sent_is_copied(form: str, mode: str) -> No
 @pytest.mark.parametrize(
     ("draw", "is_copied"), [(changed_before_it_is_sent, True), (read_before_it_is_sent, False)]
 )
-def test_what_only_looks_at_records_before_they_are_sent_gets_no_copy(
+def test_a_function_that_only_reads_records_at_the_sender_gets_no_copy(
     draw: Callable[[Any], None], is_copied: bool
 ) -> None:
     assert ("_to_0 = own_copy(" in head_of(draw, mode="BATCH")) is is_copied
@@ -209,14 +209,14 @@ def test_what_only_looks_at_records_before_they_are_sent_gets_no_copy(
         (numbers_to_siblings, False),
     ],
 )
-def test_nothing_is_copied_that_nobody_can_change(
+def test_records_that_no_function_can_change_are_not_copied(
     draw: Callable[[Any], None], is_copied: bool
 ) -> None:
     loop = head_of(draw).split("def emit_")[0]
     assert ("own_copy(" in loop) is is_copied
 
 
-def test_object_reuse_copies_nothing() -> None:
+def test_with_object_reuse_no_record_is_copied() -> None:
     assert "own_copy(" not in head_of(changed_by_a_sibling, object_reuse=True)
     assert "own_copy(" not in head_of(hoarded, object_reuse=True)
 
@@ -248,7 +248,7 @@ def set_within_an_expression(line: str) -> Any:
 @pytest.mark.parametrize(
     "function", [first_number_in_a_list, last_of_four, set_twice, set_within_an_expression]
 )
-def test_a_list_is_not_taken_for_what_it_was_before(
+def test_a_variable_that_becomes_a_list_is_treated_as_a_list(
     function: Any, form: str, tmp_path: Path
 ) -> None:
     (tmp_path / "lines").write_text("1,2\n3,4\n")

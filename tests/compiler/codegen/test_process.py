@@ -84,7 +84,7 @@ def keyed(function: Any, *, has_times: bool = False) -> Any:
     return draw
 
 
-def test_a_keyed_function_without_timers_is_a_loop_with_its_key_set() -> None:
+def test_a_keyed_process_function_without_timers_becomes_a_loop() -> None:
     source = module_of(keyed(Count()))
     assert (
         "    for value in values:\n"
@@ -99,7 +99,7 @@ def test_a_keyed_function_without_timers_is_a_loop_with_its_key_set() -> None:
     assert "emit_0" not in source
 
 
-def test_one_with_timers_has_one_place_for_all_its_results() -> None:
+def test_a_process_function_with_timers_emits_through_one_function() -> None:
     source = module_of(keyed(CountLater()))
     batch, _, later = source.partition("def emit_0(value, timestamp):")
     assert "            emit_0(value_0, None)" in batch
@@ -107,12 +107,12 @@ def test_one_with_timers_has_one_place_for_all_its_results() -> None:
     assert later.count("str_1(value)") == 1
 
 
-def test_the_context_gets_the_timestamp_where_there_is_one() -> None:
+def test_the_context_has_the_timestamp_if_records_have_one() -> None:
     assert "context_0._timestamp = timestamp" in module_of(keyed(Count(), has_times=True))
     assert "_timestamp" not in module_of(keyed(Count()))
 
 
-def test_side_outputs_that_somebody_reads_leave_by_the_side() -> None:
+def test_only_side_outputs_that_are_read_are_emitted() -> None:
     def draw(env: Any, *, is_read: bool) -> None:
         out = env.from_sequence(1, 9).process(Split())
         (out.get_side_output(SIDE) if is_read else out).print()
@@ -126,7 +126,7 @@ def test_side_outputs_that_somebody_reads_leave_by_the_side() -> None:
 @pytest.mark.parametrize(
     "function", [Pair(), PairLater(), PlainPair()], ids=["pair", "later", "plain"]
 )
-def test_each_of_two_inputs_has_its_method_and_its_key(function: Any) -> None:
+def test_each_of_two_inputs_calls_its_own_method_with_its_key(function: Any) -> None:
     def draw(env: Any) -> None:
         one, other = env.from_sequence(1, 9), env.from_sequence(1, 9)
         if not isinstance(function, PlainPair):
@@ -187,13 +187,13 @@ class Number(ProcessFunction[int, int]):
         ),
     ],
 )
-def test_any_iterable_is_looped_over_and_only_none_is_nothing(draw: Any, form: str) -> None:
+def test_a_function_may_return_any_iterable_or_none(draw: Any, form: str) -> None:
     ran = run_form(lambda env: seen(draw(env.from_sequence(1, 3)), "out"), form)
     assert ran.records("out") == [1, 1, 3, 3]
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_zero_is_no_iterable(form: str) -> None:
+def test_a_function_that_returns_zero_is_a_type_error(form: str) -> None:
     error = failure_of(lambda env: env.from_sequence(1, 3).process(Number()).print(), form)
     assert type(error) is TypeError
 
@@ -259,7 +259,7 @@ class LimitedTotal(KeyedBroadcastProcessFunction[Any, Any, Any, Any]):
 
 @pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
 @pytest.mark.parametrize("function", [Limited, LimitedByAttribute, LimitedTotal])
-def test_a_function_beside_a_broadcast_stream_is_inlined(function: Any, mode: str) -> None:
+def test_a_broadcast_process_function_is_inlined(function: Any, mode: str) -> None:
     def draw(env: Any) -> None:
         limits = env.from_collection([("a", 5), ("b", 40), ("a", 30)]).broadcast(LIMITS)
         pairs = env.from_collection([(key, number) for number in range(12) for key in "abc"])
@@ -316,7 +316,7 @@ class Halves(ProcessFunction[Any, Any]):
 
 @pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
 @pytest.mark.parametrize("object_reuse", ["false", "true"])
-def test_side_outputs_are_written_out(mode: str, object_reuse: str) -> None:
+def test_side_outputs_are_inlined(mode: str, object_reuse: str) -> None:
     def draw(env: Any) -> None:
         numbers = env.from_sequence(0, 40)
         results = numbers.process(by_remainder(TYPED)())
@@ -365,7 +365,7 @@ class Length:
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("is_known", [True, False])
 @pytest.mark.parametrize("is_read", [True, False])
-def test_a_pair_whose_value_has_a_type_goes_to_the_side(
+def test_a_tagged_pair_with_a_typed_value_goes_to_the_side_output(
     form: str, is_known: bool, is_read: bool
 ) -> None:
     def draw(env: Any) -> None:
@@ -390,7 +390,7 @@ class SumOfTuples(ProcessFunction[int, Any]):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_pair_that_is_a_sum_of_tuples_goes_to_the_side(form: str) -> None:
+def test_a_tagged_pair_built_by_adding_tuples_goes_to_the_side_output(form: str) -> None:
     def draw(env: Any) -> None:
         sums = env.from_collection([1, 2]).process(SumOfTuples())
         seen(sums, "main")
@@ -401,7 +401,7 @@ def test_a_pair_that_is_a_sum_of_tuples_goes_to_the_side(form: str) -> None:
     assert ran.records("side") == [1, 1, 2, 2]
 
 
-def test_nothing_is_built_for_a_side_output_that_nobody_reads() -> None:
+def test_records_of_an_unread_side_output_are_not_built() -> None:
     def draw(env: Any) -> None:
         env.from_collection(["a"]).process(Halves()).print()
 
@@ -506,7 +506,7 @@ class AsksForAWindow(Values):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_timer_has_no_window(form: str) -> None:
+def test_the_context_of_a_timer_has_no_window(form: str) -> None:
     error = failure_of(timers_of(AsksForAWindow()), form)
     assert type(error) is AttributeError
     assert "'window'" in str(error)

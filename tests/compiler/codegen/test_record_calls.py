@@ -187,7 +187,7 @@ def shaped(env: Any) -> None:
 
 @pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
 @pytest.mark.parametrize("draw", [methods, named_tuples, copies, plain, shaped])
-def test_records_are_the_same_in_each_form(draw: Any, mode: str) -> None:
+def test_methods_of_records_give_the_same_results_in_each_form(draw: Any, mode: str) -> None:
     ran = {form: run_form(draw, form, mode=mode) for form in FORMS}
     for form in FORMS[1:]:
         assert ran[form].outcome.committables == ran["interpreted"].outcome.committables
@@ -199,7 +199,7 @@ def fast_source(draw: Any) -> str:
     return "\n".join(source.split("def fallback_0")[0] for source in sources)
 
 
-def test_methods_are_inlined_in_the_chain_and_behind_the_exchange() -> None:
+def test_methods_of_records_are_inlined_before_and_after_an_exchange() -> None:
     source = fast_source(inlined)
     for name in ("key", "is_valid", "taxed", "text", "bucket"):
         assert f".{name}" not in source
@@ -212,19 +212,19 @@ def test_methods_of_other_classes_are_inlined() -> None:
     assert "value_1.number * 2 + 2, value_1.number // 2, value_1.named()" in source
 
 
-def test_copies_are_made_of_fields() -> None:
+def test_copy_of_a_record_becomes_copies_of_its_fields() -> None:
     source = fast_source(copies)
     assert source.count("plain_value(") == 2 * 4
     assert "_asdict" not in fast_source(named_tuples).partition("own")[0]
 
 
-def test_a_class_in_an_attribute_is_known() -> None:
+def test_a_record_in_an_attribute_of_a_record_is_inlined() -> None:
     source = fast_source(shaped)
     assert ".kind(" not in source
     assert source.count("= kind_") == 2
 
 
-def test_a_method_that_is_replaced_later_is_called(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_method_that_the_program_replaces_is_called(monkeypatch: pytest.MonkeyPatch) -> None:
     def draw(env: Any) -> None:
         seen(orders(env).map(lambda order: (order.key(), order.bucket)), "keys")
 
@@ -274,7 +274,7 @@ class Finished(Shadowed):
 
 
 @pytest.mark.parametrize("kind", [Shadowed, Finished])
-def test_attributes_of_an_object_come_before_methods(kind: Any) -> None:
+def test_an_attribute_of_an_object_hides_the_method_of_its_class(kind: Any) -> None:
     def shadow(record: Any) -> Any:
         record.own = lambda: "of the object"
         return record

@@ -1031,7 +1031,7 @@ def lines_of(env: Any, folder: Path, lines: Sequence[str]) -> Any:
         ),
     ],
 )
-def test_fields_of_json_that_has_no_name(draw: Any, line: str, mode: str, tmp_path: Path) -> None:
+def test_fields_of_an_unnamed_json_object_are_read(draw: Any, line: str, mode: str, tmp_path: Path) -> None:
     def drawn(env: Any) -> None:
         seen(draw(lines_of(env, tmp_path, LINES)).map(lambda found: found), "rows")
 
@@ -1050,7 +1050,7 @@ def test_fields_of_json_that_has_no_name(draw: Any, line: str, mode: str, tmp_pa
         ("[1]", "must be a mapping, not list"),
     ],
 )
-def test_a_record_of_other_fields_fails_as_its_class_does(
+def test_a_record_with_wrong_fields_fails_like_its_class(
     form: str, line: str, message: str, tmp_path: Path
 ) -> None:
     def draw(env: Any) -> None:
@@ -1089,7 +1089,7 @@ def test_a_bound_method_is_inlined(draw: Any, line: str) -> None:
     assert line in source
 
 
-def test_a_class_method_that_was_replaced_is_called(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_class_method_that_the_program_replaced_is_called(monkeypatch: pytest.MonkeyPatch) -> None:
     def draw(env: Any) -> None:
         seen(
             env.from_sequence(1, 4).map(lambda x: Mark.of(x + 0)).map(lambda mark: mark.value),
@@ -1110,7 +1110,7 @@ def with_unread(number: int) -> int:
     return quotient
 
 
-def test_a_finally_that_sets_what_nobody_reads_is_left_out() -> None:
+def test_a_finally_block_that_sets_an_unread_variable_is_removed() -> None:
     def draw(env: Any) -> None:
         seen(env.from_collection([1, 2, 5]).map(with_unread), "quotients")
 
@@ -1118,7 +1118,7 @@ def test_a_finally_that_sets_what_nobody_reads_is_left_out() -> None:
     assert "try:" not in source_of(draw)
 
 
-def test_a_record_made_in_a_try_is_taken_apart() -> None:
+def test_a_record_that_a_try_creates_is_split_into_fields() -> None:
     source = job_of(made_in_a_try).vertices[0].source.partition("def fallback_0")[0]
     assert "row_of" not in source
     assert "as_declared" not in source
@@ -1133,7 +1133,7 @@ def test_a_declared_row_is_converted_once() -> None:
     assert "as_declared_2" in source.partition("def fallback_0")[0]
 
 
-def test_aggregations_of_fields_by_name_are_written_out() -> None:
+def test_aggregations_by_field_name_are_inlined() -> None:
     (sender, *_) = job_of(fields_by_name, mode="BATCH").vertices
     for compiled in (sender, *job_of(fields_by_name).vertices):
         code = compiled.source.partition("def fallback_0")[0]
@@ -1148,7 +1148,7 @@ def test_joins_call_the_key_selector_of_each_input() -> None:
     assert "get_key" not in code
 
 
-def test_rows_behind_a_filter_of_none_are_sent_by_field() -> None:
+def test_rows_after_a_filter_of_none_are_sent_by_field() -> None:
     source = job_of(filters_of_none).vertices[0].source.partition("def fallback_0")[0]
     assert "column_0_1.append" in source
     assert "is None" not in source.partition("for_")[0]
@@ -1161,7 +1161,7 @@ def test_rows_of_a_collection_are_sent_by_field() -> None:
     assert "values_0" not in source
 
 
-def test_a_sum_of_declared_tuples_is_written_out() -> None:
+def test_a_sum_of_declared_tuples_is_inlined() -> None:
     for mode in ("STREAMING", "BATCH"):
         vertices = job_of(declared_sums, mode=mode).vertices
         assert not any(
@@ -1169,7 +1169,7 @@ def test_a_sum_of_declared_tuples_is_written_out() -> None:
         )
 
 
-def test_filters_at_a_fork_share_a_record() -> None:
+def test_filters_at_a_fork_read_the_same_record() -> None:
     assert "own_copy" not in job_of(both_kinds).vertices[0].source.partition("def fallback_0")[0]
 
 
@@ -1292,7 +1292,7 @@ def noting_effects(rules: Sequence[Rule], effective: set[int]) -> list[Rule]:
 
 @pytest.mark.parametrize("draw", MOSTLY_SLOW)
 @pytest.mark.parametrize("mode", ["STREAMING", pytest.param("BATCH", marks=pytest.mark.slow)])
-def test_every_prefix_of_the_rules_gives_the_same(
+def test_every_prefix_of_the_rules_gives_the_same_results(
     draw: Any, mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without its last rules, a prefix gives the same code if these changed nothing: it is compiled and run once.
@@ -1312,7 +1312,7 @@ def test_every_prefix_of_the_rules_gives_the_same(
 
 @pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
 @pytest.mark.parametrize("batch_size", [7, 1000])
-def test_records_of_any_shape_are_the_same(mode: str, batch_size: int) -> None:
+def test_records_of_any_class_are_the_same_in_each_form(mode: str, batch_size: int) -> None:
     interpreted = run_form(shapes, "interpreted", mode=mode, parallelism=2, batch_size=batch_size)
     ran = run_form(shapes, mode=mode, parallelism=2, batch_size=batch_size)
     give_the_same(ran, interpreted, "all")
@@ -1347,7 +1347,7 @@ def test_a_reduce_of_records_keeps_the_field_that_changes(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", [Row, Named, dict])
-def test_a_reduce_of_records_keeps_a_tuple_of_the_fields_that_vary(kind: Any) -> None:
+def test_a_reduce_of_records_keeps_a_tuple_of_the_changing_fields(kind: Any) -> None:
     def draw(env: Any) -> None:
         numbers = env.from_sequence(0, 20).map(lambda x: (x % 5, str(x)))
         if kind is dict:
@@ -1369,7 +1369,7 @@ def test_a_reduce_of_records_keeps_a_tuple_of_the_fields_that_vary(kind: Any) ->
 
 
 @pytest.mark.parametrize("form", ["interpreted", "generated", "inlined"])
-def test_a_declared_tuple_drops_fields_of_longer_ones(form: str) -> None:
+def test_a_declared_tuple_type_drops_the_fields_beyond_its_length(form: str) -> None:
     def draw(env: Any) -> None:
         kind = Types.TUPLE([Types.LONG(), Types.LONG()])
         pairs = env.from_sequence(0, 3).map(lambda x: (x, x + 1))
@@ -1381,7 +1381,7 @@ def test_a_declared_tuple_drops_fields_of_longer_ones(form: str) -> None:
 
 @pytest.mark.parametrize("form", ["interpreted", "generated", "inlined"])
 @pytest.mark.parametrize("wrong", [0, 1, 2])
-def test_the_first_field_that_does_not_fit_fails(wrong: int, form: str) -> None:
+def test_the_first_field_that_does_not_fit_its_type_fails(wrong: int, form: str) -> None:
     def draw(env: Any) -> None:
         kind = Types.TUPLE([Types.FLOAT(), Types.INT(), Types.FLOAT()])
         fields = env.from_collection([[1.5, 2, 3.5]]).map(
@@ -1395,7 +1395,7 @@ def test_the_first_field_that_does_not_fit_fails(wrong: int, form: str) -> None:
 
 @pytest.mark.parametrize("names", [("key", "n"), ("n", "key")])
 @pytest.mark.parametrize("made", [lambda x: Row(key=x % 3, n=x), lambda x: {"key": x % 3, "n": x}])
-def test_rows_of_declared_names_are_sent_by_fields(made: Any, names: Any) -> None:
+def test_rows_with_declared_names_are_sent_by_field(made: Any, names: Any) -> None:
     def draw(env: Any) -> None:
         kind = Types.ROW_NAMED([*names], [Types.LONG(), Types.LONG()])
         rows = env.from_sequence(0, 9).map(made, kind)
@@ -1429,7 +1429,7 @@ def test_a_reduce_that_fails_shows_the_record_and_the_key(form: str) -> None:
         lambda text: [{"word": word, "n": 1} for word in text.split()],
     ],
 )
-def test_records_of_a_comprehension_are_not_built(listed: Any) -> None:
+def test_records_in_a_comprehension_are_not_built(listed: Any) -> None:
     def draw(env: Any) -> None:
         texts = env.from_sequence(0, 9).map(lambda x: f"{x} {x + 1}")
         words = texts.flat_map(listed)
@@ -1440,7 +1440,7 @@ def test_records_of_a_comprehension_are_not_built(listed: Any) -> None:
     assert run_form(draw).records("words") == run_form(draw, "interpreted").records("words")
 
 
-def test_a_comprehension_may_leave_out_its_own_variable() -> None:
+def test_a_comprehension_may_ignore_its_variable() -> None:
     def draw(env: Any) -> None:
         words = env.from_sequence(0, 9).map(lambda x: {"n": x, "tags": "ab"[: x % 3]})
         pairs = words.flat_map(lambda d: [(tag, d["n"]) for tag in d["tags"]])
@@ -1468,7 +1468,7 @@ def test_constants_of_a_class_and_static_methods_are_inlined() -> None:
 
 
 @pytest.mark.parametrize("form", ["interpreted", "generated", "inlined"])
-def test_a_field_that_nobody_reads_still_fails(form: str) -> None:
+def test_an_unread_field_whose_expression_fails_still_fails(form: str) -> None:
     def draw(env: Any) -> None:
         rows = env.from_sequence(0, 9).flat_map(lambda x: (Row(x, 1 // (5 - x)), Row(x, 0)))
         seen(rows.map(lambda row: row[0]), "rows")
@@ -1516,7 +1516,7 @@ def test_parts_of_a_batch_are_counted_once() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("draw", PROGRAMS)
-def test_without_any_of_the_rules_a_job_gives_the_same(
+def test_leaving_out_any_rule_changes_no_result(
     draw: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A rule that changes nothing is not left out: the code would be the same."""
@@ -1586,7 +1586,7 @@ def locked(value: int) -> int:
         (locked, "has a statement 'with' (line {}); move it to another function"),
     ],
 )
-def test_a_remark_says_why_a_function_is_called_and_what_would_change_it(
+def test_a_remark_says_why_a_function_is_not_inlined_and_what_to_change(
     function: Any, reason: str
 ) -> None:
     job = job_of(lambda env: env.from_sequence(0, 9).map(function).print())
@@ -1597,7 +1597,7 @@ def test_a_remark_says_why_a_function_is_called_and_what_would_change_it(
     assert behind in remarks
 
 
-def test_a_rule_that_is_not_there_is_named() -> None:
+def test_an_unknown_rule_in_the_settings_is_named() -> None:
     with pytest.raises(
         GraphError, match=r"no rule is called 'fly'; the rules are inline_functions, "
     ):
@@ -1610,14 +1610,14 @@ def leveled(price: int) -> Any:
     return (price, *levels)
 
 
-def test_a_local_variable_and_a_global_that_differ_in_case_are_told_apart() -> None:
+def test_a_local_and_a_global_that_differ_only_in_case_are_not_mixed_up() -> None:
     def draw(env: Any) -> None:
         seen(env.from_sequence(0, 9).map(leveled), "levels")
 
     assert run_form(draw).records("levels") == [leveled(price) for price in range(10)]
 
 
-def test_names_that_python_never_reads_are_not_looked_up() -> None:
+def test_names_in_local_annotations_are_not_looked_up() -> None:
     class Annotated(MapFunction[Any, Any]):  # pickled by value, without the names
         def map(self, value: Any) -> Any:
             error: GraphError
@@ -1662,7 +1662,7 @@ class Caught(ProcessFunction[Any, Any]):
 
 
 @pytest.mark.parametrize("form", ["interpreted", "generated", "inlined"])
-def test_an_error_in_a_try_that_does_not_catch_it_names_the_operator_and_the_record(
+def test_an_uncaught_error_in_a_try_names_the_operator_and_the_record(
     form: str,
 ) -> None:
     error = failure_of(lambda env: env.from_sequence(0, 9).process(Inverse()).print(), form)
@@ -1672,7 +1672,7 @@ def test_an_error_in_a_try_that_does_not_catch_it_names_the_operator_and_the_rec
 
 
 @pytest.mark.parametrize("form", ["interpreted", "generated", "inlined"])
-def test_an_error_behind_an_except_is_not_about_what_was_caught(form: str) -> None:
+def test_an_error_after_an_except_has_no_context(form: str) -> None:
     def draw(env: Any) -> None:
         caught = env.from_sequence(0, 9).process(Caught())
         seen(caught.map(lambda x: {0: 0, -1: [][x]}[x]), "rows")
@@ -1698,7 +1698,7 @@ def text_of(job: JobProgram) -> str:
     return "\n".join(vertex.source or "" for vertex in job.vertices)
 
 
-def test_function_classes_and_what_they_call_are_inlined() -> None:
+def test_function_classes_and_the_functions_that_they_call_are_inlined() -> None:
     first, *_ = job_of(classes).vertices
     assert first.source is not None
     fast = first.source.split("def fallback_0")[0]
@@ -1724,7 +1724,7 @@ class Given(MapFunction[Any, Any]):
         return {"k": value}[self.key] * self.number, self.secret[:1], self.later
 
 
-def test_attributes_that_only_the_constructor_sets_stand_in_the_body() -> None:
+def test_attributes_that_only_the_constructor_sets_are_inlined() -> None:
     def draw(env: Any) -> None:
         seen(env.from_sequence(1, 3).map(Given(7, "k", "password")), "rows")
         pairs = env.from_sequence(1, 3).map(lambda x: (x, x))
@@ -1737,7 +1737,7 @@ def test_attributes_that_only_the_constructor_sets_stand_in_the_body() -> None:
     assert run_form(draw).records("rows") == [(7, "p", 2), (14, "p", 2), (21, "p", 2)]
 
 
-def test_a_global_that_changes_is_noticed_with_the_next_batch(
+def test_a_changed_global_takes_effect_at_the_next_batch(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The function of a batch looks at it once, when the batch begins."""
@@ -1763,7 +1763,7 @@ def marked(value: int) -> tuple[bool, int]:
     return value is MARK, value % MARK
 
 
-def test_global_numbers_are_constants_in_the_body_unless_their_identity_is_compared() -> None:
+def test_global_numbers_are_inlined_unless_their_identity_is_compared() -> None:
     def draw(env: Any) -> None:
         stepped_twice = env.from_sequence(1, 3).map(lambda x: x * STEP).map(lambda x: x - STEP)
         seen(stepped_twice, "stepped")
@@ -1779,7 +1779,7 @@ def test_global_numbers_are_constants_in_the_body_unless_their_identity_is_compa
 
 
 @pytest.mark.parametrize("form", ["interpreted", "generated", "inlined"])
-def test_a_field_that_is_missing_fails_as_in_json_loads(form: str) -> None:
+def test_a_missing_json_field_fails_as_after_json_loads(form: str) -> None:
     def draw(env: Any) -> None:
         lines = env.from_sequence(1, 9).map(lambda x: '{"user": 1}' if x < 5 else "{}")
         seen(lines.map(lambda line: json.loads(line)["user"]), "users")
@@ -1789,7 +1789,7 @@ def test_a_field_that_is_missing_fails_as_in_json_loads(form: str) -> None:
     assert "at record '{}'" in notes_of(error)
 
 
-def test_json_of_known_fields_fills_a_template() -> None:
+def test_json_dumps_of_known_fields_fills_a_template() -> None:
     text = source_of(written_json)
     assert "json_object_2(value, item_1_for_2_1, item_1_2, item_1_for_2_3)" in text
     assert "(json_object_6(value), json_object_6_too(item_1_for_6_1))" in text
@@ -1798,7 +1798,7 @@ def test_json_of_known_fields_fills_a_template() -> None:
 
 
 @pytest.mark.parametrize("form", ["interpreted", "generated", "inlined"])
-def test_a_value_that_json_does_not_know_fails_as_in_json_dumps(form: str) -> None:
+def test_an_unsupported_json_value_fails_as_in_json_dumps(form: str) -> None:
     def draw(env: Any) -> None:
         values = env.from_sequence(1, 9).map(lambda x: x if x < 5 else {x})
         seen(values.map(lambda value: json.dumps({"value": value})), "texts")
@@ -1831,7 +1831,7 @@ class Noted(MapFunction[Any, Any]):
 
 @pytest.mark.parametrize("form", ["interpreted", "generated", "inlined"])
 @pytest.mark.parametrize("of_class", [True, False])
-def test_attributes_are_as_far_as_a_loop_came_when_it_fails(
+def test_attributes_have_their_current_values_when_a_loop_fails(
     form: str, of_class: bool, tmp_path: Path
 ) -> None:
     path = tmp_path / "noted"
@@ -1870,7 +1870,7 @@ class CountingFirings(KeyedCoProcessFunction[Any, Any, Any, Any]):
 
 
 @pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
-def test_an_attribute_that_timers_set_is_read_when_they_have_fired(mode: str) -> None:
+def test_an_attribute_that_timers_set_is_read_after_they_fire(mode: str) -> None:
     def draw(env: Any) -> None:
         strategy: Any = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(
             lambda number, _: number
@@ -1927,7 +1927,7 @@ class Looping(Seeing):
 
 
 @pytest.mark.parametrize("function", [Calling, Sorting, Looping])
-def test_attributes_that_something_else_reads_are_not_held_back(function: Any) -> None:
+def test_attributes_that_other_code_reads_are_written_at_once(function: Any) -> None:
     def draw(env: Any) -> None:
         seen(env.from_sequence(1, 5).map(function()), "sums")
 
@@ -1975,7 +1975,7 @@ class Gathering(FlatMapFunction[Any, Any]):
 @pytest.mark.parametrize("batch_size", [1, 7, 100])
 @pytest.mark.parametrize("count", [14, 30])
 @pytest.mark.parametrize("kind", [list, deque, WithOwner])
-def test_lists_and_dictionaries_in_attributes_are_the_same(
+def test_lists_and_dicts_in_attributes_are_the_same_in_each_form(
     kind: Any, count: int, batch_size: int
 ) -> None:
     def draw(env: Any) -> None:
@@ -1994,7 +1994,7 @@ def test_lists_and_dictionaries_in_attributes_are_the_same(
         assert notes_of(errors[0]) == notes_of(errors[1])
 
 
-def test_numbers_that_may_overflow_stay_in_the_loop() -> None:
+def test_a_product_that_may_overflow_is_not_computed_with_arrays() -> None:
     def draw(env: Any, factor: int) -> None:
         seen(env.from_sequence(1, 2**40).map(lambda x: x * factor), "products")
 
@@ -2007,7 +2007,7 @@ def sevens(_: int) -> Any:
 
 
 @pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
-def test_constants_are_no_arrays(mode: str) -> None:
+def test_a_constant_result_is_not_computed_with_arrays(mode: str) -> None:
     def draw(env: Any) -> None:
         numbers = env.from_sequence(1, 30)
         seen(numbers.flat_map(sevens), "sevens")
@@ -2038,7 +2038,7 @@ TOTALS: list[Any] = []
 
 
 @pytest.mark.parametrize("start", [0, 0.5, True])
-def test_an_attribute_gets_the_sum_of_a_batch(start: Any) -> None:
+def test_an_attribute_is_updated_once_per_batch_with_a_sum(start: Any) -> None:
     TOTALS.clear()
     for form in ("interpreted", "inlined"):
         run_form(lambda env: env.from_sequence(1, 9).flat_map(Total(start)).print(), form)

@@ -70,7 +70,7 @@ GENERATORS: list[tuple[Callable[[int], Iterator[Any]], list[Any]]] = [
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(("generator", "expected"), GENERATORS)
 @pytest.mark.parametrize("form", FORMS)
-def test_a_generator_may_change_what_it_emitted(
+def test_a_generator_may_change_a_record_after_emitting_it(
     form: str, generator: Any, expected: list[Any], mode: str
 ) -> None:
     def draw(env: Any) -> None:
@@ -103,7 +103,7 @@ class ChangesTheLast(MapFunction[Any, Any]):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_two_records_with_one_list_arrive_apart(form: str) -> None:
+def test_two_records_that_share_a_list_arrive_with_separate_lists(form: str) -> None:
     def draw(env: Any) -> None:
         seen(env.from_sequence(1, 1).flat_map(twice).rebalance().map(Grows()), "out")
 
@@ -111,7 +111,7 @@ def test_two_records_with_one_list_arrive_apart(form: str) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_function_may_change_a_record_that_it_kept(form: str) -> None:
+def test_a_function_may_change_a_record_that_it_has_kept(form: str) -> None:
     def draw(env: Any) -> None:
         seen(env.from_collection([[1], [2]]).map(ChangesTheLast()), "out")
 
@@ -171,7 +171,7 @@ def test_the_items_of_a_list_in_a_list_may_change(form: str) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_the_variable_of_a_comprehension_is_another_one(form: str) -> None:
+def test_the_variable_of_a_comprehension_hides_an_outer_one(form: str) -> None:
     def draw(env: Any) -> None:
         seen(env.from_sequence(1, 1).map(set_in_comprehension, output_type=Types.DOUBLE()), "out")
 

@@ -39,7 +39,7 @@ NEWLINE, BACKSLASH = "\n", "\\"
         "x = [f\"{a['b']}\" for a, b in c]",
     ],
 )
-def test_the_same_text_on_every_version(text: str) -> None:
+def test_source_text_is_the_same_on_every_python_version(text: str) -> None:
     assert text_of(ast.parse(text)) == text
 
 
@@ -52,7 +52,7 @@ def test_the_same_text_on_every_version(text: str) -> None:
         "f'{words[0].join([QUOTE, APOSTROPHE])}'",
     ],
 )
-def test_an_f_string_with_constants_that_it_cannot_contain_calls_format(text: str) -> None:
+def test_an_f_string_with_unsupported_constants_becomes_a_format_call(text: str) -> None:
     constants = {"NEWLINE": NEWLINE, "BACKSLASH": BACKSLASH, "QUOTE": '"', "APOSTROPHE": "'"}
     names: dict[str, Any] = {"words": ["a", 'b"'], "width": 12}
 

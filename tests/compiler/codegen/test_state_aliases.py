@@ -44,7 +44,7 @@ class SetsVariable(KeyedProcessFunction):
 @pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("function", [SameName, SameObject])
-def test_two_attributes_may_hold_one_state(function: Any, form: str, mode: str) -> None:
+def test_two_attributes_may_hold_the_same_state(function: Any, form: str, mode: str) -> None:
     def draw(env: Any) -> Any:
         return seen(env.from_sequence(1, 4).key_by(lambda x: x % 2).process(function()), "out")
 
@@ -54,7 +54,7 @@ def test_two_attributes_may_hold_one_state(function: Any, form: str, mode: str) 
 
 @pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
 @pytest.mark.parametrize("form", FORMS)
-def test_an_argument_may_set_the_variable_of_an_earlier_one(form: str, mode: str) -> None:
+def test_an_argument_may_assign_the_variable_of_an_earlier_argument(form: str, mode: str) -> None:
     def draw(env: Any) -> Any:
         return seen(env.from_sequence(1, 2).key_by(lambda x: x).process(SetsVariable()), "out")
 

@@ -84,7 +84,7 @@ def known(text: str) -> Any:
         *(("findall('(', s)", None), ("findall('a', s, i)", None), ("findall('a', i)", None)),
     ],
 )
-def test_the_type_of_an_expression(text: str, expected: Any) -> None:
+def test_type_of_infers_the_type_of_an_expression(text: str, expected: Any) -> None:
     assert known(text) == expected
 
 
@@ -128,7 +128,7 @@ expressions = st.recursive(
 
 @pytest.mark.filterwarnings("ignore::SyntaxWarning")
 @given(expressions)
-def test_what_is_known_is_so(text: str) -> None:
+def test_inferred_types_and_never_raises_hold_for_random_expressions(text: str) -> None:
     node = ast.parse(text, mode="eval").body
     try:
         value = eval(text, dict(VALUES))  # noqa: S307 - our own text
@@ -154,7 +154,7 @@ def test_what_is_known_is_so(text: str) -> None:
         ),
     ],
 )
-def test_operations_of_known_types_never_raise(text: str, expected: bool) -> None:
+def test_never_raises_recognizes_safe_operations_of_known_types(text: str, expected: bool) -> None:
     assert GENERATOR is not None
     assert never_raises(ast.parse(text, mode="eval").body, {**NAMES, "g": GENERATOR}) is expected
 
@@ -168,11 +168,11 @@ def test_operations_of_known_types_never_raise(text: str, expected: bool) -> Non
         (CollectionSource([1]), None),
     ],
 )
-def test_only_our_own_sources_are_known(source: Any, expected: Any) -> None:
+def test_record_types_are_known_only_for_built_in_sources(source: Any, expected: Any) -> None:
     assert records_of(specs.SourceSpec(source)).type is expected
 
 
-def test_a_filter_says_nothing_of_types() -> None:
+def test_a_filter_function_tells_no_record_type() -> None:
     assert records_of(specs.FilterSpec(bool)).type is None
 
 
@@ -188,6 +188,6 @@ def test_a_filter_says_nothing_of_types() -> None:
         (None, None, False),
     ],
 )
-def test_what_can_change_and_what_a_loop_sees(kind: Any, items: Any, frozen: bool) -> None:
+def test_types_know_whether_they_are_immutable_and_their_item_type(kind: Any, items: Any, frozen: bool) -> None:
     assert item_type(kind) == items
     assert is_frozen(kind) is frozen

@@ -27,7 +27,7 @@ def test_a_traceback_shows_the_line_of_an_inlined_function() -> None:
     assert f"= 100 // number_1  # test_user_lines.py:{line}" in shown
 
 
-def test_a_line_that_the_call_site_names_is_named_once() -> None:
+def test_a_line_that_is_also_the_call_site_is_named_once() -> None:
     env = StreamExecutionEnvironment()
     env.from_collection(["5"]).map(lambda text: text + "!").print()
     source = str(env.explain("generated"))

@@ -48,12 +48,12 @@ def test_a_linear_chain_is_one_flat_loop() -> None:
     ]
 
 
-def test_each_operator_s_line_says_which_operator_it_is_and_where_it_was_drawn() -> None:
+def test_generated_lines_name_their_operator_and_its_call_site() -> None:
     (source,) = sources(lambda s: s.map(str).name("text"))
     assert "  # 1 text (test_vertex.py:" in source
 
 
-def test_records_without_timestamps_travel_without() -> None:
+def test_no_code_for_timestamps_is_generated_without_timestamps() -> None:
     (plain,) = sources(lambda s: s.process(Split()))
     assert "def process_0(values):" in plain
     strategy: Any = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(
@@ -63,13 +63,13 @@ def test_records_without_timestamps_travel_without() -> None:
     assert "_timestamp = timestamp" in timed
 
 
-def test_a_side_output_that_nobody_reads_is_dropped_at_once() -> None:
+def test_records_of_an_unread_side_output_are_dropped_at_once() -> None:
     (source,) = sources(lambda s: s.process(Split()))
     assert "emit_side" not in source
     assert "is_tagged" in source
 
 
-def test_a_side_output_that_is_read_has_a_function_of_its_own() -> None:
+def test_a_side_output_that_is_read_has_its_own_emit_function() -> None:
     def draw(stream: Any) -> Any:
         processed = stream.process(Split())
         processed.get_side_output(LATE).print()
@@ -79,7 +79,7 @@ def test_a_side_output_that_is_read_has_a_function_of_its_own() -> None:
     assert "def emit_1_0(value, timestamp):" in source
 
 
-def test_nesting_is_cut_before_cpython_refuses_it() -> None:
+def test_deep_nesting_is_split_before_the_limit_of_cpython() -> None:
     def draw(stream: Any) -> Any:
         for _ in range(2 * DEEPEST):
             stream = stream.flat_map(lambda x: [x])
@@ -91,7 +91,7 @@ def test_nesting_is_cut_before_cpython_refuses_it() -> None:
     assert deepest <= 4 * (DEEPEST + 3)
 
 
-def test_batch_combines_before_the_exchange_and_streaming_does_not() -> None:
+def test_a_reduce_combines_before_the_exchange_only_in_batch_mode() -> None:
     def draw(stream: Any) -> Any:
         return stream.key_by(lambda x: x % 2).reduce(lambda a, b: a + b)
 
@@ -105,7 +105,7 @@ def test_generation_can_be_switched_off(enabled: str) -> None:
     assert bool(source) is (enabled == "true")
 
 
-def test_the_same_program_gives_the_same_text() -> None:
+def test_generating_code_twice_gives_the_same_text() -> None:
     def draw(stream: Any) -> Any:
         return stream.map(str).key_by(lambda x: x).reduce(lambda a, b: a + b)
 

@@ -55,7 +55,7 @@ def test_the_only_record_of_a_window_is_not_compared(form: str, mode: str) -> No
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_field_that_is_missing_is_an_error_of_the_window(form: str) -> None:
+def test_a_missing_field_is_an_error_of_the_window_operator(form: str) -> None:
     def draw(env: Any) -> Any:
         return seen(windows(env, short).aggregate(Total()), "out")
 
@@ -73,7 +73,7 @@ def test_a_field_that_is_missing_is_an_error_of_the_window(form: str) -> None:
         lambda a, b: (a[0], max(a[1], b[1]), a[2] if a[2] < b[2] < a[2] else b[2]),
     ],
 )
-def test_comparisons_that_depend_on_the_order_of_records(function: Any, mode: str) -> None:
+def test_reduces_that_depend_on_the_order_of_records_are_not_ranked(function: Any, mode: str) -> None:
     def draw(env: Any) -> Any:
         rows = windows(env, lambda x: (x % 3, 40 - x, x * 7 % 11 - 5), 40)
         return seen(rows.reduce(function), "out")

@@ -85,7 +85,7 @@ def source_of(draw: Any, *, has_time: bool = True, **settings: str) -> str:
     return re.sub(r"  # .*", "", vertex.source or "")
 
 
-def test_a_record_costs_a_subtraction_and_two_look_ups() -> None:
+def test_a_tumbling_window_needs_a_subtraction_and_two_lookups_per_record() -> None:
     source = source_of(lambda keyed: keyed.window(TEN).aggregate(Count()))
     loop = source.split("zip(values, timestamps):\n")[1].split("    op_0")[0]
     assert loop.splitlines() == [
@@ -106,7 +106,7 @@ def test_a_record_costs_a_subtraction_and_two_look_ups() -> None:
     ]
 
 
-def test_a_record_of_sliding_windows_costs_two_look_ups_and_one_for_each_window() -> None:
+def test_a_sliding_window_needs_two_lookups_and_one_per_pane() -> None:
     windows = SlidingEventTimeWindows.of(10, 2)
     source = source_of(lambda keyed: keyed.window(windows).aggregate(Count()))
     loop = source.split("zip(values, timestamps):\n")[1].split("    op_0")[0]
@@ -124,7 +124,7 @@ def test_a_record_of_sliding_windows_costs_two_look_ups_and_one_for_each_window(
     ]
 
 
-def test_a_record_of_processing_time_windows_costs_a_look_at_the_clock() -> None:
+def test_a_processing_time_window_reads_the_clock_per_record() -> None:
     windows = TumblingProcessingTimeWindows.of(10)
     source = source_of(lambda keyed: keyed.window(windows).aggregate(Count()), has_time=False)
     loop = source.split("in values:\n")[1].split("    op_0")[0]
@@ -141,7 +141,7 @@ def test_a_record_of_processing_time_windows_costs_a_look_at_the_clock() -> None
     ]
 
 
-def test_a_record_in_the_latest_session_costs_a_look_up_and_comparisons() -> None:
+def test_a_record_of_the_latest_session_needs_one_lookup() -> None:
     source = source_of(
         lambda keyed: keyed.window(EventTimeSessionWindows.with_gap(3)).aggregate(Count())
     )
@@ -206,7 +206,7 @@ def test_a_record_in_the_latest_session_costs_a_look_up_and_comparisons() -> Non
         ),
     ],
 )
-def test_each_shape_has_its_line(draw: Any, line: str) -> None:
+def test_each_kind_of_window_generates_its_line(draw: Any, line: str) -> None:
     assert line in source_of(draw).splitlines()
 
 
@@ -226,7 +226,7 @@ def test_without_inlining_every_function_is_called() -> None:
         lambda keyed: keyed.count_window(3, 2).trigger(CountTrigger(3)).reduce(max),
     ],
 )
-def test_other_windows_are_called(draw: Any) -> None:
+def test_other_kinds_of_windows_are_called(draw: Any) -> None:
     source = source_of(draw)
     assert "window_0_0(value, " in source
     assert "panes_0" not in source
@@ -236,7 +236,7 @@ def test_other_windows_are_called(draw: Any) -> None:
 @pytest.mark.parametrize(
     ("size", "slide"), [(1, 0), (2, 0), (3, 0), (100, 0), (3, 1), (3, 2), (6, 2)]
 )
-def test_count_windows_are_written_out(mode: str, size: int, slide: int) -> None:
+def test_count_windows_are_inlined(mode: str, size: int, slide: int) -> None:
     def draw(env: Any) -> None:
         pairs = env.from_sequence(0, 60).map(lambda x: (x % 5, x)).key_by(lambda pair: pair[0])
         windows = pairs.count_window(size, slide)
@@ -259,7 +259,7 @@ class Listed(WindowFunction[Any, Any, Any, Any]):
         yield key, window.id, list(inputs)
 
 
-def test_records_without_time_are_the_operator_s_business() -> None:
+def test_records_without_timestamps_are_passed_to_the_window_operator() -> None:
     source = source_of(lambda keyed: keyed.window(TEN).reduce(max), has_time=False)
     assert "window_0_0(value, None)" in source
 
@@ -501,7 +501,7 @@ class Stepped(Count):
         return accumulator + STEP
 
 
-def test_records_are_sorted_where_a_function_is_not_the_compiled_one(
+def test_records_are_sorted_if_a_function_was_replaced_at_run_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def drawn(env: Any) -> None:
@@ -522,7 +522,7 @@ def row_of(text: str) -> Any:
     return bid["user"], bid["price"], bid["ts"]
 
 
-def test_batches_of_another_form_are_sorted_behind_those_in_any_order(tmp_path: Path) -> None:
+def test_fallback_batches_are_sorted_after_unsorted_batches(tmp_path: Path) -> None:
     """A text that the fast reader of JSON does not take sends its batch through the fallback of the sender."""
     lines = [
         f'{{"user": {x % 5}, "price": {x * 7 % 61}, "ts": {x * 13 % 40}, '
@@ -550,7 +550,7 @@ def test_batches_of_another_form_are_sorted_behind_those_in_any_order(tmp_path: 
         assert ran[form].counters() == ran["interpreted"].counters()
 
 
-def test_windows_on_disk_get_sorted_records() -> None:
+def test_windows_with_state_on_disk_get_sorted_records() -> None:
     """The keys of a window on disk cannot be put in another order afterwards."""
     pytest.importorskip("rocksdict")
 
